@@ -1,6 +1,6 @@
-//! aye: a coding agent for the terminal.
+//! Library of aye, a coding agent for the terminal.
 
-// With one feature alone, the items that only the other exports would count as unreachable.
+// With only one of the features, the exports of the other one would count as unreachable.
 #![cfg_attr(all(feature = "conformance", feature = "fuzzing"), warn(unreachable_pub))]
 
 /// Returns a path in the shared test material, which `build.rs` locates. A test that uses it is ignored unless
@@ -42,7 +42,7 @@ mod workspace;
 
 pub use cli::{Commit, main, parse_commit};
 
-/// The MCP client for `tests/conformance/client.rs`; not part of the public API.
+/// MCP client for `tests/conformance/client.rs`; not part of the public API.
 #[cfg(feature = "conformance")]
 #[doc(hidden)]
 pub mod conformance {

@@ -1,4 +1,4 @@
-//! Rules of the source tree: layers, owners, purity, headers, length of functions, wording, commit messages, promises of documents.
+//! Rules of the source tree: layers, owners, purity, headers, length of functions, wording, commit messages, documents.
 #![expect(clippy::panic, reason = "a test that cannot go on fails")]
 
 #[path = "tidy/commits.rs"]

@@ -1,4 +1,4 @@
-//! Conversion of an editor's prompt into the text of one: files are named, images and long text are stored as
+//! Conversion of an editor's prompt into prompt text. Files become mentions; images and long text are stored as
 //! artifacts.
 
 use super::host::Files;
@@ -69,7 +69,7 @@ const AS_IT_IS: &str = ", current content in the editor:";
 #[derive(Default)]
 struct Prompt {
     text: String,
-    /// Embedded text, which follows the user's text.
+    /// Embedded text, which is placed after the user's text.
     behind: String,
     /// True if the last part was a mention, which must be separated from the text after it.
     named: bool,
@@ -111,7 +111,7 @@ impl Prompt {
     }
 }
 
-/// Returns true if a prompt would treat a part of the text as a mention of a file.
+/// Returns true if a prompt would interpret part of the text as a mention of a file.
 fn contains_mention(text: &str) -> bool {
     text.split(char::is_whitespace).any(|word| {
         word.split_once('@').is_some_and(|(before, after)| {

@@ -1,5 +1,5 @@
-//! Unsaved content of files that are open in the editor. An editor that does not respond in time is not queried again until the
-//! next prompt.
+//! Unsaved content of files that are open in the editor. An editor that does not respond in time is not queried again
+//! until the next prompt.
 
 use super::client::Client;
 use crate::protocol::SessionId;
@@ -13,15 +13,15 @@ use tokio::time::timeout;
 /// Time within which the editor must respond.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The open files of one session. All clones share the same state.
+/// Open files of one session. All clones share the same state.
 #[derive(Clone)]
 pub(crate) struct Buffers(Arc<Inner>);
 
 struct Inner {
     client: Client,
-    /// The session, set once it is open.
+    /// Session, set once it is open.
     session: OnceLock<String>,
-    /// True after the editor did not respond in time: it is not queried again before the next prompt.
+    /// True after the editor did not respond in time. It is then not queried until the next prompt.
     hangs: AtomicBool,
 }
 
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Buffers {
 }
 
 impl Buffers {
-    /// Returns the buffers of a client; `None` if the editor does not share the content of its files.
+    /// Returns the buffers of a client; `None` if the editor does not give access to its files.
     pub(crate) fn for_client(client: &Client) -> Option<Self> {
         let inner = Inner { client: client.clone(), session: OnceLock::new(), hangs: AtomicBool::new(false) };
         client.understands().reads_files.then(|| Self(Arc::new(inner)))
@@ -42,18 +42,18 @@ impl Buffers {
         let _ = self.0.session.set(session.to_string());
     }
 
-    /// Starts a new prompt: an editor that did not respond is queried again.
+    /// Starts a new prompt, so that an editor that did not respond is queried again.
     pub(crate) fn start_prompt(&self) {
         self.0.hangs.store(false, Ordering::Relaxed);
     }
 
-    /// Returns the content that the editor has for a file.
+    /// Returns the content of a file from the editor, including unsaved changes. Returns `None` if the editor fails.
     pub(crate) async fn text(&self, path: PathBuf) -> Option<String> {
         let session = self.session()?;
         self.with_timeout(self.0.client.read_file(ReadTextFileRequest::new(session, path))).await
     }
 
-    /// Tells the editor the new content of a file. Returns true if the editor accepted it.
+    /// Sends the new content of a file to the editor. Returns true if the editor accepted it.
     pub(crate) async fn send_text(&self, path: PathBuf, text: String) -> bool {
         let Some(session) = self.session().filter(|_| self.0.client.understands().writes_files) else { return false };
         self.with_timeout(self.0.client.write_file(WriteTextFileRequest::new(session, path, text))).await.is_some()

@@ -8,16 +8,17 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a call's text that an editor shows; the model gets the full text.
+/// Maximum size in bytes of a call's text that are sent to the editor; the model gets the full
+/// text.
 pub(crate) const SHOWN_BYTES: usize = 48 << 10;
-/// Maximum bytes of the most recent output of a running command that an editor shows.
+/// Maximum size in bytes of a running command's most recent output that are sent to the editor.
 pub(crate) const TAIL_BYTES: usize = 12 << 10;
-/// Maximum bytes of the raw arguments.
+/// Maximum size in bytes of the raw arguments.
 const RAW_BYTES: usize = 64 << 10;
 const TITLE_BYTES: usize = 240;
 const MAX_LOCATIONS: usize = 50;
 
-/// Returns the kind of a call: by its tool, or else by its capability.
+/// Returns the kind of a call, by its tool, or else by its capability.
 pub(crate) fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
     match tool {
         "ReadFile" | "Stat" | "TextInspect" | "HashFile" | "DiskUsage" | "CliRead" | "CliEnv" | "CliGetPlatform" => {
@@ -38,7 +39,7 @@ pub(crate) fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
     }
 }
 
-/// Returns the locations that a call is about, from its arguments.
+/// Returns the locations that a call concerns, from its arguments.
 pub(crate) fn locations(arguments: &Arguments, directory: &Path) -> Vec<ToolCallLocation> {
     let Arguments::Object(arguments) = arguments else { return Vec::new() };
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|path| !path.is_empty() && !path.contains('\0'));
@@ -113,7 +114,7 @@ pub(crate) fn tail(text: &mut String, most: usize) {
     }
 }
 
-/// Wraps program text in a code fence, so that no line is read as Markdown.
+/// Wraps program text in a code fence, so that no line is interpreted as Markdown.
 pub(crate) fn code(text: &str, language: &str) -> ToolCallContent {
     let fence = fence(text);
     let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -124,7 +125,7 @@ pub(crate) fn text_content(text: String) -> ToolCallContent {
     ToolCallContent::Content(Content::new(text))
 }
 
-/// Names of tool calls, unique within a session: a provider may restart the numbering of calls in every response.
+/// Names of tool calls, unique within a session. Providers may restart the numbering of calls in every response.
 #[derive(Default)]
 pub(crate) struct Names {
     seen: HashMap<CallId, u32>,

@@ -19,7 +19,7 @@ pub(crate) struct Sanitizers {
 /// Optional capabilities of an editor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EditorCapabilities {
-    /// The editor shares the content of its files and accepts new content.
+    /// The editor gives access to the content of its files and accepts new content.
     pub reads_files: bool,
     pub writes_files: bool,
     pub notices: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Client {
     room: Arc<Semaphore>,
     understands: EditorCapabilities,
     pub looks: Sanitizers,
-    /// Tells the session whether more streamed text is accepted.
+    /// Sender that tells the session whether more streamed text is accepted.
     pub flow: Option<Arc<watch::Sender<bool>>>,
 }
 

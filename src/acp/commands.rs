@@ -1,9 +1,9 @@
-//! Slash commands available in an editor, and their parsing from a prompt.
+//! Slash commands in an editor, and their parsing from a prompt.
 
 use crate::protocol::CustomCommand;
 use agent_client_protocol::v1::schema::{AvailableCommand, AvailableCommandInput, UnstructuredCommandInput};
 
-/// The built-in commands that are handled here, with their argument hints. Their descriptions come from the list of all
+/// Built-in commands that are handled here, with their argument hints. Their descriptions come from the list of all
 /// commands.
 pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/help", None),
@@ -31,16 +31,16 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/export", Some("md, json or html, and a file name")),
 ];
 
-/// All commands, with their descriptions.
+/// All commands with their descriptions.
 pub(crate) type Registry = &'static [(&'static str, &'static str)];
 
-/// The meaning of a prompt.
+/// Meaning of a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ParsedPrompt {
     Prompt(String),
-    /// A built-in command without its slash, and its arguments.
+    /// Built-in command without its slash, and its arguments.
     BuiltIn(&'static str, String),
-    /// The reason why the command cannot be run.
+    /// Reason why the command cannot be run.
     Invalid(String),
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn available_commands(registry: Registry, own: &[CustomCommand]) -> V
     handled.chain(prompts).chain(own).collect()
 }
 
-/// Returns the entry of a slash command.
+/// Returns the protocol entry of a slash command.
 fn available(name: &str, description: &str, hint: Option<&str>) -> AvailableCommand {
     let input = hint.map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
     AvailableCommand::new(name, description).input(input)
@@ -63,7 +63,7 @@ fn is_taken(registry: Registry, name: &str) -> bool {
     registry.iter().any(|(entry, _)| entry[1..].split(' ').next() == Some(name))
 }
 
-/// Returns the meaning of a prompt. A path, or a slash in the middle of text, is not a command.
+/// Returns the meaning of a prompt. A path, or a slash within text, is not a command.
 pub(crate) fn parse_prompt(text: String, registry: Registry, own: &[CustomCommand]) -> ParsedPrompt {
     let Some(typed) = text.trim().strip_prefix('/') else { return ParsedPrompt::Prompt(text) };
     let (word, behind) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));

@@ -1,4 +1,4 @@
-//! The connection to an editor: receives its requests and routes them to sessions.
+//! Connection to an editor: receives its requests and routes them to sessions.
 
 use super::buffers::Buffers;
 use super::capabilities;
@@ -29,18 +29,18 @@ use tokio_util::sync::CancellationToken;
 const MAX_SESSIONS: usize = 32;
 /// Maximum number of concurrent requests that open, list or end sessions.
 const MAX_OPENING: usize = 8;
-/// Sessions per page of the list.
+/// Number of sessions on a page of the list.
 const PAGE: usize = 100;
-/// Time for the last messages to be written.
+/// Maximum time for the last messages to be written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time for all sessions to save themselves.
+/// Maximum time for all sessions to save themselves.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Part of that time that is reserved for the editor to read the last messages.
 const READ_GRACE: Duration = Duration::from_secs(1);
-/// Places in the queue of a session that are reserved for cancellations.
+/// Number of places in the queue of a session that are reserved for cancellations.
 const FOR_CANCEL: usize = 8;
 
-/// The parts of a connection.
+/// Parts of a connection.
 pub(crate) struct ConnectionParts {
     pub host: Arc<dyn Host>,
     pub looks: Sanitizers,
@@ -48,15 +48,15 @@ pub(crate) struct ConnectionParts {
     pub registry: Registry,
 }
 
-/// The reason why the connection ended.
+/// Reason why the connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndReason {
-    /// The editor closed its end, or no longer reads.
+    /// The editor closed its end, or stopped reading.
     Closed,
     Stopped,
 }
 
-/// The state that all requests share.
+/// State that all requests share.
 struct SharedState {
     front: ConnectionParts,
     room: Arc<Semaphore>,
@@ -65,7 +65,7 @@ struct SharedState {
     sessions: Mutex<HashMap<String, mpsc::Sender<Ask>>>,
 }
 
-/// Serves an editor until it disconnects or `stop` fires. All sessions are saved before it returns.
+/// Serves an editor until it disconnects or `stop` fires. Returns after all sessions were saved.
 pub(crate) async fn serve(
     front: ConnectionParts,
     input: impl Read + Send + 'static,
@@ -87,7 +87,7 @@ pub(crate) async fn serve(
     let (closed, is_closed) = oneshot::channel();
     let complain = out.clone();
     let incoming = tokio::spawn(async move {
-        // The connection is closed once all sessions have sent their last message.
+        // The connection is closed once all sessions have sent their last messages.
         let to = transport::forward_messages(lines, to, complain).await;
         let _ = closed.send(());
         to
@@ -114,7 +114,7 @@ pub(crate) async fn serve(
         .connect_with(far, async move |_connection| {
             let ended = tokio::select! {
                 _ = is_closed => EndReason::Closed,
-                // The editor no longer reads.
+                // The editor stopped reading.
                 () = gone.cancelled() => EndReason::Closed,
                 () = stop => EndReason::Stopped,
             };
@@ -137,7 +137,7 @@ pub(crate) async fn serve(
 }
 
 impl SharedState {
-    /// Handles a request. Never waits: responses of the editor to aye's own requests arrive on the same connection.
+    /// Handles a request without waiting, because responses to aye's own requests arrive on the same connection.
     fn request(self: Arc<Self>, request: ClientRequest, to: Reply, connection: ConnectionTo<agent_client_protocol::Client>) {
         if let ClientRequest::InitializeRequest(request) = request {
             return self.initialize(&request, to);
@@ -176,7 +176,7 @@ impl SharedState {
 
     fn initialize(&self, request: &InitializeRequest, to: Reply) {
         let understands = capabilities::editor_capabilities(&request.client_capabilities);
-        // The capabilities of the first `initialize` stay in effect.
+        // The capabilities of the first `initialize` remain in effect.
         let understands = *self.understands.get_or_init(|| understands);
         let ways = capabilities::auth_methods(self.front.host.auth_methods(), understands);
         reply(to, Ok(capabilities::answer(ProtocolVersion::V1, ways, self.front.version)));
@@ -186,7 +186,7 @@ impl SharedState {
         if let ClientNotification::CancelNotification(CancelNotification { session_id, .. }) = notification
             && let Some(session) = self.session(&session_id.to_string())
         {
-            // If the queue is full of cancellations, one is enough.
+            // If the queue is full of cancellations, no other one is needed.
             let _ = session.try_send(Ask::Cancel);
         }
     }
@@ -213,7 +213,7 @@ impl SharedState {
         if session.capacity() <= FOR_CANCEL {
             return refuse(to, TASK_RUNNING, "too many pending requests for this session; wait for the responses");
         }
-        // If the session has ended in the meantime, dropping the request answers it.
+        // If the session has ended, dropping the request responds to it.
         drop(session.try_send(ask(to)));
     }
 
@@ -291,7 +291,7 @@ impl SharedState {
         if self.sessions().len() >= MAX_SESSIONS {
             return refuse(to, INTERNAL, format!("too many open sessions (limit {MAX_SESSIONS}); close one first"));
         }
-        // A client that loads a session again gets its history again.
+        // A client that loads a session again receives its history again.
         if let SessionOrigin::Stored { id, .. } = &opening.which {
             self.close(id).await;
         }

@@ -1,4 +1,4 @@
-//! Conversion of a diff into the old and new text of each file, the form in which an editor shows a change.
+//! Conversion of a diff into the old and new text of each file, which is the form in which an editor shows a change.
 
 use super::host::Files;
 use super::places;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 /// Size in bytes above which only the changed parts of a file are shown.
 const WHOLE_BYTES: usize = 128 << 10;
-/// Maximum number of changes shown; the caller reports the number of omitted ones.
+/// Maximum number of changes shown; the caller reports how many were omitted.
 const MAX: usize = 100;
 
-/// The direction in which a diff is applied.
+/// Direction in which a diff is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// From the old file to the new one.
@@ -20,7 +20,7 @@ pub(crate) enum Direction {
     Back,
 }
 
-/// Applies the diff of a file to the text, if the text is exactly the old version of the diff.
+/// Applies the diff of a file to the text, which must be exactly the old version of the diff.
 fn apply(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut out, mut at) = (String::new(), 0);
@@ -30,7 +30,7 @@ fn apply(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
             Direction::Forth => (old, new, hunk.old_start),
             Direction::Back => (new, old, hunk.new_start),
         };
-        // A hunk without context lines fits an empty text only.
+        // A hunk without context lines only fits an empty text.
         if from.is_empty() && !lines.is_empty() {
             return None;
         }
@@ -47,7 +47,8 @@ fn apply(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
     Some(out)
 }
 
-/// Returns the file content that an editor shows; `now` is its current text, if it can be read.
+/// Returns the file content that an editor shows. `now`: the current text of the file, if it can be
+/// read.
 fn editor_diffs(file: &FileDiff, path: &Path, now: Option<&str>, way: Direction) -> Vec<Diff> {
     let was_missing = file.kind == FileDiffKind::Added;
     let now = now.filter(|text| text.len() <= WHOLE_BYTES).map(|text| text.replace("\r\n", "\n"));
@@ -61,7 +62,7 @@ fn editor_diffs(file: &FileDiff, path: &Path, now: Option<&str>, way: Direction)
         let old = Some(old).filter(|old| !(was_missing || way == Direction::Back && old.is_empty() && has_empty_old_side(file)));
         return vec![Diff::new(path, new).old_text(old)];
     }
-    // A file that does not exist yet is new, whatever its diff calls it.
+    // A file that does not exist yet is new, even if its diff contradicts that.
     let is_new = was_missing || now.is_none() && way == Direction::Forth && has_empty_old_side(file);
     let piece = |hunk: &DiffHunk| {
         let old = (!is_new).then(|| hunk.old_lines().collect::<String>());
@@ -74,8 +75,8 @@ fn has_empty_old_side(file: &FileDiff) -> bool {
     matches!(&file.hunks[..], [hunk] if hunk.old_lines().next().is_none() && hunk.old_start == 0)
 }
 
-/// Converts diffs into the content of a call. Also returns the number of omitted changes. `paths` names the file of a diff that
-/// does not name it itself.
+/// Converts diffs into the content of a call. Also returns the number of omitted changes. `paths`: names for diffs that
+/// do not name their file.
 pub(crate) async fn contents(
     changed: &[FileDiff],
     (paths, directory): (&[PathBuf], &Path),

@@ -1,4 +1,4 @@
-//! The host behind the connection: opens sessions, and provides the files of one.
+//! Host of the connection: opens sessions, and provides the files of a session.
 
 use super::buffers::Buffers;
 use crate::protocol::{Effort, Event, Mode, Query, SessionCommand, SessionId};
@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 
 pub(crate) type Answer<T> = BoxFuture<'static, Result<T, Refusal>>;
 
-/// The reason why a request is refused, as a sentence that says what to do.
+/// Reason why a request is refused, as a sentence with the solution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no API key for the model.
@@ -24,30 +24,30 @@ pub enum Refusal {
     Failed(String),
 }
 
-/// A request to open a session.
+/// Request to open a session.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionOpening {
     pub which: SessionOrigin,
     pub directory: PathBuf,
     /// Additional directories of the workspace.
     pub more: Vec<PathBuf>,
-    /// The MCP servers of the editor, for this session.
+    /// MCP servers of the editor, for this session.
     pub servers: Vec<Server>,
-    /// The unsaved files of the editor, if it shares them.
+    /// Unsaved files of the editor, if it gives access to them.
     pub buffers: Option<Buffers>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionOrigin {
     New,
-    /// A stored session; `history` requests its whole history.
+    /// Stored session; `history` requests its whole history.
     Stored {
         id: String,
         history: bool,
     },
 }
 
-/// An MCP server as the editor describes it.
+/// MCP server as the editor describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
     pub name: String,
@@ -83,12 +83,12 @@ impl std::fmt::Debug for ServerReach {
     }
 }
 
-/// A running session.
+/// Running session.
 pub(crate) struct RunningSession {
     pub id: SessionId,
-    /// The canonical path of its workspace.
+    /// Canonical path of its workspace.
     pub directory: PathBuf,
-    /// The laxest mode that may be chosen.
+    /// Most permissive mode that may be chosen.
     pub laxest: Mode,
     pub title: Option<String>,
     /// The reasoning effort that is set.
@@ -96,14 +96,14 @@ pub(crate) struct RunningSession {
     pub commands: mpsc::Sender<SessionCommand>,
     pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
-    /// The history, if it was requested.
+    /// History, if it was requested.
     pub history: Vec<Event>,
     /// Notices that the user should see first.
     pub notices: Vec<String>,
     pub files: Arc<dyn Files>,
-    /// Receives whether more streamed text is accepted.
+    /// Receiver that tells whether more streamed text is accepted.
     pub room: watch::Sender<bool>,
-    /// Resolves when the session has been saved and is free for other processes.
+    /// Completes when the session has been saved and is available to other processes.
     pub ended: BoxFuture<'static, ()>,
 }
 
@@ -116,36 +116,37 @@ pub(crate) struct Listed {
     pub updated: jiff::Timestamp,
 }
 
-/// A method of authenticating with a model provider.
+/// Way to authenticate with a model provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Authentication {
     pub id: &'static str,
     pub name: &'static str,
     pub description: String,
-    /// aye's arguments that start this method in a terminal.
+    /// Arguments of aye that start the authentication in a terminal.
     pub in_terminal: Option<&'static [&'static str]>,
 }
 
 pub(crate) trait Host: Send + Sync + 'static {
     fn open(&self, asked: SessionOpening) -> Answer<RunningSession>;
 
-    /// Lists the sessions of a directory, or all sessions, the most recent first.
+    /// Lists the sessions of a directory, or all sessions, most recent first.
     fn list(&self, directory: Option<PathBuf>) -> Answer<Vec<Listed>>;
 
     fn delete(&self, id: String) -> Answer<()>;
 
     fn auth_methods(&self) -> Vec<Authentication>;
 
-    /// Returns an error unless a model is ready to use.
+    /// Returns an error unless a model is ready for use.
     fn check_authentication(&self) -> Answer<()>;
 }
 
-/// The files and artifacts of a session.
+/// Files and artifacts of a session.
 pub(crate) trait Files: Send + Sync + 'static {
-    /// Returns the current text of a file of the workspace; `None` if the file is outside, large or not text.
+    /// Returns the current text of a file in the workspace; `None` if it is outside the workspace, too large or not
+    /// text.
     fn text(&self, path: &Path) -> BoxFuture<'static, Option<String>>;
 
-    /// Stores an image for the session. Returns the URI by which a prompt names it, or the reason why it cannot be
+    /// Stores an image for the session. Returns the URI by which a prompt refers to it, or the reason why it cannot be
     /// stored.
     fn keep_image(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, String>>;
 
@@ -153,7 +154,7 @@ pub(crate) trait Files: Send + Sync + 'static {
     fn keep_text(&self, name: String, text: String) -> BoxFuture<'static, Result<String, String>>;
 }
 
-/// A host without files.
+/// Implementation without files.
 pub(crate) struct NoFiles;
 
 impl Files for NoFiles {

@@ -1,4 +1,4 @@
-//! Markdown: code fences around text that must not be read as Markdown.
+//! Markdown code fences around text that must not be interpreted as Markdown.
 
 /// Returns a code fence that is longer than any in the text.
 pub(crate) fn fence(text: &str) -> String {

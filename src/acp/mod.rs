@@ -1,4 +1,4 @@
-//! The Agent Client Protocol: aye sessions in an editor, over stdin and stdout.
+//! Agent Client Protocol: aye sessions in an editor, over stdin and stdout.
 
 mod blocks;
 mod buffers;

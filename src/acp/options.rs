@@ -1,4 +1,4 @@
-//! The options of a session: mode, model and reasoning effort.
+//! Options of a session: mode, model and reasoning effort.
 
 use crate::protocol::{Command, Effort, Mode};
 use agent_client_protocol::v1::schema::{
@@ -13,7 +13,7 @@ const BY_ITSELF: &str = "auto";
 /// Maximum number of models in the list; other models are available with `/model NAME`.
 const MAX_MODELS: usize = 100;
 
-/// The modes with the name and the description that an editor shows.
+/// Modes, with their names and descriptions for the editor.
 const MODES: [(Mode, &str, &str); 4] = [
     (Mode::Plan, "Plan", "read-only: no changes"),
     (Mode::Ask, "Ask", "follow the policy; ask if no rule applies"),
@@ -24,13 +24,13 @@ const MODES: [(Mode, &str, &str); 4] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub mode: Mode,
-    /// The laxest mode that may be chosen.
+    /// Most permissive mode that may be chosen.
     pub laxest: Mode,
     pub model: String,
     pub effort: Option<Effort>,
     /// The efforts of the model.
     pub efforts: Vec<Effort>,
-    /// The models that are ready to use.
+    /// Models that are ready for use.
     pub models: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ impl Options {
         let model = SessionConfigOption::select(MODEL, "Model", self.model.clone(), models)
             .description("the model for the next requests".to_owned())
             .category(SessionConfigOptionCategory::Model);
-        // The current value must be in the list, even if the model uses the nearest effort that it has.
+        // The current value must be in the list, even if the model uses the nearest supported effort.
         let mut efforts: Vec<Effort> = self.efforts.iter().copied().chain(self.effort).collect();
         efforts.sort_unstable();
         efforts.dedup();
@@ -73,7 +73,7 @@ impl Options {
         vec![mode, model, effort]
     }
 
-    /// Returns the command that sets the option, or an error that names the valid values.
+    /// Returns the command that sets the option, or an error that lists the valid values.
     pub(crate) fn set(&self, id: &str, value: &SessionConfigOptionValue) -> Result<Command, String> {
         let Some(value) = value.as_value_id() else {
             return Err(format!("`{id}` must be one of the named values, not true or false"));

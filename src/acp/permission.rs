@@ -1,4 +1,4 @@
-//! Approval prompts as an editor shows them, and the meaning of its answers.
+//! Approval prompts as an editor shows them, and the interpretation of its answers.
 
 use super::calls;
 use super::client::Sanitizers;
@@ -14,25 +14,25 @@ const CLEAN: &str = "clean-context";
 const RUN_AGAIN: &str = "run_again";
 const ALWAYS: &str = "always-session";
 const ALWAYS_HERE: &str = "always-project";
-/// Beginning of the name of an option that leaves out one path, followed by its position.
+/// Prefix of an option ID that leaves out one path, followed by the index of the path.
 const WITHOUT: &str = "without-";
-/// Maximum number of paths that each get an option to leave them out.
+/// Maximum number of paths for which each has an option to leave it out.
 const MAX_SELECTABLE: usize = 4;
-/// Maximum bytes in the label of an option.
+/// Maximum number of bytes in the label of an option.
 const OPTION_BYTES: usize = 160;
 const REASON_BYTES: usize = 2_000;
-/// Maximum number of command parts, and of effects, that are listed one by one.
+/// Maximum number of command parts, and of effects, that are listed individually.
 const MAX_LISTED: usize = 40;
 
 /// The outcome of an approval prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PermissionOutcome {
     Decided(Decision),
-    /// Stop the whole prompt.
+    /// The user stopped the whole prompt.
     Stopped,
 }
 
-/// Returns the possible answers: allow once, allow always (as narrowly as possible), or deny.
+/// Returns the possible answers: allow once, allow always (with the narrowest rule), or deny.
 pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionOption> {
     let mut options = Vec::new();
     if is_conflict(approval) {
@@ -66,14 +66,14 @@ pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionO
     options
 }
 
-/// Returns the paths that can be left out individually; none if there are too many for one option each.
+/// Returns the paths that can be left out individually; none if there are too many for separate options.
 fn selectable(approval: &Approval) -> Vec<&str> {
     let effects = approval.effects.as_deref().filter(|effects| effects.approval_obstacle().is_none());
     let paths: Vec<&str> = effects.map(|effects| effects.listed_paths().collect()).unwrap_or_default();
     if (2..=MAX_SELECTABLE).contains(&paths.len()) { paths } else { Vec::new() }
 }
 
-/// Returns the decisions of the options that leave out one path, in order.
+/// Returns the decisions for the options that leave out one path, in order.
 pub(crate) fn partial_decisions(approval: &Approval) -> Vec<Decision> {
     let digest = approval.effects.as_ref().map(|effects| effects.digest.clone()).unwrap_or_default();
     let without = |path: &str| {
@@ -83,7 +83,7 @@ pub(crate) fn partial_decisions(approval: &Approval) -> Vec<Decision> {
     selectable(approval).into_iter().map(without).collect()
 }
 
-/// Returns whether effects could not be applied, because files changed since the command ran.
+/// Returns whether effects could not be applied because files changed after the command ran.
 fn is_conflict(approval: &Approval) -> bool {
     approval.effects.as_ref().is_some_and(|effects| effects.conflict.is_some())
 }
@@ -95,7 +95,7 @@ fn can_be_kept(offer: &GrantOption, scope: GrantScope) -> bool {
     !asks_still && in_file && offer.refuses(scope).is_none() && !offer.rules_for(scope).is_empty()
 }
 
-/// Returns the details for the user's decision; diffs precede them.
+/// Returns the details for the user's decision, after the diffs.
 pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallContent> {
     let reveal = |text: &str| (looks.reveal)(text).into_owned();
     let mut contents = Vec::new();
@@ -155,7 +155,7 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
     contents
 }
 
-/// Returns the meaning of an answer. An answer that is not understood is a denial. `partial`: the decisions of the options that
+/// Returns the outcome for an answer. An unknown answer is a denial. `partial`: the decisions for the options that
 /// leave out one path.
 pub(crate) fn parse_outcome(result: Result<RequestPermissionResponse, String>, partial: &[Decision]) -> PermissionOutcome {
     let denied = |reason: Option<String>| PermissionOutcome::Decided(Decision::Denied { reason });
@@ -189,7 +189,7 @@ fn decision_for<'a>(option: &str, partial: &'a [Decision]) -> Option<&'a Decisio
     partial.get(option.strip_prefix(WITHOUT)?.parse::<usize>().ok()?)
 }
 
-/// Returns the reason of a denial, which some editors let the user enter.
+/// Returns the reason for a denial, which some editors let the user enter.
 fn reason(meta: Option<&serde_json::Map<String, Value>>) -> Option<String> {
     let meta = meta?;
     let said = ["reason", "message", "feedback"].into_iter().find_map(|key| meta.get(key)?.as_str());

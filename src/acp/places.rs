@@ -1,15 +1,15 @@
-//! Conversion of paths between the form of an editor and the form of a prompt.
+//! Conversion of paths between editors and prompts.
 
 use std::path::{Component, Path, PathBuf};
 
-/// A location in a file, as an editor names it: a path and a line range.
+/// Location in a file, as specified by an editor: a path and a line range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileLocation {
     pub path: PathBuf,
     pub lines: Option<(u64, u64)>,
 }
 
-/// Parses a URI such as `file:///home/me/a%20b.rs#L10-20`. Returns `None` if it does not name a file of this machine.
+/// Parses a URI such as `file:///home/me/a%20b.rs#L10-20`. Returns `None` if it does not name a local file.
 pub(crate) fn parse_uri(uri: &str) -> Option<FileLocation> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -70,7 +70,7 @@ pub(crate) fn relative_path(path: &Path, directory: &Path) -> String {
     }
 }
 
-/// Returns the absolute path of a name in a call or a diff, without looking at the disk.
+/// Returns the absolute path for a name in a call or a diff, without reading the disk.
 pub(crate) fn absolute(name: &str, directory: &Path) -> PathBuf {
     let mut path = PathBuf::new();
     for part in directory.join(name).components() {

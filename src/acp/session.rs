@@ -1,4 +1,4 @@
-//! One session of an editor: runs its prompts one at a time, asks for approvals, and sends updates.
+//! Session of an editor: runs its prompts one at a time, asks for approvals, and sends updates.
 
 mod asking;
 mod setting;
@@ -36,27 +36,29 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 /// Capacity of the queue of requests to a session.
 pub(crate) const ASKS: usize = 32;
-/// Interval at which output of running commands is sent.
+/// Interval at which the output of running commands is sent.
 const INTERVAL: Duration = Duration::from_millis(150);
-/// Time to wait for the list of models and the like at the start; after that, the session starts without it.
+/// Maximum time to wait at the start for the list of models and similar data. Afterwards, the session starts without
+/// it.
 const BEGIN: Duration = Duration::from_secs(5);
-/// Time for a session to save itself.
+/// Maximum time for a session to save itself.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// A request of an editor to a session.
+/// Request of an editor to a session.
 pub(crate) enum Ask {
     Prompt(PromptRequest, Reply),
     Cancel,
     Mode(SetSessionModeRequest, Reply),
     Option(SetSessionConfigOptionRequest, Reply),
-    /// Closes the session; `gone` is true if the client has disconnected, and the running task is saved in its current state.
+    /// Closes the session. `gone`: whether the client has disconnected; the running task is then saved in its current
+    /// state.
     Close {
         gone: bool,
         closed: oneshot::Sender<()>,
     },
 }
 
-/// Resolves when the editor withdraws its request.
+/// Completes when the editor withdraws its request.
 async fn wait_for_withdrawal(withdrawn: Option<RequestCancellation>) {
     match withdrawn {
         Some(withdrawn) => withdrawn.cancelled().await,
@@ -84,19 +86,19 @@ pub(crate) struct Session {
     /// The active goal.
     goal: Option<GoalState>,
     turn: Option<Turn>,
-    /// A prompt that arrived before the stopped one had ended.
+    /// Prompt that arrived before the stopped one had ended.
     next: Option<(PromptRequest, Reply)>,
     asking: PendingQuestions,
     setting: PendingSettings,
-    /// The time at which output of commands is sent next.
+    /// Time at which the output of commands is sent next.
     due: Option<Instant>,
     held_back: VecDeque<Event>,
-    /// Number of rewind confirmations so far, for unique IDs.
+    /// Number of rewind confirmations so far, used for unique IDs.
     rewinds: u64,
 }
 
 impl Session {
-    /// Waits until the options of the session are known.
+    /// Starts the session, and waits until its options are known.
     pub(crate) async fn start(
         mut client: Client,
         buffers: Option<Buffers>,
@@ -212,7 +214,7 @@ impl Session {
         }
     }
 
-    /// Sends the history. Calls whose end is not recorded are closed.
+    /// Sends the history. Calls without a recorded end are closed.
     pub(crate) async fn send_history(&mut self, history: Vec<Event>) {
         for event in history {
             let (updates, changed) = self.mapper.map(&event, EventTime::Before);
@@ -259,7 +261,7 @@ impl Session {
     }
 
     async fn send(&mut self, command: impl Into<SessionCommand>) {
-        // A session that has ended reports this by its events.
+        // If the session has ended, its events report that.
         let _ = self.commands.send(command.into()).await;
     }
 
@@ -349,7 +351,7 @@ impl Session {
                 self.turn = Some(Turn::for_command(to, waits));
                 self.send(command).await;
                 if stops {
-                    // The outcome shows in the list of background commands; there is no event if nothing changed.
+                    // The list of background commands shows the outcome, because no event follows if nothing changed.
                     self.finish("stopping; `/ps` lists the commands that are still running").await;
                 }
             }
@@ -421,7 +423,7 @@ impl Session {
         }
     }
 
-    /// Declines a form of an MCP server, because the editor cannot show it.
+    /// Declines a form of an MCP server, which the editor cannot show.
     async fn decline(&mut self, asked: &Elicitation) {
         let words = format!(
             "the MCP server `{}` asks: {}\naye declined, because this editor cannot show its forms; run `aye \
@@ -442,8 +444,8 @@ impl Session {
         match waits {
             Some(AwaitedEvent::Summary) | None => {
                 self.send(Command::Cancel).await;
-                // The response to this arrives after the cancellation took effect: a prompt that has not started by
-                // then never will.
+                // The response arrives after the cancellation took effect. A prompt that has not started by then never
+                // will.
                 self.send(Command::ShowBudget).await;
             }
             Some(AwaitedEvent::Review) => {
@@ -459,7 +461,7 @@ impl Session {
         let (mut updates, changed) = self.mapper.map(&event, EventTime::Now);
         let waited = self.turn.as_ref().and_then(|turn| slash::answer(turn.waits?, &event.kind));
         if waited.is_some() {
-            // The same text is sent as the response.
+            // The response contains the same text.
             updates.retain(|update| !matches!(update, SessionUpdate::Notice(_) | SessionUpdate::AgentThoughtChunk(_)));
         }
         self.update_all(updates).await;
@@ -525,7 +527,7 @@ impl Session {
         self.asking.withdraw(approval);
     }
 
-    /// Ends the pending requests of a session that is over.
+    /// Ends the pending requests of a session that has ended.
     fn end_pending_requests(&mut self, why: &str) {
         self.asking.withdraw_all();
         self.setting.reject(why);

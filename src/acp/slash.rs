@@ -1,4 +1,4 @@
-//! Slash commands: the requests they send to the session, and the text of the responses.
+//! Slash commands: their requests to the session, and the text of the responses.
 
 use super::calls;
 use super::markdown::fence;
@@ -9,19 +9,19 @@ use crate::protocol::{
 };
 use std::path::PathBuf;
 
-/// Maximum bytes of a diff in a response.
+/// Maximum size in bytes of a diff in a response.
 const DIFF_BYTES: usize = 24 << 10;
 /// Maximum number of files listed in a response.
 const MAX_FILES: usize = 60;
 
-/// The kind of event that a command waits for.
+/// Kind of event for which a command waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AwaitedEvent {
     Context,
     Summary,
     Budget,
     Changes,
-    /// The plan of a rewind, and then its outcome.
+    /// Plan of a rewind, followed by its outcome.
     Rewind,
     Model,
     Mode,
@@ -29,23 +29,23 @@ pub(crate) enum AwaitedEvent {
     /// A notice.
     Notice,
     Artifacts,
-    /// The end of a review that ran alongside the session.
+    /// End of a review that ran independently of the session's task.
     Review,
     /// A change of the goal.
     Goal,
 }
 
-/// The way a command proceeds.
+/// How a command continues.
 pub(crate) enum SlashOutcome {
     /// The response is ready.
     Reply(String),
-    /// A command was sent to the session, whose response is pending.
+    /// A command was sent to the session, and its response is pending.
     Request(Command, AwaitedEvent),
-    /// A query was sent to the session, whose response is pending.
+    /// A query was sent to the session, and its response is pending.
     Query(Query, AwaitedEvent),
     /// The stopped task continues.
     Continue,
-    /// A goal was set; its end is the end of the prompt.
+    /// A goal was set. The prompt ends when the goal does.
     Goal(Command),
 }
 
@@ -147,7 +147,7 @@ fn models(options: &super::options::Options) -> String {
     format!("Current model: `{}`. Available:\n{}", options.model, lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the response text for an event, if a prompt waits for this event.
+/// Returns the response text for an event, if a prompt waits for it.
 pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
     match (waits, event) {
         (AwaitedEvent::Context, EventKind::ContextShown(filled)) => Some(context(filled)),
@@ -258,7 +258,7 @@ fn review(review: &Review) -> String {
     lines.join("\n")
 }
 
-/// Returns the description of a planned rewind, for the confirmation.
+/// Describes a planned rewind for its confirmation.
 pub(crate) fn rewind(plan: &RewindPlan) -> String {
     let mut lines = Vec::new();
     if let Some(point) = &plan.point {

@@ -1,4 +1,4 @@
-//! Line-based transport: one message per line, in both directions, within limits.
+//! Line-based transport: one message per line in both directions, within limits.
 
 use crate::text::{self, LineSplitter};
 use agent_client_protocol::{RawJsonRpcMessage, TransportFrame};
@@ -12,18 +12,18 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum bytes of a line, which may contain some images in base64 and some files.
+/// Maximum size in bytes of a line, enough for some images in base64 and some files.
 const LINE_BYTES: usize = 32 << 20;
 /// Maximum number of bytes per read.
 const PIECE_BYTES: usize = 8 << 10;
-/// Maximum number of received lines that are not parsed yet.
+/// Maximum number of received lines that have not been parsed.
 const LINES_IN: usize = 2;
-/// Maximum number of messages that are not handled yet.
+/// Maximum number of messages that have not been handled.
 const MESSAGES_IN: usize = 16;
 const LINES_OUT: usize = 16;
 /// Polling interval for free capacity.
 const INTERVAL: Duration = Duration::from_millis(2);
-/// Time after which an editor that reads nothing is treated as disconnected.
+/// Time after which an editor that reads nothing counts as disconnected.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Maximum number of updates that wait to be written.
 pub(crate) const UPDATES_OUT: usize = 128;
@@ -32,14 +32,14 @@ const UPDATE: &str = "session/update";
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 
-/// The destination of received messages.
+/// Destination of received messages.
 pub(crate) type To = UnboundedSender<TransportFrame>;
 
 /// The two ends of the pipes.
 pub(crate) struct Pipes {
     pub lines: mpsc::Receiver<Line>,
     pub out: mpsc::Sender<String>,
-    /// Resolves when all output has been written, or when the reader is gone.
+    /// Completes when all output has been written, or when the reader has disconnected.
     pub written: tokio::sync::oneshot::Receiver<()>,
 }
 
@@ -103,7 +103,7 @@ impl From<text::Line> for Line {
     }
 }
 
-/// Forwards received messages until the input ends. Invalid messages are answered here; the answer does not repeat
+/// Forwards received messages until the input ends. Responds to invalid messages with an error that does not repeat
 /// their content.
 pub(crate) async fn forward_messages(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender<String>) -> To {
     while let Some(line) = lines.recv().await {
@@ -135,8 +135,8 @@ pub(crate) async fn forward_messages(mut lines: mpsc::Receiver<Line>, to: To, ou
     to
 }
 
-/// Returns the error response to an invalid message. Returns `None` for an invalid response, or two programs would send
-/// errors to each other forever.
+/// Returns the error response to an invalid message. Returns `None` for an invalid response, because otherwise two
+/// programs would exchange errors forever.
 fn error_response(text: &str) -> Option<String> {
     match serde_json::from_str::<Value>(text) {
         Err(_) => Some(refusal(&Value::Null, PARSE_ERROR, "the line is not JSON; expected one JSON-RPC message per line")),
@@ -152,7 +152,7 @@ fn refusal(id: &Value, code: i32, message: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
 }
 
-/// Writes messages until all are written or the reader is gone.
+/// Writes messages until all are written or the reader has disconnected.
 pub(crate) async fn write_messages(
     mut from: impl Stream<Item = TransportFrame> + Unpin,
     out: mpsc::Sender<String>,
@@ -172,7 +172,7 @@ pub(crate) async fn write_messages(
             room.add_permits(1);
         }
     }
-    // Tasks that wait for capacity are told that there will be none.
+    // Wake tasks that wait for capacity with an error.
     room.close();
     gone.cancel();
 }

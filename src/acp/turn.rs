@@ -1,4 +1,4 @@
-//! One prompt of an editor, from its request to its response.
+//! Prompt of an editor, from its request to its response.
 
 use super::rpc::{AUTH_REQUIRED, INTERNAL, Reply};
 use super::slash::AwaitedEvent;
@@ -9,20 +9,20 @@ use serde_json::json;
 
 pub(crate) struct Turn {
     pub reply: Reply,
-    /// The task of the prompt, once it has started.
+    /// Task of the prompt, once it has started.
     task: Option<TaskId>,
-    /// True if the prompt continues the previous task, whatever its ID.
+    /// True if the prompt continues the previous task, with any ID.
     goes_on: bool,
-    /// True if the prompt ends with the goal, not with a task.
+    /// True if the prompt ends with the goal instead of a task.
     is_goal: bool,
-    /// The event that a slash command waits for.
+    /// Event for which a slash command waits.
     pub waits: Option<AwaitedEvent>,
     pub cancelled: bool,
-    /// The stop reason of the last response of the model.
+    /// Stop reason of the model's last response.
     stop: ModelStop,
 }
 
-/// The state of a prompt after an event.
+/// State of a prompt after an event.
 pub(crate) enum TurnEnd {
     No,
     With(StopReason),
@@ -61,20 +61,20 @@ pub(crate) fn end_of_turn(turn: &mut Turn, event: &Event) -> TurnEnd {
     match &event.kind {
         EventKind::TaskStarted { .. } if turn.task.is_none() && turn.waits.is_none() => turn.task.clone_from(&event.task_id),
         EventKind::LlmRequestCompleted { stop_reason, .. } => turn.stop = *stop_reason,
-        // This was requested together with the cancellation: a prompt that has not started by now never will.
+        // This was requested together with the cancellation. A prompt that has not started by now never will.
         EventKind::BudgetShown { .. } if turn.cancelled && turn.task.is_none() => return TurnEnd::With(StopReason::Cancelled),
-        // There was nothing to continue.
+        // There was no task to continue.
         EventKind::Notice { .. } if turn.goes_on && !turn.is_goal && event.task_id.is_none() => {
             return TurnEnd::With(StopReason::EndTurn);
         }
-        // The prompt started nothing: the session stays paused.
+        // The prompt started no task, so the session remains paused.
         EventKind::SessionPaused { failure } if turn.task.is_none() && turn.waits.is_none() && !turn.goes_on => {
             return if turn.cancelled { TurnEnd::With(StopReason::Cancelled) } else { failure_end(failure) };
         }
         EventKind::GoalChanged(goal) if turn.is_goal && !goal.is_running() => {
             return TurnEnd::With(if turn.cancelled { StopReason::Cancelled } else { StopReason::EndTurn });
         }
-        // The check follows.
+        // The check of the goal follows.
         EventKind::TaskCompleted { .. } if turn.is_goal => {}
         kind if turn.is_of(event) && kind.is_over() => return end_of_command(turn, kind),
         _ => {}

@@ -15,17 +15,17 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a session title.
+/// Maximum size in bytes of a session title.
 const TITLE_BYTES: usize = 80;
 
-/// The time of an event: now, or in the history.
+/// Whether an event is live or in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventTime {
     Now,
     Before,
 }
 
-/// A completed call that changed files, shown with its diff.
+/// Completed call that changed files, shown with its diff.
 pub(crate) struct ChangedCall {
     name: String,
     fields: ToolCallUpdateFields,
@@ -40,12 +40,12 @@ impl ChangedCall {
 
 struct Open {
     kind: ToolKind,
-    /// The most recent output, and whether a part is still unsent.
+    /// Most recent output, and whether part of it is unsent.
     printed: String,
     pending: bool,
 }
 
-/// The state that turns events into updates.
+/// State that converts events into updates.
 pub(crate) struct UpdateMapper {
     looks: Sanitizers,
     understands: EditorCapabilities,
@@ -116,7 +116,7 @@ impl UpdateMapper {
         update
     }
 
-    /// Returns the updates for an event, and separately a file change whose diff is to be shown.
+    /// Returns the updates for an event, and separately a file change whose diff must be shown.
     pub(crate) fn map(&mut self, event: &Event, when: EventTime) -> (Vec<SessionUpdate>, Option<ChangedCall>) {
         let kind = &event.kind;
         let updates = match kind {
@@ -163,7 +163,7 @@ impl UpdateMapper {
         (updates, None)
     }
 
-    /// Returns the update with the steps that the model planned. The protocol calls such a list a plan.
+    /// Returns an update with the steps that the model planned. The protocol calls such a list a plan.
     fn planned(&self, steps: &[PlannedStep]) -> SessionUpdate {
         let entry = |step: &PlannedStep| {
             let status = match step.status {
@@ -184,7 +184,7 @@ impl UpdateMapper {
         update
     }
 
-    /// Returns the update for an event of a request to the model.
+    /// Returns the update for an event of a model request.
     fn response(&mut self, kind: &EventKind, when: EventTime) -> Option<SessionUpdate> {
         match kind {
             EventKind::LlmRequestStarted { .. } => {
@@ -365,7 +365,7 @@ impl UpdateMapper {
     }
 }
 
-/// Returns the notice that tells the user about an event, if there is one.
+/// Returns the notice for the user about an event, if there is one.
 fn notice_for(kind: &EventKind, when: EventTime) -> Option<(NoticeSeverity, Cow<'_, str>)> {
     match kind {
         EventKind::ContextTruncated { removed } => {

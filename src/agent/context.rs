@@ -1,17 +1,17 @@
-//! Context window usage of a request: estimates, corrected by the counts of providers.
+//! Context window usage of requests: estimated, then corrected with the token counts that providers report.
 
 use super::limits::{BYTES_PER_TOKEN, MAX_IMAGE_TOKENS, MESSAGE_OVERHEAD_TOKENS, PIXELS_PER_TOKEN};
 use crate::protocol::{Arguments, Image, Part, ToolCall, ToolDefinition, ToolResult};
 use std::collections::HashMap;
 
-/// Accepted ratio between a provider's count and the estimate. Servers that do not count may report any number, and a number that
-/// is too small would overfill the context window.
+/// Accepted ratio of a provider's token count to the estimate. Counts outside this range are ignored: some servers
+/// report arbitrary numbers, and a count that is too small would overfill the context window.
 const RATIO_BELIEVED: std::ops::RangeInclusive<f64> = 0.5..=6.0;
 /// Upper limit of a learned ratio.
 const RATIO_MAX: f64 = 3.0;
-/// Window size assumed after a request was too long, in percent of that request.
+/// Assumed size of the context window after a request was rejected as too long, in percent of that request.
 const TOO_LONG_PERCENT: u64 = 95;
-/// Smallest assumed window in tokens. A request rejected below this size has another problem.
+/// Smallest assumed context window, in tokens. A smaller request is not rejected because of its length.
 const MIN_TOO_LONG_TOKENS: u64 = 4_000;
 
 /// Learned token counts of models, and the constant part of requests.
@@ -26,7 +26,7 @@ pub(crate) struct TokenCounts {
     /// Estimated tokens of the last request, and its model.
     pub asked: u64,
     pub model: String,
-    /// Tokens that the provider counted for the part that is sent again.
+    /// Tokens that the provider counted for the part of the last request that is sent again.
     pub counted: u64,
 }
 
@@ -45,7 +45,7 @@ impl TokenCounts {
         (real as f64 / self.ratio(model)) as u64
     }
 
-    /// Learns from the provider's count of the last request.
+    /// Updates the ratio from the provider's token count for the last request.
     pub(crate) fn learn(&mut self, model: &str, input_tokens: u64) {
         if self.asked == 0 || input_tokens == 0 {
             return;
@@ -60,7 +60,7 @@ impl TokenCounts {
         }
     }
 
-    /// Learns that the provider refused a request of about this size as too long.
+    /// Lowers the input limit of the model after its provider rejected a request of about this size as too long.
     pub(crate) fn on_too_long(&mut self, model: &str, tokens: u64) {
         let most = (tokens * TOO_LONG_PERCENT / 100).max(MIN_TOO_LONG_TOKENS);
         self.most.entry(model.to_owned()).and_modify(|known| *known = most.min(*known)).or_insert(most);
@@ -72,7 +72,7 @@ impl TokenCounts {
     }
 }
 
-/// Estimates the tokens of a message before a provider counts it.
+/// Estimates the tokens of a message that no provider has counted yet.
 pub(crate) fn estimate(content: &[Part]) -> u64 {
     let bytes: usize = content.iter().map(part_bytes).sum();
     estimate_tokens(bytes) + content.iter().map(image_tokens).sum::<u64>() + MESSAGE_OVERHEAD_TOKENS

@@ -1,4 +1,4 @@
-//! Host of the turn machine: performs its effects in order and feeds the results back.
+//! Host of the turn machine: performs its effects in order and feeds back the results.
 
 mod account;
 mod agent_approvals;
@@ -73,7 +73,7 @@ use tool_runs::ToolRuns;
 
 /// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
 ///
-/// The caller creates the channels, so that a front end can exist before the session does.
+/// The caller creates the channels, so that a front end can be set up before the session.
 pub(crate) fn spawn(
     mut setup: Setup,
     commands: mpsc::Receiver<SessionCommand>,
@@ -141,7 +141,7 @@ struct Host {
     /// Statistics of completed calls, including earlier runs.
     tool_uses: ToolUses,
     started: Instant,
-    /// Time at which the session ends even if calls are running; set when the user quits.
+    /// Time at which the session ends even if calls are still running; set when the user quits.
     deadline: Option<tokio::time::Instant>,
     ending: bool,
 }
@@ -196,7 +196,7 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
         let occurrence = sources.next(&mut host.model, &mut host.policy, timers).await;
         Box::pin(host.react(occurrence)).await;
     }
-    // Agents and reviews do not wait for answers any more.
+    // Agents and reviews stop waiting for answers.
     drop(sources.charges);
     Box::pin(host.shut_down(sources.inputs, report_changes)).await;
 }
@@ -230,7 +230,7 @@ impl Host {
             self.perform(effects).await;
         }
         self.report_servers().await;
-        // A front end shows the budgets at once.
+        // Report the budgets to the front end immediately.
         let budgets = self.machine.budgets();
         if !budgets.is_empty() {
             self.emit(EventKind::BudgetShown { budgets });
@@ -257,7 +257,7 @@ impl Host {
             }
         };
         let input = match input {
-            // The sandbox of commands follows the rule files, and the next command must use the new state.
+            // The sandbox of commands follows the rule files, so reload it before the next command.
             Input::RuleFiles(kept) if kept.changes_visible_paths() => {
                 self.reload_policy(ReloadRequest::Files).await;
                 Input::RuleFiles(kept)
@@ -287,7 +287,7 @@ impl Host {
         }
     }
 
-    /// Counts a request of a review or an agent, and reports the state of the account to it.
+    /// Counts a request of a review or an agent, and sends the new account state to the requester.
     async fn charge(&mut self, Charge { spent, event, answer }: Charge) {
         if let Some(event) = event {
             self.agent_approvals.note(&event);
@@ -304,7 +304,8 @@ impl Host {
         let _ = answer.send(AccountState { failure, model, effort, budgets });
     }
 
-    /// Applies the updates so far. They precede the input, so that tools announced by another tool are available right after it.
+    /// Applies the policy updates received so far. They precede the input, so that a tool announced by another tool is
+    /// available immediately afterwards.
     async fn apply_policy_updates(&mut self) {
         while let Some(update) = self.policy.take_next() {
             self.apply_policy(update).await;
@@ -338,7 +339,7 @@ impl Host {
             Command::Continue if self.deferred.is_empty() => self.journal.retry_save().await,
             _ => {}
         }
-        // Secrets in user input are neither saved nor sent.
+        // Secrets in user input are neither saved nor sent to the model.
         let (command, notice) = hide_in_command(&self.context.redactor(), command);
         if let Some(message) = notice {
             self.notify(message);
@@ -363,7 +364,7 @@ impl Host {
         }
     }
 
-    /// Saves the last output of running commands. While earlier records cannot be saved, neither is this output.
+    /// Saves the last output of running commands, unless earlier records are still unsaved.
     fn save_tails(&mut self) {
         let can_save = self.deferred.is_empty() && !self.journal.is_unsaved();
         for (id, tail) in self.runs.take_due_tails() {
@@ -387,7 +388,7 @@ impl Host {
         }
     }
 
-    /// Applies an update, and returns the part that the machine needs.
+    /// Applies an update, and returns the part that the turn machine needs.
     fn update_policy(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
         match update {
             PolicyUpdate::Accepted { change, router, redactor } => {
@@ -423,9 +424,10 @@ impl Host {
         }
     }
 
-    /// Reports changed server states. The tools of a ready server are available before that, so that a task started at once has them.
+    /// Reports changed server states. The tools of a server that became ready are made available first, so that a task
+    /// started in response to the report has them.
     async fn report_servers(&mut self) {
-        // Read before the tools, so that a server that becomes ready later is in the next event.
+        // Read before the tools, so that a server that becomes ready in between is part of the next event.
         let Some(servers) = self.servers.take_changed() else { return };
         self.machine.set_servers(servers.iter().map(|status| status.name.clone()).collect());
         self.reload_policy(ReloadRequest::ServerTools).await;
@@ -460,7 +462,7 @@ impl Host {
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let tools = self.tool_uses.list();
         self.context.kill();
-        // No further input is processed, and its senders must not wait.
+        // No further input is processed, so its senders must not wait.
         drop(inputs);
         self.end_background_work().await;
         if report_changes && let Some(changed) = all_changes(&*self.context.router()).await {
@@ -475,7 +477,7 @@ impl Host {
     /// Ends all running commands and servers, and discards previews.
     async fn end_background_work(&mut self) {
         let router = self.context.router();
-        // Servers that wait for the model receive an error.
+        // Servers waiting for the model receive an error.
         self.sampling.clear();
         let ended = async { tokio::join!(router.end_commands(), self.previews.end(), self.servers.end()) };
         if tokio::time::timeout(Duration::from_millis(QUIT_GRACE_MS), ended).await.is_err() {

@@ -6,37 +6,38 @@ pub(crate) const MAX_STEPS: u32 = 1_000;
 pub(crate) const STEP_WARNING_PERCENT: u64 = 80;
 /// Percentage of a budget at which the user is warned.
 pub(crate) const BUDGET_WARNING_PERCENT: f64 = 80.0;
-/// Factor by which aye suggests raising a used-up budget.
+/// Factor by which aye suggests raising an exhausted budget.
 pub(crate) const BUDGET_FACTOR: f64 = 2.0;
-/// Output tokens assumed in the estimate of a request. The value is modest, because a budget that stops work too early is as
-/// wrong as one that stops it too late.
+/// Output tokens assumed in the estimate of a request. The value is low, because a budget should stop work neither too
+/// early nor too late.
 pub(crate) const OUTPUT_ESTIMATE_TOKENS: u64 = 500;
-/// Minimum time in seconds for which providers cache a request, which makes the cached part cheaper next time.
+/// Minimum time in seconds for which providers cache a request. A cached part is cheaper in the next request.
 pub(crate) const CACHE_SECONDS: i64 = 300;
 /// Characters of a provider's message that are repeated to the model.
 pub(crate) const BLOCKED_CHARS: usize = 500;
-/// Number of identical calls in a row at which the user is asked.
+/// Number of identical consecutive calls at which the user is asked.
 pub(crate) const SAME_CALLS: u32 = 8;
-/// Number of identical calls in a row at which the user is asked, for calls that change nothing, such as reading the output of a silent
-/// command.
+/// Number of identical consecutive calls at which the user is asked, for calls that change nothing, such as reading the
+/// output of a silent command.
 pub(crate) const SAME_POLLS: u32 = 60;
-/// Milliseconds of streamed text that a crash may lose.
+/// Streamed text that a crash may lose, in milliseconds of streaming.
 pub(crate) const PARTIAL_SAVE_MS: i64 = 1_000;
-/// Number of calls of a response whose hooks run at the same time.
+/// Maximum number of calls of a response whose hooks run concurrently.
 pub(crate) const HOOKED_CALLS: usize = 4;
-/// Number of times in a task that hooks can let the model continue.
+/// Maximum number of times that hooks can make the model continue in one task.
 pub(crate) const STOP_HOOK_BLOCKS: u32 = 8;
-/// Number of checks of a goal in a row that fail in the same way without a changed file, after which the user is asked.
+/// Number of consecutive checks of a goal that fail in the same way, without a changed file, before the user is asked.
 pub(crate) const SAME_CHECK_FAILURES: u32 = 3;
 /// Timeout in seconds of the check of a goal.
 pub(crate) const CHECK_SECONDS: u64 = 600;
-/// Bytes of a check's last output that the model gets.
+/// Maximum bytes of a check's last output that are sent to the model.
 pub(crate) const GOAL_OUTPUT_BYTES: usize = 8 << 10;
 /// Maximum number of prompts queued behind a running task.
 pub(crate) const MAX_QUEUED: usize = 100;
 /// Maximum number of files attached to a prompt.
 pub(crate) const MAX_MENTIONS: usize = 20;
-/// Percentage of the context window that the thread fills after a cut, so that not every step cuts again.
+/// Percentage of the context window that remains filled after messages are dropped, so that not every step drops
+/// messages.
 pub(crate) const WINDOW_FILL_PERCENT: u64 = 70;
 /// Bytes per token in the estimate that the provider's own count corrects.
 pub(crate) const BYTES_PER_TOKEN: usize = 4;
@@ -63,17 +64,17 @@ pub(crate) const READ_SECONDS: u64 = 30;
 pub(crate) const CHANGE_SECONDS: u64 = 30;
 /// Timeout in seconds for copying, moving or deleting a directory tree.
 pub(crate) const TREE_SECONDS: u64 = 600;
-/// Milliseconds that a changing call may take to end after it was killed. Commands end long before. Then the call is abandoned, and its
-/// outcome is unknown.
+/// Milliseconds that a changing call may take to end after it was killed. Commands usually end much sooner. A call that
+/// takes longer is abandoned, and its outcome is unknown.
 pub(crate) const KILL_GRACE_MS: u64 = 5_000;
 /// Milliseconds that running calls may take to end when the user quits.
 pub(crate) const QUIT_GRACE_MS: u64 = 3_000;
 /// Bytes saved of a running command's last output.
 pub(crate) const TAIL_BYTES: usize = 4 << 10;
-/// Minimum milliseconds between two saves of that output while a command prints, and while it is silent.
+/// Minimum milliseconds between two saves of that output: while a command prints, and while it is silent.
 pub(crate) const TAIL_SAVE_MS: u64 = 1_000;
 pub(crate) const TAIL_BEAT_MS: u64 = 10_000;
-/// Bytes that may be buffered in memory while a session continues unsaved; then it pauses again.
+/// Maximum bytes buffered in memory while a session continues unsaved. Beyond that, the session pauses again.
 pub(crate) const UNSAVED_BYTES: usize = if cfg!(test) { 64 << 10 } else { 64 << 20 };
 /// Maximum number of open requests from servers to the user; further ones are cancelled without being shown.
 pub(crate) const MAX_ELICITATIONS: usize = 8;
@@ -94,7 +95,7 @@ pub(crate) const SERVER_SECONDS: u64 = 20;
 pub(crate) const RESOURCE_CACHE_SECONDS: u64 = 15;
 /// Maximum number of resources and prompts in one list.
 pub(crate) const MAX_OFFERED: usize = 200;
-/// Maximum bytes of a resource attached to a prompt; as much as fits is sent.
+/// Maximum bytes of a resource attached to a prompt; the rest is cut off.
 pub(crate) const RESOURCE_BYTES: usize = 2 << 20;
 /// Maximum bytes of a server prompt.
 pub(crate) const SERVER_PROMPT_BYTES: usize = 256 << 10;
@@ -102,21 +103,22 @@ pub(crate) const SERVER_PROMPT_BYTES: usize = 256 << 10;
 pub(crate) const CHANNEL_DEPTH: usize = 256;
 /// Maximum percentage of the context window that is reserved for the response.
 pub(crate) const RESERVED_PERCENT: u64 = 25;
-/// Percentage of the context window for the newest messages, which a compaction leaves unchanged.
+/// Percentage of the context window reserved for the newest messages, which compaction leaves unchanged.
 pub(crate) const RECENT_PERCENT: u64 = 25;
 /// Minimum percentage of the context window that an automatic compaction must free.
 pub(crate) const MIN_COMPACT_PERCENT: u64 = 10;
 /// Minimum number of tokens that a requested compaction must free.
 pub(crate) const MIN_COMPACT_TOKENS: u64 = 400;
-/// Maximum size of a summary, in percent of the messages that it replaces.
+/// Maximum size of a summary, in percent of the size of the messages that it replaces.
 pub(crate) const SUMMARY_WORTH_PERCENT: u64 = 90;
 /// Percentage of the available input at which the conversation is compacted, regardless of the threshold.
 pub(crate) const MAX_COMPACT_PERCENT: u64 = 95;
-/// Percentage of the context window by which the thread must grow after a compaction, or a failed one, before the next.
+/// Percentage of the context window by which the thread must grow after a compaction, successful or failed, before the
+/// next one.
 pub(crate) const COMPACT_GROWTH_PERCENT: u64 = 5;
 /// Maximum tokens of a summary, including the model's reasoning.
 pub(crate) const MAX_SUMMARY_TOKENS: u64 = 16_000;
-/// Number of times that an overlong summary request is shortened.
+/// Maximum number of times that an overlong summary request is shortened.
 pub(crate) const SUMMARY_HALVINGS: u32 = 3;
 /// Percentage of the context window for the user's messages that a summary preserves verbatim, and the bytes kept of each.
 pub(crate) const QUOTED_PERCENT: u64 = 5;

@@ -15,7 +15,7 @@ pub(crate) struct Mention {
 }
 
 impl Mention {
-    /// Returns the call that reads it.
+    /// Returns the call that reads the mentioned file or directory.
     pub(crate) fn call(&self, number: usize) -> ToolCall {
         let mut arguments = Map::new();
         arguments.insert("path".to_owned(), Value::String(self.path.clone()));
@@ -38,14 +38,14 @@ impl Mention {
         Some((server, uri))
     }
 
-    /// Returns whether the mention can only mean a file: `@name` alone may be a person or a decorator.
+    /// Returns whether the mention can only refer to a file. A bare `@name` may be a user name or a decorator.
     pub(crate) fn is_a_path(&self) -> bool {
         self.path.contains(['/', '.'])
     }
 }
 
-/// Returns the mentions of a prompt, each once, in order and up to a limit. `servers`: servers whose resources may be mentioned. Mentions
-/// in attached input are ignored.
+/// Returns the distinct mentions of a prompt in order, up to a limit. `servers`: servers whose resources may be
+/// mentioned. Mentions in attached input are ignored.
 pub(crate) fn mentions(text: &str, servers: &[String]) -> Vec<Mention> {
     let text = without_input(text);
     let mut found: Vec<Mention> = Vec::new();
@@ -96,7 +96,7 @@ fn is_artifact(word: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Splits off a line, as in `src/main.rs:10-20`, or in `src/main.rs:10:5` as compilers write it.
+/// Splits off a line number or range, as in `src/main.rs:10-20`, or in `src/main.rs:10:5` as compilers print it.
 fn with_colon(word: &str) -> (&str, Option<(u64, u64)>) {
     let is_range = |range: &str| range.split('-').all(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()));
     let parted =

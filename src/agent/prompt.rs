@@ -25,7 +25,7 @@ pub(crate) struct Surroundings {
     pub output_schema: Option<String>,
 }
 
-/// Returns the system prompt. It stays the same during a session, so that providers can cache it.
+/// Returns the system prompt. It does not change during a session, so that providers can cache it.
 pub(crate) fn system_prompt(surroundings: &Surroundings) -> String {
     let Surroundings { workspace, system, date, git, shell, programs, missing, instructions, output_schema } = surroundings;
     let mut prompt = include_str!("../../assets/system.md").to_owned();

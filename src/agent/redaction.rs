@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Returns the command without secrets, and a notice for the user.
+/// Redacts secrets in a command, and returns a notice about them for the user.
 pub(crate) fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Option<String>) {
     match command {
         Command::Prompt { text } => {
@@ -42,8 +42,8 @@ pub(crate) fn hide_in_command(redactor: &Redactor, command: Command) -> (Command
     }
 }
 
-/// Rejects a command line with a secret: it would be recorded before it runs, and without the secret it would be a different
-/// command.
+/// Rejects a command line that contains a secret. The line would be recorded before it runs, and redacting the secret
+/// would change the command.
 fn without_a_secret(redactor: &Redactor, line: String, shared: bool) -> (Command, Option<String>) {
     match secret_kinds(redactor, &line) {
         None => (Command::Shell { line, shared }, None),
@@ -64,7 +64,7 @@ fn secret_kinds(redactor: &Redactor, line: &str) -> Option<String> {
     (!kinds.is_empty()).then(|| kinds.join(", "))
 }
 
-/// Hides secrets in the text of a goal. A check with a secret is removed, so that the goal is not set.
+/// Redacts secrets in the text of a goal. A check that contains a secret is removed, so that the goal is not set.
 fn hide_in_goal(redactor: &Redactor, mut goal: Goal) -> (Command, Option<String>) {
     let notice = secret_in_check(redactor, &goal.check);
     if notice.is_some() {
@@ -76,13 +76,13 @@ fn hide_in_goal(redactor: &Redactor, mut goal: Goal) -> (Command, Option<String>
     (Command::SetGoal { goal }, notice)
 }
 
-/// Returns the reason against a check that contains a secret.
+/// Returns the reason for rejecting a check that contains a secret; `None` if it contains none.
 fn secret_in_check(redactor: &Redactor, check: &str) -> Option<String> {
     let why = "the check contains a secret, and commands are recorded; put it into a file or an environment variable";
     secret_kinds(redactor, check).map(|kinds| format!("{why} ({kinds})"))
 }
 
-/// Hides secrets in a message of the user, and returns a notice about them.
+/// Redacts secrets in a message of the user, and returns a notice about them.
 fn hide_in_message_text(redactor: &Redactor, text: &str, what: &str) -> (String, Option<String>) {
     let hidden = redactor.redact(text);
     let count: usize = hidden.found.iter().map(|found| found.count).sum();
@@ -92,15 +92,15 @@ fn hide_in_message_text(redactor: &Redactor, text: &str, what: &str) -> (String,
     (hidden.text.into_owned(), notice)
 }
 
-/// Last redaction pass over a request, for sessions recorded before redaction existed. It covers text of the user and the tools. Text of
-/// the model, and data that only its provider can read, is sent back unchanged.
+/// Final redaction pass over a request, needed for sessions recorded before redaction existed. It covers text of the
+/// user and the tools. Text of the model, and data that only its provider can read, is sent back unchanged.
 ///
-/// A request repeats everything sent before; messages that were checked once are not checked again.
+/// A request repeats all earlier messages; messages that were already checked are not checked again.
 #[derive(Default)]
 pub(crate) struct RequestRedactor {
     system: Option<(Arc<str>, Arc<str>)>,
-    /// Messages of the last request, in order: the originals, and the redacted ones that were sent. They are kept alive, so that
-    /// no other message can have the same address.
+    /// Messages of the last request in order, each as the original and as sent. They are kept alive, so that no other
+    /// message can have the same address.
     sent: Vec<(Arc<Message>, Arc<Message>)>,
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn hide_in_failure(redactor: &Redactor, mut error: ModelError) -> Mod
     error
 }
 
-/// Returns the message without secrets; `None` if it contains none.
+/// Returns the message with its secrets redacted; `None` if it contains none.
 fn hide_in_message(redactor: &Redactor, message: &Message) -> Option<Message> {
     if message.role == Role::Assistant {
         return None;

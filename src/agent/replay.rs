@@ -5,7 +5,7 @@ use crate::protocol::{CallId, Effort, Event, EventKind, Part, SessionId, StepId,
 use crate::session::{CallChange, Change, Expense, ModelChoice, Payer, SessionState};
 use jiff::Timestamp;
 
-/// Converts records back into the events that a front end shows. Open approvals come from the running session.
+/// Converts records back into the events that a front end shows. Pending approvals come from the running session.
 pub(crate) fn replay(records: &[Record], workspace: &WorkspaceId, session: &SessionId) -> Vec<Event> {
     let (mut replay, mut state) = (Replay::new(workspace, session), SessionState::default());
     for record in records {
@@ -66,7 +66,7 @@ impl<'a> Replay<'a> {
         });
     }
 
-    /// Shows a model choice. The journal records only the choice, no other facts of the model.
+    /// Shows a model choice. The journal records only the choice, and no other facts about the model.
     fn show_model_choice(&mut self, choice: &ModelChoice, before: Option<&ModelChoice>) {
         let is_new = before.is_none_or(|before| before.model != choice.model);
         let new_effort = before.and_then(|before| before.effort) != choice.effort;

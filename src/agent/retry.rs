@@ -9,9 +9,9 @@ pub(crate) struct Backoff {
     pub max_retries: u32,
     /// Delay before the first retry; doubles with each retry.
     pub base_ms: u64,
-    /// Upper limit of computed delays. A provider may ask for more.
+    /// Upper limit of computed delays. A provider may request a longer one.
     pub cap_ms: u64,
-    /// Longest delay that a provider may ask for; beyond it, the request is not retried.
+    /// Longest delay that a provider may request. If it requests more, the request is not retried.
     pub patience_ms: u64,
 }
 
@@ -22,8 +22,8 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Returns the milliseconds before retry `attempt` (1-based); `None` if there are no more retries. `jitter` is in 0..1: the delay is
-    /// between half and all of the doubled base. The delay that the provider asked for is a lower bound.
+    /// Returns the milliseconds before retry `attempt` (1-based); `None` if there are no more retries. `jitter` is in
+    /// 0..1: the delay is between half and all of the doubled base. A delay requested by the provider is a lower bound.
     pub(crate) fn delay_ms(&self, attempt: u32, retry_after: Option<Duration>, jitter: f64) -> Option<u64> {
         if attempt > self.max_retries {
             return None;

@@ -1,4 +1,4 @@
-//! Thread of a session, and the part of it that fits a request.
+//! Thread of a session, and selection of the part that fits a request.
 
 mod packed;
 #[cfg(test)]
@@ -9,7 +9,7 @@ use crate::protocol::{Message, MessageId, Part, Role, StepId, TaskId};
 use packed::PackedMessage;
 use std::sync::Arc;
 
-/// Message to the model after its output limit cut a response; not written by the user.
+/// Message to the model after a response reached its output limit; not written by the user.
 pub(crate) const CUT: &str = "[The response was cut off by the output limit. Continue exactly where it stopped.]";
 /// Message to the model after its provider paused a long turn.
 const GO_ON: &str = "[Continue.]";
@@ -24,19 +24,19 @@ pub(crate) struct Thread {
     messages: Vec<Arc<Message>>,
     /// Estimated tokens of the messages.
     tokens: u64,
-    /// Ranges removed at the front, latest last.
+    /// Ranges removed from the front, latest last.
     folds: Vec<RemovedRange>,
     /// Number of messages dropped without a summary.
     dropped: u64,
-    /// First message as sent, if it notes that others were dropped.
+    /// First message as sent, if it has a marker about dropped messages.
     marked: Option<Arc<Message>>,
 }
 
-/// Messages removed at the front.
+/// Messages removed from the front.
 #[derive(Debug, Clone)]
 struct RemovedRange {
     removed: PackedMessage,
-    /// Number of messages that replaced the removed ones at that time.
+    /// Number of messages that replaced the removed ones.
     standing: usize,
     /// Number of messages dropped before.
     dropped: u64,
@@ -48,7 +48,7 @@ struct RemovedRange {
 pub(crate) struct CompactionPoint {
     /// End of the summarized range (exclusive).
     pub index: usize,
-    /// Messages of the user for the running task in that range; they are preserved.
+    /// User messages for the running task in that range; they are preserved.
     pub verbatim: Vec<MessageId>,
     /// Tokens that are no longer sent, not counting the summary.
     pub freed: u64,
@@ -76,7 +76,7 @@ impl Thread {
         let Some(last) = self.messages.last_mut() else { return };
         let mut amended = Message::clone(last);
         change(&mut amended);
-        // It gets another ID, so that data cached by ID is not mistaken for that of the old message.
+        // The message gets a new ID, so that data cached under its old ID is not used for it.
         amended.message_id = MessageId::new(format!("{}+", last.message_id));
         amended.token_count = super::context::estimate(&amended.content);
         self.tokens = self.tokens.saturating_sub(last.token_count) + amended.token_count;
@@ -98,7 +98,7 @@ impl Thread {
         &self.messages
     }
 
-    /// Returns the estimated tokens; a provider may count differently.
+    /// Returns the estimated tokens; a provider may count them differently.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens
     }
@@ -121,10 +121,11 @@ impl Thread {
         window
     }
 
-    /// Drops the oldest messages while there are more than `budget` tokens. Returns the total number of dropped messages if it grew.
+    /// Drops the oldest messages until the thread has at most `budget` tokens. Returns the total number of dropped
+    /// messages if it grew.
     ///
-    /// A summary and the user's latest request stay. A response is never separated from the results of its calls, and messages that the
-    /// model has not seen yet are always sent.
+    /// A summary and the user's latest request stay. A response is never separated from the results of its calls, and
+    /// messages that were not sent yet are never dropped.
     pub(crate) fn fit(&mut self, budget: u64) -> Option<u64> {
         if self.tokens <= budget {
             return None;
@@ -159,7 +160,8 @@ impl Thread {
         Some(self.dropped)
     }
 
-    /// Returns the messages before `index` for the summary request: the newest that fit, after a marker if others do not.
+    /// Returns the messages before `index` for the summary request: the newest that fit into `budget`, after a marker
+    /// if others are left out.
     pub(crate) fn messages_before(&self, index: usize, budget: u64) -> Vec<Arc<Message>> {
         let mut window = self.window();
         window.truncate(index);
@@ -221,20 +223,21 @@ impl Thread {
         (cut.summarized_count() > summary).then_some(cut)
     }
 
-    /// Replaces the messages up to `until` with a summary; `verbatim` messages are preserved. Returns whether anything changed.
+    /// Replaces the messages up to `until` with a summary, except for the `verbatim` messages. Returns whether anything
+    /// changed.
     pub(crate) fn compact(&mut self, until: &MessageId, verbatim: &[MessageId], summary: Message) -> bool {
         if summary.content.is_empty() || self.messages.first().is_some_and(|first| first.message_id == summary.message_id) {
             return false;
         }
         let named = self.messages.iter().position(|message| message.message_id == *until);
-        // If a record is missing, the messages before it are meant: IDs are numbered.
+        // If its record is missing, the messages before it are meant: IDs are numbered.
         let older = |message: &Arc<Message>| number(&message.message_id) <= number(until);
         let first = usize::from(self.has_summary());
         let place = named.or_else(|| self.messages.iter().skip(first).rposition(older).map(|at| at + first));
         let end = match place {
             Some(place) => place + 1 + self.messages[place + 1..].iter().take_while(|message| message.role == Role::Tool).count(),
             None if self.messages.is_empty() => return false,
-            // Everything it summarizes was dropped before; an earlier summary is part of it.
+            // All messages that it summarizes were dropped before; it includes any earlier summary.
             None => first,
         };
         let stays = |message: &&Arc<Message>| message.role == Role::User && verbatim.contains(&message.message_id);
@@ -331,11 +334,11 @@ fn number(id: &MessageId) -> u64 {
     digits[..end].parse().unwrap_or(0)
 }
 
-/// Returns a message with the marker before its own text.
+/// Returns a message with the marker about dropped messages before its own text.
 fn with_cut_marker(message: &Message, dropped: u64) -> Message {
     let mut content = vec![Part::Text { text: format!("[Earlier conversation truncated — {dropped} messages removed]\n\n") }];
     content.extend(message.content.iter().cloned());
-    // It gets another ID, so that data cached by ID is not mistaken for that of the unmarked message.
+    // The message gets a new ID, so that data cached under its old ID is not used for it.
     let message_id = MessageId::new(format!("{}+{dropped}", message.message_id));
     Message { message_id, content, ..message.clone() }
 }

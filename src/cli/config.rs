@@ -1,4 +1,4 @@
-//! `aye config`: paths of the files, and settings.
+//! `aye config`: prints settings and file locations.
 
 use crate::host::console::print_text;
 use crate::host::context::AppContext;

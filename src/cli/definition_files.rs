@@ -1,5 +1,5 @@
-//! Output of the commands about skills and agents: errors in their files, unused files, and suggestions
-//! for misspelt names.
+//! Output that the commands for skills and agents share: errors in files, unused files, and suggestions for misspelt
+//! names.
 
 use crate::host::console::{print_json, print_text, warn_all};
 use crate::host::exit::Exit;
@@ -8,7 +8,7 @@ use crate::skills::{BrokenFile, HiddenFile, Report};
 use crate::text::{clean_line, reveal_line};
 use strsim::damerau_levenshtein;
 
-/// Warns about files that are not used. `kind`: `skill` or `agent`.
+/// Warns about unused files. `kind`: `skill` or `agent`.
 pub(super) fn warn_unused(kind: &str, hidden: &[HiddenFile], broken: &[BrokenFile], limits: &[String]) {
     let hidden = hidden.iter().map(|hidden| {
         let (file, used_file) = (clean_line(&hidden.file), clean_line(&hidden.used_file));
@@ -23,7 +23,8 @@ pub(super) fn warn_unused(kind: &str, hidden: &[HiddenFile], broken: &[BrokenFil
     warn_all(&told);
 }
 
-/// Prints the errors and warnings in files, and their number. `kind`: `skill` or `agent`. Only errors fail the command.
+/// Prints the errors and warnings of files, and their number. Fails only if there are errors. `kind`: `skill` or
+/// `agent`.
 pub(super) fn print_reports(kind: &str, reports: &[Report], json: bool) -> Exit {
     let errors = reports.iter().map(|report| report.errors.len()).sum::<usize>();
     let exit = if errors > 0 { Exit::Failed } else { Exit::Completed };
@@ -45,7 +46,7 @@ pub(super) fn print_reports(kind: &str, reports: &[Report], json: bool) -> Exit 
     exit
 }
 
-/// Returns the known name that is most like a misspelt one, if any is like it.
+/// Returns the known name that is most similar to a misspelt one, if any is similar enough.
 pub(super) fn nearest_name<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
     let near = known.map(|known| (damerau_levenshtein(known, name), known)).min();
     near.filter(|(distance, known)| *distance <= 1 + known.len() / 4).map(|(_, known)| known)

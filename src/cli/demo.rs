@@ -11,20 +11,20 @@ use crate::llm::demo;
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// The name of the recorded model.
+/// Name of the recorded model.
 const MODEL: &str = "demo/recorded";
 
-/// Copies the sample project to a new directory and starts there. With `yes`, or without a terminal, runs without the
-/// screen.
+/// Copies the sample project to a new directory and starts a session there. With `yes`, or without a terminal, runs
+/// without the screen.
 pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let directory = tempfile::Builder::new()
         .prefix("aye-demo-")
         .tempdir()
         .map_err(|error| CliError::failed(format!("cannot create a directory for the sample project: {error}")))?;
     copy_project(directory.path()).map_err(|error| CliError::failed(format!("cannot copy the sample project: {error}")))?;
-    // Kept after the run, so that the session can be resumed and the changes reviewed.
+    // Keep the project after the run, so that the session can be resumed and the changes reviewed.
     let project = directory.keep();
-    // aye created this directory, so trust is not asked for.
+    // aye created this directory, so the user need not trust it.
     let (directory, model) = (Some(project.clone()), Some(MODEL.to_owned()));
     let common = Common { directory, model, trust: Trust::ForThisRun, ..common.clone() };
     let prompt =

@@ -1,5 +1,5 @@
-//! `aye doctor`: checks the installation and suggests fixes. It changes nothing, except that it creates the data
-//! directory, as every start does.
+//! `aye doctor`: checks the installation and suggests fixes. The only change it makes is to create the data directory,
+//! as every start does.
 
 use super::policy;
 use crate::config::{Directories, Environment, KeyPlace, ModelChoice};
@@ -33,12 +33,12 @@ use std::path::Path;
 /// Maximum number of listed copies with undecided changes.
 const UNDECIDED: usize = 10;
 
-/// The outcome of a check.
+/// Outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
     Good,
-    /// Something does not work, or works only in part.
+    /// Something does not work, or works only partly.
     Missing,
     /// Information, not a problem.
     Note,
@@ -126,7 +126,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
     Ok(if ok { Exit::Completed } else { Exit::Failed })
 }
 
-/// Returns one line for each check, and another one for its fix.
+/// Returns one line for each check, followed by a line for its fix.
 fn as_text(checks: &[Check]) -> String {
     let widest = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -145,7 +145,7 @@ fn as_text(checks: &[Check]) -> String {
     text
 }
 
-/// Checks the sandbox by running it.
+/// Checks the sandbox by running a command in it.
 fn sandbox(tier: SandboxTier, probe: &Probe) -> Check {
     let means = match tier {
         SandboxTier::Preview => "commands are sandboxed, and their changes can be previewed",
@@ -214,7 +214,7 @@ fn configuration(directories: &Directories) -> Check {
     )
 }
 
-/// Checks the file of additional certificate authorities, if there is one.
+/// Checks the file with additional certificate authorities, if there is one.
 fn certificates(place: &AppContext) -> Option<Check> {
     const NAME: &str = "certificates";
     let path = place.settings.ca_bundle(&place.directories, &place.home)?;
@@ -266,7 +266,8 @@ fn check_layers(policy: &Result<Policy, CliError>) -> Check {
     }
 }
 
-/// Describes the mode of new sessions, and whether commands without a rule are approved before they run or by their effects.
+/// Describes the mode of new sessions, and whether commands without a rule need approval before they run or for their
+/// effects.
 fn approvals(place: &AppContext, policy: &Policy, common: &Common, tier: SandboxTier) -> Check {
     let mode = place.session_mode(common.mode);
     let approve = place.enforcer(policy, Sandbox::Absent, mode).approve();
@@ -292,7 +293,7 @@ fn tools(place: &AppContext, common: &Common) -> Check {
     Check::missing("custom tools", set.problems.join(" "), Some(fix))
 }
 
-/// Lists the language servers that are found; `None` if all are disabled. None of them is started.
+/// Lists the language servers that were found, without starting them; `None` if all are disabled.
 fn language_servers(place: &AppContext, common: &Common, tier: SandboxTier) -> Option<Check> {
     const NAME: &str = "language servers";
     let servers = find_servers(place);
@@ -318,7 +319,7 @@ fn language_servers(place: &AppContext, common: &Common, tier: SandboxTier) -> O
     Some(Check::note(NAME, says))
 }
 
-/// Lists the restrictions of the policy that no sandbox enforces here.
+/// Lists the policy restrictions that no sandbox enforces on this system.
 fn unenforced_rules(place: &AppContext, policy: &Policy, probe: &Probe) -> Vec<Check> {
     let standing = SandboxHost::from_probe(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
     let enforcer = standing.enforcer(place, policy);
@@ -327,7 +328,7 @@ fn unenforced_rules(place: &AppContext, policy: &Policy, probe: &Probe) -> Vec<C
 
 /// Checks that sessions can be saved.
 fn data(directory: &Path) -> Check {
-    // The nearest existing directory; the rest is created at the first start.
+    // Check the nearest existing directory, because the first start creates the rest.
     let there = directory.ancestors().find(|level| level.exists()).unwrap_or(directory);
     match tempfile::tempfile_in(there) {
         Ok(_) => Check::good("data directory", directory.display().to_string()),
@@ -352,7 +353,7 @@ fn store(directory: &Path) -> Check {
     }
 }
 
-/// Checks the records that wait for a service.
+/// Checks the records that wait to be delivered to a service.
 fn service(state: ServiceState) -> Check {
     let name = match state.sink {
         OutboxSink::Approvals => "approval service",
@@ -366,7 +367,7 @@ fn service(state: ServiceState) -> Check {
     }
 }
 
-/// Checks the disk usage of one kind of data. It may exceed its limit until the next start that prunes.
+/// Checks the disk usage of one kind of data. It may exceed its limit until the next start that prunes data.
 fn disk_usage(taken: &UsageEntry) -> Check {
     let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
     let says = format!("{} of {} MB ({})", megabytes(taken.bytes), megabytes(taken.budget_bytes), taken.key);
@@ -384,7 +385,7 @@ fn disk_usage(taken: &UsageEntry) -> Check {
     Check { fix: Some("run `aye sessions prune` to delete the excess, or raise the limit".to_owned()), ..Check::note(name, says) }
 }
 
-/// Lists the copies whose changes await a decision, with their sessions.
+/// Lists the copies with undecided changes, and their sessions.
 fn undecided_layers(data: &Path) -> Option<Check> {
     let layers = undecided_use(&sandbox::abandoned_bases(data));
     let named = layers.iter().take(UNDECIDED).map(|layer| format!("session {} ({})", layer.session, size(layer.bytes)));
@@ -396,7 +397,7 @@ fn undecided_layers(data: &Path) -> Option<Check> {
     (!layers.is_empty()).then(|| Check { fix, ..Check::note("undecided", says) })
 }
 
-/// Checks the model and the source of its key, without showing the key.
+/// Checks the model, and the source of its key without showing the key.
 fn model(place: &AppContext, common: &Common) -> Check {
     match models_under_policy(place, common).would_use(common.model.as_deref()) {
         Ok(choice) => usable_model("model", &choice),
@@ -429,7 +430,7 @@ fn models_under_policy(place: &AppContext, common: &Common) -> ModelCatalog {
     }
 }
 
-/// Returns the check of a model that can be used, with the source of its key.
+/// Returns the check for a usable model, with the source of its key.
 fn usable_model(check: &'static str, choice: &ModelChoice) -> Check {
     let name = choice.name();
     let from = match choice.key_place {

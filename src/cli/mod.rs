@@ -1,4 +1,4 @@
-//! The program: command line, wiring and exit codes.
+//! The program: command line, construction of its parts, and exit codes.
 
 mod acp;
 mod agents;
@@ -48,7 +48,7 @@ use args::{Action, ParseExit};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Runs the program. `commit`: the commit of the build.
+/// Runs the program. `commit`: the commit that was built.
 pub fn main(commit: Option<Commit>) -> ExitCode {
     if crate::sys::process::is_helper() {
         crate::sys::process::supervise_main();
@@ -71,7 +71,7 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
         }
     };
     let common = match invocation.action {
-        // Its policy is the name of a preset.
+        // The policy of this command is the name of a preset.
         Action::Setup { .. } => Ok(invocation.common),
         _ => profile::with_profile(&invocation.common),
     };

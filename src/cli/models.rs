@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 
 #[derive(Serialize)]
 struct Answer {
-    /// Day of the catalogue, and its source URL.
+    /// Date of the catalogue, and its source URL.
     catalogue: State,
     models: Vec<ListedModel>,
     notices: Vec<String>,
@@ -31,7 +31,7 @@ struct State {
 
 pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, CliError> {
     let here = ModelCatalog::new(place);
-    // An invalid policy does not prevent the list; `aye policy validate` reports its errors.
+    // The list works with an invalid policy. `aye policy validate` reports its errors.
     let here = match place.policy(None, None) {
         Ok(policy) => here.with_policy(&policy),
         Err(_) => here,
@@ -107,7 +107,7 @@ fn row(model: &ListedModel) -> [String; 7] {
     ]
 }
 
-/// Returns `200k` or `1.05M`.
+/// Formats a token count: `200k`, `1.05M`.
 fn tokens(count: u64) -> String {
     let trimmed = |number: f64| format!("{number:.2}").trim_end_matches('0').trim_end_matches('.').to_owned();
     match count {
@@ -117,7 +117,7 @@ fn tokens(count: u64) -> String {
     }
 }
 
-/// Returns a price with cents, or with as many decimals as needed.
+/// Formats a price with two decimals, or with as many as needed.
 fn dollars(price: f64) -> String {
     let cents = format!("{price:.2}");
     if cents.parse() == Ok(price) { cents } else { format!("{price:.4}").trim_end_matches('0').to_owned() }

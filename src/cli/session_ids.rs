@@ -14,7 +14,7 @@ pub(crate) fn is_possible_id(word: &str) -> bool {
     (6..=32).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Returns the first digits of an ID, for a command line.
+/// Returns the first digits of an ID, for use in a command line.
 pub(crate) fn short_id(id: &crate::protocol::SessionId) -> &str {
     id.as_str().get(..8).unwrap_or(id.as_str())
 }

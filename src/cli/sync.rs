@@ -14,7 +14,7 @@ use crate::text::clean;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Result of one service, for `--json`.
+/// Result for one service, in `--json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SyncResult {
@@ -68,7 +68,7 @@ pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
     Ok(if is_complete { Exit::Completed } else { Exit::Failed })
 }
 
-/// Returns why records are left.
+/// Returns the reason why records are still pending, if any are.
 fn error(end: &DrainEnd) -> Option<String> {
     match end {
         DrainEnd::Empty | DrainEnd::Stopped => None,

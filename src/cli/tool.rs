@@ -24,15 +24,15 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 const MAX_READ_BYTES: u64 = 64 << 20;
-/// Time to wait for remaining work at the end.
+/// Time to wait at exit for remaining work.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
-/// The environment of a subcommand.
+/// Environment of a subcommand.
 struct ToolSession {
     bench: ToolRunner,
-    /// Always set, until it is dropped.
+    /// Always present until the value is dropped.
     runtime: Option<Runtime>,
-    /// The MCP servers whose tools are included.
+    /// MCP servers whose tools are included.
     servers: Option<Servers>,
 }
 
@@ -42,7 +42,7 @@ impl Drop for ToolSession {
         if let Some(servers) = &self.servers {
             runtime.block_on(servers.end());
         }
-        // Abandoned work may never end.
+        // Do not wait for abandoned work, which may never end.
         runtime.shutdown_timeout(LAST_WAIT);
     }
 }
@@ -54,13 +54,13 @@ impl ToolSession {
     }
 }
 
-/// Returns true if MCP servers are needed: not for a name that always means a built-in tool.
+/// Returns true if MCP servers are needed, which they are not for the name of a built-in tool.
 fn needs_servers(place: &AppContext, name: Option<&str>) -> bool {
     let local_first = place.settings.tools.conflict == "local-first";
     name.is_none_or(|name| !local_first || tools::canonical_name(name).is_none())
 }
 
-/// Prepares the tools. `name`: the requested tool; `None` for all.
+/// Prepares the tools. `name`: the requested tool; `None` for all tools.
 fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>) -> Result<ToolSession, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_policy_notice().iter().for_each(warn);
@@ -76,7 +76,7 @@ fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>
     Ok(ToolSession { bench, runtime: Some(runtime), servers })
 }
 
-/// Connects to the servers, and waits a limited time for those with unknown tools to list them.
+/// Connects to the servers, and waits a limited time for tool lists that are unknown.
 fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Servers {
     let ToolEnvironment { place, policy, standing, .. } = ground;
     let settings = || session::tool_settings(place, policy, standing.sandbox_policy(policy));
@@ -97,7 +97,7 @@ pub(crate) fn list(place: &AppContext, common: &Common, json: bool) -> Result<Ex
     }
     for tool in tools {
         let capability = bench.router.capability(&tool.tool_name).unwrap_or_default();
-        // `aye tool schema` prints the whole description.
+        // `aye tool schema` prints the complete description.
         let line = tool.description.lines().next().unwrap_or_default();
         let first = line.split_inclusive(". ").next().unwrap_or_default().trim_end();
         print_text(&format!("{:14} {:12} {first}\n", tool.tool_name, capability));
@@ -112,15 +112,15 @@ pub(crate) fn schema(place: &AppContext, common: &Common, name: &str) -> Result<
     Ok(Exit::Completed)
 }
 
-/// The effect that a call would have.
+/// Effects that a call would have.
 #[derive(Serialize)]
 struct PlannedCall {
     #[serde(flatten)]
     proposal: Proposal,
-    /// The diff of the proposal by file, hunk and line.
+    /// Diff of the proposal by file, hunk and line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<FileDiff>,
-    /// The effects of a command in a preview, which has been discarded.
+    /// Effects of a command in a preview, which has been discarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     effects: Option<Box<Effects>>,
 }
@@ -131,7 +131,7 @@ impl PlannedCall {
     }
 }
 
-/// Prints what a call would do, without doing it.
+/// Prints the effects that a call would have, without running it.
 pub(crate) fn plan(place: &AppContext, common: &Common, name: &str, arguments: &str) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::for_tool(name), Some(name))?;
     let call = tool_call(name, arguments)?;
@@ -184,7 +184,7 @@ async fn preview_plan(bench: &ToolRunner, plan: Plan, permit: PreviewPermit) -> 
         Ok(mut plan) => {
             let effects = plan.effects.take();
             let proposal = plan.proposal.take().unwrap_or(proposal);
-            // Removing a preview may take long; it is not left to the next start.
+            // Remove the preview now, although it may take long, instead of at the next start.
             let _ = tokio::task::spawn_blocking(move || drop(plan)).await;
             PlannedCall::new(proposal, effects)
         }

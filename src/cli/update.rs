@@ -1,4 +1,4 @@
-//! `aye update`: prints how to update aye, and whether there is a newer version. It changes nothing and runs nothing.
+//! `aye update`: prints how to update aye, and whether there is a newer version. It never changes or runs anything.
 
 use super::args::definition::UpdateArgs;
 use crate::host::console::{print_json, print_text, warn};
@@ -21,15 +21,15 @@ use std::path::PathBuf;
 #[derive(Serialize)]
 struct UpdateJson {
     installed: &'static str,
-    /// The version with commit and target.
+    /// Version with commit and target.
     build: &'static str,
     installation: InstallationJson,
-    /// Absent without `--check`, like `newest`.
+    /// Update status; absent without `--check`, like `newest`.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     newest: Option<NewestJson>,
-    /// Shell commands that update this installation; empty if they are not known.
+    /// Shell commands that update this installation; empty if they are unknown.
     commands: Vec<String>,
 }
 
@@ -83,7 +83,8 @@ fn newest(place: &AppContext) -> Result<Release, CliError> {
     })
 }
 
-/// The comparison uses only versions and does not depend on the clock, but certificates do.
+/// Warns about a wrong clock, on which certificates depend. The comparison itself uses only
+/// versions.
 fn warn_of_clock(release: &Release) {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     if release.is_in_future(today) {
@@ -127,7 +128,7 @@ fn text(installation: &Installation, release: Option<&Release>, status: Option<R
     text.push('\n');
     match status {
         Some(ReleaseStatus::UpToDate) => text.push_str("aye is up to date.\n"),
-        // An error follows.
+        // An error message follows.
         Some(ReleaseStatus::BuildIsNewer) => text.truncate(text.trim_end().len() + 1),
         Some(ReleaseStatus::UpdateAvailable) => {
             text.push_str("A newer version is available. ");
@@ -138,7 +139,7 @@ fn text(installation: &Installation, release: Option<&Release>, status: Option<R
     text
 }
 
-/// Returns the commands, or instructions if they are not known.
+/// Returns the update commands, or instructions if the commands are unknown.
 fn instructions(method: &InstallMethod, release: Option<&Release>, commands: &[String]) -> String {
     if !commands.is_empty() {
         return format!("To update aye, run:\n  {}\n", commands.join("\n  "));

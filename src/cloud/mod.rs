@@ -1,4 +1,5 @@
-//! Accounts of cloud platforms: where their credentials are, and how they authenticate a request.
+//! Accounts of cloud platforms: the sources of their credentials, and the authentication of
+//! requests.
 
 pub(crate) mod aws;
 pub(crate) mod google;
@@ -13,18 +14,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum bytes of a credentials file or of a response with credentials.
+/// Maximum size in bytes of a credentials file or of a response with credentials.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The environment from which an account is read.
+/// Environment from which an account is read.
 #[derive(Clone)]
 pub(crate) struct Surroundings {
-    /// The environment variables of the platform.
+    /// Environment variables of the platform.
     pub variables: BTreeMap<String, String>,
     pub home: PathBuf,
-    /// Directories of the workspace, whose programs are not run.
+    /// Directories of the workspace, from which no programs are run.
     pub roots: Vec<PathBuf>,
-    /// Called with each secret that is read, so that it is redacted.
+    /// Callback for each secret that is read, so that it is redacted.
     pub learn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -39,7 +40,7 @@ impl Surroundings {
         self.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// Returns the path in a variable, or one below the home directory.
+    /// Returns the path in a variable, or else one below the home directory.
     fn path(&self, variable: &str, below_home: &str) -> PathBuf {
         match self.variable(variable) {
             Some(path) => self.expand_path(path),
@@ -52,7 +53,7 @@ impl Surroundings {
     }
 }
 
-/// Reads a file of credentials; `None` if it is missing. No error repeats its content.
+/// Reads a file of credentials; `None` if it does not exist. Errors never repeat its content.
 fn read(path: &Path) -> Result<Option<String>, Problem> {
     let problem = || Problem::new(format!("cannot read `{}`", path.display()));
     match file::read(path, MAX_BYTES as u64) {
@@ -62,30 +63,31 @@ fn read(path: &Path) -> Result<Option<String>, Problem> {
     }
 }
 
-/// Returns the error of a server that is not reached.
+/// Returns the error for a server that cannot be reached.
 fn unreachable(what: &str, error: &HttpError) -> Problem {
     Problem::new(format!("cannot get credentials from {what}")).because(error).hint("check the network")
 }
 
-/// Reads a response as JSON; other content becomes an empty object. Also returns the status.
+/// Reads a response as JSON, in which other content becomes an empty object. Also returns the
+/// status.
 async fn json(reply: Reply) -> (u16, Value) {
     let status = reply.status();
     let body = reply.into_head(MAX_BYTES).await;
     (status, serde_json::from_slice(&body).unwrap_or_else(|_| Value::Object(serde_json::Map::new())))
 }
 
-/// Returns a string in a JSON document.
+/// Returns a string member of a JSON document.
 fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// Returns a server that is on the internet or on this machine.
+/// Returns a server on the internet or on this machine.
 fn server(address: &str) -> Result<Server, Problem> {
     let timeouts = Timeouts { connect: Duration::from_secs(10), idle: Duration::from_secs(30) };
     Server::new(address, timeouts).map_err(|error| Problem::new(error.to_string()))
 }
 
-/// Returns the metadata server of the machine, which responds at once if there is one.
+/// Returns the metadata server of the machine, which responds immediately if it exists.
 fn metadata_server(address: &str) -> Result<Server, Problem> {
     let timeouts = Timeouts { connect: Duration::from_secs(1), idle: Duration::from_secs(3) };
     Server::link_local(address, timeouts).map_err(|error| Problem::new(error.to_string()))

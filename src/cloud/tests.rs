@@ -1,4 +1,4 @@
-//! A server on loopback that gives these responses, and accounts that are read from a temporary home directory.
+//! Test server on loopback with prepared responses, and accounts that are read from a temporary home directory.
 
 use super::*;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 /// Requests that a server received, as text.
 pub(super) type Requests = Arc<Mutex<Vec<String>>>;
 
-/// Returns the address of a server that gives each response once, in order, and its requests.
+/// Starts a server that sends each response once, in order. Returns its address and its requests.
 pub(super) async fn serve(responses: Vec<(u16, &'static str, Value)>) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -37,7 +37,7 @@ pub(super) async fn serve(responses: Vec<(u16, &'static str, Value)>) -> (String
     (address, requests)
 }
 
-/// A home directory with these files, and what is read from it.
+/// Home directory with these files, and the environment to read from it.
 pub(super) struct Home {
     directory: tempfile::TempDir,
     pub learnt: Arc<Mutex<Vec<String>>>,

@@ -1,9 +1,9 @@
-//! Validation of URLs that may receive a key, and of the headers of such a request.
+//! Validation of URLs that may receive a key, and of the headers of such requests.
 
 use crate::protocol::Problem;
 use crate::sys::http::is_loopback;
 
-/// Advice for a URL that would send secrets as plain text.
+/// Advice about a URL that would send secrets as plain text.
 const ENCRYPTED: &str = "use https://, or http:// only for this machine (localhost, 127.0.0.1)";
 
 /// Returns a base URL without a trailing slash, or the reason why it is invalid.
@@ -30,12 +30,12 @@ pub(super) fn check(given: &str) -> Result<String, Problem> {
     Ok(given.trim_end_matches('/').to_owned())
 }
 
-/// Checks the base URL of a service with tools.
+/// Validates the base URL of a service with tools.
 pub(crate) fn check_tool_service_url(given: &str) -> Result<String, Problem> {
     check(given.trim())
 }
 
-/// Checks the URL of an MCP server. The URL may have a query, which no error repeats.
+/// Validates the URL of an MCP server. The URL may have a query, which errors never repeat.
 pub(super) fn check_server(given: &str) -> Result<(), String> {
     let expected = "expected a URL such as https://host/mcp";
     let url = reqwest::Url::parse(given).map_err(|error| format!("invalid `url` ({error}); {expected}"))?;
@@ -53,7 +53,7 @@ pub(super) fn check_server(given: &str) -> Result<(), String> {
     }
 }
 
-/// Checks the URL of a public list, which may have a query.
+/// Validates the URL of a public list, which may have a query.
 pub(crate) fn check_list_url(given: &str) -> Result<(), Problem> {
     let expected = "use a URL such as https://host/models.toml, or a file name";
     let url = reqwest::Url::parse(given)
@@ -69,7 +69,7 @@ pub(crate) fn check_list_url(given: &str) -> Result<(), Problem> {
     }
 }
 
-/// Checks a header. No error repeats its value.
+/// Validates a header. Errors never repeat its value.
 pub(super) fn check_header(name: &str, value: &str) -> Result<(), String> {
     let header = reqwest::header::HeaderName::from_bytes(name.as_bytes());
     let header = header.map_err(|_| format!("invalid header name `{}`", name.escape_debug()))?;

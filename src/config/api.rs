@@ -12,7 +12,7 @@ pub(crate) enum Api {
 }
 
 impl Api {
-    /// Returns the API with a name of the settings.
+    /// Returns the API with this name in the settings.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         let apis = [Self::Anthropic, Self::OpenAiResponses, Self::OpenAiChat, Self::Gemini];
         schema::APIS.iter().zip(apis).find(|(known, _)| **known == name).map(|(_, api)| api)

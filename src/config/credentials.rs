@@ -1,5 +1,5 @@
-//! API keys and tokens: saved in the system keyring, or in a private file if there is none. The file records where each
-//! key is, so that the keyring is queried only for keys that it contains.
+//! API keys and tokens, saved in the system keyring, or in a private file if there is none. The file records the
+//! location of each key, so that the keyring is queried only for keys that it contains.
 
 use super::{ConfigError, Directories, KeyCommand, Secret};
 use crate::protocol::Problem;
@@ -16,15 +16,15 @@ use toml::de::DeTable;
 #[cfg(test)]
 mod tests;
 
-/// Prefix of the names of MCP tokens: followed by the server name and a hash of the URL for which they were issued.
+/// Prefix of the names of MCP tokens, before the server name and a hash of the URL for which they were issued.
 const OF_SERVER: &str = "mcp:";
-/// Maximum bytes of the credentials file.
+/// Maximum size in bytes of the credentials file.
 const FILE_BYTES: u64 = 256 << 10;
-/// Maximum number of secrets of this run; older ones are no longer valid.
+/// Maximum number of secrets that this run obtained; older ones are no longer valid.
 const MAX_OBTAINED: usize = 64;
-/// Timeout for reading from the keyring. A locked keyring first prompts the user, who may be absent.
+/// Timeout for reading from the keyring. A locked keyring prompts the user, who may be absent.
 const READING: Duration = Duration::from_secs(5);
-/// Timeout for changes of the keyring; a user who logs in is present to unlock it.
+/// Timeout for changes of the keyring, during which the user is present to unlock it.
 const CHANGING: Duration = Duration::from_secs(60);
 const HEAD: &str = "# Written by `aye auth`. `keyring = true`: the key is in the system keyring. Only you may read this file.\n";
 
@@ -41,7 +41,7 @@ enum Entry {
     Key(Secret),
 }
 
-/// The reason why a key was not saved in the keyring.
+/// Reason why a key was not saved in the keyring.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyringFailure {
     #[error("{0}")]
@@ -53,31 +53,31 @@ pub(crate) enum KeyringFailure {
 type Entries = BTreeMap<String, Entry>;
 type Read = Result<Arc<Entries>, ConfigError>;
 
-/// The saved keys. Cheap to clone; the keys are read on demand.
+/// Saved keys, which are read on demand. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Credentials {
-    /// The credentials file; absent if no keys are saved.
+    /// Credentials file; absent if no keys are saved.
     file: Option<PathBuf>,
     read: Arc<Mutex<Option<Read>>>,
     /// Cached responses of the keyring.
     cached: Arc<Mutex<BTreeMap<String, Result<Secret, String>>>>,
-    /// Keys that another process replaced after they were read. They are still secret.
+    /// Keys that another process replaced after they were read. They must still be redacted.
     replaced: Arc<Mutex<Vec<Secret>>>,
     /// Keys that programs of the user printed, by provider, and other secrets that this run obtained.
     obtained: Arc<ObtainedKeys>,
 }
 
-/// Secrets that this run obtained and that are saved nowhere.
+/// Secrets that this run obtained and that are not saved.
 #[derive(Debug, Default)]
 struct ObtainedKeys {
     printed: Mutex<BTreeMap<String, PrintedKey>>,
-    /// Locked while a program runs, so that no program runs twice at once.
+    /// Lock that is held while a program runs, so that no program runs twice at the same time.
     turn: Mutex<()>,
     secrets: Mutex<VecDeque<Secret>>,
     changed: Notify,
 }
 
-/// A key that a program printed.
+/// Key that a program printed.
 #[derive(Debug, Clone)]
 struct PrintedKey {
     key: Secret,
@@ -114,7 +114,7 @@ impl Credentials {
         known.get_or_insert_with(read).clone()
     }
 
-    /// Discards the cached file, because another process may have changed it.
+    /// Clears the cached file, because another process may have changed it.
     pub(crate) fn reload(&self) {
         let before = self.known_values().into_iter().map(Secret::new).collect();
         *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = before;
@@ -126,13 +126,13 @@ impl Credentials {
         Ok(self.entries()?.keys().filter(|name| !name.starts_with(OF_SERVER)).cloned().collect())
     }
 
-    /// Returns the names of the tokens of an MCP server, for all its URLs.
+    /// Returns the token names of an MCP server, for all its URLs.
     pub(crate) fn server_token_names(&self, server: &str) -> Result<Vec<String>, ConfigError> {
         let start = format!("{OF_SERVER}{server}:");
         Ok(self.entries()?.keys().filter(|name| name.starts_with(&start)).cloned().collect())
     }
 
-    /// Returns the key like `secret`, but without the cache, because another process may have replaced it.
+    /// Returns the key like `secret`, but bypasses the cache, because another process may have replaced the key.
     pub(crate) fn secret_uncached(&self, name: &str) -> Result<Option<Secret>, String> {
         self.reload();
         if let Some(Ok(old)) = self.cached.lock().unwrap_or_else(PoisonError::into_inner).remove(name) {
@@ -141,7 +141,7 @@ impl Credentials {
         self.secret(name)
     }
 
-    /// Returns the location where the key of a provider is saved, if any. Does not query the keyring.
+    /// Returns where the key of a provider is saved, if it is. Does not query the keyring.
     pub(crate) fn storage_of(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
         Ok(self.entries()?.get(provider).map(|entry| match entry {
             Entry::Keyring => KeyStorage::Keyring,
@@ -157,7 +157,7 @@ impl Credentials {
         })
     }
 
-    /// Returns the key from the file or the keyring. May wait a few seconds for the keyring.
+    /// Returns the key from the file or the keyring. May wait several seconds for the keyring.
     pub(crate) fn secret(&self, provider: &str) -> Result<Option<Secret>, String> {
         match self.entries().map_err(|error| error.to_string())?.get(provider) {
             Some(Entry::Key(key)) => Ok(Some(key.clone())),
@@ -182,8 +182,8 @@ impl Credentials {
         secret
     }
 
-    /// Returns the key that the program of a provider prints. Runs it if it has not run yet, if its key is older than the
-    /// lifetime, or if its key is the one that was rejected.
+    /// Returns the key that the program of a provider prints. Runs the program if it has not run yet, its key is older
+    /// than the lifetime, or its key was rejected.
     pub(crate) fn program_key<E>(
         &self,
         provider: &str,
@@ -221,7 +221,7 @@ impl Credentials {
         self.obtained.changed.notify_one();
     }
 
-    /// Waits until another secret is known, which must be redacted.
+    /// Waits until another secret is known, so that the caller can redact it.
     pub(crate) async fn wait_for_new_secret(&self) {
         self.obtained.changed.notified().await;
     }
@@ -263,7 +263,7 @@ impl Credentials {
         })
     }
 
-    /// Deletes a key, and returns the location where it was saved.
+    /// Deletes a key. Returns where it was saved.
     pub(crate) fn forget(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
         let kept = self.storage_of(provider)?;
         if kept == Some(KeyStorage::Keyring) {
@@ -300,7 +300,7 @@ pub(crate) fn server_key(server: &str, url: &str) -> String {
     format!("{OF_SERVER}{server}:{}", hash.get(..16).unwrap_or_default())
 }
 
-/// Returns the secret parts of a key: the whole key, or each of several tokens.
+/// Returns the secret parts of a key: the whole key, or each of its tokens.
 fn secret_parts(key: &Secret) -> Vec<String> {
     const SECRET: [&str; 4] = ["access_token", "refresh_token", "id_token", "client_secret"];
     fn collect(value: &serde_json::Value, found: &mut Vec<String>) {
@@ -332,7 +332,7 @@ fn read(path: &Path) -> Result<Entries, ConfigError> {
     }
 }
 
-/// Parses the credentials file. No error repeats any of its content, because it contains keys.
+/// Parses the credentials file. Errors never repeat its content, because it contains keys.
 fn parse(bytes: &[u8], path: &Path) -> Result<Entries, ConfigError> {
     let wrong = |byte: usize| {
         let line = 1 + bytes.iter().take(byte).filter(|byte| **byte == b'\n').count();

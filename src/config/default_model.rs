@@ -1,4 +1,4 @@
-//! Writes the default model to the user's `config.toml` without changing other settings.
+//! Adds the default model to the user's `config.toml`, and preserves all other settings.
 
 use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -11,7 +11,7 @@ pub(crate) enum EditResult {
     New(String),
 }
 
-/// Adds the default model to the text, unless it sets one.
+/// Adds the default model to the text, unless it already sets one.
 pub(crate) fn with_default_model(text: &str, model: &str) -> Result<EditResult, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::single(error.message().to_owned()))?;

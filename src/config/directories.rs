@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Directories {
-    /// Settings and policy of the user.
+    /// Directory for settings and policy of the user.
     pub config: PathBuf,
-    /// Sessions, artifacts and logs.
+    /// Directory for sessions, artifacts and logs.
     pub data: PathBuf,
-    /// Data that a run shares with other runs even if its session is not saved, such as pins of MCP servers. Otherwise
-    /// the same as `data`.
+    /// Directory for data that a run shares with others even if its session is not saved, such as pins of MCP servers.
+    /// Otherwise the same as `data`.
     pub shared: PathBuf,
 }
 
@@ -37,7 +37,8 @@ impl Directories {
         Self { config: config.into(), shared: data.clone(), data }
     }
 
-    /// Returns the directory of the user's own files for a project, by its canonical path.
+    /// Returns the directory of the user's own files for a project, given the canonical path of the
+    /// project.
     pub(crate) fn project_dir(&self, real: &Path) -> PathBuf {
         self.config.join("projects").join(super::trust::directory_name(real))
     }

@@ -1,13 +1,13 @@
-//! Edits of the user's `config.toml` that do not change other settings.
+//! Edits of the user's `config.toml` that preserve all other settings.
 
 use super::ConfigError;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
-/// The new value of a key.
+/// New value of a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NewValue<'a> {
     Text(&'a str),
-    /// A list with one string.
+    /// List with one string.
     OneText(&'a str),
     Flag(bool),
 }
@@ -22,7 +22,7 @@ impl NewValue<'_> {
     }
 }
 
-/// Sets these values in the text. A comment after a replaced value is preserved.
+/// Sets these values in the text. Comments after replaced values are preserved.
 pub(crate) fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Result<String, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::single(error.message().to_owned()))?;

@@ -1,9 +1,9 @@
-//! The environment variables with which aye was started.
+//! Environment variables with which aye was started.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// The variables that are set and not empty.
+/// Variables that are set and not empty.
 #[derive(Clone, Default)]
 pub(crate) struct Environment {
     variables: HashMap<String, String>,
@@ -33,7 +33,7 @@ impl Environment {
     }
 }
 
-/// An API key, which is never printed.
+/// API key, which is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(String);
 

@@ -3,7 +3,7 @@
 use crate::protocol::Problem;
 use std::fmt;
 
-/// All configuration errors of a file, a variable or an option.
+/// All configuration errors of a file, variable or option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigError {
     problems: Vec<Problem>,
@@ -23,13 +23,13 @@ impl ConfigError {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }
 
-    /// Names the file before each error.
+    /// Prepends the name of the file to each error.
     #[must_use]
     pub(crate) fn with_location(self, place: impl fmt::Display) -> Self {
         Self { problems: self.problems.into_iter().map(|problem| problem.with_location(&place)).collect() }
     }
 
-    /// Returns a single error, with the other errors as its lines.
+    /// Returns a single error that contains the other errors as lines.
     pub(crate) fn into_problem(self) -> Problem {
         Problem::joined(self.problems)
     }
@@ -39,7 +39,7 @@ impl ConfigError {
     }
 }
 
-/// One line for each error, for use inside another message.
+/// Formats the errors as one line each, for use within another message.
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.problems.iter().map(Problem::one_line).collect();

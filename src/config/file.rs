@@ -1,4 +1,4 @@
-//! Parser of a configuration file, or of one `--set`, into checked values.
+//! Parser of a configuration file, or of one `--set`, into validated values.
 
 use super::ConfigError;
 use super::schema::{self, KEYS, Kind};
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-/// Maximum bytes of a configuration file.
+/// Maximum size in bytes of a configuration file.
 const FILE_BYTES: u64 = 1 << 20;
 
 /// Millionths per US dollar.
 pub(super) const MILLIONTHS: f64 = 1e6;
 const MAX_DOLLARS: f64 = 1e9;
 
-/// The keys that are set, by path.
+/// Keys that are set, by path.
 pub(super) type Values = BTreeMap<Vec<String>, Entry>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,20 +31,20 @@ pub(super) enum Value {
     Text(String),
     Flag(bool),
     Number(u64),
-    /// US dollars, in millionths.
+    /// Amount in millionths of a US dollar.
     Dollars(u64),
     List(Vec<String>),
     Table(BTreeMap<String, String>),
 }
 
-/// Location where a value was set.
+/// Location at which a value was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
     File {
         path: PathBuf,
         line: usize,
     },
-    /// A profile that was chosen for this run.
+    /// Profile that was selected for this run.
     Profile {
         name: String,
         path: PathBuf,
@@ -77,7 +77,7 @@ pub(super) fn text<'a>(values: &'a Values, path: &[&str]) -> Option<&'a str> {
     }
 }
 
-/// Returns the error for a file that is not a text.
+/// Returns the error for a file that is not text.
 pub(super) fn not_utf8(path: &Path) -> Problem {
     Problem::new(format!("`{}` is not UTF-8 text", path.display())).because("expected a TOML file")
 }
@@ -121,7 +121,7 @@ pub(super) fn parse_lenient(text: &str, path: &Path) -> Result<(Values, Vec<Prob
     Ok((walk.values, walk.problems))
 }
 
-/// Applies `--set KEY=VALUE`; a string needs no quotes.
+/// Applies `--set KEY=VALUE`. A string need not be quoted.
 pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(), ConfigError> {
     let path: Vec<String> = name.split('.').map(|part| part.trim().to_owned()).collect();
     let Some(key) = schema::find(&path) else {
@@ -256,7 +256,7 @@ fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
     }
 }
 
-/// Returns whether this is `provider/name`.
+/// Returns whether the text has the form `provider/name`.
 fn is_model_name(text: &str) -> bool {
     text.split_once('/').is_some_and(|(provider, name)| !provider.is_empty() && !name.is_empty())
 }
@@ -279,7 +279,7 @@ fn texts(array: &DeArray<'_>) -> Option<Vec<String>> {
     array.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
 }
 
-/// Returns the line of a byte, counted from 1.
+/// Returns the number of the line that contains a byte, counted from 1.
 fn line_number(text: &[u8], byte: usize) -> usize {
     1 + text.iter().take(byte).filter(|byte| **byte == b'\n').count()
 }

@@ -1,4 +1,4 @@
-//! Pins of the user's hooks: the content that the user reviewed, by hash.
+//! Pins of the user's hooks: hashes of the content that the user reviewed.
 
 use super::trust::write_private;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// File of the pins, in the config directory.
+/// Name of the file with the pins, in the config directory.
 const FILE: &str = "hooks-pinned.toml";
 
 /// Hashes of the user's hook file and of the programs that it names.
@@ -17,10 +17,10 @@ pub(crate) struct HookPins {
 }
 
 impl HookPins {
-    /// Reads the pins. Without a file, there are no pins.
+    /// Reads the pins. A missing file contains no pins.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub(crate) fn read(config: &Path) -> Result<Self, String> {
         let path = config.join(FILE);
         let unreadable = |why: String| format!("cannot read `{}` ({why}); run `aye hooks pin` to write it again", path.display());
@@ -42,7 +42,7 @@ impl HookPins {
     /// Saves the pins, replacing earlier ones.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(crate) fn save(&self, config: &Path) -> Result<(), String> {
         let path = config.join(FILE);
         let text = toml::to_string(self).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Instruction files (AGENTS.md): text that the user and the project pass to every model.
+//! Instruction files (AGENTS.md), with text of the user and the project for every model.
 
 mod imports;
 mod path_rules;
@@ -9,11 +9,11 @@ use crate::policy::{ExcludedPaths, is_secret_name};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// Maximum bytes read from a file; the rest of a longer file is ignored.
+/// Maximum number of bytes read from a file; the rest of a longer file is ignored.
 pub(crate) const FILE_BYTES: u64 = 64 << 10;
 /// Maximum number of levels from the root of the repository down to the workspace.
 const LEVELS: usize = 32;
-/// File names by precedence; only the first existing one is used.
+/// File names in order of precedence. Only the first existing file is used.
 const NAMES: [&str; 3] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
 /// Directory of the rule files of a project, and its maximum depth.
 const RULES: &str = ".claude/rules";
@@ -30,7 +30,8 @@ pub(crate) struct InstructionFile {
     pub path: PathBuf,
     pub text: String,
     pub length: Length,
-    /// Patterns of the files that a rule file applies to, relative to the workspace. Without patterns, it applies everywhere.
+    /// Patterns of the files to which a rule file applies, relative to the workspace. Without patterns, it applies to
+    /// all files.
     pub paths: Vec<String>,
 }
 
@@ -48,18 +49,18 @@ pub(crate) enum Length {
     Cut,
 }
 
-/// Returns the user's own instructions, which apply to all projects.
+/// Returns the user's instructions for all projects.
 pub(crate) fn user_instructions(config_dir: &Path) -> Option<InstructionFile> {
     read(&config_dir.join("AGENTS.md"))
 }
 
-/// Returns the user's own instructions for one project, from the user's directory for it.
+/// Returns the user's instructions for one project, from the user's directory for the project.
 pub(crate) fn personal_instructions(project_dir: &Path) -> Option<InstructionFile> {
     read(&project_dir.join("AGENTS.md"))
 }
 
-/// Returns the path of the instruction file that applies in a directory, or of the one that could be created there. Reads no
-/// file outside the directory.
+/// Returns the path of the instruction file that applies in a directory, or of the one that could be created there.
+/// Reads no file outside the directory.
 pub(crate) fn project_instruction_file(directory: &Path) -> PathBuf {
     let is_used = |path: &PathBuf| match path.canonicalize() {
         Ok(real) => !real.starts_with(directory) || read(&real).is_some(),
@@ -68,18 +69,19 @@ pub(crate) fn project_instruction_file(directory: &Path) -> PathBuf {
     NAMES.map(|name| directory.join(name)).into_iter().find(is_used).unwrap_or_else(|| directory.join("AGENTS.md"))
 }
 
-/// The instruction files of a project.
+/// Instruction files of a project.
 #[derive(Debug, Default)]
 pub(super) struct InstructionFiles {
-    /// The files, outermost first; each file is followed by its imports.
+    /// Files, outermost first; each file is followed by its imports.
     pub files: Vec<InstructionFile>,
-    /// Symlinks that point outside the project, with their targets: reported, but not followed.
+    /// Symlinks that point outside the project, with their targets. They are reported, but not
+    /// followed.
     pub outside: Vec<(PathBuf, PathBuf)>,
-    /// Imports and rule files that are ignored, with the reason.
+    /// Ignored imports and rule files, with the reasons.
     pub ignored: Vec<(String, String)>,
 }
 
-/// Returns the instruction files of a project. Call it only if the project is trusted.
+/// Returns the instruction files of a project. Must be called only if the project is trusted.
 pub(super) fn project_instructions(workspace: &Path) -> InstructionFiles {
     let root = repository(workspace).unwrap_or(workspace);
     let mut levels: Vec<&Path> = workspace.ancestors().take(LEVELS).take_while(|level| level.starts_with(root)).collect();
@@ -92,8 +94,8 @@ pub(super) fn project_instructions(workspace: &Path) -> InstructionFiles {
     found
 }
 
-/// Returns the instruction files between a workspace and a file below it, outermost first, without those of the
-/// workspace itself. Call it only if the project is trusted.
+/// Returns the instruction files between a workspace and a file below it, outermost first, except those of the
+/// workspace itself. Must be called only if the project is trusted.
 pub(crate) fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> {
     let between = file.ancestors().skip(1).take(LEVELS).take_while(|level| *level != workspace && level.starts_with(workspace));
     let mut levels: Vec<&Path> = between.collect();
@@ -105,15 +107,15 @@ pub(crate) fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> 
     found.files
 }
 
-/// Returns the instruction file of one directory below a workspace, and its imports. Their text must not be used unless the
-/// project is trusted.
+/// Returns the instruction file of one directory below a workspace, and its imports. Their text must not be used unless
+/// the project is trusted.
 pub(super) fn in_directory(directory: &Path, workspace: &Path) -> Vec<InstructionFile> {
     let mut found = InstructionFiles::default();
     found.read_level(directory, workspace, workspace);
     found.files
 }
 
-/// Returns a file of the workspace as an instruction file, if it is one that could be used.
+/// Returns a file of the workspace as an instruction file, if it can be used as one.
 pub(super) fn at_path(path: &Path, workspace: &Path) -> Option<InstructionFile> {
     let real = path.canonicalize().ok().filter(|real| real.starts_with(workspace))?;
     Some(InstructionFile { path: path.to_owned(), ..read(&real)? })
@@ -125,8 +127,8 @@ pub(crate) fn is_instruction_file(path: &Path) -> bool {
 }
 
 impl InstructionFiles {
-    /// Reads the instruction file of a directory. A symlink in a project must not include a file from elsewhere, such as a
-    /// key.
+    /// Reads the instruction file of a directory. Symlinks in a project must not include files from outside, such as
+    /// keys.
     fn read_level(&mut self, level: &Path, root: &Path, workspace: &Path) {
         for path in NAMES.map(|name| level.join(name)) {
             match path.canonicalize() {
@@ -142,7 +144,7 @@ impl InstructionFiles {
         }
     }
 
-    /// Adds a file, and after it the files that it imports.
+    /// Adds a file, followed by the files that it imports.
     fn add(&mut self, file: InstructionFile, workspace: &Path, depth: usize) {
         let (path, paths) = (file.path.clone(), file.paths.clone());
         let imported = imports(&file.text);
@@ -152,7 +154,7 @@ impl InstructionFiles {
         }
     }
 
-    /// Adds the file of an import: relative to the file that imports it, and only inside the workspace.
+    /// Adds the file of an import, which is relative to the importing file and must be in the workspace.
     fn add_import(&mut self, given: &str, from: &Path, paths: &[String], workspace: &Path, depth: usize) {
         let bare = given.trim_end_matches(PUNCTUATION);
         let name = format!("@{bare} in {}", from.strip_prefix(workspace).unwrap_or(from).display());
@@ -166,10 +168,10 @@ impl InstructionFiles {
         let Some(directory) = from.parent() else { return };
         let existing = [given, bare].into_iter().find_map(|given| {
             let path = normalize_path(directory, given)?;
-            // A path outside is not looked at.
+            // Do not access paths outside the workspace.
             (!path.starts_with(workspace) || path.symlink_metadata().is_ok()).then_some(path)
         });
-        // Most likely a name, such as that of a person or a package.
+        // Probably a name, such as that of a person or a package.
         let Some(path) = existing else { return };
         if !path.starts_with(workspace) {
             return ignore("an import from outside the workspace");
@@ -245,7 +247,7 @@ impl InstructionFiles {
     }
 }
 
-/// Returns a path by its text alone; `None` if it leads above the root.
+/// Normalizes a path without reading the disk; `None` if it leads above the root.
 fn normalize_path(directory: &Path, given: &str) -> Option<PathBuf> {
     let mut path = directory.to_owned();
     for component in Path::new(given).components() {
@@ -269,7 +271,7 @@ fn repository(workspace: &Path) -> Option<&Path> {
 }
 
 fn read(path: &Path) -> Option<InstructionFile> {
-    // Opens regular files only: a pipe would block the start.
+    // Open only regular files, because a pipe would block the start.
     let file = crate::sys::path::open_file(&path.canonicalize().ok()?).ok()?;
     let mut bytes = Vec::new();
     file.take(FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;

@@ -1,4 +1,4 @@
-//! `[providers.NAME] api_key_command`: a program of the user that prints the API key of a provider.
+//! `[providers.NAME] api_key_command`: program of the user that prints the API key of a provider.
 
 use super::file::Value;
 use super::{Settings, settings};
@@ -6,12 +6,13 @@ use crate::policy::line;
 use crate::protocol::Problem;
 use std::time::Duration;
 
-/// The program, and how long its key is valid.
+/// Program, and the lifetime of its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyCommand {
-    /// The program and its arguments; not empty.
+    /// Program and its arguments; never empty.
     pub argv: Vec<String>,
-    /// Time after which the program runs again; absent: only when the provider rejects the key.
+    /// Time after which the program runs again. If absent, it runs again only when the provider
+    /// rejects the key.
     pub lifetime: Option<Duration>,
 }
 
@@ -23,13 +24,13 @@ impl KeyCommand {
         Some(Self { argv: argv.clone(), lifetime: (seconds > 0).then(|| Duration::from_secs(seconds)) })
     }
 
-    /// Returns the command as a line for a shell, so that it can be copied.
+    /// Returns the command as a shell line, for copying.
     pub(crate) fn shell_line(&self) -> String {
         line(&self.argv)
     }
 }
 
-/// Checks the words of a command.
+/// Validates the words of a command.
 pub(super) fn check(argv: &[String]) -> Result<(), Problem> {
     let expected = "use an array such as [\"pass\", \"show\", \"anthropic\"]";
     let Some(program) = argv.first().filter(|program| !program.trim().is_empty()) else {

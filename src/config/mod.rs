@@ -67,12 +67,12 @@ pub(crate) use spending::{SetEffort, SetLimit};
 pub(crate) use theme::with_theme;
 pub(crate) use workspace_store::{StoreKind, WorkspaceStore};
 
-/// Checks that a text is valid as `config.toml`.
+/// Validates the text of a `config.toml`.
 pub(crate) fn check_settings(text: &str) -> Result<(), ConfigError> {
     Settings::from_values(file::parse(text, std::path::Path::new("config.toml"))?, &[]).map(drop)
 }
 
-/// Reads a configuration file, and the same file after aye has written a value into it, for `fuzz/`.
+/// Parses a configuration file, before and after aye has written a value to it. Used by `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn check_settings_text(text: &str) -> Result<(), String> {
     let read = |text: &str| {

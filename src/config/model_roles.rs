@@ -1,17 +1,17 @@
-//! Models by role: the main one, which is also called the default, its fallbacks, and the one that writes summaries.
+//! Models by role: the main model (also called the default), its fallbacks, and the model that writes summaries.
 
 use super::ConfigError;
 use super::file::{self, Entry, Origin, Value, Values};
 use crate::protocol::Problem;
 
-/// The main model, under its two names. All other code uses the second.
+/// Main model, under its two names. All other code uses the second name.
 const MAIN: [&str; 2] = ["model", "main"];
 const DEFAULT: [&str; 2] = ["model", "default"];
 
-/// Replaces `model.main` by `model.default`.
+/// Replaces `model.main` with `model.default`.
 ///
 /// # Errors
-/// A file sets both.
+/// Returns an error if a file sets both.
 pub(super) fn merge_main(values: &mut Values) -> Result<(), ConfigError> {
     let Some(main) = values.remove(MAIN.map(str::to_owned).as_slice()) else { return Ok(()) };
     let default = DEFAULT.map(str::to_owned).to_vec();
@@ -26,7 +26,7 @@ pub(super) fn merge_main(values: &mut Values) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns the key that names the model for summaries, and the model.
+/// Returns the key that sets the model for summaries, and the model.
 pub(super) fn summary(values: &Values) -> Option<(&'static str, &str)> {
     let named = |key: &'static str, name| file::text(values, &["model", name]).map(|model| (key, model));
     named("[model] summary", "summary").or_else(|| named("[model] small", "small"))
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn summaries_are_written_by_the_model_for_them_or_else_by_the_small_one() {
+    fn summaries_use_the_summary_model_or_else_the_small_model() {
         for (text, model) in [
             ("", None),
             ("[model]\nsmall = \"a/s\"\n", Some(("[model] small", "a/s"))),

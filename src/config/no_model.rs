@@ -1,10 +1,10 @@
-//! The reason why no model is available.
+//! Reason why no model is available.
 
 use super::ConfigError;
 use crate::protocol::Problem;
 use std::fmt;
 
-/// The reason why no model is available.
+/// Reason why no model is available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoModel {
     /// An API key is missing; the error names the key and the alternatives.
@@ -24,7 +24,7 @@ impl NoModel {
     }
 }
 
-/// One line for each error, for use inside another message.
+/// Formats the errors as one line each, for use within another message.
 impl fmt::Display for NoModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Pins of plugins: the content that the user added, by hash.
+//! Pins of plugins: hashes of the content that the user added.
 
 use super::trust::write_private;
 use crate::skills::wrong_name;
@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// Folder of the pins, in the config directory.
+/// Name of the folder with the pins, in the config directory.
 const FOLDER: &str = "plugins";
 const EXTENSION: &str = "toml";
-/// Start of the names of files that are being written, as `tempfile` chooses it.
+/// Prefix of the names that `tempfile` chooses for incomplete files.
 const INCOMPLETE: &str = ".tmp";
-/// Maximum bytes of the pins of a plugin.
+/// Maximum size in bytes of a plugin's pins.
 const FILE_BYTES: u64 = 4 << 20;
 
-/// A file of a plugin, as it was added.
+/// File of a plugin, as it was added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FilePin {
     pub bytes: u64,
     pub hash: String,
 }
 
-/// A plugin that the user added.
+/// Plugin that the user added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PluginPin {
     pub name: String,
@@ -30,9 +30,9 @@ pub(crate) struct PluginPin {
     pub version: Option<String>,
     #[serde(default)]
     pub description: String,
-    /// Folder, repository or archive that it was added from.
+    /// Folder, repository or archive from which it was added.
     pub source: String,
-    /// Folder of the plugin in the repository or the archive.
+    /// Folder of the plugin within the repository or archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Commit of the repository.
@@ -57,15 +57,15 @@ impl PluginPin {
     /// Reads the pins of one plugin; `None` if there are none.
     ///
     /// # Errors
-    /// The file cannot be read, or is invalid.
+    /// Returns an error if the file is invalid or cannot be read.
     pub(crate) fn read(config: &Path, name: &str) -> Result<Option<Self>, String> {
-        // Another name could be a path.
+        // An invalid name could be a path.
         if wrong_name(name).is_some() {
             return Ok(None);
         }
         let path = path(config, name);
         let unreadable = |why: String| format!("cannot read `{}`: {why}", path.display());
-        // A symlink in the way of the config directory is the user's.
+        // Symlinks above the config directory belong to the user.
         let real = match path.canonicalize() {
             Ok(real) => real,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -86,7 +86,7 @@ impl PluginPin {
         Ok(Some(pin))
     }
 
-    /// Reads the pins of all plugins, in the order of their names. The second value describes unreadable pins.
+    /// Reads the pins of all plugins, sorted by name. The second value describes unreadable pins.
     pub(crate) fn read_all(config: &Path) -> (Vec<Self>, Vec<String>) {
         let (mut pins, mut problems) = (Vec::new(), Vec::new());
         let names = names(config).unwrap_or_else(|error| {
@@ -106,7 +106,7 @@ impl PluginPin {
     /// Saves the pins, replacing earlier ones of the same plugin.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(crate) fn save(&self, config: &Path) -> Result<(), String> {
         let path = path(config, &self.name);
         let text = toml::to_string(self).map_err(|error| error.to_string())?;
@@ -116,7 +116,7 @@ impl PluginPin {
     /// Removes the pins of a plugin, and the folder of pins if it is empty.
     ///
     /// # Errors
-    /// The file cannot be removed.
+    /// Returns an error if the file cannot be removed.
     pub(crate) fn remove(config: &Path, name: &str) -> Result<(), String> {
         if let Some(why) = wrong_name(name) {
             return Err(why);
@@ -125,7 +125,7 @@ impl PluginPin {
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("cannot remove `{}`: {error}", path.display())),
             Ok(()) | Err(_) => {
-                // Other plugins may have their pins there.
+                // Fails if the folder contains pins of other plugins.
                 let _ = std::fs::remove_dir(config.join(FOLDER));
                 Ok(())
             }
@@ -133,11 +133,11 @@ impl PluginPin {
     }
 }
 
-/// Removes files that an interrupted change did not complete.
+/// Removes files that interrupted changes left behind.
 pub(crate) fn remove_incomplete(config: &Path) {
     for entry in std::fs::read_dir(config.join(FOLDER)).into_iter().flatten().filter_map(Result::ok) {
         if entry.file_name().as_encoded_bytes().starts_with(INCOMPLETE.as_bytes()) {
-            // The next change tries again.
+            // On failure, the next change tries again.
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -146,7 +146,8 @@ pub(crate) fn remove_incomplete(config: &Path) {
 /// Returns the names of the plugins with pins, sorted.
 ///
 /// # Errors
-/// The folder of pins exists and cannot be read, so the plugins are unknown.
+/// Returns an error if the folder of pins exists but cannot be read, so that the plugins are
+/// unknown.
 fn names(config: &Path) -> std::io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(config.join(FOLDER)) {
         Ok(entries) => entries,

@@ -1,4 +1,4 @@
-//! Settings of the policy from a URL.
+//! Settings for a policy from a URL.
 
 use super::file::{self, Value, Values};
 use super::workspace_store::WorkspaceStore;
@@ -6,17 +6,17 @@ use super::{ConfigError, address, schema};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A policy bundle that is loaded from a URL.
+/// Policy bundle that is loaded from a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PolicyService {
     pub url: String,
-    /// The object store and the name of the object, unless it is on a web server.
+    /// Object store and name of the object, unless the bundle is on a web server.
     pub store: Option<(WorkspaceStore, String)>,
-    /// PEM file with the key that bundles are signed with.
+    /// PEM file with the public key for the signatures of bundles.
     pub public_key: Option<String>,
-    /// Environment variable with a bearer token.
+    /// Environment variable that contains a bearer token.
     pub token_env: Option<String>,
-    /// Time between two requests while a session runs.
+    /// Time between two requests during a session.
     pub poll: Duration,
 }
 
@@ -42,7 +42,7 @@ impl PolicyService {
         }))
     }
 
-    /// Returns what a cached policy belongs to. `key`: content of the public key file.
+    /// Returns the identity of a cached policy's source. `key`: content of the public key file.
     pub(crate) fn identity(&self, key: Option<&[u8]>) -> String {
         match (&self.public_key, key) {
             (None, _) => format!("{} unsigned", self.url),
@@ -51,7 +51,8 @@ impl PolicyService {
         }
     }
 
-    /// Returns the file of the public key. A relative path is below the directory of `config.toml`.
+    /// Returns the path of the public key file. A relative path starts at the directory of
+    /// `config.toml`.
     pub(crate) fn public_key_file(&self, config: &Path, home: &Path) -> Option<PathBuf> {
         let path = self.public_key.as_ref()?;
         Some(path.strip_prefix("~/").map_or_else(|| config.join(path), |below| home.join(below)))

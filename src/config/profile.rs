@@ -1,4 +1,4 @@
-//! Profiles: named groups of settings in the user's `config.toml`, chosen with `--profile`.
+//! Profiles: named groups of settings in the user's `config.toml`, selected with `--profile`.
 
 use super::ConfigError;
 use super::file::{Entry, Origin, Values};
@@ -8,7 +8,7 @@ use strsim::damerau_levenshtein;
 
 const TABLE: &str = "profiles";
 
-/// The keys of a profile that replace another setting. `policy` replaces the file of the policy.
+/// Keys of a profile that override another setting. `policy` overrides the path of the policy file.
 const KEYS: &[(&str, &[&str])] = &[
     ("model", &["model", "default"]),
     ("mode", &["approval", "mode"]),
@@ -17,7 +17,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("max_budget_usd", &["budget", "session_cost_usd"]),
 ];
 
-/// The part of a profile that works like options of the command line.
+/// Part of a profile that works like command line options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Profile {
     pub model: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// Returns a profile. A relative path of the policy is below `config`; `~/` is the home directory.
+    /// Returns a profile. A relative path of the policy starts at `config`; `~/` is the home directory.
     pub(super) fn read(values: &Values, name: &str, config: &Path, home: Option<&Path>) -> Self {
         let text = |key: &str| super::file::text(values, &[TABLE, name, key]).map(str::to_owned);
         let policy = text("policy").map(|path| match (path.strip_prefix("~/"), home) {
@@ -37,10 +37,10 @@ impl Profile {
     }
 }
 
-/// Applies the settings of a profile. `file`: the file of the settings, for the error.
+/// Applies the settings of a profile. `file`: the settings file, for the error message.
 ///
 /// # Errors
-/// There is no profile of this name.
+/// Returns an error if there is no profile with this name.
 pub(super) fn apply(values: &mut Values, name: &str, file: &Path) -> Result<(), ConfigError> {
     let names = names(values);
     if !names.iter().any(|known| known == name) {
@@ -57,7 +57,7 @@ pub(super) fn apply(values: &mut Values, name: &str, file: &Path) -> Result<(), 
     Ok(())
 }
 
-/// Returns the names of all profiles that contain settings.
+/// Returns the names of all profiles.
 fn names(values: &Values) -> Vec<String> {
     let mut names: Vec<String> =
         values.keys().filter(|path| path.len() > 2 && path[0] == TABLE).map(|path| path[1].clone()).collect();

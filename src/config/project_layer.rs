@@ -1,4 +1,5 @@
-//! Project layer: the `config.toml` of a trusted project. It can only tighten, and every key that it cannot set is reported.
+//! Project layer: the `config.toml` of a trusted project. It can only tighten the settings, and keys that it cannot set
+//! are reported.
 
 use super::ConfigError;
 use super::file::{self, Entry, Value, Values};
@@ -7,20 +8,20 @@ use super::settings::Settings;
 use crate::protocol::Problem;
 use std::path::Path;
 
-/// Method by which a key of a project can tighten the settings.
+/// Way in which a key of a project can tighten the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TightenRule {
-    /// By a smaller number; by any number if none is set.
+    /// A smaller number, or any number if none is set.
     BySmaller,
-    /// By this value only.
+    /// Only this value.
     By(bool),
-    /// By disabled tools or an exclusive list of tools, in addition to the lists of the user.
+    /// Disabled tools, or an exclusive list of tools, in addition to the lists of the user.
     ByList,
-    /// By the names that are in both lists.
+    /// Names that are in both lists.
     ByIntersection,
 }
 
-/// The keys that a project can tighten.
+/// Keys that a project can tighten.
 const TIGHTEN: &[(&[&str], TightenRule)] = &[
     (&["budget", "*"], TightenRule::BySmaller),
     (&["llm", "max_retries"], TightenRule::BySmaller),
@@ -39,7 +40,7 @@ const TIGHTEN: &[(&[&str], TightenRule)] = &[
     (&["lsp", "*", "enabled"], TightenRule::By(false)),
 ];
 
-/// The reason why other keys are ignored, by prefix.
+/// Reasons why other keys are ignored, by prefix.
 const REASONS: &[(&[&str], &str)] = &[
     (&["profiles"], "a project cannot define profiles"),
     (&["providers", "*", "api_key_command"], "a project cannot start programs or set keys"),
@@ -68,12 +69,12 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["tools", "conflict"], "a project cannot choose which tool an ambiguous name means"),
 ];
 
-/// The outcome of reading a project's file.
+/// Result of reading a project's file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ProjectLayer {
     /// Keys that tighten the settings, with their values: `budget.task_steps = 50`.
     pub taken: Vec<String>,
-    /// Ignored keys, with their line and the reason.
+    /// Ignored keys, each with its line and the reason.
     pub ignored: Vec<String>,
 }
 
@@ -101,8 +102,8 @@ impl ProjectLayer {
     }
 }
 
-/// Returns the tightened value, or the reason why the key is ignored. Returns `None` if the value applies in addition
-/// to the current one.
+/// Returns the tightened value, or the reason why the key is ignored; `None` if the value applies in addition to the
+/// current one.
 fn tighten(key: &[String], said: &Value, values: &Values) -> Result<Option<Value>, String> {
     let fits = |pattern: &[&str]| pattern.len() == key.len() && has_prefix(key, pattern);
     let Some((_, tightens)) = TIGHTEN.iter().find(|(pattern, _)| fits(pattern)) else {

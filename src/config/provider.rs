@@ -13,21 +13,22 @@ use super::{key_command, provider_headers, services};
 use crate::protocol::Problem;
 use std::collections::BTreeMap;
 
-/// A model that is ready to use.
+/// Model that is ready for use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModelChoice {
     pub provider: String,
-    /// The name as the provider knows it; it may contain slashes.
+    /// Name of the model at its provider; may contain slashes.
     pub model: String,
     pub api: Api,
-    /// The base URL, without a trailing slash.
+    /// Base URL without a trailing slash.
     pub base_url: String,
-    /// Absent if the server needs no key, if the key has not been read yet, or if an account authenticates the requests.
+    /// API key. Absent if the server needs no key, the key has not been read yet, or an account authenticates the
+    /// requests.
     pub key: Option<Secret>,
     pub key_place: KeyPlace,
-    /// The environment variable with the key.
+    /// Environment variable for the key.
     pub key_variable: String,
-    /// The program that prints the key, if `key_place` is a program.
+    /// Program that prints the key, if `key_place` is a program.
     pub key_command: Option<KeyCommand>,
     /// Additional headers of every request.
     pub headers: Headers,
@@ -38,11 +39,11 @@ pub(crate) struct ModelChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyPlace {
     Environment,
-    /// A program that has not been run yet, because that may take a while.
+    /// Program that has not been run yet, because that may take a while.
     Command,
-    /// The account of a cloud platform, whose credentials have not been read yet.
+    /// Account of a cloud platform, whose credentials have not been read yet.
     Account,
-    /// The keyring, which has not been queried yet, because that may take a while.
+    /// Keyring that has not been queried yet, because that may take a while.
     Keyring,
     File,
     Nowhere,
@@ -55,14 +56,14 @@ impl ModelChoice {
     }
 }
 
-/// A provider that aye knows without configuration.
+/// Provider that aye supports without configuration.
 struct BuiltIn {
     name: &'static str,
     api: Api,
-    /// The default URL; empty if only its environment variable sets it.
+    /// Default URL; empty if it comes only from an environment variable.
     home: &'static str,
     url_variable: &'static str,
-    /// Environment variables with the key; messages name the first one.
+    /// Environment variables for the key. Messages name the first one.
     key_variables: &'static [&'static str],
     default_model: &'static str,
 }
@@ -78,15 +79,15 @@ const fn built_in(
     BuiltIn { name, api, home, url_variable, key_variables, default_model }
 }
 
-/// OpenAI through Chat Completions.
+/// OpenAI with the Chat Completions API.
 const CHAT: &str = "openai-chat";
-/// OpenAI through the Responses API; keys are saved under this name.
+/// OpenAI with the Responses API. Keys are saved under this name.
 const RESPONSES: &str = "openai";
 const OPENAI: &str = "https://api.openai.com/v1";
 const LOCAL_PORTS: [&str; 2] = ["llm", "local_ports"];
 const LOCAL: &str = "http://localhost:11434/v1";
 
-/// The built-in providers, in the order in which the environment is searched for a default.
+/// Built-in providers, in the order in which the environment is searched for a default.
 const BUILT_IN: &[BuiltIn] = &[
     built_in(
         "anthropic",
@@ -120,13 +121,13 @@ const BUILT_IN: &[BuiltIn] = &[
     built_in("xai", Api::OpenAiChat, "https://api.x.ai/v1", "", &["XAI_API_KEY"], "grok-4"),
     built_in("groq", Api::OpenAiChat, "https://api.groq.com/openai/v1", "", &["GROQ_API_KEY"], "openai/gpt-oss-120b"),
     built_in("local", Api::OpenAiChat, LOCAL, "", &[], "default"),
-    // Without a default model: none is the same for all users.
+    // No default model, because none is the same for all users.
     built_in("azure", Api::OpenAiResponses, "", "", &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"], ""),
     built_in("vertex", Api::Gemini, "", "", &[], ""),
     built_in("bedrock", Api::Anthropic, "", "", &["AWS_BEARER_TOKEN_BEDROCK"], ""),
 ];
 
-/// Returns the environment variables of the built-in providers that hold API keys, and those that hold addresses.
+/// Returns the environment variables of the built-in providers for API keys, and those for addresses.
 pub(crate) fn provider_variables() -> (Vec<&'static str>, Vec<&'static str>) {
     let (mut keys, mut addresses) = (Vec::new(), Vec::new());
     for known in BUILT_IN {
@@ -141,8 +142,8 @@ pub(crate) fn provider_variables() -> (Vec<&'static str>, Vec<&'static str>) {
 }
 
 impl Settings {
-    /// Returns the model to use: the flag, else the configured default, else the first provider with a key, in the
-    /// environment before saved keys. Does not query the keyring.
+    /// Returns the model to use: from the option, or else the configured default, or else of the first provider with a
+    /// key, where the environment precedes saved keys. Does not query the keyring.
     pub(crate) fn choose_model(
         &self,
         flag: Option<&str>,
@@ -187,7 +188,7 @@ impl Settings {
         }
     }
 
-    /// Returns all environment variables that may contain a key; commands do not get them.
+    /// Returns all environment variables that may contain a key. Commands do not receive them.
     pub(crate) fn key_variables(&self) -> Vec<String> {
         let configured = self.values.iter().filter_map(|(path, entry)| match (path.as_slice(), &entry.value) {
             ([table, _, name], Value::Text(variable)) if table == "providers" && name == "api_key_env" => Some(variable.clone()),
@@ -200,7 +201,7 @@ impl Settings {
         built_in.chain(configured).chain(known).chain(of_services).collect()
     }
 
-    /// Returns all providers: the built-in ones in search order, then the providers in the settings.
+    /// Returns all providers: the built-in ones in search order, followed by those in the settings.
     pub(crate) fn providers(&self) -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN.iter().map(|known| known.name.to_owned()).collect();
         for path in self.values.keys() {
@@ -222,7 +223,7 @@ impl Settings {
         if is_known { Ok(key_provider(provider)) } else { Err(self.unknown_provider(provider)) }
     }
 
-    /// Returns the environment variable for the key of a provider: the first that is set, else the first.
+    /// Returns the environment variable for the key of a provider: the first one that is set, or else the first one.
     pub(crate) fn key_variable(&self, provider: &str, environment: &Environment) -> Option<String> {
         if let Some(named) = self.text(&["providers", provider, "api_key_env"]) {
             return Some(named.to_owned());
@@ -245,7 +246,7 @@ impl Settings {
         Kind::for_provider(self, provider).is_some_and(Kind::has_account)
     }
 
-    /// Returns the catalogue entries that the settings name for models with other names: full names of both.
+    /// Returns the catalogue entries that the settings assign to other model names: pairs of full names.
     pub(crate) fn deployments(&self) -> BTreeMap<String, String> {
         let tables = self.values.iter().filter_map(|(path, entry)| match (path.as_slice(), &entry.value) {
             ([table, provider, key], Value::Table(names)) if table == "providers" && key == "deployments" => {
@@ -278,8 +279,8 @@ impl Settings {
         }
     }
 
-    /// Returns the default API for a provider with two APIs. OpenAI supports tools of current models only in the
-    /// Responses API; another server at `OPENAI_BASE_URL` is expected to support Chat Completions.
+    /// Returns the preferred API of a provider with two APIs. OpenAI supports tools of current models only in the
+    /// Responses API, but another server at `OPENAI_BASE_URL` is expected to support Chat Completions.
     /// `[providers.openai-chat]` in the settings selects that API.
     fn preferred_api<'a>(&self, known: &'a BuiltIn, environment: &Environment) -> &'a BuiltIn {
         let is_set_up =
@@ -325,7 +326,7 @@ impl Settings {
             },
         };
         let headers = provider_headers::headers_for(self, provider, environment)?;
-        // A server of the user may need no key; the provider itself always does.
+        // A server of the user may not need a key, but the provider itself always does.
         let at_home = kind.is_some() || known.is_some_and(|known| known.home == base_url);
         if key_place == KeyPlace::Nowhere && at_home && !key_variable.is_empty() && !address::is_local(&base_url) {
             return Err(no_key(&format!("no API key for `{provider}`"), &key_variable, key_provider(provider)));
@@ -347,7 +348,7 @@ impl Settings {
             return Ok(checked);
         }
         if let Some(given) = self.text(&["providers", provider, "base_url"]) {
-            // Checked when it was parsed.
+            // The URL was validated when it was parsed.
             return Ok(given.trim_end_matches('/').to_owned());
         }
         match known {
@@ -377,7 +378,7 @@ impl Settings {
         ConfigError::single(Problem::new(format!("unknown provider `{asked}`")).hint(hint))
     }
 
-    /// Returns the ports on which to look for local model servers.
+    /// Returns the ports on which local model servers are searched.
     pub(crate) fn local_ports(&self) -> Vec<u16> {
         let parse = |port: &str| port.trim().parse().ok();
         if let Some(Value::List(ports)) = self.entry(&LOCAL_PORTS).map(|entry| &entry.value) {
@@ -408,7 +409,7 @@ impl Settings {
         self.text(&["model", "default"])
     }
 
-    /// Checks the provider settings without any request.
+    /// Validates the provider settings without sending requests.
     pub(super) fn check_providers(&self) -> Result<(), ConfigError> {
         let mut problems = Vec::new();
         for (path, entry) in &self.values {
@@ -428,7 +429,8 @@ impl Settings {
     }
 }
 
-/// `openai` and `openai-chat` are two APIs of one provider.
+/// Returns the provider under which keys are saved: `openai` and `openai-chat` are two APIs of the
+/// same one.
 fn key_provider(provider: &str) -> &str {
     if provider == CHAT { RESPONSES } else { provider }
 }

@@ -8,7 +8,7 @@ use super::service::Kind;
 use super::{ConfigError, Environment, Settings, address, servers};
 use crate::protocol::Problem;
 
-/// Minimum characters of a value that is redacted everywhere; a shorter one occurs in text by chance.
+/// Minimum number of characters of a value that is redacted everywhere. Shorter values also occur in unrelated text.
 const MIN_SECRET: usize = 8;
 
 /// Returns the headers that aye sets itself for an API, in addition to those of the connection.
@@ -27,7 +27,7 @@ fn own_headers(api: Option<Api>, service: Option<Kind>) -> &'static [&'static st
     }
 }
 
-/// Checks the headers of a provider. No error repeats a value.
+/// Validates the headers of a provider. Errors never repeat a value.
 pub(super) fn check<'a>(
     headers: impl IntoIterator<Item = (&'a String, &'a String)>,
     api: Option<Api>,
@@ -46,10 +46,10 @@ pub(super) fn check<'a>(
     })
 }
 
-/// Returns the headers of a provider with their values from the environment.
+/// Returns the headers of a provider, with variables replaced by their values.
 ///
 /// # Errors
-/// A variable is not set, or its value is not allowed in a header.
+/// Returns an error if a variable is not set, or if its value is not allowed in a header.
 pub(super) fn headers_for(settings: &Settings, provider: &str, environment: &Environment) -> Result<Values, ConfigError> {
     let Some(Entry { value: Value::Table(headers), origin }) = settings.entry(&["providers", provider, "headers"]) else {
         return Ok(Values::default());
@@ -67,8 +67,8 @@ pub(super) fn headers_for(settings: &Settings, provider: &str, environment: &Env
     Ok(expanded)
 }
 
-/// Returns the values of all headers that may be secrets: values from the environment, and literal values that are not plain
-/// words.
+/// Returns the values of all headers that may be secrets: values from the environment, and literal values that are not
+/// plain words.
 pub(super) fn secrets(settings: &Settings, environment: &Environment) -> Vec<String> {
     let mut found = Vec::new();
     for (path, entry) in &settings.values {
@@ -81,7 +81,7 @@ pub(super) fn secrets(settings: &Settings, environment: &Environment) -> Vec<Str
                 continue;
             }
             let Ok(value) = expand(value, environment, &[]) else { continue };
-            // `Bearer TOKEN`: the token alone is the secret.
+            // In `Bearer TOKEN`, only the token is the secret.
             let token = value.rsplit(' ').next().unwrap_or_default().to_owned();
             found.extend([value, token].into_iter().filter(|value| value.len() >= MIN_SECRET));
         }

@@ -1,4 +1,4 @@
-//! Retention settings: age and size limits of sessions and their data.
+//! Retention settings: age and size limits for sessions and their data.
 
 use super::file::{Value, Values};
 use super::schema;
@@ -6,7 +6,7 @@ use super::schema;
 /// Age and size limits beyond which data is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Retention {
-    /// Maximum days without use; absent if sessions never expire.
+    /// Maximum number of days without use; absent if sessions never expire.
     pub session_days: Option<u64>,
     pub sessions_bytes: u64,
     pub artifacts_bytes: u64,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// The type of a value.
+/// Type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -19,15 +19,15 @@ pub(super) enum Kind {
     Size,
     /// US dollars, stored in millionths.
     Dollars,
-    /// Two amounts in US dollars per million tokens: `3,15`.
+    /// Pair of amounts in US dollars per million tokens: `3,15`.
     Price,
     Choice(&'static [&'static str]),
     TextList,
-    /// Ports of this machine, stored as strings.
+    /// Local ports, stored as strings.
     PortList,
-    /// A table of strings.
+    /// Table of strings.
     TextTable,
-    /// A table of numbers, stored as strings.
+    /// Table of numbers, stored as strings.
     NumberTable {
         min: u64,
         max: u64,
@@ -35,10 +35,10 @@ pub(super) enum Kind {
 }
 
 pub(super) struct Key {
-    /// The path of the key; `*` represents a name chosen by the user.
+    /// Path of the key; `*` stands for a name that the user chooses.
     pub pattern: &'static [&'static str],
     pub kind: Kind,
-    /// The default as TOML; empty if the key is unset by default.
+    /// Default as TOML; empty if the key is unset by default.
     pub default: &'static str,
     pub doc: &'static str,
 }
@@ -49,24 +49,24 @@ const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str
 
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
-/// The services of cloud platforms, which are also the names of built-in providers.
+/// Services of cloud platforms, which are also the names of built-in providers.
 pub(super) const SERVICES: [&str; 3] = ["azure", "vertex", "bedrock"];
 
-/// The names of `protocol::Effort`; `none` is the same as `off`.
+/// Names of `protocol::Effort`; `none` is an alias of `off`.
 const EFFORTS: [&str; 8] = ["off", "none", "minimal", "low", "medium", "high", "xhigh", "max"];
-/// A number of tokens; the maximum exceeds any real use.
+/// Number of tokens. The maximum is larger than any real value.
 const TOKENS: Kind = Kind::Number { min: 1, max: 1_000_000_000_000 };
 const STEPS: Kind = Kind::Number { min: 1, max: 1_000_000 };
 
-/// A limit on disk space, in megabytes.
+/// Limit on disk space, in megabytes.
 const MEGABYTES: Kind = Kind::Number { min: 1, max: 100_000_000 };
 
-/// Values of `approval.guard`; it cannot be turned off.
+/// Values of `approval.guard`, which cannot be disabled.
 const GUARDS: [&str; 2] = ["standard", "strict"];
 const SEARCH_PROVIDERS: [&str; 4] = ["model", "searxng", "brave", "tavily"];
 const NOTIFICATIONS: [&str; 3] = ["auto", "off", "bell"];
 const APPROVES: [&str; 2] = ["command", "effects"];
-/// The names of `protocol::Mode`.
+/// Names of `protocol::Mode`.
 const MODES: [&str; 4] = ["plan", "ask", "auto-edit", "auto"];
 
 pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
@@ -74,7 +74,7 @@ const ENCRYPTIONS: [&str; 3] = ["AES256", "aws:kms", "aws:kms:dsse"];
 const SERVER_KINDS: [&str; 3] = ["auto", "http", "sse"];
 const MAX_SECONDS: u64 = 86_400;
 const SECONDS: Kind = Kind::Number { min: 1, max: MAX_SECONDS };
-/// `auto`, and the shells of `sys::process`.
+/// Value `auto`, and the shells of `sys::process`.
 const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "pwsh", "cmd"];
 
 pub(super) const KEYS: &[Key] = &[
@@ -669,7 +669,7 @@ impl Kind {
     }
 }
 
-/// Returns a suggestion for an unknown key: the nearest key, or all keys of the table.
+/// Returns a suggestion for an unknown key: the most similar key, or all keys of the table.
 pub(super) fn suggest(path: &[String]) -> String {
     let Some((wrong, table)) = path.split_last() else { return String::new() };
     let mut here: Vec<&str> = KEYS
@@ -717,10 +717,10 @@ pub(crate) fn json_schema() -> Value {
     schema
 }
 
-/// A key, and its path below the current table.
+/// Key, and its path relative to the current table.
 type PathAndKey = (&'static [&'static str], &'static Key);
 
-/// Returns the schema of a table. `keys`: the keys below it, each with its remaining path.
+/// Returns the schema of a table. `keys`: the keys in it, each with its relative path.
 fn table(keys: &[PathAndKey]) -> Value {
     let mut properties = Map::new();
     let mut others = Value::Bool(false);
@@ -743,7 +743,7 @@ fn table(keys: &[PathAndKey]) -> Value {
     json!({"type": "object", "properties": properties, "additionalProperties": others})
 }
 
-/// Returns the schema of the value of a key.
+/// Returns the schema for the value of a key.
 fn value(key: &Key) -> Value {
     let mut schema = key.kind.schema();
     if let Some(members) = schema.as_object_mut() {
@@ -787,7 +787,8 @@ mod tests {
     use boon::{Compiler, Schemas};
     use std::path::Path;
 
-    /// Returns whether a file is valid by the schema, and by the parser.
+    /// Returns whether a file is valid, first according to the schema, then according to the
+    /// parser.
     fn is_valid(text: &str) -> (bool, bool) {
         let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
         compiler.add_resource("aye:///config", json_schema()).unwrap();

@@ -2,15 +2,15 @@
 
 use super::file::{Value, Values, entry, text};
 
-/// The part of `[ui]` that concerns the full-screen UI.
+/// Settings in `[ui]` for the full-screen UI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Screen {
-    /// The name of a theme, or `auto`.
+    /// Name of a theme, or `auto`.
     pub theme: String,
-    /// True for ASCII symbols only; absent: depends on the locale and the terminal.
+    /// True for ASCII symbols only. If absent, depends on the locale and the terminal.
     pub ascii: Option<bool>,
     pub reduce_motion: bool,
-    /// Vim keys in the draft.
+    /// Whether the draft uses Vim keys.
     pub vim: bool,
     pub notifications: Notifications,
     /// Items of the status row, in order; empty for the default.

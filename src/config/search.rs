@@ -3,7 +3,7 @@
 use super::file::{self, Value, Values};
 use super::{ConfigError, address, schema};
 
-/// A search service that is configured by name.
+/// Search service that is configured by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchService {
     Searxng,
@@ -19,22 +19,22 @@ pub(crate) struct Search {
     pub most: u64,
 }
 
-/// The configured web search.
+/// Configured web search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SearchChoice {
-    /// The search of the model's provider; `by_name` if the settings ask for it.
+    /// Search by the model's provider; `by_name` if the settings request it.
     Model { by_name: bool },
-    /// A service, with its base URL without a trailing slash.
+    /// Search service, with its base URL without a trailing slash.
     Endpoint { service: SearchService, base_url: String },
 }
 
-/// A service that aye knows.
+/// Search service that aye supports.
 struct ServiceDefaults {
     service: SearchService,
-    /// Value of `search.provider`; keys are saved under this name.
+    /// Value of `search.provider`, under which keys are also saved.
     name: &'static str,
     base_url: &'static str,
-    /// Environment variables with the key; messages name the first one. Empty if the service needs no key.
+    /// Environment variables for the key. Messages name the first one. Empty if the service needs no key.
     key_variables: &'static [&'static str],
 }
 
@@ -58,7 +58,7 @@ const PROVIDER: [&str; 2] = ["search", "provider"];
 const BASE_URL: [&str; 2] = ["search", "base_url"];
 
 impl SearchService {
-    /// Returns the name in the settings and of the saved key: `brave`.
+    /// Returns the name in the settings, under which the key is also saved: `brave`.
     pub(crate) fn as_str(self) -> &'static str {
         KNOWN.iter().find(|known| known.service == self).map_or("", |known| known.name)
     }
@@ -69,18 +69,18 @@ pub(crate) fn services_with_key() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().filter(|known| !known.key_variables.is_empty()).map(|known| known.name)
 }
 
-/// Returns the environment variables with the key of a search service; empty for any other name.
+/// Returns the environment variables for the key of a search service; empty for any other name.
 pub(crate) fn search_key_variables(name: &str) -> &'static [&'static str] {
     KNOWN.iter().find(|known| known.name == name).map_or(&[], |known| known.key_variables)
 }
 
-/// Returns all environment variables with keys of search services.
+/// Returns all environment variables for keys of search services.
 pub(super) fn all_key_variables() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().flat_map(|known| known.key_variables).copied()
 }
 
 impl Search {
-    /// Reads the settings, and checks the address of the service without any request.
+    /// Reads the settings, and validates the address of the service without sending requests.
     pub(super) fn from_values(values: &Values) -> Result<Self, ConfigError> {
         let entry = file::entry(values, &BASE_URL);
         let base_url = entry.and_then(|entry| if let Value::Text(given) = &entry.value { Some((entry, given)) } else { None });

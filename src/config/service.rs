@@ -1,4 +1,4 @@
-//! Services of cloud platforms in the settings: `[providers.NAME] service`, with the project, location or region.
+//! Services of cloud platforms: `[providers.NAME] service`, with the project, location or region.
 
 use super::api::Api;
 use super::no_model::NoModel;
@@ -9,18 +9,18 @@ use crate::protocol::Problem;
 /// Service that offers the models of a provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Service {
-    /// The maker of the API, or a compatible server.
+    /// The API of the model's vendor, or a compatible server.
     #[default]
     Direct,
     /// Azure OpenAI. `api_version` is absent for the v1 API.
     Azure { api_version: Option<String> },
     /// Vertex AI on Google Cloud.
     Vertex { project: String, location: String },
-    /// Amazon Bedrock. `region`: absent if only a profile can name it. `profile`: the profile in the settings.
+    /// Amazon Bedrock. `region`: absent if it comes from a profile. `profile`: the profile in the settings.
     Bedrock { region: Option<String>, profile: Option<String> },
 }
 
-/// A service by name, before its settings are read.
+/// Service by name, before its settings are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Azure,
@@ -29,14 +29,14 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Returns the service of a provider: the service in the settings, or the service with the name of the provider.
+    /// Returns the service of a provider: the one in the settings, or the one with the name of the provider.
     pub(super) fn for_provider(settings: &Settings, provider: &str) -> Option<Self> {
         let name = settings.text(&["providers", provider, "service"]).unwrap_or(provider);
         let kinds = [Self::Azure, Self::Vertex, Self::Bedrock];
         SERVICES.iter().zip(kinds).find(|(known, _)| **known == name).map(|(_, kind)| kind)
     }
 
-    /// Returns the environment variables with a key: an API key, or a token.
+    /// Returns the environment variables for an API key or token.
     pub(super) fn key_variables(self) -> &'static [&'static str] {
         match self {
             Self::Azure => &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"],
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// Returns the API of a model, unless the settings name one.
+    /// Returns the API of a model, unless the settings specify one.
     pub(super) fn api_for(self, model: &str) -> Api {
         match self {
             Self::Azure => Api::OpenAiResponses,
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether the service can authenticate without a key.
+    /// Returns whether the service can authenticate requests without a key.
     pub(super) fn has_account(self) -> bool {
         matches!(self, Self::Vertex | Self::Bedrock)
     }
@@ -90,7 +90,7 @@ impl Kind {
         }
     }
 
-    /// Returns the address of the service, unless the settings name one.
+    /// Returns the address of the service, unless the settings specify one.
     pub(super) fn base_url(self, service: &Service, provider: &str, environment: &Environment) -> Result<String, NoModel> {
         let from = |variable: &str| {
             let given = environment.get(variable)?;
@@ -111,7 +111,7 @@ impl Kind {
             }),
             (_, Service::Bedrock { region, .. }) => {
                 let given = from("AWS_ENDPOINT_URL_BEDROCK_RUNTIME").or_else(|| from("AWS_ENDPOINT_URL"));
-                // Without a region, a profile names it, which is read later.
+                // Without a region here, it comes from a profile, which is read later.
                 given.unwrap_or_else(|| Ok(region.as_deref().map(bedrock_url).unwrap_or_default()))
             }
             (_, Service::Direct | Service::Azure { .. }) => Ok(String::new()),

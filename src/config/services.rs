@@ -1,4 +1,4 @@
-//! Settings of services beyond this machine: `[services]`. All of them are off unless their address is set.
+//! Settings of services beyond this machine: `[services]`. Each service is off unless its address is set.
 
 use super::file::{self, Value, Values};
 use super::{ConfigError, address};
@@ -6,9 +6,9 @@ use crate::protocol::Problem;
 
 /// Name under which `aye auth login` saves the secret of the approval service.
 pub(super) const APPROVALS_KEY: &str = "approvals";
-/// Address that stands for the `OTEL_EXPORTER_OTLP_*` variables.
+/// Address that refers to the `OTEL_EXPORTER_OTLP_*` variables.
 const FROM_ENVIRONMENT: &str = "env";
-/// Variables with headers for OTLP receivers, such as keys.
+/// Variables with headers for OTLP receivers, which may contain keys.
 const EXPORT_HEADERS: [&str; 4] = [
     "OTEL_EXPORTER_OTLP_HEADERS",
     "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
@@ -18,10 +18,10 @@ const EXPORT_HEADERS: [&str; 4] = [
 /// Default of `services.outbox.limit`, in bytes.
 const OUTBOX_BYTES: u64 = 1 << 30;
 
-/// Services of the settings.
+/// Configured services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServiceSettings {
-    /// Limit of all rows that wait for a service, in bytes.
+    /// Limit in bytes for all rows that wait for a service.
     pub outbox_bytes: u64,
     pub approvals: Option<ApprovalServiceSettings>,
     pub audit: Option<AuditSettings>,
@@ -41,7 +41,7 @@ pub(crate) struct AuditSettings {
     pub endpoint: OtlpEndpoint,
     /// True if a session pauses before its next effect when records can no longer be stored.
     pub required: bool,
-    /// True if prompts, responses, arguments and results are sent, redacted.
+    /// True if prompts, responses, arguments and results are sent, in redacted form.
     pub content: bool,
 }
 
@@ -54,12 +54,12 @@ pub(crate) struct TelemetrySettings {
 /// Address of an OTLP receiver, without the path of the signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OtlpEndpoint {
-    /// The address in the `OTEL_EXPORTER_OTLP_*` variables.
+    /// Address in the `OTEL_EXPORTER_OTLP_*` variables.
     Environment,
     Url(String),
 }
 
-/// Location of a secret; never the secret itself.
+/// Location of a secret, never the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SecretReference {
     /// Environment variable.
@@ -81,7 +81,7 @@ impl SecretReference {
 }
 
 impl ServiceSettings {
-    /// Reads the settings, and checks the addresses without any request.
+    /// Reads the settings, and validates the addresses without sending requests.
     pub(super) fn from_values(values: &Values) -> Result<Self, ConfigError> {
         let outbox_bytes = match file::entry(values, &["services", "outbox", "limit"]).map(|entry| &entry.value) {
             Some(Value::Number(bytes)) => *bytes,
@@ -112,7 +112,7 @@ fn approvals(values: &Values) -> Result<Option<ApprovalServiceSettings>, ConfigE
         return Err(ConfigError::single(problem.hint(hint)));
     };
     let Some(secret) = SecretReference::parse(text) else {
-        // The value may be the secret itself, so no error repeats it.
+        // The value may be the secret itself, so errors never repeat it.
         let origin = file::entry(values, &path).map(|entry| entry.origin.to_string()).unwrap_or_default();
         let problem = Problem::new(format!("{origin}: `services.approvals.secret` is not a reference to a secret"));
         return Err(ConfigError::single(problem.hint(hint)));
@@ -153,7 +153,7 @@ pub(super) fn secret_variables(values: &Values) -> Vec<String> {
     approvals.into_iter().chain(policy).chain(headers).collect()
 }
 
-/// Checks an address from a variable, by the same rules as one from the settings.
+/// Validates an address from a variable by the same rules as one from the settings.
 pub(crate) fn check_service_url(given: &str) -> Result<String, Problem> {
     address::check(given.trim())
 }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_with_secrets_of_configured_services_are_known() {
+    fn secret_variables_of_configured_services_are_listed() {
         let variables = |text: &str| secret_variables(&file::parse(text, Path::new("config.toml")).unwrap());
         assert_eq!(variables("[services.approvals]\nsecret = \"keyring:approvals\"\n"), Vec::<String>::new());
         assert_eq!(

@@ -23,16 +23,16 @@ pub(crate) struct Settings {
     pub llm: Llm,
     pub context: Context,
     pub tools: Tools,
-    /// The budgets of sessions and tasks.
+    /// Budgets of sessions and tasks.
     pub limits: Vec<SetLimit>,
     pub effort: Option<SetEffort>,
     pub assumed_price: Option<SetPrice>,
     pub retention: Retention,
     pub search: Search,
     pub approval: Approval,
-    /// The object store for sessions, if one is configured.
+    /// Object store for sessions, if one is configured.
     pub workspace_store: Option<WorkspaceStore>,
-    /// The policy from a URL, if one is configured.
+    /// Policy from a URL, if one is configured.
     pub policy_service: Option<PolicyService>,
     pub services: ServiceSettings,
     /// True if aye collects proposals for instruction files.
@@ -51,7 +51,7 @@ pub(crate) struct Llm {
 /// Settings of the context window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Context {
-    /// Usage of the context window, in percent, at which older messages are summarized; absent: never.
+    /// Usage of the context window, in percent, at which older messages are summarized; absent if never.
     pub compact_at_percent: Option<u64>,
 }
 
@@ -67,12 +67,13 @@ pub(crate) struct ModelList {
 pub(crate) struct Approval {
     /// True if every answer needs its key and Enter, regardless of timing.
     pub strict: bool,
-    /// True if commands without a rule run in a copy first and their effects are approved.
+    /// True if commands without a rule run in a copy first, so that their effects are approved
+    /// instead.
     pub by_effects: bool,
-    /// The mode in which sessions start, unless `--mode` is given.
+    /// Mode in which sessions start, unless `--mode` is given.
     pub mode: Mode,
     pub arming_ms: u64,
-    /// Time until an unanswered approval is denied, for remote clients.
+    /// Time after which an unanswered approval is denied, for remote clients.
     pub timeout: Duration,
 }
 
@@ -83,7 +84,7 @@ pub(crate) struct Tools {
     pub follow_symlinks: bool,
     pub shell: Shell,
     pub text: TextTools,
-    /// The tool that an unqualified name means if a built-in tool and an MCP tool share it.
+    /// Tool to which an unqualified name refers if a built-in tool and an MCP tool share it.
     pub conflict: String,
     /// True if rarely used built-in tools are loaded on demand.
     pub on_demand: bool,
@@ -94,7 +95,7 @@ pub(crate) struct Tools {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextTools {
     pub enabled: bool,
-    /// Allowed extensions, without dots; empty: all.
+    /// Allowed file extensions, without dots; empty for all.
     pub allowed_extensions: Vec<String>,
     pub max_file_size: Option<u64>,
     pub allow_create: bool,
@@ -131,7 +132,7 @@ impl ToolLists {
 }
 
 impl Settings {
-    /// Loads the user's file, and applies the profile and the flags.
+    /// Loads the user's file, and applies the profile and the options.
     pub(crate) fn load(directories: &Directories, profile: Option<&str>, set: &[(String, String)]) -> Result<Self, ConfigError> {
         let file = directories.config_file();
         let mut values = file::read(&file)?;
@@ -142,7 +143,7 @@ impl Settings {
         Self::from_values(values, set)
     }
 
-    /// Returns the part of a profile that works like options.
+    /// Returns the part of a profile that works like command line options.
     pub(crate) fn profile(&self, name: &str, directories: &Directories, home: Option<&Path>) -> Profile {
         Profile::read(&self.values, name, &directories.config, home)
     }
@@ -221,7 +222,8 @@ impl Settings {
         }
     }
 
-    /// Returns the manifest of back-end tools, if one is configured. A relative path is below the directory of `config.toml`.
+    /// Returns the path of the manifest of back-end tools, if one is configured. A relative path starts at the
+    /// directory of `config.toml`.
     pub(crate) fn backend_manifest(&self, directories: &Directories, home: &Path) -> Option<PathBuf> {
         let path = self.text(&["services", "backend_tools", "manifest"])?;
         Some(path.strip_prefix("~/").map_or_else(|| directories.config.join(path), |below| home.join(below)))
@@ -237,7 +239,7 @@ impl Settings {
         self.text(&["update", "url"])
     }
 
-    /// Returns the key that names a model for summaries, and the model; `None` if the model in use writes them.
+    /// Returns the key that sets the model for summaries, and the model; `None` if the model in use writes them.
     pub(crate) fn summary_model(&self) -> Option<(&'static str, &str)> {
         model_roles::summary(&self.values)
     }
@@ -271,24 +273,24 @@ impl Settings {
         self.text(&["status", "command"]).filter(|line| !line.trim().is_empty())
     }
 
-    /// Returns true if line-based output is configured.
+    /// Returns true if line mode is configured.
     pub(crate) fn is_line_based(&self) -> bool {
         flag(&self.values, &["ui", "plain"])
     }
 
-    /// Returns the file of additional certificate authorities. A relative path is below the directory of `config.toml`; `~/` is
-    /// the home directory.
+    /// Returns the path of the file with additional certificate authorities. A relative path starts at the directory of
+    /// `config.toml`; `~/` is the home directory.
     pub(crate) fn ca_bundle(&self, directories: &Directories, home: &Path) -> Option<PathBuf> {
         let path = self.text(&["http", "ca_bundle"])?;
         Some(path.strip_prefix("~/").map_or_else(|| directories.config.join(path), |below| home.join(below)))
     }
 
-    /// Returns true if the language server of this language may be used.
+    /// Returns true if the language server for this language may be used.
     pub(crate) fn uses_language_server(&self, language: &str) -> bool {
         flag(&self.values, &["lsp", "enabled"]) && flag(&self.values, &["lsp", language, "enabled"])
     }
 
-    /// Returns the program and arguments of the language server of this language, if they are set.
+    /// Returns the program and arguments of the language server for this language, if they are set.
     pub(crate) fn language_server(&self, language: &str) -> Option<&[String]> {
         match &self.entry(&["lsp", language, "command"])?.value {
             Value::List(words) => Some(words),
@@ -311,7 +313,7 @@ impl Settings {
         ToolLists::from_values(&self.values)
     }
 
-    /// Returns true if a key is set, by its dotted name.
+    /// Returns true if a key is set, given its dotted name.
     pub(crate) fn sets(&self, name: &str) -> bool {
         self.entry(&name.split('.').collect::<Vec<_>>()).is_some()
     }
@@ -354,7 +356,7 @@ impl Value {
             Self::Number(value) => value.to_string(),
             Self::Dollars(value) => (*value as f64 / file::MILLIONTHS).to_string(),
             Self::List(values) => format!("[{}]", values.iter().map(text).collect::<Vec<_>>().join(", ")),
-            // Values of an environment may be secrets; only their names are shown.
+            // Values of environment variables may be secrets, so show only their names.
             Self::Table(values) => {
                 format!("{{ {} }}", values.keys().map(|name| format!("{name} = \"…\"")).collect::<Vec<_>>().join(", "))
             }

@@ -3,13 +3,13 @@
 use super::file::{Entry, MILLIONTHS, Origin, Value, Values};
 use crate::protocol::{AssumedPrice, BudgetLimit, BudgetScope, BudgetUnit, Effort};
 
-/// A limit, and the location where it is set.
+/// Limit, with the location at which it is set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SetLimit {
     pub limit: BudgetLimit,
     /// Location of the setting: `~/.config/aye/config.toml:12` or `--set budget.task_tokens`.
     pub set_by: String,
-    /// True if the limit applies to this run only.
+    /// True if the limit applies only to this run.
     pub by_flag: bool,
 }
 

@@ -382,7 +382,7 @@ fn keys_are_sent_unencrypted_only_to_loopback_addresses() {
     }
     for bad in [
         "http://h",
-        // A resolver decides where it points.
+        // A resolver decides to which address this name points.
         "http://a.localhost",
         "http://10.0.0.1",
         "http://localhost.evil.example",

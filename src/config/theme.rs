@@ -1,4 +1,4 @@
-//! Theme setting: writes it to the user's `config.toml` without changing other settings.
+//! Sets the theme in the user's `config.toml`, and preserves all other settings.
 
 use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -12,7 +12,7 @@ pub(crate) fn with_theme(text: &str, name: &str) -> Result<String, ConfigError> 
         return Err(ConfigError::single("`ui` must be a table: `[ui]`"));
     };
     match table.get_mut("theme").and_then(Item::as_value_mut) {
-        // Spaces and comments around the value stay.
+        // Preserve spaces and comments around the value.
         Some(set) => {
             let around = set.decor().clone();
             *set = name.into();

@@ -1,4 +1,4 @@
-//! Settings of the object store for sessions: its address, and how it encrypts.
+//! Settings of the object store for sessions: its address and its encryption.
 
 use super::ConfigError;
 use super::file::{self, Value, Values};
@@ -18,7 +18,7 @@ pub(crate) enum StoreKind {
     Directory,
 }
 
-/// Schemes of URLs, and the environment variables with secrets of the store.
+/// Schemes of URLs, and the environment variables with secrets for each store.
 const KINDS: &[(&str, StoreKind, &[&str])] = &[
     ("s3", StoreKind::S3, &["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]),
     ("gs", StoreKind::Google, &["GOOGLE_SERVICE_ACCOUNT_KEY"]),
@@ -30,18 +30,18 @@ const KINDS: &[(&str, StoreKind, &[&str])] = &[
     ("file", StoreKind::Directory, &[]),
 ];
 
-/// An object store for sessions. Credentials are in the environment only.
+/// Object store for sessions. Credentials come only from the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkspaceStore {
     pub kind: StoreKind,
     /// Bucket or container; empty for a directory.
     pub bucket: String,
-    /// Names before every object, joined by `/`; the absolute path of a directory.
+    /// Prefix of all object names, with parts joined by `/`; the absolute path of a directory.
     pub prefix: String,
     /// URL of a compatible server or emulator.
     pub endpoint: Option<String>,
     pub region: Option<String>,
-    /// Encryption by the server: `AES256`, `aws:kms` or `aws:kms:dsse`.
+    /// Server-side encryption: `AES256`, `aws:kms` or `aws:kms:dsse`.
     pub encryption: Option<String>,
     pub kms_key: Option<String>,
 }
@@ -85,7 +85,8 @@ impl WorkspaceStore {
         Ok(Some(store))
     }
 
-    /// Returns the store of a single object, and the name of the object. Everything else is in the environment.
+    /// Returns the store that contains a single object, and the name of the object. All other settings come from the
+    /// environment.
     pub(super) fn of_object(values: &Values, path: &[&str], url: &str) -> Result<(Self, String), ConfigError> {
         let wrong = |problem: Problem| {
             let origin = file::entry(values, path).map(|entry| entry.origin.to_string()).unwrap_or_default();
@@ -101,7 +102,7 @@ impl WorkspaceStore {
         Ok((Self { kind, bucket, prefix, endpoint: None, region: None, encryption: None, kms_key: None }, name))
     }
 
-    /// Returns the address as a URL, without a slash at the end: `s3://bucket/prefix`.
+    /// Returns the address as a URL without a trailing slash: `s3://bucket/prefix`.
     pub(crate) fn url(&self) -> String {
         let scheme = KINDS.iter().find(|(_, kind, _)| *kind == self.kind).map_or("", |(scheme, ..)| scheme);
         match (self.bucket.is_empty(), self.prefix.is_empty()) {
@@ -111,7 +112,8 @@ impl WorkspaceStore {
         }
     }
 
-    /// Returns true if the store is reached by plain http, which is only possible on this machine.
+    /// Returns true if the store is accessed over plain HTTP, which is only possible on this
+    /// machine.
     pub(crate) fn is_plain_http(&self) -> bool {
         self.endpoint.as_ref().is_some_and(|endpoint| endpoint.starts_with("http://"))
     }
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_of_stores_name_a_kind_a_bucket_and_a_prefix() {
+    fn store_urls_contain_a_kind_a_bucket_and_a_prefix() {
         for (url, kind, bucket, prefix) in [
             ("s3://team", StoreKind::S3, "team", ""),
             ("s3://team/aye/x/", StoreKind::S3, "team", "aye/x"),

@@ -1,16 +1,17 @@
-//! JSON output of one line per value, free of characters that a terminal or another reader would act on.
+//! JSON output with one value per line, without characters that a terminal or another reader would interpret.
 
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use std::io::{self, Write};
 
-/// Writes the value and a line break. Strings keep their meaning; control characters and invisible characters are escaped.
+/// Writes the value and a line break. Control characters and invisible characters are escaped, so that strings keep
+/// their meaning.
 pub(crate) fn write(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut *out, EscapingWriter)).map_err(io::Error::from)?;
     out.write_all(b"\n")
 }
 
-/// Escapes such characters in existing JSON: outside of strings there is only ASCII.
+/// Escapes such characters in existing JSON, which contains only ASCII outside of strings.
 pub(crate) fn escape_controls(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {

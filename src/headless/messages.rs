@@ -1,5 +1,5 @@
-//! Output in the message format that other agents share: one JSON line for the session, one for each part of a message, and
-//! one for the result.
+//! Output in the message format that other agents share: one JSON line for the session, one for each part of a message,
+//! and one for the result.
 
 use super::is_denial;
 use super::lines;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Version of the format; it changes when a member changes its meaning.
+/// Version of the format. It changes when a member changes its meaning.
 const VERSION: u32 = 1;
 
 /// Converts events to messages, and writes them.
@@ -20,18 +20,18 @@ pub(super) struct Messages {
     /// Version of aye.
     program: &'static str,
     session: Session,
-    /// The response that is arriving or whose calls run.
+    /// Response that is arriving or whose calls are running.
     response: Response,
-    /// The calls without a result.
+    /// Calls without a result.
     calls: HashMap<CallId, (String, Value)>,
     denials: Vec<Value>,
     spent: SpendingTotals,
-    /// The number of tasks that have started.
+    /// Number of tasks that have started.
     tasks: u32,
     started: Option<Timestamp>,
     last: Option<Timestamp>,
     end: Option<End>,
-    /// The final value, if the response had to match a schema.
+    /// Final value, if the response had to match a schema.
     structured: Option<Value>,
     begun: bool,
 }
@@ -127,7 +127,7 @@ impl Messages {
                 Ok(())
             }
             EventKind::GoalChanged(goal) => {
-                // A goal that was not reached is an error, even if its last task was completed.
+                // A goal that was not reached is an error, even if its last task completed.
                 if let (Some(end), Some(message), false) = (&mut self.end, goal.message.clone(), goal.is_running())
                     && goal.status != GoalStatus::Reached
                     && end.errors.is_empty()
@@ -160,7 +160,7 @@ impl Messages {
         self.structured = Some(value);
     }
 
-    /// Replaces a completed task by an error: its response does not match the schema.
+    /// Replaces a completed task with an error, because its response does not match the schema.
     pub(super) fn set_mismatch(&mut self, message: String) {
         if let Some(end) = &mut self.end {
             end.subtype = "error_max_structured_output_retries";
@@ -292,7 +292,7 @@ impl Messages {
         self.user(json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error}), out)
     }
 
-    /// Writes a part of a response. The parts of one response have the same message ID.
+    /// Writes a part of a response. All parts of a response have the same message ID.
     fn assistant(&mut self, part: Value, out: &mut dyn Write) -> io::Result<()> {
         self.begin(out)?;
         let Response { number, step, usage: used, stop_reason, .. } = &self.response;
@@ -375,7 +375,7 @@ impl End {
     }
 }
 
-/// Returns the usage in the members of that format, in which the input excludes the cached part.
+/// Returns the usage in the members of that format, whose input excludes cached tokens.
 fn usage(usage: &Usage) -> Value {
     let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
     json!({

@@ -11,20 +11,20 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// The output format of a run.
+/// Output format of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// The final response on stdout, progress lines on stderr.
+    /// Final response on stdout, progress lines on stderr.
     Text,
     /// A single JSON object at the end: the event that ended the task.
     Json,
-    /// Each event as one JSON line, as it happens.
+    /// Each event as a JSON line, as it happens.
     Events,
     /// Messages as JSON lines, in the format that other agents share.
     StreamJson,
 }
 
-/// The outcome of a run, which determines the exit code.
+/// Outcome of a run, which determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Completed,
@@ -40,19 +40,19 @@ pub enum Outcome {
     OutputClosed,
 }
 
-/// A check of the final response against a schema.
+/// Check of the final response against a schema.
 pub(crate) trait ResponseCheck: Send + Sync {
-    /// Returns the JSON value of a response, in one line.
+    /// Returns the JSON value of a response on one line.
     ///
     /// # Errors
-    /// Describes why the response does not match.
+    /// Returns a description of why the response does not match.
     fn extract_value(&self, text: &str) -> Result<String, String>;
 
     /// Returns the name of the schema, for messages.
     fn name(&self) -> String;
 }
 
-/// The check of a run, and the number of corrections that the model has.
+/// Check of a run, and the number of corrections that the model may make.
 #[derive(Clone, Copy)]
 pub(crate) struct Check<'a> {
     pub by: &'a dyn ResponseCheck,
@@ -62,10 +62,10 @@ pub(crate) struct Check<'a> {
 /// Maximum lines of a response that does not match, in an error.
 const MAX_RESPONSE_LINES: usize = 20;
 
-/// A function that makes text safe for a terminal.
+/// Function that makes text safe for a terminal.
 pub(crate) type Sanitizer = fn(&str) -> Cow<'_, str>;
 
-/// The destination of the lines.
+/// Destination of the lines.
 pub(crate) struct Output<'a> {
     pub out: &'a mut (dyn Write + Send),
     pub err: &'a mut (dyn Write + Send),
@@ -100,7 +100,7 @@ struct EventWriter<'a> {
     messages: Messages,
     checked: CheckState,
     verdict: Verdict,
-    /// The event that ended the last task, or the last event if no task has ended.
+    /// Event that ended the last task, or the last event if no task has ended.
     last: Option<Event>,
 }
 
@@ -120,7 +120,7 @@ impl<'a> EventWriter<'a> {
             Format::StreamJson => self.messages.write(event, self.output.out)?,
             Format::Json => {
                 let ended = self.last.as_ref().is_some_and(|last| last.kind.is_over());
-                // The end of a goal says more than that of its last task.
+                // The end of a goal is more informative than that of its last task.
                 let is_over = event.kind.is_over() || is_goal_over(&event.kind);
                 if (is_over && !self.last.as_ref().is_some_and(|last| is_goal_over(&last.kind))) || !ended {
                     self.last = Some(event);
@@ -130,7 +130,7 @@ impl<'a> EventWriter<'a> {
         Ok(())
     }
 
-    /// Checks the response of a completed task. As text, only a value that matches is printed.
+    /// Checks the response of a completed task. In text format, only a matching value is printed.
     fn check(&mut self, kind: &mut EventKind) {
         let Some(Check { by, repairs }) = self.output.check else { return };
         if kind.is_over() {
@@ -181,27 +181,27 @@ impl<'a> EventWriter<'a> {
     }
 }
 
-/// Returns whether a goal was reached or stopped, apart from its task.
+/// Returns whether a goal was reached or stopped, independent of its task.
 fn is_goal_over(kind: &EventKind) -> bool {
     matches!(kind, EventKind::GoalChanged(goal) if goal_outcome(goal).is_some())
 }
 
-/// The checks of the run so far.
+/// Results of the checks so far.
 #[derive(Default)]
 struct CheckState {
-    /// The number of responses that did not match.
+    /// Number of responses that did not match.
     count: usize,
-    /// The result for the last task, if it was completed.
+    /// Result for the last task, if it completed.
     last: Option<Result<String, String>>,
-    /// The final response as the model wrote it.
+    /// Final response as the model wrote it.
     response: String,
 }
 
-/// The outcome of the run, based on the events so far.
+/// Outcome of the run, based on the events so far.
 #[derive(Debug, Default)]
 struct Verdict {
     ended: Option<Outcome>,
-    /// The outcome of the goal, which decides instead of the task.
+    /// Outcome of the goal, which takes precedence over that of the task.
     goal: Option<Outcome>,
     denied: bool,
     /// True if the final response does not match the schema.
@@ -216,7 +216,7 @@ impl Verdict {
             EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => self.fail(failure.kind),
             EventKind::TaskCancelled { .. } => self.ended = Some(Outcome::Cancelled),
             EventKind::GoalChanged(goal) => self.goal = goal_outcome(goal),
-            // All others are progress, and decide nothing.
+            // All other events are progress.
             _ => {}
         }
     }
@@ -241,7 +241,7 @@ fn goal_outcome(goal: &GoalState) -> Option<Outcome> {
         (GoalStatus::Working | GoalStatus::Checking, _) => None,
         (GoalStatus::Reached, _) => Some(Outcome::Completed),
         (_, Some(GoalReason::BudgetUsedUp | GoalReason::TimeUsedUp | GoalReason::RoundsUsedUp)) => Some(Outcome::LimitReached),
-        // The task says why.
+        // The task reports the reason.
         (GoalStatus::Paused, Some(GoalReason::TaskFailed | GoalReason::Interrupted | GoalReason::SessionEnded)) => None,
         (GoalStatus::Paused | GoalStatus::Ended, _) => Some(Outcome::Failed),
     }

@@ -10,27 +10,28 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
-/// Maximum characters of a progress line.
+/// Maximum length in characters of a progress line.
 pub(super) const LINE_CHARS: usize = 200;
-/// Maximum characters of the reason why a task ended, which is otherwise printed in full.
+/// Maximum length in characters of the reason why a task ended. Shorter reasons are printed in
+/// full.
 const END_CHARS: usize = 4_000;
 
 #[derive(Default)]
 pub(super) struct Plain {
-    /// The summaries of the running calls.
+    /// Summaries of the running calls.
     summaries: HashMap<CallId, String>,
-    /// The usage of all requests, including failed ones, and their cost if it is known.
+    /// Usage of all requests, including failed ones, and their cost if it is known.
     usage: Usage,
     cost_usd: Option<f64>,
-    /// True if a provider did not report all of the usage.
+    /// True if a provider did not report all of its usage.
     is_estimated: bool,
-    /// The last reported states of the MCP servers.
+    /// Last reported states of the MCP servers.
     servers: Vec<ServerStatus>,
     /// The provider of the model.
     provider: String,
     /// True while a goal continues after its task.
     goal_runs: bool,
-    /// The last response of a goal.
+    /// Last response of a goal.
     response: Option<String>,
 }
 
@@ -64,7 +65,7 @@ impl Plain {
         for line in self.line(kind).into_iter().chain(failure).chain(spent) {
             let is_whole = kind.is_over() || matches!(kind, EventKind::GoalChanged(_));
             let line = one_line(&line, if is_whole { END_CHARS } else { LINE_CHARS });
-            // A failure to write progress does not stop the run: the response is written to the other stream.
+            // A failure to write progress does not stop the run, because the response goes to the other stream.
             drop(writeln!(output.err, "{}", (output.clean)(&line)));
         }
         Ok(())
@@ -83,7 +84,7 @@ impl Plain {
         }
     }
 
-    /// Returns `$0.0123 · 12,345 tokens in, 678 out`, with `~` if a provider did not report all of it.
+    /// Formats the usage: `$0.0123 · 12,345 tokens in, 678 out`, with `~` if a provider did not report all of it.
     fn usage_summary(&self) -> Option<String> {
         let Usage { input_tokens, output_tokens, .. } = self.usage;
         if input_tokens + output_tokens == 0 {
@@ -124,7 +125,7 @@ impl Plain {
             EventKind::ChangedFiles(changed) => changed.summary().map(|counts| format!("changed: {counts}")),
             EventKind::Rewound(done) => Some(done.message.clone()),
             EventKind::ElicitationRequested(asked) => elicitation_line(asked),
-            // Written as an error.
+            // Printed as an error.
             EventKind::TaskFailed { .. } | EventKind::SessionPaused { .. } => None,
             EventKind::OwnCommandStarted { .. }
             | EventKind::OwnCommandEnded { .. }
@@ -213,7 +214,7 @@ fn start_line(kind: &EventKind) -> Option<String> {
     Some(format!("{verb} in {workspace} with {model}, mode {}", mode.as_str()))
 }
 
-/// Returns the line about input that a server asks for. A question of the model is answered in the result of its call.
+/// Returns the line about input that a server requests. A question of the model is answered in the result of its call.
 fn elicitation_line(asked: &Elicitation) -> Option<String> {
     (!asked.is_question()).then(|| format!("the MCP server {} asks for input that only a user can give", asked.server))
 }
@@ -234,7 +235,7 @@ fn steps_line(steps: &[PlannedStep]) -> Option<String> {
     (!steps.is_empty()).then(|| PlannedStep::progress(steps))
 }
 
-/// Returns the line about a request that is sent again.
+/// Returns the line about a request that is retried.
 fn retry_line(kind: &EventKind) -> Option<String> {
     let EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, cost_usd, estimated, .. } = kind else {
         return None;
@@ -250,7 +251,7 @@ fn retry_line(kind: &EventKind) -> Option<String> {
     Some(format!("retry {attempt} of {max_attempts} in {seconds}.{tenths} s{wasted}: {what}{message}"))
 }
 
-/// Returns the line about a change of the messages that the model gets.
+/// Returns the line about a change of the messages that are sent to the model.
 fn context_line(kind: &EventKind) -> Option<String> {
     match kind {
         EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {} into a summary", message_count(*messages))),
@@ -268,7 +269,7 @@ fn context_line(kind: &EventKind) -> Option<String> {
     }
 }
 
-/// Writes a response: raw for a program, cleaned for a terminal.
+/// Writes a response: unchanged for a program, cleaned for a terminal.
 fn format_response(text: &str, output: &mut Output<'_>) -> io::Result<()> {
     let text = if output.out_is_terminal { (output.clean)(text) } else { Cow::Borrowed(text) };
     output.out.write_all(text.as_bytes())?;
@@ -278,7 +279,7 @@ fn format_response(text: &str, output: &mut Output<'_>) -> io::Result<()> {
     output.out.write_all(b"\n")
 }
 
-/// Returns `session: $4.10 of $5.00 used, 82 %`.
+/// Formats a budget: `session: $4.10 of $5.00 used, 82 %`.
 fn budget_warning(budget: &Budget) -> String {
     let Budget { scope, unit, limit, used, .. } = budget;
     let scope = match scope {
@@ -298,7 +299,7 @@ fn message_count(messages: u64) -> String {
     if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }
 
-/// Returns the number with thousands separators: `12,345`.
+/// Formats a number with thousands separators: `12,345`.
 fn group_digits(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();
@@ -330,7 +331,7 @@ fn problem(failure: &Failure, provider: &str, is_saved: bool) -> Vec<String> {
     problem.lines().into_iter().map(|(_, line)| line).collect()
 }
 
-/// Joins several lines into one, so that no text can pass for another line, and cuts it if it is long.
+/// Joins several lines into one, so that text cannot imitate another line, and cuts it if it is long.
 pub(super) fn one_line(text: &str, most_chars: usize) -> String {
     let mut line = String::new();
     for (count, word) in text.split_whitespace().enumerate() {

@@ -62,7 +62,7 @@ fn ended() -> EventKind {
     EventKind::SessionCompleted { task_count: 1, total_tokens: 0, cost_usd: None, duration_ms: 0, tools: Vec::new() }
 }
 
-/// A stand-in that shows which text was cleaned.
+/// Sanitizer that marks the text that it cleaned.
 fn clean(text: &str) -> Cow<'_, str> {
     text.replace('\x1b', "␛").into()
 }

@@ -5,8 +5,8 @@ use super::matcher::Matcher;
 use crate::protocol::HookEvent;
 use serde_json::{Map, Value};
 
-/// Reads the hooks of a settings file: event → list of `{matcher, hooks: [{type, command, timeout}]}`. All else in the file is
-/// ignored. A part that cannot be read becomes an unusable hook.
+/// Reads the hooks of a settings file: event → list of `{matcher, hooks: [{type, command, timeout}]}`. Everything else
+/// in the file is ignored. A part that cannot be read becomes an unusable hook.
 pub(crate) fn read_claude_file(bytes: &[u8], file: &str, origin: HookOrigin) -> HookFile {
     if bytes.len() > MAX_FILE_BYTES {
         return HookFile::unreadable(file, origin, format!("the file has {} bytes; the limit is {MAX_FILE_BYTES}", bytes.len()));
@@ -118,7 +118,7 @@ mod tests {
         read_claude_file(text.as_bytes(), ".claude/settings.json", HookOrigin::Project)
     }
 
-    /// The usual hooks of repositories: a guard of commands, a formatter, and a context for the session.
+    /// Hooks that are common in repositories: a guard of commands, a formatter, and context for the session.
     const USUAL: &str = r#"{
       "permissions": {"allow": ["Bash(npm test)"]},
       "hooks": {

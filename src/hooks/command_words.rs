@@ -1,9 +1,9 @@
-//! The words of a hook's command line, to find the files that it runs.
+//! Words of a hook's command line, used to find the files that the hook runs.
 
 use super::PROJECT_DIR;
 
-/// Returns the simple commands of a line as words, with the workspace as `.`. This is not a shell: it is enough to find the
-/// files that a line names, and a file that it does not find is only not compared with the trusted one.
+/// Splits a line into simple commands and their words, with the workspace as `.`. It is not a full shell parser, but
+/// finds the files that a line usually names. A file that it misses is merely not compared with the trusted one.
 pub(crate) fn simple_commands(line: &str) -> Vec<Vec<String>> {
     let line = with_workspace(line);
     let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
@@ -36,7 +36,7 @@ pub(crate) fn simple_commands(line: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// Replaces the variables for the workspace by `.`.
+/// Replaces the variables for the workspace with `.`.
 fn with_workspace(line: &str) -> String {
     let mut text = line.to_owned();
     for name in [PROJECT_DIR, "PWD"] {

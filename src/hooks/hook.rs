@@ -1,12 +1,12 @@
-//! A hook, and the hooks of a file.
+//! A hook, and the list of hooks in a file.
 
 use super::matcher::Matcher;
 use crate::protocol::HookEvent;
 use serde::Serialize;
 
-/// Time limit of a hook that sets none.
+/// Default timeout of a hook in seconds.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 60;
-/// Maximum time limit; longer limits are reduced to this value.
+/// Maximum timeout in seconds; longer ones are reduced to this value.
 const MAX_TIMEOUT_SECONDS: u64 = 600;
 /// Maximum bytes of a hook file.
 pub(crate) const MAX_FILE_BYTES: usize = 1 << 20;
@@ -15,15 +15,15 @@ pub(super) const MAX_HOOKS: usize = 100;
 /// Maximum bytes of a command.
 const MAX_COMMAND_BYTES: usize = 16 << 10;
 
-/// Whose hook it is.
+/// Owner of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum HookOrigin {
-    /// Of the user's own configuration.
+    /// The user's own configuration.
     User,
-    /// Of a project, which must be trusted.
+    /// A project, which must be trusted.
     Project,
-    /// Of a plugin that the user added.
+    /// A plugin that the user added.
     Plugin,
 }
 
@@ -34,20 +34,20 @@ pub(crate) struct Hook {
     pub matcher: Matcher,
     pub action: HookAction,
     pub origin: HookOrigin,
-    /// The hook file, as shown.
+    /// Path of the hook file for display.
     pub file: String,
-    /// Number among the hooks of this event in the file, from 1.
+    /// Number of the hook among those for this event in the file, from 1.
     pub number: usize,
 }
 
-/// Effect of a hook when its event occurs.
+/// Action of a hook when its event occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HookAction {
     /// A command line for the shell.
     Command {
         line: String,
         timeout_seconds: u64,
-        /// Whether the user wants it to run outside the sandbox.
+        /// Whether the user allows it to run outside the sandbox.
         unsandboxed: bool,
     },
     /// The hook cannot run, for this reason. Calls that it matches require approval.
@@ -65,12 +65,12 @@ impl Hook {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HookFile {
     pub hooks: Vec<Hook>,
-    /// Ignored parts of the file, with the reason.
+    /// Ignored parts of the file, each with the reason.
     pub notes: Vec<String>,
 }
 
 impl HookFile {
-    /// Returns the hooks of a file that cannot be read: every call requires approval, because the file may deny it.
+    /// Returns the hooks for a file that cannot be read. Every call requires approval, because the file may deny it.
     pub(crate) fn unreadable(file: &str, origin: HookOrigin, why: impl Into<String>) -> Self {
         let mut hooks = Self::default();
         let why = format!("cannot read the hooks: {}", why.into());
@@ -101,7 +101,7 @@ impl HookFile {
     }
 }
 
-/// Returns the action of a command, or why it cannot run.
+/// Returns the action for a command, or the reason why the command cannot run.
 pub(super) fn command(line: &str, timeout: Option<f64>, unsandboxed: bool) -> HookAction {
     let unusable = |why: String| HookAction::Unusable(why);
     if line.trim().is_empty() {

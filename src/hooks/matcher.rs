@@ -1,4 +1,4 @@
-//! Matchers of hooks: a name, several names, or a regular expression.
+//! Matchers of hooks: one or more names, or a regular expression.
 
 use regex::{Regex, RegexBuilder};
 
@@ -13,12 +13,13 @@ pub(crate) enum Matcher {
     All,
     /// Exactly one of these names.
     Names(Vec<String>),
-    /// A name in which the expression is found.
+    /// A name that contains a match of the expression.
     Pattern(Regex),
 }
 
 impl Matcher {
-    /// Reads a matcher. Plain names, separated by `|` or commas, match exactly; other text is a regular expression.
+    /// Parses a matcher. Plain names, separated by `|` or commas, match exactly; any other text is a regular
+    /// expression.
     ///
     /// # Errors
     /// The expression is invalid or too long.
@@ -43,7 +44,7 @@ impl Matcher {
         })
     }
 
-    /// Returns whether the matcher matches any of these synonyms.
+    /// Returns whether any of these synonyms matches.
     pub(crate) fn matches<S: AsRef<str>>(&self, names: &[S]) -> bool {
         let mut names = names.iter().map(AsRef::as_ref);
         match self {

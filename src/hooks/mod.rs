@@ -1,4 +1,4 @@
-//! Hooks: reading hook files, the input of a hook for an event, and parsing its output. Nothing here runs a program.
+//! Hooks: reads hook files, defines the input of a hook for an event, and parses its output. No program is run here.
 
 mod claude_file;
 mod command_words;
@@ -19,7 +19,7 @@ pub(crate) use tool_input::{ToolShape, shape_of};
 pub(crate) const PROJECT_FILES: [&str; 3] = [".aye/hooks.toml", ".claude/settings.json", ".claude/settings.local.json"];
 /// Hook file of the user, in the config directory.
 pub(crate) const USER_FILE: &str = "hooks.toml";
-/// Variable with the workspace, for commands of hooks.
+/// Variable that contains the workspace path, for commands of hooks.
 pub(crate) const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
-/// Variable with the folder of a plugin, for commands of its hooks and MCP servers.
+/// Variable that contains the folder of a plugin, for the commands of its hooks and MCP servers.
 pub(crate) const PLUGIN_ROOT: &str = "CLAUDE_PLUGIN_ROOT";

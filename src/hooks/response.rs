@@ -11,21 +11,21 @@ const BLOCKS: i32 = 2;
 /// Response of one hook.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct HookResponse {
-    /// Decision about a call, before it runs. At other events, `Deny` means that the hook blocks.
+    /// Decision about a call before it runs. For other events, `Deny` means that the hook blocks.
     pub decision: HookDecision,
     pub reason: Option<String>,
     /// Text for the model.
     pub context: Option<String>,
     /// Text for the user.
     pub message: Option<String>,
-    /// The input of the call as the hook wants it.
+    /// Input of the call as rewritten by the hook.
     pub updated_input: Option<Map<String, Value>>,
 }
 
-/// Reads the response of a hook that ended with an exit code.
+/// Parses the response of a hook that ended with an exit code.
 ///
 /// # Errors
-/// The hook failed, or its output is not a response; says why.
+/// The hook failed, or its output is not a valid response; the error describes the reason.
 pub(crate) fn read_response(event: HookEvent, code: i32, stdout: &str, stderr: &str) -> Result<HookResponse, String> {
     match code {
         0 if stdout.trim_start().starts_with('{') => read_json(event, stdout),
@@ -47,7 +47,7 @@ pub(crate) fn read_response(event: HookEvent, code: i32, stdout: &str, stderr: &
     }
 }
 
-/// Returns a text without surrounding space, within the limit; `None` if it is empty.
+/// Returns a text without surrounding whitespace, within the limit; `None` if it is empty.
 fn text(text: &str) -> Option<String> {
     let text = text.trim();
     let end = cut_position_before(text, MAX_TEXT_BYTES);

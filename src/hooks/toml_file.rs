@@ -8,8 +8,8 @@ use toml::{Table, Value};
 /// Keys of a hook.
 const KEYS: [&str; 4] = ["matcher", "command", "timeout", "sandbox"];
 
-/// Reads the hooks of a TOML file: an array of tables for each event, such as `[[PreToolUse]]`. A part that cannot be read becomes
-/// an unusable hook.
+/// Reads the hooks of a TOML file, which has an array of tables for each event, such as `[[PreToolUse]]`. A part that
+/// cannot be read becomes an unusable hook.
 pub(crate) fn read_toml_file(bytes: &[u8], file: &str, origin: HookOrigin) -> HookFile {
     if bytes.len() > MAX_FILE_BYTES {
         return HookFile::unreadable(file, origin, format!("the file has {} bytes; the limit is {MAX_FILE_BYTES}", bytes.len()));

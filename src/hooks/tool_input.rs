@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-/// An argument that has another name there.
+/// An argument that has a different name there.
 struct Argument {
     own: &'static str,
     other: &'static str,
-    /// Factor of a number, such as milliseconds for seconds.
+    /// Conversion factor of a number, for example from seconds to milliseconds.
     factor: u64,
 }
 
@@ -14,23 +14,23 @@ const fn named(own: &'static str, other: &'static str) -> Argument {
     Argument { own, other, factor: 1 }
 }
 
-/// A tool as hooks know it.
+/// Form of a tool as seen by hooks.
 pub(crate) struct ToolShape {
     tool: &'static str,
-    /// Names by which a matcher may name it, the most specific first.
+    /// Names under which a matcher can refer to the tool, the most specific first.
     pub names: &'static [&'static str],
     arguments: &'static [Argument],
 }
 
-/// Path of a file, as hooks know it.
+/// Argument name of a file path in hooks.
 pub(crate) const FILE_PATH: &str = "file_path";
-/// Edits of a call of `EditFile`.
+/// Argument name of the edits in a call of `EditFile`.
 const EDITS: &str = "edits";
 /// Arguments of one edit.
 const EDIT: [Argument; 3] = [named("oldText", "old_string"), named("newText", "new_string"), named("replaceAll", "replace_all")];
 
-/// Tools with a different name, or with different arguments. A tool that changes files goes by the names of the tools that change
-/// files, so that a hook that protects a file sees every change of it.
+/// Tools with a different name or different arguments. A tool that changes files has the names of all such tools, so
+/// that a hook that protects a file sees every change of it.
 const SHAPES: &[ToolShape] = &[
     ToolShape {
         tool: "RunCommand",
@@ -76,7 +76,7 @@ pub(crate) fn shape_of(tool: &str) -> &'static ToolShape {
 }
 
 impl ToolShape {
-    /// Returns the arguments of a call as a hook knows them.
+    /// Returns the arguments of a call in the form that a hook expects.
     pub(crate) fn input(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
         let mut input = renamed(arguments, self.arguments);
         if self.tool != "EditFile" {
@@ -98,7 +98,7 @@ impl ToolShape {
         input
     }
 
-    /// Returns the arguments of a call after a hook changed its input. Arguments that it left as they were stay
+    /// Returns the arguments of a call after a hook changed its input. Arguments that the hook did not change stay
     /// exactly as the model wrote them.
     pub(crate) fn rewritten(
         &self,
@@ -136,7 +136,7 @@ fn set(object: &mut Map<String, Value>, key: &str, value: Option<Value>) {
     }
 }
 
-/// Returns a value that a hook wrote in the terms of the tool.
+/// Converts a value written by a hook to the terms of the tool.
 fn own_value(key: &str, value: &Value, argument: Option<&Argument>) -> Value {
     let factor = argument.map_or(1, |argument| argument.factor);
     if let Some(number) = value.as_u64().filter(|_| factor > 1) {
@@ -155,7 +155,7 @@ fn own_value(key: &str, value: &Value, argument: Option<&Argument>) -> Value {
     Value::Array(edits.iter().map(own).collect())
 }
 
-/// Returns aye's name of an argument of an edit.
+/// Returns aye's name for an argument of an edit.
 fn edit_argument(key: &str) -> &str {
     EDIT.iter().find(|argument| argument.other == key).map_or(key, |argument| argument.own)
 }
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// What the hook is told, and what the call becomes after it changes that.
+    /// Returns the input that the hook gets, and the call after the hook has changed it.
     fn rewrite(tool: &str, arguments: Value, change: impl FnOnce(&mut Map<String, Value>)) -> (Value, Value) {
         let (shape, arguments) = (shape_of(tool), object(arguments));
         let told = shape.input(&arguments);

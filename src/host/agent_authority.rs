@@ -1,4 +1,4 @@
-//! Authority of the session that starts an agent: the agent has at most the permissions of this session.
+//! Authority of an agent: at most the permissions of the session that started it.
 
 use crate::agent::Account;
 use crate::host::policy_layers::Policy;
@@ -16,13 +16,13 @@ pub(crate) struct Authority {
     pub enforcer: Enforcer,
 }
 
-/// The connection of a session to its agents. Cheap to clone.
+/// The connection between a session and its agents. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct AgentLinks {
-    /// The agents that can be started, and the part of aye that runs them.
+    /// The agents that can be started, and the service that runs them.
     pub agents: SessionAgents,
     pub authority: Arc<watch::Sender<Authority>>,
-    /// The account that pays for the agents, once the session runs.
+    /// The account that pays for the agents; set once the session runs.
     pub account: Arc<OnceLock<Account>>,
 }
 
@@ -32,9 +32,9 @@ pub(crate) type OfferServers = Arc<dyn Fn(&Enforcer) -> RemoteConfig + Send + Sy
 /// State that the tools of an agent share with the session that started it. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ParentTools {
-    /// The file changes, including those of the agent.
+    /// The file changes, including those made by the agent.
     pub changes: ChangeLog,
-    /// The skills in use, which narrow the calls of the agent too.
+    /// The skills in use, which also restrict the calls of the agent.
     pub skills: SessionSkills,
     /// The MCP servers; `None` if there are none.
     pub servers: Option<OfferServers>,
@@ -51,7 +51,7 @@ pub(crate) struct ParentSession {
     /// The agent of this session.
     pub agent: AskingAgent,
     pub tools: ParentTools,
-    /// Entries of the agent's tools that limit its calls.
+    /// Entries of the agent's tool list, which limit its calls.
     pub scope: Option<Vec<String>>,
     authority: watch::Receiver<Authority>,
 }
@@ -70,22 +70,22 @@ impl ParentSession {
         &self.agent.agent_session_id
     }
 
-    /// Returns the mode that the parent has now.
+    /// Returns the current mode of the parent.
     pub(crate) fn mode(&self) -> Mode {
         self.authority.borrow().enforcer.mode()
     }
 
-    /// Returns the policy that the parent has now.
+    /// Returns the current policy of the parent.
     pub(crate) fn policy(&self) -> Policy {
         self.authority.borrow().policy.clone()
     }
 
-    /// Returns the enforcer in which every verdict needs the parent's as well.
+    /// Returns an enforcer whose verdicts also require a matching verdict of the parent.
     pub(crate) fn narrow(&self, enforcer: Enforcer) -> Enforcer {
         enforcer.within(self.authority.borrow().enforcer.clone())
     }
 
-    /// Waits until the authority of the parent changes; forever once the parent has ended.
+    /// Waits until the authority of the parent changes; never completes once the parent has ended.
     pub(crate) async fn changed(&mut self) {
         if self.authority.changed().await.is_err() {
             std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! Agents of a run: user, project (if trusted), plugin and built-in agents.
+//! Agents available in a run: user, project (if trusted), plugin and built-in agents.
 
 use crate::config::Directories;
 use crate::host::plugins::PluginStore;
@@ -8,25 +8,25 @@ use crate::text::abbreviate_home;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The agents of a run, read when they are first needed. Cheap to clone; clones share the loaded data.
+/// The agents of a run, loaded on first use. Cheap to clone; clones share the loaded data.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Agents {
     own: Vec<AgentFolder>,
     plugins: PluginStore,
     /// Files of the project at the time of trust.
     project: Vec<AgentFile>,
-    /// Sentences about files of the project that are not read.
+    /// Messages about project files that are not read.
     limits: Vec<String>,
     set: Arc<OnceLock<Arc<AgentSet>>>,
 }
 
 impl Agents {
-    /// Returns the agents of the user and of plugins. Does not read any files yet.
+    /// Returns the agents of the user and of plugins. Reads no files yet.
     pub(crate) fn of_user(directories: &Directories, home: &Path) -> Self {
         Self { own: own_folders(directories, home), plugins: PluginStore::for_user(directories), ..Self::default() }
     }
 
-    /// Returns the agents together with those of a project, if it is trusted.
+    /// Returns these agents together with those of a project, if it is trusted.
     pub(crate) fn with_project(&self, project: &ProjectConfig) -> Self {
         let root = project.root();
         let file = |(path, bytes): (std::path::PathBuf, &[u8])| AgentFile {
@@ -39,17 +39,17 @@ impl Agents {
         Self { own, plugins, project: files, limits: project.agent_limits(), set: Arc::default() }
     }
 
-    /// Returns the agents in their state at first use.
+    /// Returns the agents as they were when first used.
     pub(crate) fn set(&self) -> Arc<AgentSet> {
         Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
     }
 
-    /// Returns whether both have the same agents. Reads agents that were not used yet.
+    /// Returns whether both have the same agents. Loads agents that are not loaded yet.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.set() == other.set()
     }
 
-    /// Returns sentences about agents that are not used, for the start of a session.
+    /// Returns messages about agents that are not used, for the start of a session.
     pub(crate) fn notices(&self) -> Vec<String> {
         let set = self.set();
         set.limits.iter().cloned().chain(set.notice()).collect()

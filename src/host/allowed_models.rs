@@ -1,4 +1,4 @@
-//! Models allowed by the policy, and the choice among them if the user did not choose one.
+//! Models that the policy allows, and the default choice among them.
 
 use super::policy_layers::Policy;
 use crate::policy::Layer;
@@ -25,7 +25,7 @@ impl AllowedModels {
         Some(layer.scope.rule(layer.bundle.llm.models_line))
     }
 
-    /// Returns the patterns of all layers, in order; `None` if any model is allowed.
+    /// Returns the patterns of all layers, in order; `None` if all models are allowed.
     pub(crate) fn patterns(&self) -> Option<Vec<&str>> {
         let restricts = |layer: &&Layer| {
             let listed = layer.bundle.llm.allowed_models.iter().flatten();

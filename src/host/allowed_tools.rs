@@ -1,4 +1,4 @@
-//! The tools of one run: the names of `--allowed-tools`, as aye and other agents spell them.
+//! The tools of one run: parses the names in `--allowed-tools`, in the spelling of aye or of other agents.
 
 use crate::policy::{ToolLimit, ToolNames, entry_server, from_other_agent, names_tool};
 use crate::protocol::Problem;
@@ -9,11 +9,11 @@ const OPTION: &str = "--allowed-tools";
 /// Maximum number of similar names in an error.
 const MAX_NAMED: usize = 3;
 
-/// The names that an entry can mean, except those of built-in tools.
+/// The names that an entry can refer to, apart from built-in tools.
 pub(crate) struct KnownNames {
     /// Custom tools, and commands that the policy offers as tools.
     pub own: Vec<String>,
-    /// MCP servers; their tools are not known yet.
+    /// MCP servers, whose tools are not known yet.
     pub servers: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl KnownNames {
     }
 }
 
-/// Returns the names that are similar to an entry, the most similar first, in backquotes.
+/// Returns the names that are similar to an entry, most similar first, in backticks.
 fn similar<'a>(entry: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let lower = entry.to_lowercase();
     let mut near: Vec<(usize, &str)> = names
@@ -78,7 +78,7 @@ fn similar<'a>(entry: &str, names: impl Iterator<Item = &'a str>) -> Vec<String>
     near.into_iter().map(|(_, name)| format!("`{name}`")).collect()
 }
 
-/// Returns the error for `Bash(npm test:*)`, with the rule of a policy that means the same.
+/// Returns the error for an entry such as `Bash(npm test:*)`, with the equivalent policy rule.
 fn pattern_problem(entry: &str, name: &str, pattern: &str) -> Problem {
     let problem = Problem::new(format!("`{entry}` in `{OPTION}`")).because("expected a tool name, without a pattern");
     let Some(tool) = tools::canonical_name(name.trim()) else { return problem.hint("run `aye tool list` to list the tools") };

@@ -1,4 +1,4 @@
-//! API keys: checked, and saved where only the user can read them.
+//! API keys: checks them, and saves them where only the user can read them.
 
 use super::context::AppContext;
 use super::error::CliError;
@@ -8,17 +8,17 @@ use crate::sys::keyring::KeyringError;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Notice about a key in the environment that is used instead of a saved one.
+/// Notice that a key in the environment takes precedence over a saved one.
 pub(crate) const GOES_BEFORE: &str = "takes precedence";
 
 /// The same notice for a key entered while aye runs.
 pub(crate) const GOES_BEFORE_LATER: &str = "takes precedence from the next start";
 
-/// Maximum bytes of a key; longer text is not a key.
+/// Maximum bytes of a key; longer text is rejected.
 pub(crate) const KEY_BYTES: u64 = 8 << 10;
 
-/// Saves a key under this name, in the keyring or in a file if there is none. Returns lines that say where it is. If an
-/// environment variable is also set, `goes_before` describes its precedence.
+/// Saves a key under this name, in the keyring or, without one, in a file. Returns lines that name the location.
+/// `goes_before`: the notice to add if an environment variable is set too.
 pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str) -> Result<String, CliError> {
     let key = Secret::new(check_key(key)?);
     let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
@@ -47,7 +47,7 @@ pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str)
     Ok(text)
 }
 
-/// Returns the key if it is a single line that a header can carry.
+/// Returns the key if it is a single line that is valid in a header.
 fn check_key(key: &str) -> Result<&str, CliError> {
     let key = key.trim();
     if key.is_empty() {
@@ -65,7 +65,7 @@ pub(crate) fn check_file_location(place: &AppContext) -> Result<(), CliError> {
     sharing_problem(place).map_or(Ok(()), |problem| Err(CliError::usage(problem)))
 }
 
-/// Returns the reason why the configuration directory would be shared with others, with a repository.
+/// Returns the reason if the configuration directory is shared with others through a repository.
 fn sharing_problem(place: &AppContext) -> Option<Problem> {
     let config = &place.directories.config;
     let real = config.ancestors().find_map(|level| level.canonicalize().ok())?;

@@ -1,5 +1,5 @@
-//! Uploads of a running session: its history after each task, and artifacts before their results. Nothing waits for them,
-//! except a result for its artifacts, for a limited time.
+//! Uploads of a running session: its history after each task, and artifacts before their results. Only a result waits
+//! for its artifacts, for a limited time.
 
 use super::context::AppContext;
 use super::session_uploads::SessionUploads;
@@ -16,16 +16,16 @@ use tokio::time::Instant;
 
 /// Maximum time that a result waits for its artifacts.
 const ARTIFACT_WAIT: Duration = Duration::from_secs(2);
-/// Time after a failed upload in which no result waits.
+/// Time after a failed upload during which no result waits.
 const ARTIFACT_PAUSE: Duration = Duration::from_secs(60);
-/// Maximum number of artifacts that are uploaded at the same time.
+/// Maximum number of artifacts that are uploaded concurrently.
 const ARTIFACTS_AT_ONCE: usize = 2;
-/// Delay before the first retry; doubled for each further one.
+/// Delay before the first retry; it doubles with each retry.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const MAX_RETRY: Duration = Duration::from_secs(300);
-/// Time after which rows that another process delivers are checked again.
+/// Time after which rows that another process is delivering are checked again.
 const OTHER_OWNER: Duration = Duration::from_secs(30);
-/// Notices that wait to be shown; more are dropped.
+/// Maximum number of pending notices; further ones are dropped.
 const NOTICES: usize = 8;
 
 /// The object store of a session, opened by the first upload.
@@ -57,12 +57,12 @@ pub(crate) struct BackgroundUploads {
     signals: watch::Sender<Option<TaskSignal>>,
     /// The session, for notices.
     pub notices: Option<mpsc::Sender<PolicyUpdate>>,
-    /// The last notice, which is not repeated.
+    /// The last notice, so that it is not repeated.
     last: Option<String>,
 }
 
 impl BackgroundUploads {
-    /// Prepares the uploads; `None` if no store is configured. Nothing is opened yet.
+    /// Prepares the uploads; `None` if no store is configured. Opens nothing yet.
     pub(crate) fn new(place: &AppContext, store: &Store, (session, artifacts): (SessionId, Arc<dyn Artifacts>)) -> Option<Self> {
         place.settings.workspace_store.as_ref()?;
         let target = Arc::new(Target { place: place.clone(), store: store.clone(), session, opened: OnceCell::new() });
@@ -82,7 +82,7 @@ impl BackgroundUploads {
         self.artifacts.clone()
     }
 
-    /// Returns the outbox of the session's journal, so that the end of a task and the row for its upload are committed together.
+    /// Returns the outbox of the session's journal. It commits the end of a task together with the row for its upload.
     pub(crate) fn outbox(&self) -> SessionOutbox {
         let feed = TaskFeed::new(self.target.session.clone(), self.signals.clone());
         let committed = feed.clone();
@@ -93,10 +93,10 @@ impl BackgroundUploads {
         }
     }
 
-    /// Uploads until the session ends: first what earlier processes left.
+    /// Uploads until the session ends, beginning with the rows of earlier processes.
     pub(crate) async fn run(mut self) {
         let mut signals = self.signals.subscribe();
-        // The journal has the other sender: when it is dropped, the session has ended.
+        // The journal has the other sender; when it is dropped, the session has ended.
         drop(std::mem::replace(&mut self.signals, watch::Sender::new(None)));
         let mut due = self.deliver(false).await;
         loop {
@@ -109,7 +109,7 @@ impl BackgroundUploads {
                     match signal {
                         Some(TaskSignal::Started(_)) => {
                             self.mark_busy().await;
-                            // This signal may have replaced that of the task before it.
+                            // This signal may have replaced that of the previous task.
                             due = self.deliver(false).await;
                         }
                         Some(TaskSignal::Queued(_)) => due = self.deliver(true).await,
@@ -122,7 +122,7 @@ impl BackgroundUploads {
         }
     }
 
-    /// Pushes the sessions in the outbox. Returns when the next attempt is due, if one is.
+    /// Pushes the sessions in the outbox. Returns the time of the next attempt, if there is one.
     async fn deliver(&mut self, at_once: bool) -> Option<Timestamp> {
         match self.try_deliver(at_once).await {
             Ok(due) => due,
@@ -173,7 +173,7 @@ impl BackgroundUploads {
         }
     }
 
-    /// Notes and reports a failed attempt. Returns when the next one is due.
+    /// Records and reports a failed attempt. Returns the time of the next one.
     async fn fail(&mut self, claim: Arc<OutboxClaim>, problem: Problem) -> Result<Timestamp, StoreError> {
         let message = problem.one_line();
         tracing::warn!(message, "cannot push sessions");
@@ -186,7 +186,8 @@ impl BackgroundUploads {
         .await
     }
 
-    /// Records in the store that a task runs here. It is not repeated: the end of the task corrects it.
+    /// Records in the store that a task is running here. A failure is not retried, because the end of the task corrects
+    /// the record.
     async fn mark_busy(&mut self) {
         let target = self.target.clone();
         let marked = match target.uploads().await {
@@ -209,7 +210,7 @@ impl BackgroundUploads {
     }
 }
 
-/// Returns the delay before the next attempt, with a random part.
+/// Returns the delay before the next attempt, including a random part.
 fn retry_delay(failures: u32) -> Duration {
     let delay = FIRST_RETRY.saturating_mul(1 << failures.min(16)).min(MAX_RETRY);
     let random = u32::from(uuid::Uuid::new_v4().as_bytes()[0]);
@@ -220,7 +221,7 @@ fn after(delay: Duration) -> Timestamp {
     Timestamp::now() + SignedDuration::try_from(delay).unwrap_or_default()
 }
 
-/// Waits until a time; forever without one.
+/// Waits until a time; never completes without one.
 async fn until(due: Option<Timestamp>) {
     match due {
         Some(due) => tokio::time::sleep(Duration::try_from(due.duration_since(Timestamp::now())).unwrap_or_default()).await,
@@ -237,11 +238,11 @@ async fn release(claim: Arc<OutboxClaim>) -> Result<Option<OutboxClaim>, StoreEr
     }
 }
 
-/// Runs a call of the store on a thread that may wait.
+/// Runs a call of the store on a thread that may block.
 async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, StoreError> {
     match tokio::task::spawn_blocking(call).await {
         Ok(result) => result,
-        // The runtime ends, so this task ends too.
+        // The runtime is shutting down, so this task ends too.
         Err(_) => std::future::pending().await,
     }
 }
@@ -251,7 +252,7 @@ struct ArtifactCopies {
     target: Arc<Target>,
     artifacts: Arc<dyn Artifacts>,
     report: mpsc::Sender<String>,
-    /// Until then, no result waits for the store.
+    /// Time until which no result waits for the store.
     paused_until: Mutex<Option<Instant>>,
     slots: Arc<Semaphore>,
 }
@@ -262,14 +263,14 @@ impl ArtifactCopies {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Lets no result wait for a while, and reports why.
+    /// Stops results from waiting for a while, and reports the reason.
     fn pause(&self, why: &str) {
         *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + ARTIFACT_PAUSE);
-        // A full channel means that enough is reported.
+        // If the channel is full, enough has been reported.
         let _ = self.report.try_send(format!("artifacts will be uploaded after the task: {why}"));
     }
 
-    /// Starts an upload, which continues if nothing waits for it any more.
+    /// Starts an upload, which continues even if no result waits for it any more.
     fn start(&self, uri: String) -> tokio::task::JoinHandle<Result<String, Problem>> {
         let (target, artifacts, slots) = (self.target.clone(), self.artifacts.clone(), self.slots.clone());
         tokio::spawn(async move {

@@ -1,8 +1,8 @@
-//! Blocking work of sessions, in parallel to the conversation.
+//! Blocking work of sessions, run in parallel to the conversation.
 
 use super::error::CliError;
 
-/// Runs work that may block on another thread. `worker`: who does the work, for the error if it crashes.
+/// Runs blocking work on another thread. `worker`: name of the worker in the error after a panic.
 pub(super) async fn off_thread<T: Send + 'static>(
     worker: &str,
     work: impl FnOnce() -> T + Send + 'static,

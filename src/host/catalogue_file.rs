@@ -12,7 +12,7 @@ pub(crate) fn path(directories: &Directories) -> PathBuf {
     directories.shared.join("catalogue.toml")
 }
 
-/// Returns the catalogue with the downloaded list, if there is one; the error explains why it cannot be used.
+/// Returns the catalogue with the downloaded list, if there is one. The error explains why the list cannot be used.
 pub(crate) fn read(directories: &Directories) -> Result<Catalogue, String> {
     let path = path(directories);
     let unusable = |why: &dyn std::fmt::Display| {
@@ -32,7 +32,7 @@ pub(crate) fn read(directories: &Directories) -> Result<Catalogue, String> {
 /// Replaces the downloaded list as a whole.
 pub(crate) fn write(directories: &Directories, text: &str) -> Result<PathBuf, PrivateError> {
     let path = path(directories);
-    // Whatever the old content is.
+    // Regardless of the old content.
     match private::update::<PrivateError>(&path, BYTES, |_| Ok(Some(text.as_bytes().to_vec()))) {
         Err(PrivateError::TooLarge(_)) => {
             std::fs::remove_file(&path)?;

@@ -11,9 +11,9 @@ use jiff::tz::TimeZone;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Public list of models, used if the user names no other one.
+/// URL of the public list of models, used unless the user names another one.
 pub(crate) const PUBLIC_LIST: &str = "https://models.dev/api.json";
-/// Seconds between two looks for a new list.
+/// Seconds between two checks for a new list.
 const INTERVAL: i64 = 24 * 60 * 60;
 /// File in the data directory with the time of the last check.
 const LOOKED_AT: &str = "catalogue-looked-at";
@@ -21,13 +21,13 @@ const LOOKED_AT: &str = "catalogue-looked-at";
 /// Source of a list: a URL or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListSource {
-    /// URL that passed the check of the settings.
+    /// URL that was validated with the settings.
     Url(String),
     File(PathBuf),
 }
 
 impl ListSource {
-    /// Returns the source that the user names; without a scheme, it is a file.
+    /// Parses a source given by the user. Without a scheme, it is a file.
     pub(crate) fn parse(given: &str) -> Result<Self, Problem> {
         if given.contains("://") {
             crate::config::check_list_url(given)?;
@@ -66,7 +66,7 @@ pub(crate) async fn read(source: &ListSource, place: &AppContext, in_use: &Catal
     })
 }
 
-/// Returns today's date by the clock of this machine, in UTC as in published lists.
+/// Returns today's date in UTC by the local clock; published lists use UTC too.
 fn today() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date()
 }
@@ -87,8 +87,8 @@ async fn download(url: &str, place: &AppContext) -> Result<Vec<u8>, Problem> {
     document.map_err(|problem| problem.hint("nothing was changed; try again later"))
 }
 
-/// Checks for a new list, if the user enabled this and the last check is a day ago. Returns a message for the user. It changes
-/// nothing.
+/// Checks for a new list if the user enabled this and the last check was at least a day ago. Returns a message for the
+/// user, and changes nothing.
 pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
     let list = place.settings.model_list();
     let url = list.catalogue_url.filter(|_| list.check_daily)?;
@@ -96,7 +96,7 @@ pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
     if !is_due(last_look(&stamp), Timestamp::now()) {
         return None;
     }
-    // Also after a failure, so that a server that is down is not asked with every start.
+    // Also after a failure, so that not every start sends a request to a server that is down.
     note_look(&stamp);
     let source = ListSource::parse(&url).ok()?;
     let catalogue = ModelCatalog::new(place).catalogue().ok()?;
@@ -113,7 +113,7 @@ pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
     }
 }
 
-/// Returns whether a day has passed. A last check in the future is due to a wrong clock.
+/// Returns whether a day has passed. A last check in the future comes from a wrong clock, and counts as due.
 fn is_due(last: Option<Timestamp>, now: Timestamp) -> bool {
     last.is_none_or(|last| last > now || now.as_second() - last.as_second() >= INTERVAL)
 }

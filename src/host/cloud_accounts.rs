@@ -1,4 +1,4 @@
-//! Access to the services of cloud platforms: their address, and the account that authenticates requests.
+//! Access to the services of cloud platforms: their URL, and the account that authenticates requests.
 
 use super::context::AppContext;
 use crate::cloud::{Surroundings, aws, google};
@@ -7,15 +7,15 @@ use crate::llm;
 use crate::protocol::Problem;
 use std::sync::Arc;
 
-/// Access path to a provider.
+/// How to reach a provider.
 pub(crate) struct Access {
     pub service: llm::Service,
     pub base_url: String,
-    /// Absent if a key authenticates the requests, or if there is no authentication.
+    /// Absent if a key authenticates the requests, or if none is needed.
     pub account: Option<llm::Account>,
 }
 
-/// Returns how the provider of a model is reached. Reads the AWS profile only if the region is not known otherwise.
+/// Returns the access to the provider of a model. Reads the AWS profile only if the region is not known otherwise.
 pub(crate) fn access(place: &AppContext, choice: &ModelChoice) -> Result<Access, NoModel> {
     let base_url = choice.base_url.clone();
     let has_account = choice.key_place == KeyPlace::Account;

@@ -3,7 +3,7 @@
 use crate::protocol::CustomCommand;
 use std::path::Path;
 
-/// Reads a command. The second value contains notices about its content.
+/// Reads a command. Returns it with notices about its content.
 pub(crate) fn parse_command(name: &str, source: String, bytes: &[u8]) -> (CustomCommand, Vec<String>) {
     let content = String::from_utf8_lossy(bytes);
     let (command, mut notices) = CustomCommand::parse(name.to_owned(), source, &content);
@@ -13,7 +13,8 @@ pub(crate) fn parse_command(name: &str, source: String, bytes: &[u8]) -> (Custom
     (command, notices)
 }
 
-/// Returns `fix` for `fix.md` and `git:commit` for `git/commit.md`. A name with spaces cannot be typed.
+/// Returns `fix` for `fix.md` and `git:commit` for `git/commit.md`; `None` for a name with spaces, which cannot be
+/// typed.
 pub(crate) fn command_name(path: &Path) -> Option<String> {
     let path = path.with_extension("");
     let parts: Option<Vec<&str>> = path.components().map(|part| part.as_os_str().to_str()).collect();

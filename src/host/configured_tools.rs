@@ -1,4 +1,4 @@
-//! Custom tools, and which tools are enabled: manifests and settings combined.
+//! Custom tools and enabled tools, from manifests and settings.
 
 use super::plugins::{PluginStore, Plugins};
 use super::project::ProjectConfig;
@@ -13,20 +13,20 @@ const MAX_MANIFESTS: usize = 100;
 const MANIFEST_BYTES: u64 = 256 << 10;
 const ENDING: &str = "toml";
 
-/// The result of manifests and settings.
+/// The tools that manifests and settings define.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfiguredTools {
     pub custom: Vec<Arc<CustomTool>>,
     pub limits: Vec<ToolLimit>,
-    /// Sentences about invalid manifests and settings.
+    /// Messages about invalid manifests and settings.
     pub problems: Vec<String>,
-    /// Sentences about ignored settings of the project.
+    /// Messages about ignored settings of the project.
     pub ignored: Vec<String>,
-    /// A hash of all files that were read: equal files give an equal set.
+    /// Hash of all files that were read. Sets read from equal files are equal.
     print: blake3::Hasher,
 }
 
-/// Returns the enabled tools, plus the tool that loads others on demand if needed.
+/// Returns the enabled tools, with the tool that loads others on demand if it is needed.
 fn enabled_names(mut names: Vec<String>) -> ToolNames {
     names.push(tools::FIND_TOOLS.to_owned());
     ToolNames::Enabled(names)
@@ -50,12 +50,12 @@ impl ConfiguredTools {
         set
     }
 
-    /// Returns all notices for the start.
+    /// Returns all notices for the start of a session.
     pub(crate) fn notices(&self) -> Vec<String> {
         self.problems.iter().chain(&self.ignored).cloned().collect()
     }
 
-    /// Returns true if both were read from the same content.
+    /// Returns whether both were read from the same content.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.print.finalize() == other.print.finalize()
     }
@@ -68,7 +68,7 @@ impl ConfiguredTools {
 
     fn limit(&mut self, lists: &ToolLists) {
         let limit = |(rule, names): &(String, Vec<String>), list: fn(Vec<String>) -> ToolNames| {
-            // An alias means its tool.
+            // Resolve aliases to the names of tools.
             let own = names.iter().map(|name| tools::canonical_name(name).map_or_else(|| name.clone(), str::to_owned));
             ToolLimit { rule: rule.clone(), names: list(own.collect()) }
         };
@@ -163,7 +163,7 @@ impl ConfiguredTools {
     }
 }
 
-/// Returns the first lines, and the number of further lines.
+/// Returns the first lines, and the number of remaining lines.
 fn truncate_list(mut lines: Vec<String>) -> Vec<String> {
     const MAX: usize = 10;
     let more = lines.len().saturating_sub(MAX);

@@ -33,8 +33,8 @@ fn to_stderr(message: &str) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 
-/// Wraps a message between words. A line with a word that is too long for a row is left to the terminal, which keeps it
-/// a single line.
+/// Wraps a message between words. A line with a word that does not fit into a row is left to the terminal, which then
+/// keeps it as a single line.
 fn wrap_message(message: &str, width: usize) -> String {
     let mut rows = Vec::new();
     for line in message.split('\n') {

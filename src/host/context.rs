@@ -48,19 +48,19 @@ pub(crate) struct AppContext {
     pub skills: Skills,
     pub hooks: Hooks,
     pub agents: Agents,
-    /// The session that started this one, if this is the session of an agent.
+    /// The session that started this one, if this session belongs to an agent.
     pub parent: Option<ParentSession>,
     /// Limits on the tools of this run, from the command line or from an agent.
     pub run_limits: Vec<ToolLimit>,
     /// The patch file that this run applies.
     pub patch: Option<Arc<PatchFile>>,
-    /// True if a layer covers the workspace, so that the repository is not part of the copy.
+    /// True if a layer covers the workspace. The repository is then not part of the copy.
     pub is_layer: bool,
     /// The services of the settings; `None` if there are none.
     pub services: Option<Services>,
-    /// The profile of `--profile`.
+    /// The profile named by `--profile`.
     profile: Option<String>,
-    /// The values of `--set`.
+    /// The values given with `--set`.
     set: Vec<(String, String)>,
 }
 
@@ -113,8 +113,9 @@ impl AppContext {
         })
     }
 
-    /// Returns the mode in which a session starts: that of `--mode`, otherwise that of the settings. Inside a command that
-    /// aye runs, the settings cannot allow more than the default mode: the command could have written them.
+    /// Returns the mode in which a session starts: that of `--mode`, otherwise that of the settings. Inside a command
+    /// that aye runs, the settings cannot select a less strict mode than the default, because the command could have
+    /// written them.
     pub(crate) fn session_mode(&self, flag: Option<Mode>) -> Mode {
         let set = self.settings.approval.mode;
         flag.unwrap_or_else(|| match Nesting::detect() {
@@ -123,38 +124,38 @@ impl AppContext {
         })
     }
 
-    /// Reloads the settings, with these values on top, and the saved keys.
+    /// Reloads the settings, overridden by these values, and the saved keys.
     pub(crate) fn reload(&self, set: &[(String, String)]) -> Result<Self, ConfigError> {
         let set: Vec<_> = self.set.iter().chain(set).cloned().collect();
         let settings = Settings::load(&self.directories, self.profile.as_deref(), &set)?;
         Ok(Self { settings, credentials: Credentials::in_directories(&self.directories), set, ..self.clone() })
     }
 
-    /// Returns the plugins of the user. Does not read any files yet.
+    /// Returns the plugins of the user. Reads no files yet.
     pub(crate) fn plugins(&self) -> PluginStore {
         PluginStore::for_user(&self.directories)
     }
 
-    /// Stores all data of the session in a directory that is removed at the end of the run.
+    /// Redirects all data of the session to a directory that is removed at the end of the run.
     pub(crate) fn save_nothing(&mut self) -> Result<EphemeralData, CliError> {
         let run = EphemeralData::create(&self.directories.shared)?;
         run.path().clone_into(&mut self.directories.data);
         Ok(run)
     }
 
-    /// Returns the same without `[model] default`.
+    /// Returns the context without `[model] default`.
     pub(crate) fn without_default_model(&self) -> Self {
         Self { settings: self.settings.without_default_model(), ..self.clone() }
     }
 
-    /// Returns the options with which another process has the same settings.
+    /// Returns the options that give another process the same settings.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let profile = self.profile.iter().flat_map(|name| ["--profile".to_owned(), name.clone()]);
         let set = self.set.iter().flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
         profile.chain(set).collect()
     }
 
-    /// Returns the time limits of downloads.
+    /// Returns the timeouts of downloads.
     pub(crate) fn download_timeouts(&self) -> Timeouts {
         Timeouts { connect: self.settings.llm.connect_timeout, idle: self.settings.llm.idle_timeout }
     }
@@ -163,8 +164,8 @@ impl AppContext {
         workspace_id(&self.workspace)
     }
 
-    /// Returns the layers in effect: the managed one; the user's, the file of `--policy` or the built-in one; and the
-    /// project's if it is trusted.
+    /// Returns the policy layers in effect: the managed one; the user's, or the file of `--policy`, or the built-in
+    /// one; and the project's if it is trusted.
     pub(crate) fn policy(&self, file: Option<&Path>, project: Option<&ProjectConfig>) -> Result<Policy, CliError> {
         // An agent has the policy of the session that started it, with the layer of the project that this session trusts.
         if let Some(parent) = &self.parent {
@@ -176,7 +177,7 @@ impl AppContext {
         Policy::assemble(&self.sources(file), project)
     }
 
-    /// Returns all environment variables that may contain a key; commands do not get them.
+    /// Returns the names of all environment variables that may contain a key. Commands do not get these variables.
     pub(crate) fn key_variables(&self) -> Vec<String> {
         let manifest = self.settings.backend_manifest(&self.directories, &self.home);
         let token = manifest.and_then(|path| BackendManifest::read(&path).ok()?.token_variable().map(str::to_owned));
@@ -215,7 +216,8 @@ impl AppContext {
         }
     }
 
-    /// Returns the files that the workspace excludes from the tools. Needs no trust, because it only tightens.
+    /// Returns the files that the workspace excludes from the tools. Exclusions need no trust, because they only
+    /// restrict.
     fn excluded_paths(&self) -> Vec<ExcludedPaths> {
         let list = |root: &PathBuf| match own_list(root) {
             Ok(text) => Some(ExcludedPaths::parse(root, &text?)),
@@ -228,7 +230,7 @@ impl AppContext {
         self.roots.iter().filter_map(list).collect()
     }
 
-    /// Returns the limits on tools, except the limits of the policy.
+    /// Returns the limits on tools, apart from those of the policy.
     pub(crate) fn tool_limits(&self) -> Vec<ToolLimit> {
         self.tools.limits.iter().chain(&self.run_limits).cloned().collect()
     }
@@ -242,14 +244,15 @@ impl AppContext {
         self.tighten(project);
     }
 
-    /// Applies the settings of a trusted project, which can only tighten. Errors in them are reported with the tools.
+    /// Applies the settings of a trusted project, which can only restrict. Errors in them are reported with the tools.
     fn tighten(&mut self, project: &ProjectConfig) {
         if let Some(Ok((settings, _))) = project.tighten_settings(&self.settings) {
             self.settings = settings;
         }
     }
 
-    /// Reloads the manifests and skills, and the settings of tools and approvals. Returns a description of what changed.
+    /// Reloads the manifests, the skills, and the settings of tools and approvals. Returns a description of the
+    /// changes.
     pub(crate) fn reload_project_parts(&mut self, project: &ProjectConfig) -> Result<Option<String>, ConfigError> {
         let settings = Settings::load(&self.directories, self.profile.as_deref(), &self.set)?;
         let tools = ConfiguredTools::read(&self.directories, &settings, Some(project));
@@ -283,7 +286,7 @@ impl AppContext {
         Ok(Some(changed.join(", ")).filter(|changed| !changed.is_empty()))
     }
 
-    /// Returns true if the workspace is so broad that every action needs approval, which must be reported at startup.
+    /// Returns whether the workspace is so broad that every action needs approval. This must be reported at startup.
     pub(crate) fn is_too_wide(&self) -> bool {
         self.context(Sandbox::Absent, self.mode).is_too_wide()
     }
@@ -296,7 +299,7 @@ impl AppContext {
             home: self.home.clone(),
             mode,
             sandbox,
-            // Both spellings; of a missing directory, the existing part is resolved.
+            // Both spellings. Of a missing directory, the existing part is resolved.
             own: own.into_iter().flat_map(|path| [path.clone(), self.resolve(path)]).collect(),
             // Added where commands and calls are judged.
             skills: Vec::new(),
@@ -319,7 +322,7 @@ impl AppContext {
     }
 }
 
-/// Returns the limits with the aliases that layers use for tools.
+/// Returns tool limits with the aliases that the layers define for tools.
 fn aliases(layers: &[Layer]) -> Vec<ToolLimit> {
     let limit = |layer: &Layer, pattern: &ToolPattern| {
         let name = tools::canonical_name(&pattern.text).filter(|name| *name != pattern.text)?;

@@ -9,7 +9,7 @@ use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Minimum bytes of a secret value that is redacted everywhere; a shorter one occurs in text by chance.
+/// Minimum length in bytes of a secret value that is redacted everywhere. A shorter one may occur in text by chance.
 const MIN_BYTES: usize = 8;
 
 /// The state of crash handling: the command to resume, and the first crash.
@@ -21,7 +21,7 @@ struct State {
     logs: PathBuf,
     /// The command to resume, such as `aye --resume=7f3a…`, once there is a session.
     resume: Option<String>,
-    /// The message about the first crash, which caused further crashes.
+    /// The message about the first crash, which may have caused later ones.
     message: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl CrashHandler {
         (state.logs, state.resume) = (logs, Some(resume));
     }
 
-    /// Returns the error to report instead of an error caused by the crash.
+    /// Returns the crash error, to be reported instead of an error that the crash caused.
     pub(crate) fn error(&self) -> Option<CliError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).message.clone().map(CliError::failed)
     }
@@ -74,10 +74,10 @@ impl CrashHandler {
 
 /// Secret values of all redactors of this process, regardless of their form.
 static KNOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// Name of the redaction thread, whose own panics are not reported, because redaction itself may be broken.
+/// Name of the redaction thread. Its own panics are not reported, because redaction itself may be broken.
 const REDACTS: &str = "panic-text";
 
-/// Adds values that must not appear in the text of a panic.
+/// Adds values that must not appear in panic messages.
 pub(crate) fn remember<'a>(values: impl Iterator<Item = &'a str>) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     for value in values {
@@ -87,7 +87,7 @@ pub(crate) fn remember<'a>(values: impl Iterator<Item = &'a str>) {
     }
 }
 
-/// Installs a panic hook that redacts secrets. Call it before any code that can panic.
+/// Installs a panic hook that redacts secrets. Must be called before any code that can panic.
 pub(crate) fn redact_panics() {
     std::panic::set_hook(Box::new(|info| {
         if std::thread::current().name() == Some(REDACTS) {
@@ -101,7 +101,7 @@ pub(crate) fn redact_panics() {
     }));
 }
 
-/// Redacts the text in a separate thread; if that panics, the text is withheld.
+/// Redacts the text in a separate thread. If that thread panics, the text is withheld.
 fn redact_in_thread(text: String) -> String {
     let redact = move || {
         let known = KNOWN.try_lock().map(|known| known.clone()).unwrap_or_default();
@@ -118,8 +118,8 @@ fn redact_in_thread(text: String) -> String {
     done.unwrap_or_else(|| "(the error message is hidden because it could not be redacted)".to_owned())
 }
 
-/// Installs a panic hook that sends contained panics to the log only. The log gets the location but not the message,
-/// which may quote the evaluated text.
+/// Installs a panic hook that writes contained panics only to the log. The log gets the location but not the message,
+/// which may quote evaluated text.
 pub(crate) fn log_contained() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

@@ -1,4 +1,4 @@
-//! aye's disk usage, and its limits.
+//! Disk usage of aye, and its limits.
 
 use super::context::AppContext;
 use super::logging;
@@ -21,7 +21,7 @@ pub(crate) struct UsageEntry {
 }
 
 impl AppContext {
-    /// Returns the file versions saved for rewind.
+    /// Returns the store of file versions that are saved for rewind.
     pub(crate) fn snapshots(&self) -> Snapshots {
         Snapshots::new(&self.directories.data).with_budget(self.settings.retention.snapshots_bytes)
     }
@@ -31,7 +31,7 @@ impl AppContext {
     }
 }
 
-/// Returns the current usage of all kinds. Does not create files.
+/// Returns the current usage of each kind of data. Creates no files.
 pub(crate) fn usage(place: &AppContext) -> Vec<UsageEntry> {
     let (data, retention) = (&place.directories.data, &place.settings.retention);
     let one = |name, bytes, budget_bytes, key| UsageEntry { name, bytes, budget_bytes, key };

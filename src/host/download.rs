@@ -4,7 +4,7 @@ use crate::protocol::Problem;
 use crate::sys::http::{HttpError, Server, Timeouts};
 use std::time::Duration;
 
-/// Time for the whole download.
+/// Timeout of the whole download.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
@@ -95,8 +95,7 @@ async fn within(time: Duration, given: &str, all: impl Future<Output = Result<Ve
     tokio::time::timeout(time, all).await.unwrap_or_else(late)
 }
 
-/// Returns whether a certificate was rejected because of its dates, which means that the clock of one of the two machines is
-/// wrong.
+/// Returns whether a certificate was rejected because of its dates, so that one of the two clocks must be wrong.
 fn is_about_time(error: &str) -> bool {
     let error = error.to_lowercase();
     error.contains("certificate") && ["expired", "not valid yet", "notvalidyet"].iter().any(|word| error.contains(word))
@@ -107,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_of_another_time_is_told_from_other_errors() {
+    fn certificates_outside_their_validity_period_are_distinguished_from_other_errors() {
         use rustls::CertificateError::{Expired, NotValidYet, UnknownIssuer};
         let message = |reason| HttpError::Unreachable {
             server: "dl.example".to_owned(),

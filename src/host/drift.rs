@@ -1,5 +1,5 @@
-//! Changes since the user left a session: files that the session had changed, the branch, and the policy. Files are compared by
-//! content, because times are unreliable.
+//! Changes since the user left a session: files that the session had changed, the branch, and the policy. Files are
+//! compared by content, because modification times are unreliable.
 
 use super::context::AppContext;
 use super::session::Session;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of files checked.
 const MAX: usize = 300;
-/// Maximum number of files named in a sentence.
+/// Maximum number of files listed in a sentence.
 const MAX_NAMED: usize = 3;
 
-/// Returns one sentence per change for the user who resumes the session.
+/// Returns one sentence per change, for the user who resumes the session.
 pub(crate) async fn describe_changes(session: &Session, place: &AppContext, layers: &[PolicyLayer]) -> Vec<String> {
     if session.is_new() {
         return Vec::new();
@@ -28,7 +28,7 @@ pub(crate) async fn describe_changes(session: &Session, place: &AppContext, laye
     told
 }
 
-/// Returns the files that the session had changed and that differ now, as the user writes their paths.
+/// Returns the files that the session had changed and that differ now. Paths are in the form that the user writes.
 pub(crate) async fn files(place: &AppContext, id: &SessionId) -> Vec<String> {
     let snapshots = place.snapshots();
     let Ok(trail) = snapshots.trail(id.clone(), 0).await else { return Vec::new() };
@@ -65,7 +65,7 @@ pub(crate) fn branch(summary: &SessionSummary) -> Option<String> {
     (then != now).then(|| format!("the branch was {then} and is now {now}"))
 }
 
-/// Returns a sentence if the layers in effect have changed.
+/// Returns a sentence if the policy layers in effect have changed.
 fn policy(then: Option<&[PolicyLayer]>, now: &[PolicyLayer]) -> Option<String> {
     let then = then?;
     let known = |layers: &[PolicyLayer]| {

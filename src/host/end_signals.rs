@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct EndSignals {
     interrupt: Signal,
     terminate: Signal,
-    /// Absent under `nohup`: such a run outlives the terminal.
+    /// Absent under `nohup`, because such a run outlives the terminal.
     hang_up: Option<Signal>,
 }
 

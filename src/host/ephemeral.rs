@@ -1,5 +1,5 @@
-//! Data directories of runs that are not saved. A directory is removed at the end of its run, or at the next start of
-//! aye if its process was killed.
+//! Data directories of runs that are not saved. Each is removed at the end of its run, or at the next start of aye if
+//! the process was killed.
 
 use super::console::{warn, warn_all};
 use super::error::CliError;
@@ -13,17 +13,18 @@ use std::path::{Path, PathBuf};
 
 /// Parent of these directories, inside the data directory.
 const DIRECTORY: &str = "ephemeral";
-/// Lock of the directory, which prevents the removal of old runs while a new run starts.
+/// Lock of the parent directory. It prevents that abandoned runs are removed while a new run starts.
 const ALL_LOCK: &str = "lock";
-/// Lock that a run holds until it ends.
+/// Lock of a run until its end.
 const RUN_LOCK: &str = "run.lock";
-/// Directory with the changes of a run in a layer over the workspace. No data of such a run belongs to the real workspace.
+/// Directory with the changes of a run in a layer over the workspace. Data of such a run never applies to the real
+/// workspace.
 const LAYER: &str = "layer";
 
 /// The data directory of a run. Dropping it removes it.
 pub(crate) struct EphemeralData {
     path: PathBuf,
-    /// The lock that tells other processes that the run has not ended.
+    /// Lock that shows other processes that the run has not ended.
     _lock: File,
 }
 
@@ -47,7 +48,7 @@ impl EphemeralData {
         &self.path
     }
 
-    /// Creates the directory for a layer over the workspace.
+    /// Creates the directory of a layer over the workspace.
     pub(crate) fn create_layer(&self) -> io::Result<PathBuf> {
         let path = self.path.join(LAYER);
         DirBuilder::new().mode(0o700).create(&path)?;
@@ -57,24 +58,25 @@ impl EphemeralData {
 
 impl Drop for EphemeralData {
     fn drop(&mut self) {
-        // Nobody removes it now: this process has the lock.
+        // No other process removes it now, because this process has the lock.
         if let Err(problem) = remove(&self.path) {
             warn(problem.hint("aye tries again at the next start"));
         }
     }
 }
 
-/// Removes the directories of runs whose process has died. Changes of a command that were being applied are completed first.
+/// Removes the directories of runs whose process has died. First completes changes of a command that were being
+/// applied.
 pub(crate) fn remove_abandoned(data: &Path) {
     let parent = data.join(DIRECTORY);
     let Ok(entries) = parent.read_dir() else { return };
     let Ok(all) = lock_file(&parent.join(ALL_LOCK)) else { return };
-    // Another process that begins or removes is as good.
+    // Another process that starts or removes runs does the same work.
     if all.try_lock().is_err() {
         return;
     }
     for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
-        // Without its lock, the directory is the rest of a removal.
+        // A directory without its lock is left over from an interrupted removal.
         let is_left = match OpenOptions::new().read(true).write(true).open(path.join(RUN_LOCK)) {
             Ok(lock) => !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)),
             Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -85,7 +87,8 @@ pub(crate) fn remove_abandoned(data: &Path) {
     }
 }
 
-/// Removes a directory, unless the changes of a command could not be applied completely: this continues at the next start.
+/// Removes a directory, unless changes of a command could not be applied completely. Applying them continues at the
+/// next start.
 fn remove(path: &Path) -> Result<(), Problem> {
     let failed = || Problem::new(format!("cannot remove `{}`, the data of a run with `--ephemeral`", path.display()));
     // Changes that were being applied in a layer must not reach the real files.
@@ -129,7 +132,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         remove_abandoned(data.path());
         let run = EphemeralData::create(data.path()).unwrap();
-        // As a killed process leaves them: with a lock that nobody has, and without one.
+        // The states after a process was killed: with an abandoned lock, and without a lock.
         for (name, file) in [("killed", RUN_LOCK), ("half-removed", "aye.db")] {
             let left = data.path().join(DIRECTORY).join(name);
             std::fs::create_dir(&left).unwrap();

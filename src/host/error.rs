@@ -1,4 +1,4 @@
-//! The reason why a run could not start, with its exit code.
+//! The error of a run that could not start, with its exit code.
 
 use super::exit::Exit;
 use crate::config::ConfigError;
@@ -28,7 +28,7 @@ impl CliError {
         Self::new(Exit::Failed, problem)
     }
 
-    /// Adds an action for the user.
+    /// Adds a hint, an action for the user.
     #[must_use]
     pub(crate) fn hint(mut self, action: impl Into<String>) -> Self {
         if let Some(last) = self.problems.last_mut() {
@@ -39,13 +39,13 @@ impl CliError {
 }
 
 impl CliError {
-    /// Returns a single error, with the other errors as its lines.
+    /// Returns a single error whose lines are the other errors.
     pub(crate) fn into_problem(self) -> Problem {
         Problem::joined(self.problems)
     }
 }
 
-/// One line for each error, for use inside another message.
+/// One line per error, for use inside another message.
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.problems.iter().map(Problem::one_line).collect();
@@ -71,9 +71,9 @@ impl From<StoreError> for CliError {
             StoreError::NotAnId { .. }
             | StoreError::NoSession { .. }
             | StoreError::Ambiguous { .. }
-            // The data directory is a matter of configuration.
+            // An error of the data directory is a configuration error.
             | StoreError::Unusable { .. }
-            // The command line offers the solution.
+            // The command line adds the hint.
             | StoreError::Held { .. } => Exit::Usage,
             StoreError::Newer { .. } | StoreError::NoBackup { .. } | StoreError::Database { .. } => Exit::Failed,
         };

@@ -1,4 +1,4 @@
-//! Exit codes. Scripts rely on them.
+//! Exit codes. Scripts depend on them.
 
 use crate::headless::Outcome;
 use std::process::ExitCode;
@@ -11,14 +11,14 @@ pub enum Exit {
     Failed,
     /// Invalid usage, configuration or policy file.
     Usage,
-    /// Completed, but the policy denied an action or nobody could approve it.
+    /// The task completed, but the policy denied an action or no user could approve it.
     Denied,
-    /// The limit on steps, tokens or cost.
+    /// The limit on steps, tokens or cost was reached.
     Limit,
     Authentication,
     /// The response does not match the schema of `--output-schema`.
     Mismatch,
-    /// `aye update --check` found a newer version. The same code as `dnf check-update`.
+    /// `aye update --check` found a newer version. `dnf check-update` uses the same code.
     UpdateAvailable,
     /// SIGINT.
     Interrupted,
@@ -41,7 +41,7 @@ impl Exit {
         Self::Terminated,
     ];
 
-    /// Returns the meaning of the code, as a sentence for the manual.
+    /// Returns the meaning of the code as a sentence for the manual.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Completed => "The command succeeded.",
@@ -84,12 +84,12 @@ impl From<Outcome> for Exit {
         match outcome {
             Outcome::Completed => Self::Completed,
             Outcome::CompletedWithDenials => Self::Denied,
-            // The reader closed the output before its end.
+            // The reader closed the output early.
             Outcome::Failed | Outcome::OutputClosed => Self::Failed,
             Outcome::LimitReached => Self::Limit,
             Outcome::AuthenticationFailed => Self::Authentication,
             Outcome::SchemaMismatch => Self::Mismatch,
-            // A run without a screen is only cancelled by a signal; its receiver knows which one.
+            // Only a signal cancels a run without a screen; its receiver knows the exit code.
             Outcome::Cancelled => Self::Interrupted,
         }
     }

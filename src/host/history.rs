@@ -1,4 +1,4 @@
-//! The history of a session: loaded in the background, and older parts on demand.
+//! The history of a session: loaded in the background, with older parts on demand.
 
 use super::context::AppContext;
 use super::session::{PIECE_RECORDS, Session};
@@ -36,7 +36,7 @@ impl SessionHistory {
         agent::replay(records, &self.workspace, &self.session)
     }
 
-    /// Computes the totals of the session, for a screen that shows only its end.
+    /// Computes the totals of the session, for a screen that shows only the end of it.
     pub(crate) fn emit_totals(self, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || match self.store.load(&self.session) {
             Ok(loaded) => self.emit(EventKind::HistorySummed(SessionState::from_records(&loaded.records).history_sum()), &events),
@@ -56,7 +56,7 @@ impl SessionHistory {
         });
     }
 
-    /// Exports to a file of this name, or of a default name. An existing file is not replaced.
+    /// Exports the history to a file of this name, or of a default name. Never replaces an existing file.
     pub(crate) fn export(self, place: AppContext, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let name = |path: PathBuf| match path.strip_prefix("~") {
@@ -78,7 +78,7 @@ impl SessionHistory {
         });
     }
 
-    /// Sends the events before a position of the journal.
+    /// Sends the events before a position in the journal.
     pub(crate) fn send_before(self, before: i64, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let SessionPart { records, before } = match self.store.page(&self.session, Some(before), PIECE_RECORDS) {
@@ -93,7 +93,8 @@ impl SessionHistory {
     }
 }
 
-/// Handles a history that cannot be read: the session cannot continue, and the screen says so until the user leaves.
+/// Handles a history that cannot be read: the session cannot continue, and the screen shows the error until the user
+/// leaves.
 pub(crate) async fn unreadable(
     past: SessionHistory,
     message: String,

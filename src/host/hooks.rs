@@ -1,4 +1,4 @@
-//! Hooks of a run: those of the user, which are pinned, those of plugins, and those of a trusted project.
+//! Hooks of a run: pinned hooks of the user, hooks of plugins, and hooks of a trusted project.
 
 use super::plugins::{Plugin, PluginStore};
 use super::project::ProjectConfig;
@@ -12,13 +12,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Maximum bytes of a program of a hook, which is hashed before each run.
+/// Maximum size in bytes of the program of a hook, which is hashed before each run.
 const PROGRAM_BYTES: u64 = 64 << 20;
 
-/// Folder of the pins of plugins, in the config directory.
+/// Folder for the pins of plugins, in the config directory.
 const PLUGIN_PINS: &str = "plugins";
 
-/// The hooks of a run, read when they are first needed. Cheap to clone; clones share the loaded data.
+/// The hooks of a run, loaded on first use. Cheap to clone; clones share the loaded data.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks {
     config: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Hooks {
     set: Arc<OnceLock<Arc<HookSet>>>,
 }
 
-/// The hooks of a trusted project, at the time of examination.
+/// The hooks of a trusted project, as they were when it was examined.
 struct ProjectHooks {
     files: Vec<HookFile>,
     /// Hashes of the project's files, by name.
@@ -42,7 +42,7 @@ pub(crate) struct HookSet {
     /// Ignored parts of the files, with the reason.
     pub notes: Vec<String>,
     check: CheckHook,
-    /// Directory in which the hooks of the user and of plugins start.
+    /// Working directory for hooks of the user and of plugins.
     directory: PathBuf,
 }
 
@@ -52,7 +52,7 @@ impl HookSet {
         SessionHooks::new(self.hooks.clone(), Arc::clone(&self.check), self.directory.clone())
     }
 
-    /// Returns why a hook would not run; `None` if it would.
+    /// Returns the reason why a hook would not run; `None` if it would.
     pub(crate) fn obstacle(&self, hook: &Hook) -> Option<String> {
         match &hook.action {
             HookAction::Unusable(why) => Some(why.clone()),
@@ -62,7 +62,7 @@ impl HookSet {
 }
 
 impl Hooks {
-    /// Returns the hooks of the user and of plugins. Reads nothing yet.
+    /// Returns the hooks of the user and of plugins. Reads no files yet.
     pub(crate) fn of_user(directories: &Directories, home: &Path, workspace: &Path) -> Self {
         let (config, home, workspace) = (directories.config.clone(), home.to_owned(), workspace.to_owned());
         Self { config, home, workspace, plugins: PluginStore::for_user(directories), ..Self::default() }
@@ -73,7 +73,7 @@ impl Hooks {
         Self { workspace: workspace.to_owned(), project: None, set: Arc::default(), ..self.clone() }
     }
 
-    /// Returns the hooks together with those of a project, if it is trusted. Does not read any files yet.
+    /// Returns these hooks together with those of a project, if it is trusted. Reads no files yet.
     pub(crate) fn with_project(&self, project: &ProjectConfig) -> Self {
         let of_project = || Arc::new(ProjectHooks { files: project.hooks(), hashes: project.hashes() });
         Self {
@@ -84,7 +84,7 @@ impl Hooks {
         }
     }
 
-    /// Returns the hooks in their state at first use.
+    /// Returns the hooks as they were when first used.
     pub(crate) fn set(&self) -> Arc<HookSet> {
         Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
     }
@@ -93,7 +93,7 @@ impl Hooks {
         let (own, text) = self.own();
         let plugins = self.plugins.enabled();
         let pins = abbreviate_home(&self.config.join(PLUGIN_PINS), &self.home);
-        // The hooks of a plugin whose pins cannot be read are unknown; they may deny the call.
+        // If the pins of a plugin cannot be read, its hooks are unknown; one of them may deny the call.
         let unknown = plugins.problems.iter().map(|why| HookFile::unreadable(&pins, HookOrigin::Plugin, why.as_str()));
         let of_plugins = plugins.plugins.iter().flat_map(Plugin::hooks).chain(unknown);
         let of_project = self.project.iter().flat_map(|project| project.files.iter().cloned());
@@ -110,7 +110,7 @@ impl Hooks {
         HookSet { hooks, notes, check, directory }
     }
 
-    /// Returns the hooks of the user, and the bytes of their file.
+    /// Returns the hooks of the user, and the content of their file.
     fn own(&self) -> (HookFile, Vec<u8>) {
         let path = self.config.join(USER_FILE);
         let mut text = Vec::new();
@@ -123,7 +123,8 @@ impl Hooks {
         }
     }
 
-    /// Returns the files that a hook runs, if they are what the user pinned, added with a plugin, or trusts in the project.
+    /// Returns the files that a hook runs, if they match what the user pinned, added with a plugin, or trusted in the
+    /// project.
     fn check(&self, hook: &Hook, own_hash: &str, plugins: &[Plugin]) -> Result<HookFiles, String> {
         let of_project = hook_programs(hook, &self.workspace);
         let programs = |programs| HookFiles { programs, plugin: None };
@@ -143,7 +144,7 @@ impl Hooks {
         }
     }
 
-    /// Returns the files of the hook of a plugin. It may run programs of the project only after trust.
+    /// Returns the files that a plugin's hook runs. It may run programs of the project only if the project is trusted.
     fn check_plugin(&self, hook: &Hook, of_project: &[String], plugins: &[Plugin]) -> Result<HookFiles, String> {
         let plugin = plugins.iter().find(|plugin| plugin.owns(&hook.file)).ok_or("its plugin is not installed")?;
         if let Some(change) = plugin.change() {
@@ -189,7 +190,7 @@ impl Hooks {
         Ok(files)
     }
 
-    /// Returns the files outside the project that a hook of the user names by path.
+    /// Returns the files outside the project that a hook of the user runs by path.
     fn own_programs(&self, hook: &Hook) -> Vec<PathBuf> {
         let HookAction::Command { line, .. } = &hook.action else { return Vec::new() };
         let words = simple_commands(line).into_iter().flatten();
@@ -209,7 +210,7 @@ impl Hooks {
         files
     }
 
-    /// Pins the hooks of the user as they are now. Returns the pinned files.
+    /// Pins the current hooks of the user. Returns the pinned files.
     ///
     /// # Errors
     /// A file cannot be read, or the pins cannot be saved.
@@ -233,7 +234,7 @@ impl Hooks {
     }
 }
 
-/// Returns the hash of a file, unless it cannot be read or is too large.
+/// Returns the hash of a file; `None` if the file cannot be read or is too large.
 fn hash(path: &Path) -> Option<String> {
     let real = path.canonicalize().ok()?;
     let mut hasher = blake3::Hasher::new();
@@ -249,7 +250,7 @@ mod tests {
     use tempfile::TempDir;
 
     #[test]
-    fn pins_of_plugins_that_cannot_be_read_make_every_call_need_approval() {
+    fn with_unreadable_plugin_pins_every_call_needs_approval() {
         let root = TempDir::new().unwrap();
         let config = root.path().join("config");
         let directories = Directories::new(config.clone(), root.path().join("data"));

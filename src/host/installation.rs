@@ -1,4 +1,4 @@
-//! The installation of this program: the package manager or script that installed it, and how to update it.
+//! Installation of this program: which package manager or script installed it, and how to update it.
 
 use super::release_index::Release;
 use crate::sys::file;
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use url::Url;
 
-/// Name of the npm package that starts the program; packages with the program itself have names that begin with it.
+/// Name of the npm package that starts the program. The names of the packages that contain the program begin with it.
 const NPM_PACKAGE: &str = "aye-agent";
 /// File with which the installer marks its directory.
 const INSTALLER_MARK: &str = ".aye-installed";
-/// Name of the installer among the files of a release.
+/// File name of the installer in a release.
 const INSTALLER: &str = "aye-installer.sh";
-/// Maximum size of a record of a package manager in bytes.
+/// Maximum size in bytes of a package manager's record.
 const MAX_RECORD: u64 = 4 << 20;
 /// Profile that cargo installs by default.
 const USUAL_PROFILE: &str = "release";
@@ -49,13 +49,13 @@ pub(crate) enum InstallMethod {
     Unknown,
 }
 
-/// The method by which cargo installed the program.
+/// An installation by cargo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CargoInstall {
     root: PathBuf,
-    /// True if cargo uses this root without `--root`.
+    /// True if cargo uses this root by default, without `--root`.
     is_usual_root: bool,
-    /// Source as cargo writes it: `path+file:///…`, `git+https://…`, `registry+https://…`.
+    /// Source in cargo's notation: `path+file:///…`, `git+https://…`, `registry+https://…`.
     source: String,
     profile: String,
 }
@@ -69,7 +69,7 @@ pub(crate) struct PackageRecords {
     pub cargo_root: Option<PathBuf>,
 }
 
-/// Part of `.crates2.json`, in which cargo lists installed programs.
+/// The part of `.crates2.json` in which cargo lists installed programs.
 #[derive(Deserialize)]
 struct CargoRecord {
     installs: BTreeMap<String, CargoEntry>,
@@ -83,7 +83,7 @@ struct CargoEntry {
 }
 
 impl PackageRecords {
-    /// Returns the installation locations on this system.
+    /// Returns the locations on this system.
     pub(crate) fn from_system(variable: impl Fn(&str) -> Option<String>) -> Self {
         let home = || variable("HOME").map(|home| PathBuf::from(home).join(".cargo"));
         let named = variable("CARGO_INSTALL_ROOT").or_else(|| variable("CARGO_HOME")).map(PathBuf::from);
@@ -93,7 +93,7 @@ impl PackageRecords {
 }
 
 impl Installation {
-    /// Finds out how the program at this path was installed, from its path and from records of package managers.
+    /// Determines how the program at this path was installed, from its path and the records of package managers.
     pub(crate) fn for_program(program: PathBuf, records: &PackageRecords) -> Self {
         let method = npm(&program)
             .or_else(|| homebrew(&program))
@@ -119,7 +119,7 @@ impl Installation {
 }
 
 impl InstallMethod {
-    /// Returns the name in JSON.
+    /// Returns the name of the method in JSON output.
     pub(crate) fn as_str(&self) -> &'static str {
         match self {
             Self::Cargo(_) => "cargo",
@@ -131,8 +131,8 @@ impl InstallMethod {
         }
     }
 
-    /// Returns the shell commands that update this installation. Empty if the release has no file for it, if that file is not
-    /// known because no release is given, or if the method is unknown.
+    /// Returns the shell commands that update this installation. Empty if the release has no file for it, if no release
+    /// is given but one is needed, or if the method is unknown.
     pub(crate) fn update_commands(&self, release: Option<&Release>) -> Vec<String> {
         match self {
             Self::Cargo(install) => install.update_commands(),
@@ -192,11 +192,11 @@ fn directory_from_url(url: &str) -> Option<PathBuf> {
     Url::parse(url).ok()?.to_file_path().ok()
 }
 
-/// Recognizes the package of a platform: `…/node_modules/aye-agent-linux-x64/bin/aye`.
+/// Recognizes a platform-specific npm package: `…/node_modules/aye-agent-linux-x64/bin/aye`.
 fn npm(program: &Path) -> Option<InstallMethod> {
     let package = program.parent()?.parent()?;
     let is_package = package.file_name()?.to_str()?.starts_with(NPM_PACKAGE) && package.parent()?.ends_with("node_modules");
-    // Other package managers have a store of their own, which npm must not change.
+    // Other package managers have their own store, which npm must not change.
     let is_of_npm = program.components().all(|part| ![".pnpm", ".bun", ".store"].iter().any(|name| part.as_os_str() == *name));
     if !is_package || !is_of_npm {
         return None;
@@ -210,7 +210,7 @@ fn npm(program: &Path) -> Option<InstallMethod> {
     Some(InstallMethod::Npm { directory: base, is_global: false })
 }
 
-/// Recognizes a keg of Homebrew: `…/Cellar/FORMULA/VERSION/…`.
+/// Recognizes a Homebrew keg: `…/Cellar/FORMULA/VERSION/…`.
 fn homebrew(program: &Path) -> Option<InstallMethod> {
     let mut parts = program.components().skip_while(|part| part.as_os_str() != "Cellar").skip(1);
     let Some(Component::Normal(formula)) = parts.next() else { return None };
@@ -219,7 +219,7 @@ fn homebrew(program: &Path) -> Option<InstallMethod> {
     parts.nth(1).is_some().then_some(InstallMethod::Homebrew { formula })
 }
 
-/// Looks up the program in the list of files of the package `aye`.
+/// Looks up the program in the file list of the Debian package `aye`.
 fn deb(program: &Path, records: &PackageRecords) -> Option<InstallMethod> {
     let list = read(&records.system.join("var/lib/dpkg/info/aye.list"))?;
     let installed = Path::new("/").join(program.strip_prefix(&records.system).ok()?);
@@ -252,7 +252,7 @@ fn read(path: &Path) -> Option<String> {
     String::from_utf8(file::read(path, MAX_RECORD).ok()?).ok()
 }
 
-/// Returns Debian's name of the architecture of this build.
+/// Returns Debian's name for the architecture of this build.
 fn deb_architecture() -> Option<&'static str> {
     match std::env::consts::ARCH {
         "x86_64" => Some("amd64"),
@@ -275,7 +275,7 @@ fn installer_commands(release: Option<&Release>, directory: &Path) -> Option<Vec
     Some(commands)
 }
 
-/// Returns commands that download a file of the release into the current directory and check it.
+/// Returns commands that download a file of the release into the current directory and verify its checksum.
 fn download_commands(release: &Release, name: &str) -> Option<Vec<String>> {
     let (file, url) = release.file(name)?;
     let checksum = if cfg!(target_os = "macos") { "shasum -a 256" } else { "sha256sum" };
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A system in a directory of its own.
+    /// A system in its own directory.
     struct System {
         directory: tempfile::TempDir,
     }
@@ -314,7 +314,7 @@ mod tests {
             Installation::for_program(self.path(program), &records)
         }
 
-        /// The method, and the commands with `/` as the root of the system.
+        /// Returns the method, and the commands with `/` as the root of the system.
         fn updated(&self, program: &str, release: Option<&Release>) -> (&'static str, Vec<String>) {
             let method = self.installation(program).method;
             let root = self.path("").display().to_string();
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn cargo_updates_from_where_it_installed() {
+    fn cargo_updates_use_the_original_source() {
         for (root, source, profile, expected) in [
             ("home/.cargo", "path+file:///src/my%20aye", "release", vec!["cargo install --path '/src/my aye' --locked"]),
             (
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_does_not_list_the_program_says_nothing() {
+    fn without_the_program_in_its_record_the_installation_method_is_unknown() {
         for record in ["", "{", "{\"installs\": {}}", &crates("x", "release").replace("\"aye\"]", "\"other\"]")] {
             let system = System::new().with("home/.cargo/.crates2.json", record);
             assert_eq!(system.updated("home/.cargo/bin/aye", None).0, "unknown", "{record}");
@@ -377,14 +377,14 @@ mod tests {
             format!("sudo apt install ./{name}"),
         ];
         assert_eq!((method, &commands[..]), ("deb", &expected[..]));
-        // A copy elsewhere is not the package, and a release without the file has no command.
+        // A copy elsewhere does not belong to the package, and a release without the file has no command.
         assert_eq!(system.updated("home/aye", None).0, "unknown");
         assert!(system.updated("usr/bin/aye", Some(&Release::for_test("0.2.0", &[]))).1.is_empty());
         assert!(system.updated("usr/bin/aye", None).1.is_empty());
     }
 
     #[test]
-    fn npm_and_homebrew_are_told_by_the_path() {
+    fn npm_and_homebrew_are_detected_by_path() {
         let nested = "lib/node_modules/aye-agent/node_modules/aye-agent-linux-x64/bin/aye";
         let flat = "work/node_modules/aye-agent-linux-x64/bin/aye";
         for (program, method, commands) in [
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn the_installer_marks_its_directory() {
+    fn installer_directories_are_detected_by_their_marker() {
         let system = System::new().with("home/my bin/.aye-installed", "0.1.0\n");
         let release = Release::for_test("0.2.0", &[INSTALLER]);
         let (method, commands) = system.updated("home/my bin/aye", Some(&release));
@@ -413,7 +413,7 @@ mod tests {
             "sh aye-installer.sh --dir '/home/my bin'".to_owned(),
         ];
         assert_eq!((method, &commands[..]), ("installer", &expected[..]));
-        // A program that cargo installed over it belongs to cargo.
+        // A program that cargo installed over the packaged one belongs to cargo.
         let system =
             System::new().with("home/.local/bin/.aye-installed", "").with("home/.local/.crates2.json", &crates("x", "release"));
         assert_eq!(system.updated("home/.local/bin/aye", None).0, "cargo");

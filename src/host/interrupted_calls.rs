@@ -1,4 +1,4 @@
-//! Interrupted calls of the open step that another process started, compared with the files on disk.
+//! Interrupted calls of an open step that another process started, compared with the files on disk.
 
 use crate::ports::RecoveredState;
 use crate::protocol::CallId;
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 pub(crate) fn recovered_states(state: &SessionState) -> HashMap<CallId, RecoveredState> {
     let running = || state.calls().iter().filter(|call| call.is_running());
     let found = |places: &Vec<_>| crate::tools::assess_outcome(places);
-    // The session of an agent continues where it was.
+    // The session of an agent continues in its own state.
     let agents = running().filter(|call| crate::tools::is_agent_call(&call.tool_name));
     let agents = agents.map(|call| (call.tool_call_id.clone(), RecoveredState::Resumable));
     let files = running().filter_map(|call| Some((call.tool_call_id.clone(), call.places.as_ref().and_then(found)?)));

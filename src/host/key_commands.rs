@@ -1,4 +1,4 @@
-//! Keys printed by programs of the user (`api_key_command`): run in the background, and at most once for each key.
+//! API keys printed by the user's programs (`api_key_command`). They run in the background, at most once per key.
 
 use super::context::AppContext;
 use crate::config::{KeyCommand as Setting, Secret};
@@ -6,11 +6,11 @@ use crate::protocol::{Failure, FailureKind, Problem};
 use crate::sys::key_command::{KeyCommand, KeyCommandError};
 use std::time::Duration;
 
-/// Time limit of a program; it may ask for a fingerprint or a password in its own window.
+/// Timeout of a program, which may ask for a fingerprint or a password in its own window.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Returns the key of a provider. Runs the program unless its key is known. `rejected`: the key that the provider rejected, so that
-/// another one is needed.
+/// Returns the key of a provider. Runs the program unless the key is already known. `rejected`: a key that the provider
+/// rejected and that must be replaced.
 pub(crate) fn provider_key(
     place: &AppContext,
     provider: &str,
@@ -32,7 +32,7 @@ pub(crate) fn provider_key(
     })
 }
 
-/// Returns the error of a request that needs such a key.
+/// Returns the error for a request that needs such a key.
 pub(crate) fn failure(problem: &Problem) -> Failure {
     Failure::from_problem(FailureKind::Authentication, problem)
 }

@@ -1,4 +1,4 @@
-//! The language servers of a session: which programs they are, and the sandbox in which they run.
+//! Language servers of a session: finds their programs, and prepares the sandbox in which they run.
 
 use super::context::AppContext;
 use crate::lsp::{self, FindCommand, LANGUAGES, Language, ServerCommand};
@@ -10,17 +10,17 @@ use std::sync::{Arc, OnceLock};
 
 /// Cache directory of the servers, in the private `/tmp` of their sandbox.
 const CACHE: &str = "/tmp/cache";
-/// Program that starts a program of the chosen toolchain under any other name.
+/// Program that, when started under another name, runs that program of the selected toolchain.
 const RUSTUP: &str = "rustup";
 
-/// A handle. Cheap to clone; all clones share the same servers.
+/// Handle to the language servers. Cheap to clone; all clones share the same servers.
 #[derive(Clone)]
 pub(super) struct LanguageServers {
     servers: Arc<lsp::LanguageServers>,
     launcher: Arc<Launcher>,
 }
 
-/// The launcher, once the settings of the tools are known.
+/// The launcher; set once the settings of the tools are known.
 #[derive(Default)]
 struct Launcher(OnceLock<ReadOnlyLauncher>);
 
@@ -37,7 +37,8 @@ impl crate::ports::Launcher for Launcher {
 }
 
 impl LanguageServers {
-    /// Returns the servers of the enabled languages; `None` if there are none. Nothing is searched for or started yet.
+    /// Returns the servers of the enabled languages; `None` if there are none. Searches for nothing and starts nothing
+    /// yet.
     pub(super) fn new(place: &AppContext) -> Option<Self> {
         let uses = |language: &Language| place.settings.uses_language_server(language.name);
         if !LANGUAGES.iter().any(uses) {
@@ -49,12 +50,12 @@ impl LanguageServers {
         Some(Self { servers: Arc::new(servers), launcher })
     }
 
-    /// Returns the port for the tools.
+    /// Returns the diagnostics port for the tools.
     pub(super) fn port(&self) -> Arc<dyn Diagnostics> {
         Arc::clone(&self.servers) as Arc<dyn Diagnostics>
     }
 
-    /// Uses these settings for servers that start later.
+    /// Sets the settings for servers that start later.
     pub(super) fn set_settings(&self, settings: &tools::Settings) {
         // The settings must not contain the servers that contain them.
         let settings = tools::Settings { diagnostics: None, ..settings.clone() };
@@ -67,14 +68,14 @@ impl LanguageServers {
     }
 }
 
-/// The program of a language server, or why there is none.
+/// The program of a language server, or the reason why there is none.
 pub(crate) struct FoundServer {
     /// Language, as in `[lsp.rust]`.
     pub language: &'static str,
     pub program: Result<PathBuf, String>,
 }
 
-/// Finds the programs of the enabled servers. Starts none.
+/// Finds the programs of the enabled servers without starting them.
 pub(crate) fn find_servers(place: &AppContext) -> Vec<FoundServer> {
     let find = command_finder(place);
     let enabled = LANGUAGES.iter().filter(|language| place.settings.uses_language_server(language.name));
@@ -85,7 +86,7 @@ pub(crate) fn find_servers(place: &AppContext) -> Vec<FoundServer> {
     enabled.map(one).collect()
 }
 
-/// Returns the function that finds the command of a language: the one in the settings of the user, or the usual program in PATH.
+/// Returns a function that finds the command for a language: the configured one, or the usual program in PATH.
 fn command_finder(place: &AppContext) -> FindCommand {
     let path = place.environment.get("PATH").map(str::to_owned).unwrap_or_default();
     let rustup_home = place.environment.get("RUSTUP_HOME").map_or_else(|| place.home.join(".rustup"), PathBuf::from);
@@ -102,7 +103,7 @@ fn command_finder(place: &AppContext) -> FindCommand {
         let program = search.find(&name)?;
         let mut environment = vec![("PATH".to_owned(), search.path_outside()), ("XDG_CACHE_HOME".to_owned(), CACHE.to_owned())];
         environment.extend(language.environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        // Otherwise a file of the project would choose the toolchain, and so the program.
+        // Otherwise a file of the project would choose the toolchain, and with it the program.
         let is_rustup = program.canonicalize().is_ok_and(|real| real.file_name().is_some_and(|name| name == RUSTUP));
         if is_rustup && !has_toolchain {
             environment.push(("RUSTUP_TOOLCHAIN".to_owned(), default_toolchain(&rustup_home)?));
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_project_cannot_choose_which_program_runs() {
+    fn a_project_cannot_choose_the_language_server_program() {
         let directory = tempfile::tempdir().unwrap();
         let base = directory.path().canonicalize().unwrap();
         let (workspace, outside) = (base.join("workspace"), base.join("bin"));
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_toolchain_of_rustup_is_the_default_of_the_user() {
+    fn rustup_uses_the_default_toolchain_of_the_user() {
         let directory = tempfile::tempdir().unwrap();
         assert!(default_toolchain(directory.path()).is_err_and(|error| error.contains("rustup default")));
         fs::write(directory.path().join("settings.toml"), "default_toolchain = \"stable-x\"\nversion = \"12\"\n").unwrap();

@@ -1,4 +1,4 @@
-//! Local models: the default choice among them, and warnings about them.
+//! Local models: the default choice among them, and warnings about small context windows.
 
 use super::models::{LOCAL, ModelCatalog};
 use crate::config::{NoModel, Settings};
@@ -9,19 +9,19 @@ use crate::protocol::Problem;
 use crate::store::SessionSummary;
 use std::sync::Arc;
 
-/// Minimum context window, in tokens, of a conversation with tools.
+/// Minimum context window, in tokens, for a conversation with tools.
 const LITTLE: u64 = 16_384;
 
 /// The chosen model, or the reason why there is none.
 pub(crate) type ModelSelection = Result<Arc<dyn Model>, NoModel>;
 
-/// Returns true if neither the user nor a session chose a model.
+/// Returns whether neither the user nor a session chose a model.
 pub(crate) fn is_open(settings: &Settings, flag: Option<&str>, resumed: Option<&SessionSummary>) -> bool {
     flag.is_none() && resumed.is_none_or(|summary| summary.model.is_empty()) && !settings.has_default_model()
 }
 
-/// Returns the chosen model. If there is no key and nothing is configured, returns a model of the only local model
-/// server instead. Also returns a notice.
+/// Returns the chosen model. Without a key or a configured model, falls back to a model of the only local model server.
+/// Also returns a notice about the fallback.
 pub(crate) async fn fallback_local_model(
     models: &ModelCatalog,
     settings: &Settings,
@@ -57,7 +57,7 @@ pub(crate) async fn fallback_local_model(
 #[derive(Debug, PartialEq, Eq)]
 enum LocalChoice {
     Nothing,
-    /// There are several; a hint lists them.
+    /// There are several models; a hint lists them.
     Choose(Problem),
     Ask {
         name: String,

@@ -6,18 +6,18 @@ use crate::store::Store;
 use crate::sys::instance::Instance;
 use std::time::{Duration, Instant};
 
-/// Time for the other process to save and exit.
+/// Timeout for the other process to save and exit.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Polling interval.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Returns the reason why a session cannot be taken over here at all.
+/// Returns the reason why this system does not support taking over a session.
 pub(crate) fn obstacle() -> Option<Problem> {
     (Nesting::detect() == Nesting::InsideAye)
         .then(|| Problem::new("a command that aye runs (AYE=1) cannot take over a session").hint("run aye in your own terminal"))
 }
 
-/// Asks the owner of the session to exit, and waits. Returns the reason if it still owns the session.
+/// Asks the owner of the session to exit, and waits for it. Returns the reason if the process still owns the session.
 pub(crate) fn end_holder(store: &Store, id: &SessionId) -> Result<(), Problem> {
     let Some(holder) = store.holder(id)? else { return Ok(()) };
     if let Some(reason) = obstacle() {

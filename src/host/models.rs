@@ -1,4 +1,4 @@
-//! Models: chosen by the flag, the session or the settings, connected at their provider, and listed.
+//! Models: selected by flag, session or settings, connected to their provider, and listed.
 
 use super::allowed_models::AllowedModels;
 use super::catalogue_file;
@@ -31,26 +31,26 @@ pub(crate) const DEMO: &str = "demo";
 
 /// Maximum bytes of the user's model list.
 const FILE_BYTES: u64 = 1 << 20;
-/// Timeout of a request for a provider's list.
+/// Timeout of a request for a provider's model list.
 const ASKING: Duration = Duration::from_secs(5);
 /// Source of a model in the catalogue.
 const CATALOGUE: &str = "catalogue";
 /// Source of a model in the settings.
 const CONFIG: &str = "config.toml";
 
-/// The models that are available here.
+/// The available models.
 #[derive(Clone)]
 pub(crate) struct ModelCatalog {
     place: Arc<AppContext>,
     /// Notified when a new key is known.
     new_key: Arc<Notify>,
     catalogue: Result<Catalogue, ConfigError>,
-    /// Why the downloaded catalogue is not used.
+    /// Reason why the downloaded catalogue is not used.
     damage: Option<String>,
     /// The models allowed by the policy.
     allowed: AllowedModels,
-    /// Keys the user entered since the start. They take precedence over the environment, whose key may have been
-    /// rejected.
+    /// Keys that the user entered since the start. They take precedence over keys in the environment, which may have
+    /// been rejected.
     given: Arc<Mutex<BTreeMap<String, SecretString>>>,
 }
 
@@ -72,12 +72,12 @@ impl ModelCatalog {
         }
     }
 
-    /// Sets the notification for new keys, which must then be redacted.
+    /// Sets the notification about new keys, which must be redacted from then on.
     pub(crate) fn with_key_notification(self, new_key: Arc<Notify>) -> Self {
         Self { new_key, ..self }
     }
 
-    /// Applies the policy to the choice of a default model.
+    /// Restricts the choice of a default model to those that the policy allows.
     pub(crate) fn with_policy(self, policy: &Policy) -> Self {
         Self { allowed: AllowedModels::from_policy(policy), ..self }
     }
@@ -95,12 +95,12 @@ impl ModelCatalog {
         self.place.settings.default_model_name()
     }
 
-    /// Returns the key that names a model for summaries, and the model.
+    /// Returns the model for summaries and the config key that names it.
     pub(crate) fn summary_model(&self) -> Option<(&'static str, &str)> {
         self.place.settings.summary_model()
     }
 
-    /// Returns a model by name, or the default of the settings and keys.
+    /// Returns a model by name, or the default model according to settings and keys.
     pub(crate) fn choice(&self, name: Option<&str>) -> Result<ModelChoice, NoModel> {
         self.place.settings.choose_model(name, &self.place.environment, &self.place.credentials)
     }
@@ -109,7 +109,7 @@ impl ModelCatalog {
         self.place.settings.providers()
     }
 
-    /// Returns the models of a provider: from the settings, the catalogue, and its default.
+    /// Returns the models of a provider: those in the settings and the catalogue, and its default.
     pub(crate) fn provider_models(&self, provider: &str, catalogue: &Catalogue) -> Vec<String> {
         let settings = &self.place.settings;
         let own = settings.provider_models(provider).iter().map(|model| format!("{provider}/{model}"));
@@ -118,14 +118,14 @@ impl ModelCatalog {
         own.chain(listed).chain(default).collect()
     }
 
-    /// Returns a model regardless of `[model] default`, for a policy that forbids that model.
+    /// Returns the model that is used without `[model] default`, for a policy that forbids that default.
     pub(crate) fn without_forbidden_default(&self) -> Option<Arc<dyn Model>> {
         let mut here = self.clone();
         here.place = Arc::new(here.place.without_default_model());
         here.choose(None, None).ok()
     }
 
-    /// Returns a copy with the current settings, which may have a new provider. The keys are still shared.
+    /// Returns a copy with the current settings, which may contain a new provider. Keys stay shared.
     fn as_set_now(&self) -> Self {
         let mut here = self.clone();
         if let Ok(mut now) = self.place.reload(&[]) {
@@ -135,7 +135,7 @@ impl ModelCatalog {
         here
     }
 
-    /// Runs work that may use a key saved in the meantime.
+    /// Runs work that may use a key that was saved in the meantime.
     fn with_new_keys<T>(&self, work: impl FnOnce() -> T) -> T {
         let credentials = &self.place.credentials;
         let before = credentials.known_values();
@@ -147,7 +147,7 @@ impl ModelCatalog {
         done
     }
 
-    /// Returns the model to use: by the flag, the resumed session or the settings.
+    /// Returns the model to use, according to the flag, the resumed session or the settings.
     pub(crate) fn choose(&self, flag: Option<&str>, resumed: Option<&SessionSummary>) -> Result<Arc<dyn Model>, NoModel> {
         // A session that never had a model has no preference.
         let asked = flag.or(resumed.map(|summary| summary.model.as_str()).filter(|model| !model.is_empty()));
@@ -209,7 +209,7 @@ impl ModelCatalog {
         })
     }
 
-    /// Returns a key that the first request reads from the keyring.
+    /// Returns a key that is read from the keyring with the first request.
     fn keyring_secret(&self, provider: &str) -> llm::Secret {
         let name = self.place.settings.key_name(provider).unwrap_or(provider).to_owned();
         let credentials = self.place.credentials.clone();
@@ -235,7 +235,7 @@ impl ModelCatalog {
         self.spec(choice)
     }
 
-    /// Returns the models known without a request: the default, then usable models, then other models.
+    /// Returns the models that are known without a request: the default model, then usable ones, then the rest.
     fn known_models(&self, catalogue: &Catalogue) -> Vec<ListedModel> {
         let default = self.would_use(None).ok();
         let first = default.map(|choice| {
@@ -278,11 +278,11 @@ impl ModelCatalog {
         MissingRequirement { words: Some(words), key_of: variable.filter(|_| provider != LOCAL).map(|_| key.to_owned()) }
     }
 
-    /// Adds the models that the available servers list.
+    /// Adds the models listed by the available servers.
     async fn add_listed(&self, catalogue: &Catalogue, models: &mut Vec<ListedModel>) -> Vec<String> {
         let mut asked = Vec::new();
         for name in self.place.settings.providers() {
-            // Each server is queried once, for whichever API.
+            // Query each server once, even if it has several APIs.
             let Ok(spec) = self.provider(&name) else { continue };
             if name != LOCAL
                 && spec.service.lists_models()
@@ -306,7 +306,7 @@ impl ModelCatalog {
                 Err(_) => notices.push(format!("{provider}: `{address}` did not respond within {} s", ASKING.as_secs())),
             }
         }
-        // Only servers that respond; the others are not reported.
+        // Only servers that respond are added; the others are not reported.
         for server in local {
             let told = server.models.into_iter().map(|model| ModelEntry {
                 id: model.name,
@@ -343,8 +343,8 @@ impl ModelCatalog {
         }
     }
 
-    /// Returns the model to use if neither a flag nor a session names one: `[model] default`, else the first model with
-    /// a key that the policy lists, else the first provider with a key.
+    /// Returns the model to use if neither a flag nor a session names one: `[model] default`, otherwise the first model
+    /// with a key that the policy lists, otherwise that of the first provider with a key.
     fn usable_model(&self, catalogue: &Catalogue) -> Result<ModelChoice, NoModel> {
         let by_keys = || self.choice(None);
         if let Some(default) = self.default_model() {
@@ -384,7 +384,7 @@ impl ModelCatalog {
         })
     }
 
-    /// Returns the models that an entry of `allowed_models` means: the name itself, or the listed models that match a
+    /// Returns the models that match an entry of `allowed_models`: the name itself, or the listed models that match a
     /// pattern, by provider.
     fn models_matching(&self, pattern: &str, catalogue: &Catalogue) -> Vec<String> {
         if !pattern.contains(['*', '?']) {
@@ -418,7 +418,7 @@ fn to_listed_model(facts: ModelFacts, lack: MissingRequirement, source: &str) ->
     ListedModel { facts, lacks: lack.words, key_of: lack.key_of, source: source.to_owned(), ..ListedModel::default() }
 }
 
-/// Returns the list, extended by the user's.
+/// Returns the catalogue extended by the user's list.
 fn with_user_list(catalogue: Catalogue, own: &Path) -> Result<Catalogue, ConfigError> {
     let wrong =
         |reason: &dyn std::fmt::Display| ConfigError::single(Problem::new(format!("`{}`", own.display())).because(reason));
@@ -439,8 +439,8 @@ fn with_user_list(catalogue: Catalogue, own: &Path) -> Result<Catalogue, ConfigE
     })
 }
 
-/// Reads the key of a model from the keyring, or lets its program print it, so that it is known before any output; `None` if it
-/// is elsewhere.
+/// Returns a function that reads the key of a model from the keyring or from its program, so that the key is known
+/// before any output; `None` if the key is stored elsewhere.
 pub(crate) fn key_reader(place: &AppContext, model: &str) -> Option<impl FnOnce() + Send + 'static> {
     let choice = place.settings.choose_model(Some(model), &place.environment, &place.credentials).ok()?;
     let name = place.settings.key_name(&choice.provider).ok()?.to_owned();

@@ -1,4 +1,4 @@
-//! Nesting: whether aye was started by a command that aye runs.
+//! Detection of nesting: a command that aye runs can start aye again.
 
 /// Whether aye was started by a command that aye runs (`AYE=1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

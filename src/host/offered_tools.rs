@@ -1,16 +1,16 @@
-//! The tools that the model is offered under a policy, and the tools that a front end lists.
+//! Tools offered to the model under a policy, and tools listed by a front end.
 
 use crate::policy::Enforcer;
 use crate::ports::ToolRouter;
 use crate::protocol::ToolDefinition;
 use crate::tools::Router;
 
-/// Returns the tools for the model: tools with a granted capability that no layer disables.
+/// Returns the tools for the model: those that have a granted capability and that no layer disables.
 pub(crate) fn tools_for_model(router: &Router, policy: &Enforcer) -> Vec<ToolDefinition> {
     router.definitions().into_iter().filter(|tool| is_granted(&tool.tool_name, router, policy)).collect()
 }
 
-/// Returns the names of these tools, and of the tools that the model can load.
+/// Returns the names of these tools, and of those that the model can load.
 pub(crate) fn available(router: &Router, policy: &Enforcer) -> Vec<String> {
     router.available().into_iter().filter(|name| is_granted(name, router, policy)).collect()
 }

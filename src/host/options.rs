@@ -1,4 +1,4 @@
-//! Options that every command has, and the choice of a session.
+//! Global command-line options, and the choice of a session.
 
 use crate::protocol::Mode;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) struct Common {
     /// `--plain`
     pub plain: bool,
     pub verbosity: u8,
-    /// The task that this process works on, in its own copy of the workspace.
+    /// The task that this process works on, in a copy of the workspace.
     pub copy: Option<WorkspaceCopy>,
 }
 
@@ -32,22 +32,22 @@ pub(crate) struct Common {
 pub(crate) struct WorkspaceCopy {
     /// The data directory of the session. Nothing in it belongs to the real workspace.
     pub data: PathBuf,
-    /// True if a layer covers the workspace, so that the repository is not part of the copy.
+    /// True if a layer covers the workspace. The repository is then not part of the copy.
     pub is_layer: bool,
 }
 
-/// Options that only a single task has.
+/// Options of commands that run a single task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RunOptions {
-    /// The only tools of the run, as written; `None`: all.
+    /// The only tools of the run, as given; `None` for all tools.
     pub allowed_tools: Option<Vec<String>>,
     /// The file with the JSON Schema of the final response.
     pub output_schema: Option<PathBuf>,
     /// True if the session is not saved.
     pub is_ephemeral: bool,
-    /// The file that receives the changes, instead of the workspace.
+    /// The file to which changes are written, instead of the workspace.
     pub patch: Option<PathBuf>,
-    /// The goal that the prompt sets, apart from its text.
+    /// The goal options, apart from its text, which is the prompt.
     pub goal: Option<GoalOptions>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) enum SessionChoice {
     New,
     /// The latest session of this project.
     Latest,
-    /// A session chosen from a list; the latest if there is no screen.
+    /// A session chosen from a list; without a screen, the latest one.
     Pick,
     /// A session ID or its first digits.
     Id(String),
@@ -88,7 +88,7 @@ pub(crate) enum SessionChoice {
     Fork(Option<String>),
 }
 
-/// The approver of calls that the policy asks about.
+/// Approver of calls for which the policy requires approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answers {
     Person,

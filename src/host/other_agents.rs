@@ -1,4 +1,4 @@
-//! Other coding agents whose settings can be imported, and the locations of these settings.
+//! Other coding agents whose settings can be imported, and the locations of their settings.
 
 use super::context::AppContext;
 use crate::config::Environment;
@@ -58,7 +58,7 @@ impl Agent {
     }
 }
 
-/// Returns a sentence for each agent whose settings are on this machine.
+/// Returns a sentence for each agent whose settings exist on this machine.
 pub(crate) fn describe_found(place: &AppContext) -> Vec<String> {
     let has_settings = |agent: &Agent| agent.directory(&place.home, &place.environment).is_dir();
     let sentence = |agent: Agent| {

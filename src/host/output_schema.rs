@@ -8,11 +8,11 @@ use serde_json::Value;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of the file, because the schema is part of every request.
+/// Maximum bytes of the file. The schema is part of every request.
 const MAX_BYTES: u64 = 64 << 10;
-/// Maximum characters of the mismatches that are reported to the model.
+/// Maximum characters of the report about mismatches for the model.
 const MAX_REPORT_CHARS: usize = 2_000;
-/// Number of times that the model may correct a response that does not match.
+/// Number of times that the model may correct a response that does not match the schema.
 pub(crate) const REPAIRS: usize = 1;
 const FENCE: &str = "```";
 
@@ -47,7 +47,7 @@ impl OutputSchema {
         Ok(Self { path: path.to_owned(), schema })
     }
 
-    /// Compiles a schema defined by aye. `name`: for messages.
+    /// Compiles a schema defined by aye. `name`: its name in messages.
     pub(crate) fn built_in(text: &str, name: &str) -> Result<Self, CliError> {
         let wrong =
             |why: &dyn std::fmt::Display| CliError::failed(Problem::new(format!("the schema of {name} is invalid")).because(why));
@@ -56,15 +56,15 @@ impl OutputSchema {
         Ok(Self { path: PathBuf::from(name), schema })
     }
 
-    /// Returns the prompt that asks the model to correct a response, unless it matches. `repairs`: the number of remaining
-    /// corrections.
+    /// Returns the prompt that asks the model to correct a response; `None` if the response matches. `repairs`: number
+    /// of remaining corrections.
     pub(crate) fn correction(&self, response: &str, repairs: &mut usize) -> Option<String> {
         let mismatch = self.extract_value(response).err()?;
         *repairs = repairs.checked_sub(1)?;
         Some(repair_prompt(&mismatch))
     }
 
-    /// Returns the schema as JSON in one line.
+    /// Returns the schema as one line of JSON.
     pub(crate) fn json(&self) -> String {
         self.schema.value().to_string()
     }
@@ -83,7 +83,7 @@ impl ResponseCheck for OutputSchema {
     }
 }
 
-/// Returns the prompt that asks the model for a response that matches.
+/// Returns the prompt that asks the model for a matching response.
 fn repair_prompt(mismatch: &str) -> String {
     let told: String = mismatch.chars().take(MAX_REPORT_CHARS).collect();
     format!(
@@ -92,7 +92,7 @@ fn repair_prompt(mismatch: &str) -> String {
     )
 }
 
-/// Returns the content of a text that is a single code block, otherwise the text.
+/// Returns the content of a text that consists of a single code block, otherwise the text itself.
 fn strip_code_fence(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE)).filter(|inner| !inner.contains(FENCE));
@@ -100,7 +100,7 @@ fn strip_code_fence(text: &str) -> &str {
     inner.and_then(|inner| inner.split_once('\n')).map_or(text, |(_, inner)| inner.trim())
 }
 
-/// Removes the whitespace between the tokens of valid JSON. Numbers and strings are unchanged.
+/// Removes whitespace between the tokens of valid JSON. Numbers and strings do not change.
 fn compact(json: &str) -> String {
     let (mut out, mut in_string, mut escaped) = (String::with_capacity(json.len()), false, false);
     for letter in json.chars() {

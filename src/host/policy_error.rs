@@ -1,4 +1,4 @@
-//! The error for an invalid policy: the location, the expected content, the line, and how to fix it.
+//! Error for an invalid policy: the location, the expected content, the source line, and how to fix it.
 
 use super::error::CliError;
 use crate::policy::{BundleError, quote_entry};
@@ -6,13 +6,14 @@ use crate::protocol::Problem;
 
 const MAX_CELLS: usize = 160;
 
-/// Returns the error of a start. While aye runs, the last valid policy stays in effect, and the hint does not apply.
+/// Returns the error at startup. While aye runs, the last valid policy stays in effect, so the hint does not apply
+/// then.
 pub(crate) fn invalid_policy(error: &BundleError, bytes: &[u8]) -> CliError {
     let problem = with_its_line(error, bytes);
     CliError::usage(problem.hint("run `aye policy validate` to list all errors; aye runs nothing under an invalid policy"))
 }
 
-/// Returns the error with its source line.
+/// Returns the error together with its source line.
 pub(crate) fn with_its_line(error: &BundleError, bytes: &[u8]) -> Problem {
     let line = excerpt(error, &String::from_utf8_lossy(bytes));
     Problem { excerpt: line.into_iter().collect(), ..Problem::new(error.to_string()) }

@@ -1,4 +1,4 @@
-//! Starter policies, and writing one without losing an existing file.
+//! Starter policies, written without losing an existing file.
 
 use super::error::CliError;
 use crate::protocol::Problem;
@@ -41,8 +41,8 @@ pub(crate) const TEMPLATES: [(Template, &str); 5] = [
     (Template::Project, include_str!("../../assets/policy/project.toml")),
 ];
 
-/// Returns the text of a template. In a file, the default is no longer the built-in policy: its version is renamed, and it extends
-/// the built-in policy, so that capabilities of later versions are not missing.
+/// Returns the text of a template. As a file, the default template is no longer the built-in policy: it gets another
+/// version name and extends the built-in policy, so that capabilities added by later versions are not missing.
 pub(crate) fn template_text(template: Template) -> String {
     let text = TEMPLATES.iter().find(|(known, _)| *known == template).map_or("", |(_, text)| *text);
     text.replacen(
@@ -64,7 +64,7 @@ pub(crate) fn write(
         let what = what.display().to_string();
         move |error: std::io::Error| CliError::failed(Problem::new(format!("cannot write `{what}`")).because(error))
     };
-    // A project could have put a symlink there that points outside it.
+    // A project could have put a symlink here that points outside it.
     if !private && directory.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
         return Err(CliError::usage(format!(
             "`{}` is not a directory; aye does not write a policy through a symlink",
@@ -93,7 +93,7 @@ pub(crate) fn write(
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(CliError::failed(format!("cannot back up `{}`: {error}", file.display()))),
     };
-    // There is a policy at any time: the old one or the new one.
+    // A policy exists at all times: the old one or the new one.
     let mut new = tempfile::Builder::new().prefix(".policy").tempfile_in(directory).map_err(cannot(directory))?;
     fill(new.as_file_mut(), text.as_bytes()).map_err(cannot(file))?;
     #[cfg(unix)]

@@ -20,16 +20,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
-/// Maximum number of names in a line; further names are counted.
+/// Maximum number of names in a line; further names are only counted.
 const NAMES: usize = 6;
-/// Maximum number of files in the trust prompt that run code when the folder is opened.
+/// Maximum number of files listed in the trust prompt that run code when the folder is opened.
 const MAX_THAT_RUN_CODE: usize = 8;
-/// Maximum number of folder entries checked for files that run code.
+/// Maximum number of folder entries that are searched for files that run code.
 const MAX_ENTRIES: usize = 10_000;
 /// Maximum bytes of a file in the trust prompt.
 const SHOWN_BYTES: usize = 64 << 10;
 
-/// An examined project, and proof that the user trusts exactly this content, if so.
+/// An examined project, with a proof if the user trusts exactly this content.
 pub(crate) struct ProjectConfig {
     project: Project,
     proof: Option<TrustProof>,
@@ -58,21 +58,22 @@ pub(crate) struct Manifests<'a> {
 enum TrustedInstructions {
     /// Files with these names and hashes.
     Known(Arc<BTreeMap<String, String>>),
-    /// Files that existed when the user trusted the project for one run. A file written later has a later time.
+    /// Files that existed when the user trusted the project for one run, by change time. A file written later has a
+    /// later time.
     ForThisRun(SystemTime),
 }
 
-/// The directories below a trusted workspace.
+/// Instructions of directories below a trusted workspace.
 struct NestedParts {
     workspace: PathBuf,
     config: PathBuf,
     allowed: TrustedInstructions,
-    /// Trusted rule files that apply to certain files, with the matcher of these files.
+    /// Trusted rule files that apply only to certain files, with matchers for these files.
     rules: Vec<(GlobSet, Instructions)>,
     unread: Arc<UnreadReports>,
 }
 
-/// Ignored instruction files, each of which is reported once.
+/// Ignored instruction files. Each is reported once.
 #[derive(Default)]
 pub(crate) struct UnreadReports {
     met: Mutex<HashSet<String>>,
@@ -106,7 +107,7 @@ impl InstructionSource for NestedParts {
     fn instructions_for(&self, file: &Path) -> Vec<Instructions> {
         let found = crate::config::instructions_on_the_way(&self.workspace, file);
         let trusted = found.into_iter().filter(|file| self.is_trusted(file));
-        // An imported file applies where the file that imports it does, which comes before it.
+        // An imported file applies where the file that imports it applies, which comes before it.
         let mut directory = self.workspace.clone();
         let nested = trusted.map(move |InstructionFile { path, text, .. }| {
             if crate::config::is_instruction_file(&path) {
@@ -121,8 +122,8 @@ impl InstructionSource for NestedParts {
 }
 
 impl NestedParts {
-    /// Returns true if the user trusts the current content of the file. Otherwise reports the change, and aye asks at the next
-    /// start.
+    /// Returns whether the user trusts the current content of the file. If not, reports the change; aye then asks at
+    /// the next start.
     fn is_trusted(&self, file: &InstructionFile) -> bool {
         let name = file.path.strip_prefix(&self.workspace).unwrap_or(&file.path).to_string_lossy().into_owned();
         let why = match &self.allowed {
@@ -145,7 +146,7 @@ impl NestedParts {
     }
 }
 
-/// Returns the time of the last change of a file's metadata, which programs cannot set.
+/// Returns the time of the last metadata change of a file, which programs cannot set.
 fn metadata_change_time(path: &Path) -> Option<SystemTime> {
     use std::os::unix::fs::MetadataExt;
     let metadata = path.metadata().ok()?;
@@ -180,13 +181,13 @@ impl ProjectConfig {
         }
     }
 
-    /// Returns true if an instruction file below a trusted workspace is new or changed. It is ignored until it is
-    /// trusted.
+    /// Returns whether an instruction file below a trusted workspace is new or changed. Such a file is ignored until it
+    /// is trusted.
     pub(crate) fn has_new_parts(&self) -> bool {
         self.for_this_run.is_none() && !self.nested_changes.is_empty()
     }
 
-    /// Searches for instruction files below the workspace, for the trust prompt.
+    /// Finds instruction files below the workspace, for the trust prompt.
     pub(crate) fn look_for_parts(&mut self) {
         self.project.find_nested();
     }
@@ -196,12 +197,12 @@ impl ProjectConfig {
         Arc::clone(&self.unread)
     }
 
-    /// Returns true if changed or new files need trust.
+    /// Returns whether changed or new files need trust.
     pub(crate) fn needs_trust(&self) -> bool {
         self.proof.is_none() && self.project.effective_items().next().is_some()
     }
 
-    /// Records that the user trusts the project. If that cannot be saved, the trust applies to this run.
+    /// Records that the user trusts the project. If that cannot be saved, the trust applies only to this run.
     pub(crate) fn record_trust(&mut self) -> Result<(), ConfigError> {
         let kept = self.project.record(&self.config);
         self.proof = Some(TrustProof::for_this_run());
@@ -211,7 +212,7 @@ impl ProjectConfig {
         kept.map(|_| ())
     }
 
-    /// Returns true if the user has not yet decided whether to trust a project without files to review.
+    /// Returns whether the user still has to decide whether to trust a project without files to review.
     pub(crate) fn is_undecided(&self) -> bool {
         self.proof.is_none() && !self.needs_trust() && !self.project.is_declined(&self.config)
     }
@@ -221,12 +222,12 @@ impl ProjectConfig {
         self.project.decline(&self.config)
     }
 
-    /// Returns true if the project has trusted files.
+    /// Returns whether the project has trusted files.
     pub(crate) fn has_trusted_files(&self) -> bool {
         self.proof.is_some() && self.project.effective_items().next().is_some()
     }
 
-    /// Returns which programs git may start for commands here.
+    /// Returns which programs of the repository git may start for commands.
     pub(crate) fn trust(&self) -> RepositoryTrust {
         match (self.is_trusted(), self.needs_trust()) {
             (true, _) => RepositoryTrust::Trusted,
@@ -246,7 +247,7 @@ impl ProjectConfig {
         }
     }
 
-    /// Returns the changes since the user trusted the project, if they did.
+    /// Returns the changes since the user trusted the project; `None` if the user never did.
     pub(crate) fn changes(&self) -> Option<&[String]> {
         self.changes.as_deref().or(Some(&*self.nested_changes).filter(|changes| !changes.is_empty()))
     }
@@ -256,7 +257,7 @@ impl ProjectConfig {
         all.into_iter().filter(|file| file.paths.is_empty()).collect()
     }
 
-    /// Returns the rule files that apply to certain files, with the matchers of these files.
+    /// Returns the rule files that apply only to certain files, with matchers for these files.
     fn path_rules(&self, proof: &TrustProof) -> Vec<(GlobSet, Instructions)> {
         let rules = self.project.instructions(proof).iter().filter(|file| !file.paths.is_empty());
         let compiled = rules.filter_map(|file| {
@@ -292,25 +293,25 @@ impl ProjectConfig {
         Arc::clone(&self.known)
     }
 
-    /// Returns the MCP server file as examined, if the project is trusted.
+    /// Returns the MCP server file as it was examined, if the project is trusted.
     pub(crate) fn servers(&self) -> Option<(PathBuf, &[u8])> {
         self.project.texts_of_kind(Kind::McpServers, self.proof.as_ref()?).into_iter().next()
     }
 
-    /// Returns true if the user trusts exactly these contents: the server file, and the programs of the project that a
+    /// Returns whether the user trusts exactly these contents: the server file, and the programs of the project that a
     /// server starts.
     pub(crate) fn is_server_trusted(&self, argv: &[String], directory: Option<&Path>) -> bool {
         let names = std::iter::once(SERVERS.to_owned()).chain(project_programs(argv, directory, self.root()));
         first_changed(&self.project.now(), &[&*self.known], names).is_none()
     }
 
-    /// Returns the approval of servers, which checks the files again whenever a server is started.
+    /// Returns the approval of servers, which checks the files again before each server start.
     pub(crate) fn approved_servers(&self) -> Arc<ServerApproval> {
         let (root, known) = (self.root().to_owned(), self.trusted_hashes());
         Arc::new(ServerApproval::new(root, known, self.config.clone()))
     }
 
-    /// Returns true if the MCP server file has changed.
+    /// Returns whether the MCP server file has changed.
     pub(crate) fn servers_changed(&self) -> bool {
         let hash = |project: &Project| project.now().get(SERVERS).cloned();
         hash(&Project::examine(self.root())) != hash(&self.project)
@@ -322,43 +323,44 @@ impl ProjectConfig {
         config.first().map(|(path, bytes)| ToolLists::from_project(bytes, path))
     }
 
-    /// Applies the project's settings if it is trusted. Returns the result and a report on each key.
+    /// Applies the project's settings if the project is trusted. Returns the resulting settings and a report on each
+    /// key.
     pub(crate) fn tighten_settings(&self, settings: &Settings) -> Option<Result<(Settings, ProjectLayer), ConfigError>> {
         let config = self.project.texts_of_kind(Kind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ProjectLayer::read(bytes, path, settings))
     }
 
-    /// Returns true if the project has settings, trusted or not.
+    /// Returns whether the project has settings, trusted or not.
     pub(crate) fn has_settings(&self) -> bool {
         self.project.items().iter().any(|item| item.kind == Kind::Config)
     }
 
-    /// Returns the project's slash commands at the time of examination, if the project is trusted.
+    /// Returns the project's slash commands as they were examined, if the project is trusted.
     pub(crate) fn commands(&self) -> Vec<(PathBuf, &[u8])> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(Kind::Command, proof))
     }
 
-    /// Returns the project's hook files at the time of examination, if the project is trusted.
+    /// Returns the project's hook files as they were examined, if the project is trusted.
     pub(crate) fn hooks(&self) -> Vec<HookFile> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.hooks(proof))
     }
 
-    /// Returns the hashes of the project's files at the time of examination, by name.
+    /// Returns the hashes of the project's files as they were examined, by name.
     pub(crate) fn hashes(&self) -> BTreeMap<String, String> {
         self.project.now()
     }
 
-    /// Returns the project's skills at the time of examination, if the project is trusted.
+    /// Returns the project's skills as they were examined, if the project is trusted.
     pub(crate) fn skills(&self) -> Vec<FolderContents> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.skills(proof).to_vec())
     }
 
-    /// Returns the project's agents at the time of examination, if the project is trusted.
+    /// Returns the project's agents as they were examined, if the project is trusted.
     pub(crate) fn agents(&self) -> Vec<(PathBuf, &[u8])> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(Kind::Agent, proof))
     }
 
-    /// Returns sentences about the project's agents that cannot be read, if it is trusted.
+    /// Returns messages about project agents that cannot be read, if the project is trusted.
     pub(crate) fn agent_limits(&self) -> Vec<String> {
         let is_ignored = |item: &&Item| item.kind == Kind::Agent && !item.is_effective();
         let items = self.project.items().iter().filter(is_ignored);
@@ -366,7 +368,7 @@ impl ProjectConfig {
         if self.is_trusted() { items.map(sentence).collect() } else { Vec::new() }
     }
 
-    /// Returns the project's tool manifests at the time of examination, if the project is trusted and they still exist.
+    /// Returns the project's tool manifests as they were examined, if the project is trusted and they still exist.
     pub(crate) fn manifests(&self) -> Manifests<'_> {
         let Some(proof) = &self.proof else { return Manifests::default() };
         let now = Project::examine(self.project.root());
@@ -393,8 +395,8 @@ impl ProjectConfig {
         found
     }
 
-    /// Returns the project's policy as a layer, if it is trusted. An invalid policy is an error, because it might have
-    /// tightened something.
+    /// Returns the project's policy as a layer, if the project is trusted. An invalid policy is an error, because it
+    /// might have restricted something.
     pub(crate) fn policy(&self) -> Result<Option<Layer>, CliError> {
         if self.proof.is_some() { self.parse_policy() } else { Ok(None) }
     }
@@ -420,16 +422,16 @@ impl ProjectConfig {
         Ok(Some(Layer::from_file(Scope::Project, bundle, &path)))
     }
 
-    /// Returns one line for each item that trust would let take effect, and for each item that is ignored.
+    /// Returns one line for each item that takes effect with trust, and for each item that is ignored.
     pub(crate) fn lines(&self) -> Vec<String> {
         let nested = self.project.nested_items();
         let items = self.project.items().iter().chain(&nested);
-        // The line of a skill counts its other files.
+        // The line of a skill has the number of its other files.
         let items = items.filter(|item| item.kind != Kind::SkillFile || !item.is_effective());
         items.map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
     }
 
-    /// Returns files that run code when another program opens the folder, each with that program.
+    /// Returns files that run code when another program opens the folder, each with the name of that program.
     pub(crate) fn code_files(&self) -> Vec<String> {
         let root = self.root();
         let brings = |name: &str| self.project.items().iter().any(|item| item.name == name);
@@ -450,7 +452,7 @@ impl ProjectConfig {
         found
     }
 
-    /// Returns the readable files for the trust prompt, up to a limit.
+    /// Returns the files shown in the trust prompt, up to a limit.
     pub(crate) fn files(&self) -> Vec<ProjectFile> {
         let file = |(name, bytes): (String, Vec<u8>)| {
             let text = String::from_utf8_lossy(&bytes);
@@ -525,7 +527,7 @@ impl ProjectConfig {
         self.ignored_files_notice().filter(|_| self.project.policy().is_some())
     }
 
-    /// Returns true if the project's policy has changed during this run.
+    /// Returns whether the project's policy has changed during this run.
     pub(crate) fn policy_changed(&self) -> bool {
         !self.project.is_policy_unchanged()
     }

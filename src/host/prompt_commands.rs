@@ -1,4 +1,4 @@
-//! Slash commands in the prompt of a command line, such as `aye exec "/fix 12"`.
+//! Slash commands in a prompt on the command line, such as `aye exec "/fix 12"`.
 
 use super::context::AppContext;
 use super::mcp_servers::specs::specs;
@@ -36,16 +36,16 @@ const EQUIVALENTS: &[(&[&str], &str)] = &[
 pub(crate) enum PromptMeaning {
     /// A prompt for the model.
     Prompt(String),
-    /// A command of the full-screen UI, as typed by the user.
+    /// A command of the full-screen UI, as the user typed it.
     OfScreen(String),
 }
 
-/// Slash commands available in a prompt.
+/// Slash commands that a prompt can use.
 pub(crate) struct PromptCommands {
     own: Vec<CustomCommand>,
     /// Notices about the files of commands.
     notices: Vec<String>,
-    /// The workspace of a project whose commands are ignored, because it is not trusted.
+    /// The workspace of an untrusted project, whose commands are ignored.
     untrusted: Option<std::path::PathBuf>,
     servers: Vec<String>,
 }
@@ -71,7 +71,7 @@ impl PromptCommands {
     /// Returns the meaning of a prompt. A path is not a command.
     ///
     /// # Errors
-    /// The command is unknown, or cannot be used like this.
+    /// The command is unknown, or cannot be used in this way.
     pub(crate) fn parse(&self, text: String) -> Result<PromptMeaning, Problem> {
         let Some(name) = command_name(&text) else { return Ok(PromptMeaning::Prompt(text)) };
         if let Some(command) = self.find_by_name(name) {
@@ -85,7 +85,7 @@ impl PromptCommands {
         if is_text { Ok(PromptMeaning::Prompt(text)) } else { Err(self.unknown_command(name)) }
     }
 
-    /// Returns the command of this name; built-in ones take precedence.
+    /// Returns the command with this name. Built-in ones take precedence.
     fn find_by_name(&self, name: &str) -> Option<CustomCommand> {
         let is_free = !tui::is_built_in_command(name);
         CustomCommand::built_in(name).or_else(|| self.own.iter().find(|command| is_free && command.name == name).cloned())
@@ -117,7 +117,7 @@ impl PromptCommands {
     }
 }
 
-/// Returns the error for a command of the full-screen UI in a run without one.
+/// Returns the error for a full-screen UI command in a run without that UI.
 pub(crate) fn screen_only_error(text: &str) -> Problem {
     let name = command_name(text).unwrap_or_default();
     let problem = Problem::new(format!("`/{name}` is a command of the full-screen UI"));
@@ -125,7 +125,7 @@ pub(crate) fn screen_only_error(text: &str) -> Problem {
     problem.hint(equivalent.map_or_else(|| format!("start `aye` and type `/{name}`"), str::to_owned))
 }
 
-/// Returns the name of the command that a string may begin with, without its slash.
+/// Returns the command name at the start of a string, without its slash.
 fn command_name(text: &str) -> Option<&str> {
     let name = text.trim().strip_prefix('/')?.split(char::is_whitespace).next()?;
     let is_name = |letter: char| letter.is_alphanumeric() || "-_:".contains(letter);

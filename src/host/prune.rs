@@ -17,17 +17,17 @@ use std::time::Duration;
 
 const DAY_SECONDS: u64 = 86_400;
 
-/// An age that no session reaches.
+/// Age that no session reaches.
 const NEVER: Duration = Duration::from_secs(u64::MAX / 4);
 
-/// The sessions to delete.
+/// Limits that determine which sessions are deleted.
 #[derive(Debug, Clone)]
 pub(crate) struct PruneLimits {
-    /// Maximum days without use; `None` for no limit.
+    /// Maximum number of days without use; `None` for no limit.
     pub days: Option<u64>,
-    /// Maximum size; `None` for no limit.
+    /// Maximum total size in bytes; `None` for no limit.
     pub budget_bytes: Option<u64>,
-    /// Only sessions of this project, if set.
+    /// Project whose sessions are pruned; `None` for all projects.
     pub workspace: Option<WorkspaceId>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct PrunedSession {
     pub title: Option<String>,
     pub updated: Timestamp,
     pub bytes: u64,
-    /// The reason for the deletion.
+    /// Reason for the deletion.
     pub reason: String,
 }
 
@@ -53,14 +53,14 @@ pub(crate) struct PruneReport {
     pub cache_bytes: u64,
     pub layer_bytes: u64,
     pub log_bytes: u64,
-    /// Freed bytes in total.
+    /// Total number of freed bytes.
     pub freed_bytes: u64,
-    /// Size of the database on the disk, before and after.
+    /// Size of the database on disk in bytes, before and after.
     pub database_bytes_before: u64,
     pub database_bytes: u64,
 }
 
-/// Prunes by the configured limits without output. An error is logged, and pruning is tried again another day.
+/// Prunes by the configured limits without output. Errors are logged, and pruning is tried again on another day.
 pub(crate) fn prune_quietly(place: &AppContext, store: &Store) {
     let retention = place.settings.retention;
     let rules = PruneLimits { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
@@ -95,7 +95,7 @@ pub(crate) fn prune(
         pruned.session_bytes += gone.bytes;
         pruned.sessions.push(gone);
     }
-    // Data without a session is kept if a damaged database was moved aside, because its sessions may be restored.
+    // After a damaged database was moved aside, data without a session is kept, because the sessions may be restored.
     let living: Option<HashSet<SessionId>> = if is_complete(data) {
         Some(store.sessions(None)?.into_iter().map(|session| session.session_id).collect())
     } else {
@@ -136,14 +136,15 @@ pub(crate) fn prune(
     Ok(pruned)
 }
 
-/// Returns true if no damaged database was moved aside.
+/// Returns whether no damaged database was moved aside.
 fn is_complete(data: &std::path::Path) -> bool {
     let mut entries = std::fs::read_dir(data).into_iter().flatten().flatten();
     !entries.any(|entry| entry.file_name().to_string_lossy().contains(".damaged"))
 }
 
-/// Chooses sessions that are too old, then the oldest remaining sessions until the total is within the limit. Never one that is
-/// open in a process, and none that is interrupted, paused or waiting and younger than the age limit.
+/// Chooses sessions that are too old, then the oldest remaining ones until the total size is within the limit. Never
+/// chooses sessions that are open in a process, or that are interrupted, paused or waiting and younger than the age
+/// limit.
 fn select_sessions(
     sessions: &[SessionSummary],
     sizes: &HashMap<SessionId, Size>,

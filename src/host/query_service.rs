@@ -1,5 +1,5 @@
-//! Query service: answers queries of a front end outside its session. It starts at once; some queries wait until a
-//! session is open.
+//! Query service: answers the queries of a front end outside its session. It starts immediately; some queries wait
+//! until a session is open.
 
 use super::context::AppContext;
 use super::history::SessionHistory;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Cheap to clone.
+/// Handle to the service. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct QueryService {
     desk: QueryHandler,
@@ -24,18 +24,18 @@ struct State {
     history: Option<(SessionHistory, AppContext)>,
     session: Option<SessionQueries>,
     reviews: Option<(ReviewService, Account)>,
-    /// Queries that wait for a history or a session; beyond `CHANNEL_DEPTH`, more are dropped.
+    /// Queries that wait for a history or a session. Beyond `CHANNEL_DEPTH`, further ones are dropped.
     waiting: Vec<Query>,
 }
 
-/// The running service. It ends when this is dropped.
+/// The running service, which ends when this is dropped.
 pub(crate) struct QueryTask {
     end: DropGuard,
     task: JoinHandle<()>,
 }
 
 impl QueryTask {
-    /// Ends the service once it has answered the queries so far.
+    /// Ends the service after it has answered the pending queries.
     pub(crate) async fn end(self) {
         let Self { end, task } = self;
         drop(end);
@@ -48,7 +48,7 @@ impl QueryService {
         Self { desk, state: Arc::default() }
     }
 
-    /// Answers queries until the front end has closed.
+    /// Answers queries until the front end closes.
     pub(crate) fn serve(&self, mut queries: mpsc::Receiver<Query>) -> QueryTask {
         let (service, ended) = (self.clone(), CancellationToken::new());
         let end = ended.clone().drop_guard();
@@ -71,7 +71,7 @@ impl QueryService {
         QueryTask { end, task }
     }
 
-    /// Sets the history to show and export.
+    /// Sets the history for display and export.
     pub(crate) fn open_history(&self, history: SessionHistory, place: AppContext) {
         self.lock().history = Some((history, place));
         self.answer_pending();
@@ -83,7 +83,7 @@ impl QueryService {
         self.answer_pending();
     }
 
-    /// Sets the service that reviews changes, and the account that is charged for it.
+    /// Sets the service that reviews changes, and the account that pays for it.
     pub(crate) fn open_reviews(&self, reviews: ReviewService, account: Account) {
         self.lock().reviews = Some((reviews, account));
         self.answer_pending();

@@ -1,4 +1,4 @@
-//! The redactor of a run: the patterns of the policy, the secrets that aye knows, and the key for markers.
+//! Redactor of a run: the patterns of the policy, the secrets that aye has, and the key for markers.
 
 use super::context::AppContext;
 use crate::config::Environment;
@@ -7,12 +7,12 @@ use crate::sys::file::read_or_create;
 use std::path::Path;
 use std::sync::Arc;
 
-/// File of the marker key: a secret has the same marker in all sessions of this user.
+/// File of the marker key. With it, a secret has the same marker in all sessions of this user.
 const KEY_FILE: &str = "redaction.key";
-/// Minimum bytes of a secret value that is redacted everywhere; a shorter one occurs in text by chance.
+/// Minimum length in bytes of a secret value that is redacted everywhere. A shorter one may occur in text by chance.
 const MIN_BYTES: usize = 8;
 
-/// Returns the redactor. `known`: additional secret values, in addition to the environment and `aye auth`.
+/// Returns the redactor. `known`: secret values in addition to those in the environment and in `aye auth`.
 pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
     let keys = place.key_variables();
     let own = place.environment.variables().filter(|(name, value)| {
@@ -31,15 +31,15 @@ pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -
     Arc::new(Redactor::new(rules, known, move || key(&data)))
 }
 
-/// Returns true for a value that may be a secret. A variable with a secret name may contain a path, a word or a number that also
-/// occurs in other text.
+/// Returns whether a value may be a secret. A variable with a secret-sounding name may contain a path, a word or a
+/// number that also occurs in other text.
 fn may_be_secret(value: &str) -> bool {
     let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let others = value.bytes().any(|byte| !byte.is_ascii_alphabetic());
     letters && others && !value.starts_with('/') && !value.contains("://")
 }
 
-/// Returns the passwords in proxy variables, both as written and decoded.
+/// Returns the passwords in proxy variables, encoded and decoded.
 fn proxy_secrets(environment: &Environment) -> Vec<String> {
     let names = ["http_proxy", "https_proxy", "all_proxy"];
     let values = environment.variables().filter(|(name, _)| names.contains(&name.to_ascii_lowercase().as_str()));
@@ -49,7 +49,7 @@ fn proxy_secrets(environment: &Environment) -> Vec<String> {
     });
     let passwords = urls.filter_map(|url| {
         let password = url.password()?.to_owned();
-        // A form decodes `+` as a space, which a URL does not.
+        // Form encoding decodes `+` as a space; a URL does not.
         let form = format!("p={}", password.replace('+', "%2B"));
         let decoded = url::form_urlencoded::parse(form.as_bytes()).next().map(|(_, value)| value.into_owned());
         Some([Some(password), decoded])
@@ -57,7 +57,8 @@ fn proxy_secrets(environment: &Environment) -> Vec<String> {
     passwords.flatten().flatten().filter(|password| password.len() >= MIN_BYTES).collect()
 }
 
-/// Returns the marker key, created for the first marker. If it cannot be saved, it is valid for this run only.
+/// Returns the marker key, which is created for the first marker. A key that cannot be saved is valid only for this
+/// run.
 fn key(data: &Path) -> Key {
     let fresh = || {
         let mut key = Key::default();

@@ -1,4 +1,4 @@
-//! The index of releases: the newest version, its files, and how this build compares with it.
+//! Release index: the newest version, its files, and a comparison with this build.
 
 use super::context::AppContext;
 use super::download::download;
@@ -12,13 +12,13 @@ use url::Url;
 
 /// Version of this program.
 pub(crate) const INSTALLED: &str = env!("CARGO_PKG_VERSION");
-/// URL of the index set at build time; builds from source have none.
+/// URL of the index, set at build time; builds from source have none.
 const BUILT_IN: Option<&str> = option_env!("AYE_RELEASE_URL");
-/// Newest format of an index that this version reads.
+/// Newest index format that this version supports.
 const FORMAT: u64 = 1;
 /// Maximum size of an index in bytes.
 const MAX_BYTES: usize = 256 << 10;
-/// Hexadecimal digits of a SHA-256 checksum.
+/// Number of hexadecimal digits of a SHA-256 checksum.
 const CHECKSUM_DIGITS: usize = 64;
 
 /// The newest release.
@@ -40,7 +40,7 @@ pub(crate) struct ReleaseFile {
     pub sha256: String,
 }
 
-/// A release compared with this build.
+/// Comparison of a release with this build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReleaseStatus {
     UpToDate,
@@ -61,7 +61,7 @@ struct IndexFile {
     files: Vec<ReleaseFile>,
 }
 
-/// Returns the URL of the index: that of the settings, otherwise that of the build.
+/// Returns the URL of the index: the one in the settings, otherwise that of the build.
 pub(crate) fn url(place: &AppContext) -> Option<String> {
     let built_in = || BUILT_IN.filter(|url| !url.is_empty()).map(str::to_owned);
     place.settings.update_url().map(str::to_owned).or_else(built_in)
@@ -72,13 +72,13 @@ impl Release {
     ///
     /// # Errors
     ///
-    /// The index cannot be downloaded, or is not an index that this version reads.
+    /// The index cannot be downloaded, or is not in a supported format.
     pub(crate) async fn download(url: &str, place: &AppContext) -> Result<Self, Problem> {
         let bytes = download(url, place.download_timeouts(), MAX_BYTES).await?;
         Self::read(&bytes, url).map_err(|why| Problem::new(format!("`{url}` is not a release index")).because(why))
     }
 
-    /// Reads an index. `url` is its address.
+    /// Parses an index. `url`: its address.
     fn read(bytes: &[u8], url: &str) -> Result<Self, String> {
         let index: IndexFile = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if index.format != FORMAT {
@@ -88,7 +88,7 @@ impl Release {
         let date: Date = index.date.parse().map_err(|error| format!("invalid `date`: {error}"))?;
         let notes = index.notes.map(|notes| {
             check_list_url(&notes).map_err(|problem| format!("invalid `notes`: {problem}"))?;
-            // In the normal form, which has no control characters.
+            // The normalized form has no control characters.
             Url::parse(&notes).map(String::from).map_err(|error| format!("invalid `notes`: {error}"))
         });
         let notes = notes.transpose()?;
@@ -99,7 +99,8 @@ impl Release {
         Ok(Self { version, date, notes, files: index.files, index: url })
     }
 
-    /// Compares the release with an installed version. Pre-releases come before their version; build metadata is ignored.
+    /// Compares the release with an installed version. A pre-release sorts before its version; build metadata is
+    /// ignored.
     pub(crate) fn compare_with(&self, installed: &str) -> ReleaseStatus {
         match Version::parse(installed).map(|installed| self.version.cmp_precedence(&installed)) {
             Ok(Ordering::Equal) => ReleaseStatus::UpToDate,
@@ -109,8 +110,8 @@ impl Release {
         }
     }
 
-    /// Returns whether the date of the release is in the future, which means that a clock is wrong. A day is tolerated for time
-    /// zones.
+    /// Returns whether the date of the release is in the future, so that a clock must be wrong. One day is tolerated
+    /// for time zones.
     pub(crate) fn is_in_future(&self, today: Date) -> bool {
         self.date > today.tomorrow().unwrap_or(today)
     }
@@ -123,7 +124,7 @@ impl Release {
 }
 
 impl ReleaseFile {
-    /// Returns whether the entry can be shown as part of a command: a plain name and a checksum.
+    /// Returns whether the entry can be shown in a command: it has a plain name and a checksum.
     fn is_valid(&self) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+~-".contains(&byte);
         let begins_plainly = self.name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
@@ -133,7 +134,7 @@ impl ReleaseFile {
 }
 
 impl ReleaseStatus {
-    /// Returns the name in JSON.
+    /// Returns the name of the status in JSON output.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::UpToDate => "up_to_date",
@@ -145,7 +146,7 @@ impl ReleaseStatus {
 
 #[cfg(test)]
 impl Release {
-    /// A release with these files, published at `https://dl.example/aye/`.
+    /// Returns a release with these files, published at `https://dl.example/aye/`.
     pub(crate) fn for_test(version: &str, names: &[&str]) -> Self {
         let files: Vec<_> = names.iter().map(|name| serde_json::json!({"name": name, "sha256": "0".repeat(64)})).collect();
         let index = serde_json::json!({"format": 1, "version": version, "date": "2026-12-01", "files": files});
@@ -159,7 +160,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn versions_are_compared_by_precedence_and_a_pre_release_comes_first() {
+    fn versions_are_compared_by_precedence_including_pre_releases() {
         use ReleaseStatus::{BuildIsNewer, UpToDate, UpdateAvailable};
         for (newest, installed, status) in [
             ("0.2.0", "0.1.0", UpdateAvailable),
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_is_read_only_if_every_part_can_be_used() {
+    fn an_index_with_any_invalid_part_is_rejected() {
         let good = json!({"format": 1, "version": "0.2.0", "date": "2026-12-01", "notes": "https://dl.example/notes",
             "files": [{"name": "aye_0.2.0~rc1_amd64.deb", "sha256": "0".repeat(64)}], "more": "ignored"});
         let read = |index: &Value| Release::read(index.to_string().as_bytes(), "https://dl.example/latest.json");
@@ -206,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_in_the_future_from_the_day_after_tomorrow_on() {
+    fn dates_after_tomorrow_are_in_the_future() {
         let release = Release::for_test("0.2.0", &[]);
         let on = |text: &str| release.is_in_future(text.parse().unwrap());
         assert!(on("2026-11-29") && !on("2026-11-30") && !on("2026-12-01") && !on("2027-12-01"));
     }
 
     #[test]
-    fn files_are_in_the_directory_of_the_index() {
+    fn file_addresses_are_relative_to_the_index() {
         for (index, url) in [
             ("https://dl.example/aye/latest.json", "https://dl.example/aye/x.sh"),
             ("https://dl.example/latest.json?channel=stable", "https://dl.example/x.sh"),

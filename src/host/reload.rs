@@ -1,4 +1,4 @@
-//! Watches the policy files during a session. The last valid policy stays in effect.
+//! Watches the policy files during a session, and reloads them. The last valid policy stays in effect.
 
 use super::agent_authority::ParentSession;
 use super::configured_tools::own_directory;
@@ -33,12 +33,12 @@ pub(crate) struct PolicyReloader {
     project: ProjectConfig,
     /// State shared by the tools of the session.
     kept: SharedToolState,
-    /// The last reported error of a policy file.
+    /// Last reported error of a policy file.
     broken: Option<String>,
     project_reported: bool,
-    /// The last reported error of the settings.
+    /// Last reported error of the settings.
     broken_settings: Option<String>,
-    /// The reported problems of manifests.
+    /// Reported problems of manifests.
     reported: Vec<String>,
     /// The policy in effect.
     policy: Policy,
@@ -46,12 +46,12 @@ pub(crate) struct PolicyReloader {
     updates: mpsc::Sender<PolicyUpdate>,
     requests: mpsc::UnboundedReceiver<ReloadRequest>,
     standing: SandboxHost,
-    /// Number of tool loads. Subscribed from the start, so that no load goes unnoticed.
+    /// Number of tool loads. The receiver is subscribed from the start, so that it misses no load.
     loads: watch::Receiver<u64>,
-    /// The last reported tools of MCP servers, and the last notices about them.
+    /// Last reported tools of MCP servers, and the last notices about them.
     offered: ToolFingerprints,
     reported_servers: Vec<String>,
-    /// The last reported names in settings and policy that match no tool.
+    /// Last reported names in settings and policy that match no tool.
     reported_names: Vec<String>,
 }
 
@@ -60,15 +60,15 @@ pub(crate) struct PolicyReloader {
 enum ReloadTrigger {
     Person,
     Change,
-    /// A change of the mode, which changes the sandbox, or a new key, which must be redacted. Files are not read.
+    /// The mode changed, which affects the sandbox, or a new key has to be redacted. No files are read.
     ModeOrKey,
-    /// MCP servers offer other tools or have another state, or an instruction file is ignored.
+    /// MCP servers offer different tools or changed their state, or an instruction file is ignored.
     OtherTools,
     /// The permissions of the parent session have changed.
     Authority,
 }
 
-/// Waits for the next change of a watched file; forever without a watch.
+/// Waits for the next change of a watched file; never completes without a watch.
 async fn changed(watch: &mut Option<Watch>) -> std::io::Result<()> {
     match watch {
         Some(watch) => watch.wait_for_change().await,
@@ -76,7 +76,7 @@ async fn changed(watch: &mut Option<Watch>) -> std::io::Result<()> {
     }
 }
 
-/// Waits until the permissions of the parent session change; forever without a parent.
+/// Waits until the permissions of the parent session change; never completes without a parent.
 async fn authority_changed(parent: &mut Option<ParentSession>) {
     match parent {
         Some(parent) => parent.changed().await,
@@ -84,7 +84,7 @@ async fn authority_changed(parent: &mut Option<ParentSession>) {
     }
 }
 
-/// Waits for the next change; forever if there is no source of changes.
+/// Waits for the next change; never completes without a source of changes.
 async fn next(changed: &mut Option<watch::Receiver<u64>>) {
     if let Some(open) = changed
         && open.changed().await.is_ok()
@@ -95,14 +95,15 @@ async fn next(changed: &mut Option<watch::Receiver<u64>>) {
     std::future::pending::<()>().await;
 }
 
-/// Returns notices about names that match no tool. Those in `reported`, about manifests, are reported with the tools.
+/// Returns notices about names that match no tool. Names in `reported` come from manifests and are reported with the
+/// tools.
 fn names_without_tool(place: &AppContext, policy: &Policy, reported: &[String], unmatched: &[String]) -> Vec<String> {
     let named = find_misnamed(place, policy).into_iter().filter(|notice| !reported.contains(notice));
     named.chain(unmatched.iter().cloned()).collect()
 }
 
 impl PolicyReloader {
-    /// Returns the watcher, and the receivers for the session.
+    /// Returns the reloader, and the receivers for the session.
     pub(crate) fn new(
         place: AppContext,
         file: Option<PathBuf>,
@@ -138,7 +139,7 @@ impl PolicyReloader {
         (follower, PolicyUpdates { updates: receive, reload, modes })
     }
 
-    /// Returns a sender of notices to the session.
+    /// Returns a sender for notices to the session.
     pub(crate) fn notices(&self) -> mpsc::Sender<PolicyUpdate> {
         self.updates.clone()
     }
@@ -151,7 +152,7 @@ impl PolicyReloader {
             files.push(self.place.workspace.join(PROJECT_FILE));
             files.push(self.place.workspace.join(SERVERS));
             let own = directory_name(&self.place.workspace);
-            // A later decision to trust the project is saved there.
+            // If the user trusts the project later, the decision is saved there.
             files.push(self.place.directories.config.join("projects").join(own).join("trust.toml"));
         }
         files.push(self.place.directories.config_file());
@@ -170,7 +171,7 @@ impl PolicyReloader {
         let servers = self.kept.servers().cloned();
         let mut searches = Some(self.kept.search().changes());
         let (mut other_tools, mut loads) = (servers.as_ref().map(Servers::changed), Some(self.loads.clone()));
-        // Loads that the next update includes.
+        // The next update includes these loads.
         let mut included = None;
         let mut window = servers.as_ref().map(Servers::window);
         // Includes changes between the start and now.
@@ -214,9 +215,9 @@ impl PolicyReloader {
                 () = self.place.credentials.wait_for_new_secret() => ReloadTrigger::ModeOrKey,
                 () = next(&mut other_tools) => ReloadTrigger::OtherTools,
                 () = unread.wait_for_report() => ReloadTrigger::OtherTools,
-                // A tool was loaded: the next request offers it.
+                // A tool was loaded, so the next request offers it.
                 () = next(&mut loads) => { included = Some(*self.loads.borrow()); ReloadTrigger::ModeOrKey }
-                // Another model: the search of its provider and its context window decide which tools are offered.
+                // The model changed: its provider's search and its context window determine which tools are offered.
                 () = next(&mut searches) => ReloadTrigger::ModeOrKey,
                 () = next(&mut window) => ReloadTrigger::ModeOrKey,
                 () = authority_changed(&mut self.place.parent) => ReloadTrigger::Authority,
@@ -262,7 +263,7 @@ impl PolicyReloader {
         updates
     }
 
-    /// Returns notices about names that match no tool and were not reported yet.
+    /// Returns notices about names that match no tool, without those already reported.
     fn unmatched_names(&mut self) -> Vec<String> {
         let enforcer = self.standing.enforcer(&self.place, &self.policy);
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
@@ -290,7 +291,7 @@ impl PolicyReloader {
         notices.into_iter().map(|message| PolicyUpdate::Notice { message }).chain([update]).collect()
     }
 
-    /// Reloads settings and manifests. Errors are reported once. Returns a description of the changes.
+    /// Reloads settings and manifests. Each error is reported once. Returns a description of the changes.
     fn tools(&mut self, updates: &mut Vec<PolicyUpdate>) -> Option<String> {
         let changed = match self.place.reload_project_parts(&self.project) {
             Ok(changed) => {
@@ -313,7 +314,7 @@ impl PolicyReloader {
         changed
     }
 
-    /// Reloads the MCP server settings and reports changes; the tools follow when the servers report theirs.
+    /// Reloads the MCP server settings and reports changes. The tools follow when the servers report them.
     fn servers(&mut self, updates: &mut Vec<PolicyUpdate>) {
         let Some(servers) = self.kept.servers().cloned() else { return };
         let (changes, problems) = servers.read_again(&self.place, &self.project);
@@ -337,7 +338,7 @@ impl PolicyReloader {
         Some(self.update_for(policy, Some("policy reloaded")))
     }
 
-    /// Returns an update with the policy in the current mode, and tools that follow it.
+    /// Returns an update with the policy in the current mode, and the tools for that policy.
     fn update_for(&self, policy: &Policy, message: Option<&str>) -> PolicyUpdate {
         self.with_router(policy, message).0
     }

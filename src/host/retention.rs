@@ -1,4 +1,4 @@
-//! Automatic pruning at a start: once a day, in the background.
+//! Automatic pruning: once a day at startup, in the background.
 
 use super::context::AppContext;
 use super::prune;
@@ -14,10 +14,10 @@ use std::time::{Duration, SystemTime};
 /// File whose modification time is the time of the last pruning.
 const STAMP: &str = "pruned";
 const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Time that the end of a run waits for pruning; remaining work is left for another day.
+/// Time that the end of a run waits for pruning. Remaining work is left for another day.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Prunes in parallel to a session; ends with the process at the latest.
+/// Prunes in parallel to a session. Pruning ends with the process at the latest.
 pub(crate) fn prune_in_background(place: &AppContext, store: &Store) {
     start(place, store, || {});
 }
@@ -26,14 +26,14 @@ pub(crate) fn prune_in_background(place: &AppContext, store: &Store) {
 pub(crate) fn prune_at_end(place: &AppContext, store: &Store) {
     let (done, wait) = channel();
     if start(place, store, move || {
-        // The waiting side may have continued.
+        // The waiting side may have stopped waiting.
         let _ = done.send(());
     }) {
         let _ = wait.recv_timeout(TIMEOUT);
     }
 }
 
-/// Starts pruning if it is due. Returns true if it started.
+/// Starts pruning if it is due. Returns whether it started.
 fn start(place: &AppContext, store: &Store, done: impl FnOnce() + Send + 'static) -> bool {
     if Nesting::detect() == Nesting::InsideAye || !is_due(&place.directories.data).unwrap_or(false) {
         return false;
@@ -48,7 +48,7 @@ fn start(place: &AppContext, store: &Store, done: impl FnOnce() + Send + 'static
         .is_ok()
 }
 
-/// Returns true once a day, for one process. The very first start only sets the time.
+/// Returns true once a day, and only in one process. The first start only sets the time.
 fn is_due(data: &Path) -> io::Result<bool> {
     let path = data.join(STAMP);
     let stamp = match OpenOptions::new().write(true).open(&path) {
@@ -59,10 +59,10 @@ fn is_due(data: &Path) -> io::Result<bool> {
         }
         Err(error) => return Err(error),
     };
-    // Two concurrent starts check one after the other.
+    // Of two concurrent starts, one checks after the other.
     stamp.lock()?;
     let (last, now) = (stamp.metadata()?.modified()?, SystemTime::now());
-    // A time in the future was set by a wrong clock.
+    // A time in the future comes from a wrong clock.
     let due = now.duration_since(last).map_or(true, |since| since >= EVERY);
     if due {
         stamp.set_modified(now)?;

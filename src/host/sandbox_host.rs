@@ -1,4 +1,4 @@
-//! The sandbox of a run: the capabilities of the system, determined once, and the settings of the policy.
+//! Sandbox of a run: the capabilities of the system, determined once, and the settings of the policy.
 
 use super::context::AppContext;
 use super::policy_layers::Policy;
@@ -17,29 +17,29 @@ const HOMES: [&str; 2] = ["/home", "/Users"];
 /// Maximum number of other home directories whose credentials are hidden.
 const MAX_HOMES: usize = 64;
 
-/// The sandbox capabilities of the system, determined once per run; the policy may change.
+/// Sandbox capabilities of the system, determined once per run. The policy may change.
 #[derive(Debug, Clone)]
 pub(crate) struct SandboxHost {
     ground: HostCapabilities,
-    /// Missing capabilities, with the reason and the fix.
+    /// Missing capabilities, each with the reason and a fix.
     missing: Vec<String>,
     homes: Vec<PathBuf>,
     home: PathBuf,
 }
 
 impl SandboxHost {
-    /// Determines the capabilities by trying them, which takes a few milliseconds.
+    /// Probes the capabilities of the system, which takes a few milliseconds.
     pub(crate) fn find(place: &AppContext, trust: RepositoryTrust) -> Self {
         Self::from_probe(place, trust, probe(&Helper::default().program, &place.roots, &place.directories.data))
     }
 
-    /// Returns the state for calls that start no program: the system is not checked, which would take longer than most
-    /// calls. A program that is started anyway counts as unsandboxed.
+    /// Returns the state for calls that start no program. The system is not probed, because that would take longer than
+    /// most calls. A program that is started anyway counts as unsandboxed.
     pub(crate) fn unprobed(place: &AppContext) -> Self {
         Self::from_probe(place, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
     }
 
-    /// Returns the capabilities by a probe.
+    /// Determines the capabilities from a probe.
     pub(crate) fn from_probe(place: &AppContext, trust: RepositoryTrust, probe: Probe) -> Self {
         let data = &place.directories.shared;
         let Probe { tier: found, missing, upper_base } = probe;
@@ -68,23 +68,23 @@ impl SandboxHost {
         Self { ground, missing, homes, home: place.home.clone() }
     }
 
-    /// Returns the sandbox on which a verdict may rely.
+    /// Returns the sandbox that verdicts can rely on.
     pub(crate) fn sandbox(&self) -> Sandbox {
         if self.ground.tier.is_enforcing() { Sandbox::Present } else { Sandbox::Absent }
     }
 
-    /// Returns true if commands can run in a copy of the workspace.
+    /// Returns whether commands can run in a copy of the workspace.
     pub(crate) fn has_previews(&self) -> bool {
         self.ground.tier == SandboxTier::Preview
     }
 
-    /// Updates the state after the user trusted the project.
+    /// Updates the state after the user has trusted the project.
     pub(crate) fn trust(&mut self, place: &AppContext) {
         self.ground.git = GitOutside::find(&place.workspace);
         self.ground.trust = RepositoryTrust::Trusted;
     }
 
-    /// Returns the enforcer of a policy for this system: with its sandbox, in the given mode.
+    /// Returns the enforcer of a policy in this mode, with the sandbox of this system.
     pub(crate) fn enforcer(&self, place: &AppContext, policy: &Policy) -> Enforcer {
         let enforcer = place.enforcer(policy, self.sandbox(), place.mode);
         match self.ground.trust {
@@ -103,12 +103,12 @@ impl SandboxHost {
         sandbox.describe(&self.home)
     }
 
-    /// Returns the state for the status row, and a notice about what is missing.
+    /// Returns the state for the status row, and a notice about missing capabilities.
     pub(crate) fn status(&self, sandbox: &SandboxPolicy, policy: &Enforcer) -> SandboxStatus {
         SandboxStatus { tier: sandbox.tier, words: sandbox.status(), missing: self.notice(policy) }
     }
 
-    /// Returns the notice at the start, if the policy wants a sandbox and it is not fully available.
+    /// Returns the notice at startup, if the policy requires a sandbox that is not fully available.
     fn notice(&self, policy: &Enforcer) -> Option<String> {
         if policy.sandbox() == SandboxSetting::Off || !policy.grants("Shell.Exec") {
             return None;
@@ -151,7 +151,7 @@ fn sources(place: &AppContext) -> Sources {
     }
 }
 
-/// Returns the visible home directories of other users.
+/// Returns the home directories of other users that are visible to this user.
 fn other_homes(own: &Path) -> Vec<PathBuf> {
     let below = HOMES.into_iter().filter_map(|homes| std::fs::read_dir(homes).ok()).flatten().flatten();
     let all = below.map(|entry| entry.path()).chain([PathBuf::from("/root")]);

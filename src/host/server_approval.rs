@@ -1,4 +1,4 @@
-//! Approval of the MCP servers of a project or a plugin: checked right before a server is started.
+//! Approval of the MCP servers of a project or a plugin, checked immediately before a server is started.
 
 use super::plugins::Plugin;
 use crate::config::PluginPin;
@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// The file with a project's servers.
 pub(crate) const SERVERS: &str = ".mcp.json";
 
-/// The reason why a server is off whose entry differs from the trusted one.
+/// Reason why a server is off if its entry differs from the trusted one.
 pub(crate) const CHANGED: &str = "changed since you trusted it; run `aye` in this project in another terminal and trust it again";
 
 /// The user's approval of a project, by names and hashes.
@@ -20,7 +20,7 @@ pub(crate) const CHANGED: &str = "changed since you trusted it; run `aye` in thi
 pub(crate) struct ServerApproval {
     root: PathBuf,
     known: Arc<RwLock<Arc<BTreeMap<String, String>>>>,
-    /// The directory in which a later approval is saved.
+    /// The directory where a later approval is saved.
     config: PathBuf,
 }
 
@@ -50,7 +50,7 @@ impl ServerApproval {
         Self { root, known: Arc::new(RwLock::new(known)), config }
     }
 
-    /// Sets the new approval after the user trusted the project again.
+    /// Replaces the approval after the user has trusted the project again.
     pub(crate) fn update(&self, known: Arc<BTreeMap<String, String>>) {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
     }
@@ -71,10 +71,10 @@ impl ServerApproval {
         }
     }
 
-    /// Checks that the server of a plugin runs only those files of the project that the user trusts.
+    /// Checks that a plugin's server runs only project files that the user trusts.
     fn check_plugin_programs(&self, argv: &[String], directory: Option<&Path>, plugin: &Path) -> Result<(), String> {
         let mut programs = plugin_programs(argv, directory, &self.root);
-        // The installed plugin can be below the workspace; its files were compared.
+        // The installed plugin can be below the workspace; its files were already compared.
         programs.retain(|name| !self.root.join(name).canonicalize().is_ok_and(|real| real.starts_with(plugin)));
         if programs.is_empty() {
             return Ok(());
@@ -93,7 +93,7 @@ impl ServerApproval {
     fn check(&self, server: &str, argv: &[String], directory: Option<&Path>) -> Result<(), String> {
         let project = Project::examine(&self.root);
         let (now, later) = (project.now(), project.trusted_hashes(&self.config));
-        // The server is the one that was first approved; a later approval may have been for another program.
+        // The server is the one that was approved first; a later approval may have been for another program.
         let known = Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner));
         let (first, both) = ([&*known], [&*known, &later]);
         if let Some(name) = first_changed(&now, &first, std::iter::once(SERVERS.to_owned())) {
@@ -109,19 +109,19 @@ impl ServerApproval {
     }
 }
 
-/// Returns the files of the project that a server runs.
+/// Returns the project files that a server runs.
 pub(crate) fn project_programs(argv: &[String], directory: Option<&Path>, root: &Path) -> Vec<String> {
     let directory = directory.and_then(|directory| directory.strip_prefix(root).ok()).and_then(Path::to_str);
     program_files(argv, directory.filter(|directory| !directory.is_empty()), root)
 }
 
-/// Returns the files of the project that the server of a plugin runs. Its directory can be outside the project.
+/// Returns the project files that a plugin's server runs. Its directory can be outside the project.
 fn plugin_programs(argv: &[String], directory: Option<&Path>, root: &Path) -> Vec<String> {
     let directory = directory.unwrap_or(root);
     let programs = |resolve: &dyn Fn(PathBuf) -> PathBuf| {
         let absolute = |word: &str| resolve(directory.join(word)).to_string_lossy().into_owned();
         let word = |(at, word): (usize, &String)| match word.split_once('=') {
-            // A first word without a slash is searched on the PATH.
+            // A first word without a slash is searched for in PATH.
             _ if at == 0 && !word.contains('/') => word.clone(),
             Some((option, value)) if word.starts_with('-') => format!("{option}={}", absolute(value)),
             _ if word.starts_with('-') => word.clone(),
@@ -130,13 +130,13 @@ fn plugin_programs(argv: &[String], directory: Option<&Path>, root: &Path) -> Ve
         let words: Vec<String> = argv.iter().enumerate().map(word).collect();
         program_files(&words, None, root)
     };
-    // As named, and where symlinks lead.
+    // As named, and after resolving symlinks.
     let mut found = programs(&|path| path);
     found.extend(programs(&|path| path.canonicalize().unwrap_or(path)));
     found
 }
 
-/// Returns the first of these files that is not covered by an approval.
+/// Returns the first of these files that no approval covers.
 pub(crate) fn first_changed(
     now: &BTreeMap<String, String>,
     known: &[&BTreeMap<String, String>],
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_of_a_plugin_runs_only_files_of_the_project_that_are_trusted() {
+    fn a_plugin_server_runs_only_trusted_project_files() {
         let (config, dir, plugin) = (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
         let (root, outside) = (dir.path().canonicalize().unwrap(), plugin.path().canonicalize().unwrap());
         fs::write(root.join("server.js"), "evil()\n").unwrap();

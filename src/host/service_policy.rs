@@ -1,5 +1,5 @@
-//! The policy from a URL: loaded before a session opens, and again while it runs. The last good one is a file, whose changes the
-//! session follows like those of the other policy files.
+//! Policy from a URL: loaded before a session opens, and again while it runs. The last valid policy is a file, and the
+//! session follows its changes as it does for other policy files.
 
 use super::error::CliError;
 use crate::agent::PolicyUpdate;
@@ -13,10 +13,10 @@ use tokio::sync::mpsc;
 
 /// Maximum bytes of a public key file.
 const KEY_BYTES: u64 = 64 << 10;
-/// Maximum time that the start of a session waits for the policy.
+/// Maximum time for which the start of a session waits for the policy.
 const FIRST_WAIT: Duration = Duration::from_secs(8);
 
-/// The configured policy from a URL.
+/// A configured policy with a URL.
 #[derive(Clone)]
 pub(crate) struct ServicePolicy {
     service: PolicyService,
@@ -34,12 +34,13 @@ impl ServicePolicy {
         Some(Self { service, key_file, token, cache: PolicyCache::new(&directories.shared) })
     }
 
-    /// Returns the file of the last good policy; `None` if there is none yet.
+    /// Returns the file of the last valid policy; `None` if there is none yet.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         self.cache.is_there(&self.source()).then(|| self.cache.file())
     }
 
-    /// Returns what the last good policy must belong to. A new key makes one that was signed with another key invalid.
+    /// Returns an ID of the source of the last valid policy. A policy signed with another key becomes invalid when the
+    /// key changes.
     fn source(&self) -> String {
         let key = self.key_file.as_ref().and_then(|path| crate::sys::file::read(path, KEY_BYTES).ok());
         self.service.identity(key.as_deref())
@@ -49,7 +50,7 @@ impl ServicePolicy {
         &self.service.url
     }
 
-    /// Requests the policy.
+    /// Requests the policy from the URL.
     pub(crate) async fn refresh(&self) -> Result<(), Problem> {
         let keys = self.key_file.as_ref().map(|path| {
             let failed = |why: String| {
@@ -68,7 +69,7 @@ impl ServicePolicy {
         refresh((&self.service, source), key.as_ref(), self.token.as_deref(), &self.cache).await
     }
 
-    /// Returns the notices about the last change that were not shown yet.
+    /// Returns the notices about the last change, without those already shown.
     pub(crate) fn take_notices(&self) -> Vec<String> {
         self.cache.take_notices(&self.source())
     }
@@ -78,11 +79,12 @@ impl ServicePolicy {
         if self.file().is_some() {
             return Ok(());
         }
-        let hint = "without the policy, no session starts; remove `services.policy.url` from config.toml to do without it";
+        let hint = "no session starts without the policy; to stop using it, remove `services.policy.url` from config.toml";
         self.refresh_now().map_err(|problem| CliError::failed(problem.hint(hint)))
     }
 
-    /// Loads the policy unless it was checked recently. Returns notices. Without a last good policy, a failure is an error.
+    /// Loads the policy unless it was checked recently. Returns notices. A failure is an error only if there is no last
+    /// valid policy.
     pub(crate) fn ensure(&self) -> Result<Vec<String>, CliError> {
         self.ensure_loaded()?;
         let poll = SignedDuration::try_from(self.service.poll).unwrap_or(SignedDuration::MAX);
@@ -97,7 +99,7 @@ impl ServicePolicy {
         Ok(notices)
     }
 
-    /// Refreshes from code that may already run inside of a runtime.
+    /// Refreshes the policy from code that may already run inside a runtime.
     fn refresh_now(&self) -> Result<(), Problem> {
         let own = self.clone();
         let failed = |why: String| Problem::new(format!("cannot load the policy from `{}`", self.service.url)).because(why);
@@ -106,14 +108,14 @@ impl ServicePolicy {
                 tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
             let refreshed = runtime.block_on(async { tokio::time::timeout(FIRST_WAIT, own.refresh()).await });
             Ok::<_, String>(refreshed.unwrap_or_else(|_| {
-                Err(Problem::new(format!("cannot load the policy from `{}`", own.service.url)).because("it takes too long"))
+                Err(Problem::new(format!("cannot load the policy from `{}`", own.service.url)).because("the request timed out"))
             }))
         });
         let thread = thread.map_err(|error| failed(error.to_string()))?;
         thread.join().map_err(|_| failed("the request ended unexpectedly".to_owned()))?.map_err(failed)?
     }
 
-    /// Requests the policy again and again until the session ends. Each failure is reported once.
+    /// Requests the policy repeatedly until the session ends. Each failure is reported once.
     pub(crate) async fn poll(self, notices: mpsc::Sender<PolicyUpdate>) {
         let mut failure = None;
         loop {

@@ -1,4 +1,4 @@
-//! Preparation of a session: its store, lock, model and tools. Nothing runs yet.
+//! Preparation of a session: its store, lock, model and tools. The session does not run yet.
 
 use super::agent_authority::{AgentLinks, Authority, OfferServers, ParentTools};
 use super::context::AppContext;
@@ -50,32 +50,32 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::{Notify, mpsc};
 
-/// Default limit of a response, in tokens.
+/// Default output limit of a response, in tokens.
 const OUTPUT_TOKENS: u64 = 32_000;
-/// Default limit of the saved output of a command.
+/// Default limit of the saved output of a command, in bytes.
 const OUTPUT_BYTES: usize = 100 << 10;
 
-/// Approximate number of records shown at a time.
+/// Approximate number of records that are shown at a time.
 pub(crate) const PIECE_RECORDS: usize = 200;
 
-/// A stored session that this process owns.
+/// Stored session that this process owns.
 pub(crate) struct Session {
     pub store: Store,
     pub claim: Claim,
     pub records: Vec<Record>,
-    /// The state after the records.
+    /// State after these records.
     pub state: SessionState,
     pub draft: String,
-    /// The last output of commands that were running when the previous process ended.
+    /// Last output of commands that were running when the previous process exited.
     pub tails: HashMap<CallId, SavedTail>,
-    /// The end of a journal; the earlier part is loaded later.
+    /// End of the journal. The earlier part is loaded later.
     pub tail: SessionPart,
     /// The last model of a resumed session.
     pub model_before: Option<String>,
-    /// Notices that the user should see first.
+    /// Notices to show before anything else.
     pub notices: Vec<String>,
     pub kept: SharedToolState,
-    /// The notices about names that match no tool, as reported at the start.
+    /// Notices about names that match no tool, as reported at startup.
     pub unmatched_names: Vec<String>,
     /// True if the session is archived.
     is_archived: bool,
@@ -90,25 +90,25 @@ pub(crate) struct SharedToolState {
     commands: Commands,
     /// The files that the model has seen in this process.
     seen: ReadState,
-    /// The workspace before each change.
+    /// States of the workspace before each change.
     checkpoints: Arc<dyn Checkpoints>,
     /// Storage for outputs that are too long for the conversation.
     artifacts: Arc<dyn Artifacts>,
-    /// The changes since the session began.
+    /// Changes since the session began.
     changes: ChangeLog,
     /// Notified when a new key is known.
     new_key: Arc<Notify>,
-    /// The MCP servers.
+    /// The MCP servers, if any.
     servers: Option<Servers>,
-    /// The unsaved files of an editor.
+    /// Unsaved files of an editor.
     editor: Option<EditorConnection>,
-    /// The tools that the model loaded on demand.
+    /// Tools that the model loaded on demand.
     loaded: LoadedTools,
-    /// The web search, and the number of remaining searches.
+    /// Web search, and the number of remaining searches.
     search: SessionSearch,
-    /// The skills, and the skills that the running task uses.
+    /// Skills, and those that the running task uses.
     skills: SessionSkills,
-    /// The questions of the model to the user.
+    /// Questions of the model to the user.
     questions: UserQuestions,
     /// The agents; `None` if the session starts none.
     agents: Option<AgentLinks>,
@@ -121,7 +121,7 @@ pub(crate) struct SharedToolState {
 }
 
 impl SharedToolState {
-    /// Starts to take questions of the model, and returns them.
+    /// Starts accepting questions of the model, and returns their receiver.
     fn open_questions(&mut self) -> mpsc::Receiver<UserQuestion> {
         let (asks, questions) = UserQuestions::new();
         self.questions = asks;
@@ -166,8 +166,8 @@ impl SharedToolState {
         &self.loaded
     }
 
-    /// Loads the tools that the session loaded or used, in the same order, counts its web searches, prepares the servers for the
-    /// model, and activates the skills of an unfinished task.
+    /// Restores the tools that the session loaded or used, in the same order; counts its web searches; prepares the
+    /// servers for the model; and activates the skills of an unfinished task.
     fn restore(&self, place: &AppContext, model: &dyn Model, records: &[Record]) {
         if let Some(servers) = self.servers() {
             servers.set_context_window(model.facts().context_window);
@@ -201,7 +201,7 @@ impl SharedToolState {
         self.servers.as_ref()
     }
 
-    /// Returns the state that the agents of the session share with it.
+    /// Returns the state that the session shares with its agents.
     pub(crate) fn for_agents(&self, place: &AppContext) -> ParentTools {
         let offer = |servers: Servers| -> OfferServers {
             let place = place.clone();
@@ -216,7 +216,7 @@ impl SharedToolState {
         }
     }
 
-    /// Lets the session start agents.
+    /// Allows the session to start agents.
     pub(crate) fn start_agents(&mut self, links: AgentLinks) {
         self.agents = Some(links);
     }
@@ -246,7 +246,7 @@ impl SharedToolState {
         self.uploads = Some(uploads);
     }
 
-    /// Commits rows for services with the records of the session.
+    /// Commits rows for services together with the records of the session.
     pub(super) fn connect_outbox(&mut self, outbox: SessionOutbox) {
         self.outbox = Some(outbox);
     }
@@ -265,7 +265,7 @@ impl SharedToolState {
         self.editor = Some(editor);
     }
 
-    /// Waits for a new key, which must be redacted.
+    /// Waits for a new key, which then has to be redacted.
     pub(crate) async fn new_key(&self) {
         self.new_key.notified().await;
     }
@@ -274,7 +274,7 @@ impl SharedToolState {
         &self.session
     }
 
-    /// Returns the settings of the tools of this session under a policy.
+    /// Returns the settings of this session's tools under a policy.
     pub(crate) fn tool_settings(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::Settings {
         let base = tool_settings(place, policy, sandbox);
         let memory = Memory::for_session(place, &base.redactor);
@@ -326,7 +326,7 @@ impl SharedToolState {
 }
 
 impl Session {
-    /// Returns true if the session has no messages yet.
+    /// Returns whether the session has no messages yet.
     pub(crate) fn is_new(&self) -> bool {
         self.tail.records.is_empty() && self.records.is_empty()
     }
@@ -335,7 +335,7 @@ impl Session {
         self.claim.id()
     }
 
-    /// Continues the session: unarchives an archived one, with a notice.
+    /// Marks the session as continued. An archived session is unarchived, with a notice.
     pub(super) fn mark_resumed(&mut self) {
         if std::mem::take(&mut self.is_archived) {
             self.notices.push(match self.store.archive(self.claim.id(), false) {
@@ -345,7 +345,8 @@ impl Session {
         }
     }
 
-    /// Ends the MCP servers and the language servers, with time for each to exit. Call it for every session that was opened.
+    /// Ends the MCP servers and the language servers, and gives each time to exit. Must be called for every session
+    /// that was opened.
     pub(super) async fn end_servers(&self) {
         let servers = async {
             if let Some(servers) = self.kept.servers() {
@@ -370,7 +371,7 @@ impl Session {
     }
 }
 
-/// Returns the chosen session; `None` for a new one. A session chosen by its ID sets the workspace.
+/// Returns the chosen session; `None` for a new one. A session that is chosen by ID determines the workspace.
 pub(super) fn choose(
     store: &Store,
     place: &mut AppContext,
@@ -398,7 +399,7 @@ pub(super) fn choose(
     };
     if summary.of_agent && place.parent.is_none() {
         let id = &summary.session_id;
-        let problem = Problem::new(format!("cannot resume session `{id}`: an agent works in it"));
+        let problem = Problem::new(format!("cannot resume session `{id}`: it belongs to an agent"));
         let problem =
             problem.hint(format!("run `aye sessions show {id}` to read it, or `aye --fork={id}` to continue in a copy"));
         return Err(SessionError::Failed(CliError::usage(problem)));
@@ -415,7 +416,7 @@ pub(super) fn choose(
     Ok(Some(summary))
 }
 
-/// Returns the hooks of a session in this environment; `None` if there are none.
+/// Returns the hooks for sessions in this environment; `None` if there are none.
 fn session_hooks(place: &AppContext) -> Option<SessionHooks> {
     let hooks = place.hooks.set().for_session()?;
     Some(match &place.parent {
@@ -424,11 +425,11 @@ fn session_hooks(place: &AppContext) -> Option<SessionHooks> {
     })
 }
 
-/// The part of a journal that is loaded at once.
+/// Part of a journal that is loaded at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadScope {
     All,
-    /// Enough for a few screens; earlier parts are loaded in the background.
+    /// The end, enough for a few screens. Earlier parts are loaded in the background.
     Tail,
 }
 
@@ -502,19 +503,19 @@ pub(super) fn open(
     Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, unmatched_names, is_archived })
 }
 
-/// The limits and the approvals of a session.
+/// Limits and approval settings of a session.
 pub(super) struct SessionOptions {
     pub approver: Approver,
     pub unfinished: ResumePolicy,
     pub max_steps: Option<u32>,
-    /// Time until an unanswered approval is denied; `None` if a user is at the screen.
+    /// Time after which an unanswered approval is denied; `None` if a user is at the screen.
     pub approval_timeout: Option<Duration>,
     pub instructions: Vec<InstructionFile>,
     /// JSON Schema of the final response.
     pub output_schema: Option<String>,
     /// Instructions for directories of the project.
     pub guidance: Option<Arc<dyn InstructionSource>>,
-    /// The files for "always allow".
+    /// The files in which "always allow" saves rules.
     pub rules: Arc<UserRules>,
     /// The sandbox.
     pub standing: SandboxHost,
@@ -522,8 +523,8 @@ pub(super) struct SessionOptions {
     pub remote: Option<agent::ServerConnections>,
 }
 
-/// Completes the unfinished work of an earlier process, if the tools can. Returns the known outcomes of its calls, and recovery
-/// information about the others.
+/// Completes unfinished work of an earlier process, if the tools can. Returns the known outcomes of its calls, and
+/// recovery information about the others.
 fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<ToolResult>, RecoveredCalls) {
     let state = &session.state;
     let has_no_result = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.has_no_result());
@@ -607,7 +608,7 @@ pub(super) fn setup(
     }
 }
 
-/// Returns the journal of a session, whose records also go to the services of the settings.
+/// Returns the journal of a session. Its records are also sent to the configured services.
 fn session_journal(place: &AppContext, session: &Session, (model, redactor): (&str, &Arc<Redactor>)) -> Arc<dyn Journal> {
     let services = session_outbox(place, (session.id(), model), &session.records, redactor);
     let outbox = join_outboxes(services, session.kept.outbox.clone());
@@ -622,7 +623,7 @@ fn note_tools(place: &AppContext, session: &mut Session, router: &Router) {
     session.notices.extend(session.unmatched_names.iter().cloned().chain(notices));
 }
 
-/// Returns the laxest mode that may be chosen during a session.
+/// Returns the least strict mode that can be chosen during a session.
 fn laxest_mode(place: &AppContext) -> Mode {
     match Nesting::detect() {
         Nesting::Outermost => Mode::Auto,
@@ -635,7 +636,7 @@ fn assumed_price(settings: &Settings) -> Option<PriceAssumption> {
     settings.assumed_price.map(|set| PriceAssumption { price: set.price, for_this_run: set.by_flag })
 }
 
-/// Returns the budgets of the settings, including `--max-steps`.
+/// Returns the budgets in the settings, including `--max-steps`.
 fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<BudgetSetting> {
     let by_flag = max_steps.map(|steps| BudgetSetting {
         limit: BudgetLimit { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: f64::from(steps) },
@@ -650,7 +651,7 @@ fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<BudgetSetting> {
     by_flag.into_iter().chain(set).collect()
 }
 
-/// Converts `[tools.text]` for the tools.
+/// Converts `[tools.text]` into the settings of the text tools.
 fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
     tools::TextTools {
         enabled: set.enabled,
@@ -661,7 +662,7 @@ fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
     }
 }
 
-/// Returns the settings of the tools: limits of the policy, and secrets that commands must not see.
+/// Returns the settings of the tools: the limits of the policy, and the secrets that commands must not see.
 pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::Settings {
     let (offers, grants) = (policy.clone(), policy.clone());
     tools::Settings {
@@ -699,7 +700,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
 }
 
 fn path_access(place: &AppContext, policy: &Enforcer) -> PathAccess {
-    // Only a denial counts here; an approval is requested for each call.
+    // Only a denial matters here; approval is requested for each call.
     let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
         let judge = policy.clone();
         Arc::new(move |path| {

@@ -1,4 +1,4 @@
-//! The reason why a session could not be opened, for the error codes of each front end.
+//! Reason why a session could not be opened, which front ends map to their error codes.
 
 use super::error::CliError;
 use super::exit::Exit;
@@ -11,12 +11,12 @@ use crate::store::StoreError;
 pub(crate) enum SessionError {
     /// There is no such session, or the store failed.
     Store(StoreError),
-    /// Another process owns the session and did not exit, if it was asked to.
+    /// Another process owns the session, and did not exit if it was asked to.
     Locked {
         id: SessionId,
         pid: u32,
     },
-    /// A policy is invalid, or applies to another session only.
+    /// A policy is invalid, or applies only to another session.
     Policy(CliError),
     Model(NoModel),
     Failed(CliError),

@@ -1,4 +1,4 @@
-//! Full-text search in sessions, record by record.
+//! Full-text search in sessions, one record at a time.
 
 use super::error::CliError;
 use crate::protocol::{Arguments, Message, Part, ToolResult};
@@ -8,13 +8,13 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 use std::ops::ControlFlow;
 
-/// Characters shown on each side of a match.
+/// Number of characters shown on each side of a match.
 const AROUND: usize = 60;
 
 /// Maximum size of a compiled regular expression.
 const PATTERN_BYTES: usize = 4 << 20;
 
-/// Returns the first line of a session that matches, except for its title. Stops when the search is cancelled.
+/// Returns the first matching line of a session, not counting its title. Stops when the search is cancelled.
 pub(crate) fn first_hit(
     store: &Store,
     session: &SessionSummary,
@@ -33,7 +33,7 @@ pub(crate) fn first_hit(
     Ok(hit)
 }
 
-/// Parses a search text: `/…/` is a regular expression, other text is literal.
+/// Parses a search text: `/…/` is a regular expression, any other text is literal.
 pub(crate) fn pattern(text: &str) -> Result<Regex, CliError> {
     let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).filter(|inner| !inner.is_empty());
     let source = inner.map_or_else(|| regex::escape(text), str::to_owned);
@@ -45,7 +45,7 @@ pub(crate) fn pattern(text: &str) -> Result<Regex, CliError> {
         .map_err(|error| CliError::usage(format!("invalid regular expression `{text}`: {error}")))
 }
 
-/// Reports each text of a session that matches.
+/// Reports every text of a session that matches.
 pub(crate) fn search_session(
     store: &Store,
     session: &SessionSummary,
@@ -112,7 +112,7 @@ fn visit_result(result: &ToolResult, tell: &mut impl FnMut(&'static str, &str)) 
     }
 }
 
-/// The nesting of journalled values is limited by the parser.
+/// The parser limits the nesting depth of journalled values.
 fn visit_value(value: &Value, tell: &mut impl FnMut(&'static str, &str)) {
     match value {
         Value::String(text) => tell("arguments", text),
@@ -123,7 +123,7 @@ fn visit_value(value: &Value, tell: &mut impl FnMut(&'static str, &str)) {
     }
 }
 
-/// Returns the line in which a match starts, or the part of it around the match.
+/// Returns the line in which a match starts, or only the part around the match if the line is long.
 fn matching_line(text: &str, start: usize, end: usize) -> String {
     let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let to = text[start..].find('\n').map_or(text.len(), |at| start + at);

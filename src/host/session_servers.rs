@@ -1,4 +1,4 @@
-//! The MCP servers of a session.
+//! MCP servers of a session, and their settings.
 
 use super::context::AppContext;
 use super::mcp_servers::{self, SessionServers, specs};
@@ -9,7 +9,7 @@ use super::session::Session;
 use crate::agent::{self, Approver};
 use crate::mcp::Spec;
 
-/// Prepares the servers of a session. `passed`: servers of the front end; servers of the settings take precedence.
+/// Prepares the servers of a session. `passed`: servers of the front end. Servers in the settings take precedence.
 pub(super) fn connect(
     passed: Vec<Spec>,
     session: &mut Session,

@@ -1,4 +1,4 @@
-//! Services of a session: the outbox of its journal, and the state of the delivery for the user.
+//! Services of a session: the outbox of its journal, and the delivery state for the user.
 
 use super::context::AppContext;
 use crate::policy::redact::Redactor;
@@ -10,8 +10,8 @@ use crate::store::{OutboxSink, SessionOutbox, SinkStatus, Store, stored_sinks};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Returns the outbox of a session's journal; `None` if no service is configured.
-/// `records`: those of earlier processes.
+/// Returns the outbox of a session's journal; `None` if no service is configured. `records`: records of earlier
+/// processes.
 pub(super) fn session_outbox(
     place: &AppContext,
     (id, model): (&SessionId, &str),
@@ -21,7 +21,7 @@ pub(super) fn session_outbox(
     let services = place.services.as_ref()?;
     let outbox =
         services.session_outbox(SessionFacts { provider: provider(model), ..session_facts(place, id) }, redact_text(redactor));
-    // The records of earlier processes were sent by them; they only tell which calls are open.
+    // Earlier processes have sent their records; here they only determine which calls are open.
     let mut state = SessionState::default();
     for record in records {
         outbox.feed.changes(&[state.apply(record).change], jiff::Timestamp::now());
@@ -29,7 +29,7 @@ pub(super) fn session_outbox(
     Some(outbox)
 }
 
-/// Returns the description of a session for services.
+/// Returns the facts about a session that are sent to services.
 pub(super) fn session_facts(place: &AppContext, id: &SessionId) -> SessionFacts {
     SessionFacts {
         session_id: id.clone(),
@@ -50,16 +50,16 @@ pub(super) fn redact_text(redactor: &Arc<Redactor>) -> RedactText {
     Arc::new(move |text| redactor.redact(text).text.into_owned())
 }
 
-/// State of the delivery to one service, for the user.
+/// Delivery state of one service, for the user.
 pub(crate) struct ServiceState {
     pub sink: OutboxSink,
     /// Waiting records: `3 records waiting (12 KB)`.
     pub summary: String,
-    /// The last failure, or records that are missing.
+    /// Last failure, or a note about missing records.
     pub problem: Option<String>,
 }
 
-/// Returns the state of each configured service, and of each other one with records that wait. Changes nothing.
+/// Returns the state of each configured service, and of other services with waiting records. Changes nothing.
 pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
     let configured = place.services.as_ref().map(Services::sinks).unwrap_or_default();
     let stored = match stored_sinks(&place.directories.data) {
@@ -122,7 +122,8 @@ pub(super) fn service_rows(place: &AppContext) -> Vec<(String, String)> {
     service_states(place).into_iter().map(row).collect()
 }
 
-/// Moves the rows of a run with its own data directory to the store of the user, which is delivered by every start.
+/// Moves the outbox rows of a run with its own data directory to the user's store, from which every start delivers
+/// them.
 pub(super) fn keep_outbox(place: &AppContext, store: &Store) {
     let shared = &place.directories.shared;
     if place.services.is_none() || *shared == place.directories.data {

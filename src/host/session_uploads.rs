@@ -1,4 +1,4 @@
-//! The object store of this machine's sessions, as configured.
+//! Object store for the sessions of this machine, as configured.
 
 use super::context::AppContext;
 use super::error::CliError;
@@ -8,7 +8,7 @@ use crate::services::workspace::{self, Bucket, LocalSessions, Machine};
 use crate::store::{ArtifactStore, Store};
 use std::sync::Arc;
 
-/// The object store, and what is uploaded to it.
+/// Object store, and the kinds of data to upload.
 #[derive(Clone)]
 pub(crate) struct SessionUploads {
     pub bucket: Bucket,
@@ -17,7 +17,7 @@ pub(crate) struct SessionUploads {
 }
 
 impl SessionUploads {
-    /// Opens the configured object store; `None` if none is. Nothing is requested yet.
+    /// Opens the configured object store; `None` if there is none. No request is sent yet.
     pub(crate) fn open(place: &AppContext, store: &Store) -> Result<Option<Self>, Problem> {
         let Some(settings) = &place.settings.workspace_store else { return Ok(None) };
         let bucket = workspace::open(settings)?;
@@ -28,7 +28,7 @@ impl SessionUploads {
         Ok(Some(Self { bucket, local, machine }))
     }
 
-    /// Opens the object store for a command of the user.
+    /// Opens the object store for a command that the user runs.
     pub(crate) fn for_command(place: &AppContext, store: &Store) -> Result<Self, CliError> {
         if Nesting::detect() == Nesting::InsideAye {
             return Err(CliError::usage("a command that aye runs (AYE=1) cannot push or pull sessions"));

@@ -1,4 +1,4 @@
-//! Skills of a run: user, plugin and project skills (if trusted).
+//! Skills available in a run: user, plugin and project skills (if trusted).
 
 use super::plugins::PluginStore;
 use super::project::ProjectConfig;
@@ -8,7 +8,7 @@ use crate::text::abbreviate_home;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The skills of a run, read when they are first needed. Cheap to clone; clones share the loaded data.
+/// The skills of a run, loaded on first use. Cheap to clone; clones share the loaded data.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Skills {
     reach: SkillFolders,
@@ -17,25 +17,25 @@ pub(crate) struct Skills {
 }
 
 impl Skills {
-    /// Returns the skills of the user and of plugins. Does not read any files yet.
+    /// Returns the skills of the user and of plugins. Reads no files yet.
     pub(crate) fn for_user(directories: &Directories, home: &Path) -> Self {
         let reach = SkillFolders { own: own_folders(directories, home), ..SkillFolders::default() };
         Self { reach, plugins: PluginStore::for_user(directories), set: Arc::default() }
     }
 
-    /// Returns the skills together with those of a project, if it is trusted; none of them has been read yet.
+    /// Returns these skills together with those of a project, if it is trusted. Reads no files yet.
     pub(crate) fn with_project(&self, project: &ProjectConfig) -> Self {
         let (project, workspace) = (project.skills(), project.root().to_owned());
         let reach = SkillFolders { project, workspace, own: self.reach.own.clone() };
         Self { reach, plugins: self.plugins.clone(), set: Arc::default() }
     }
 
-    /// Returns the skills in their state at first use.
+    /// Returns the skills as they were when first used.
     pub(crate) fn skill_set(&self) -> Arc<SkillSet> {
         Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
     }
 
-    /// Returns the current skills; project skills are as the user trusted them.
+    /// Returns the current skills. Project skills are those that the user trusted.
     pub(crate) fn read(&self) -> SkillSet {
         let mut set = self.reach.read();
         for plugin in self.plugins.enabled().plugins {
@@ -44,12 +44,12 @@ impl Skills {
         set
     }
 
-    /// Returns whether both have the same skills with the same content. Reads skills that were not used yet.
+    /// Returns whether both have the same skills with the same content. Loads skills that are not loaded yet.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.skill_set().print() == other.skill_set().print()
     }
 
-    /// Returns sentences about skills that are not used, for the start of a session.
+    /// Returns messages about skills that are not used, for the start of a session.
     pub(crate) fn notices(&self) -> Vec<String> {
         let set = self.skill_set();
         set.limits.iter().cloned().chain(set.notice()).collect()

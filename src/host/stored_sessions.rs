@@ -25,7 +25,7 @@ pub(crate) fn rename(store: &Store, id: &SessionId, title: &str) -> Result<Strin
     Ok(title)
 }
 
-/// Forks a session. Returns the ID of the fork. Artifacts that cannot be copied are reported on stderr.
+/// Forks a session, and returns the ID of the fork. Artifacts that cannot be copied are reported on stderr.
 pub(crate) fn fork(store: &Store, place: &AppContext, id: &SessionId, until: &ForkUntil) -> Result<SessionId, CliError> {
     let forked = transfer::fork::fork(store, &|id| place.artifacts(Some(id)), id, until)?;
     warn_all(&forked.notices);
@@ -42,7 +42,7 @@ pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Resul
         .collect();
     store.delete(id)?;
     delete_outside_store(place, id);
-    // The sessions of its agents go with it.
+    // The sessions of its agents are deleted with it.
     for agent in agents {
         store.delete(&agent)?;
         delete_outside_store(place, &agent);
@@ -61,7 +61,7 @@ pub(crate) fn delete_outside_store(place: &AppContext, id: &SessionId) {
     forget_undecided(&abandoned_bases(&place.directories.data), id);
 }
 
-/// Returns the size of the artifacts of a session.
+/// Returns the total size of a session's artifacts in bytes.
 pub(crate) fn artifact_bytes(place: &AppContext, session: &SessionId) -> u64 {
     let artifacts = place.artifacts(Some(session));
     if !artifacts.is_there() {
@@ -70,7 +70,7 @@ pub(crate) fn artifact_bytes(place: &AppContext, session: &SessionId) -> u64 {
     artifacts.list().unwrap_or_default().iter().map(|artifact| artifact.bytes).sum()
 }
 
-/// Returns the open state of a session. Work of a dead process is still open, but not running.
+/// Returns the open state of a session. Work of a dead process is still open, but does not run.
 pub(crate) fn open(session: &SessionSummary) -> Option<&'static str> {
     match (session.status, session.held_by) {
         (SessionStatus::Idle, _) => None,

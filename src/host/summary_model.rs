@@ -1,4 +1,4 @@
-//! The model that the settings name for summaries.
+//! Summary model named in the settings.
 
 use super::models::{DEMO, ModelCatalog};
 use crate::agent::SummaryModelSetup;
@@ -6,12 +6,12 @@ use crate::config::NoModel;
 use crate::llm;
 use crate::protocol::Problem;
 
-/// Opens the model that the settings name for summaries; without sending a request. `main`: the model of the session, if there is
-/// one.
+/// Opens the summary model named in the settings, without sending a request. `main`: the model of the session, if there
+/// is one.
 ///
 /// # Errors
-/// The policy does not allow the model, and `is_strict` is set. Other problems are notices, and the model of the session
-/// writes the summaries.
+/// The policy does not allow the model, and `is_strict` is set. Other problems become notices, and the model of the
+/// session writes the summaries.
 pub(super) fn open(
     models: &ModelCatalog,
     main: Option<&str>,

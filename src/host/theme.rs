@@ -5,7 +5,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use crate::config::{ConfigError, grants, with_theme};
 
-/// Writes the theme to the user's settings. Returns the name of the file.
+/// Writes the theme to the user's settings. Returns the file name.
 pub(crate) fn keep(place: &AppContext, name: &str) -> Result<String, CliError> {
     let file = place.directories.config_file();
     let shown = crate::text::abbreviate_home(&file, &place.home);

@@ -1,4 +1,4 @@
-//! Checks for names in the policy and in manifests that match no tool or more than one.
+//! Checks for names in the policy and in manifests that match no tool, or more than one.
 
 use super::context::AppContext;
 use super::policy_layers::Policy;
@@ -36,8 +36,8 @@ fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::Custom
     idle.map(told).collect()
 }
 
-/// Finds entries of `tools.enabled` and `tools.disabled` that match no tool. Any name may belong to a server whose
-/// tools are not known yet.
+/// Finds entries of `tools.enabled` and `tools.disabled` that match no tool. While the tools of a server are unknown,
+/// any name may belong to it.
 pub(crate) fn find_unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
     let names = router.full_names();
     let unknown = router.remote().map(RemoteTools::unknown_servers);
@@ -56,14 +56,14 @@ pub(crate) fn find_unmatched(limits: &[ToolLimit], router: &Router) -> Vec<Strin
     limits.iter().flat_map(told).collect()
 }
 
-/// Finds a custom tool that cannot be called, because a command of the policy has its name.
+/// Finds a custom tool that cannot be called because a command of the policy has the same name.
 fn find_shadowed_tool(tool: &tools::CustomTool, named: &[String]) -> Option<String> {
     let name = named.iter().find(|name| name.eq_ignore_ascii_case(&tool.name))?;
     let file = tool.source.file.display();
     Some(format!("ignored the tool in `{file}`: the policy has a named command `{name}`; rename the tool"))
 }
 
-/// Finds named commands that cannot be called, because a tool has their name.
+/// Finds named commands that cannot be called because a tool has the same name.
 fn find_shadowed_commands(layer: &Layer) -> Vec<String> {
     let told = |command: &policy::NamedCommand| {
         let rule = layer.scope.rule(command.line);

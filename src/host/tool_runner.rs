@@ -1,4 +1,4 @@
-//! Tools without a session: evaluates, approves, runs and logs one call at a time.
+//! Tools without a session: judges, approves, runs and logs one call at a time.
 
 use super::console::{warn, warn_all};
 use super::context::AppContext;
@@ -23,10 +23,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time that a completed read waits for its log entry.
+/// Time for which a completed read waits for its log entry.
 const LOG_WAIT: Duration = Duration::from_secs(5);
 
-/// Whether a sandbox is needed, which depends on whether the call may start a program.
+/// Whether a call may start a program, which determines if a sandbox is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Starts {
     Nothing,
@@ -39,10 +39,10 @@ impl Starts {
     }
 }
 
-/// Reports a notice: on the console, or in the log while a screen covers the console.
+/// Reports a notice: to the console, or to the log while a screen covers the console.
 type Report = fn(&str);
 
-/// The environment of the tools: the environment with the additions of a trusted project, the policy, and the sandbox.
+/// Environment of the tools, including the additions of a trusted project, with the policy and the sandbox.
 pub(crate) struct ToolEnvironment {
     pub place: AppContext,
     pub policy: Enforcer,
@@ -57,7 +57,7 @@ impl ToolEnvironment {
         Ok(Self { report: |notice| warn(notice), ..environment })
     }
 
-    /// Like `find`, for a process with a screen: notices go to the log.
+    /// Finds the environment like `find`, for a process with a screen: notices go to the log.
     pub(crate) fn find_for_screen(
         place: &AppContext,
         common: &Common,
@@ -85,7 +85,7 @@ pub(crate) struct ToolRunner {
     report: Report,
 }
 
-/// The log of decisions, and fields that all its entries share.
+/// Decision log, and the fields that its entries share.
 #[derive(Clone)]
 struct Log {
     data: PathBuf,
@@ -95,7 +95,7 @@ struct Log {
     outbox: Option<SessionOutbox>,
 }
 
-/// The verdict for a call that was not denied.
+/// Verdict for a call that was not denied.
 pub(crate) enum CallVerdict {
     Allowed(Plan, Permit),
     Asks(Plan, Question),
@@ -129,7 +129,7 @@ impl ToolRunner {
     pub(crate) fn new(ground: ToolEnvironment, servers: Option<&Servers>) -> Self {
         let ToolEnvironment { place, policy, standing, report } = ground;
         let router = Arc::new(router(&place, &policy, standing.sandbox_policy(&policy), servers));
-        // Sessions recover their own interrupted work; the work of other dead processes is completed now.
+        // Sessions recover their own interrupted work. Work of other dead processes is completed now.
         let recovered = router.recover(&abandoned_bases(&place.directories.data), &|_| false, &|_| false).notices;
         recovered.iter().chain(&find_unmatched(&place.tools.limits, &router)).for_each(|notice| report(notice));
         let log = Log {
@@ -146,14 +146,14 @@ impl ToolRunner {
 
     /// Returns an error if the policy disables the tool.
     pub(crate) fn offers(&self, name: &str) -> Result<(), ToolError> {
-        // A name that no tool has is reported later, by planning.
+        // An unknown name is reported later, by planning.
         let Some(known) = self.router.full_name(name).or_else(|| tools::canonical_name(name).map(str::to_owned)) else {
             return Ok(());
         };
         self.policy.offers(&known).map_err(|denial| denied_error(&denial))
     }
 
-    /// Evaluates a call under the policy. A call that is denied or cannot be planned returns its result.
+    /// Judges a call under the policy. For a call that is denied or cannot be planned, returns its result.
     pub(crate) async fn judge(&self, call: ToolCall) -> Result<CallVerdict, Box<ToolResult>> {
         let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
         let refused = |error| Box::new(ToolResult::from_error(id, name, error));
@@ -175,8 +175,8 @@ impl ToolRunner {
         }
     }
 
-    /// Runs a preview of the command if the policy wants one before every approval, and returns the plan that applies
-    /// its effects.
+    /// Runs a preview of the command if the policy requires one before an approval. Returns the plan that applies its
+    /// effects.
     pub(crate) async fn run_preview(&self, plan: Plan, question: &Question, context: RunContext) -> Result<Plan, ToolError> {
         let always = self.policy.terms().preview == Some(Preview::Always);
         if !always || plan.preview != PreviewOffer::Possible {
@@ -185,7 +185,7 @@ impl ToolRunner {
         self.router.preview(plan, question.preview(), context).await
     }
 
-    /// Evaluates the policy again when a call is approved, because the policy may have become stricter since the approval was
+    /// Judges a call again when it is approved, because the policy may have become stricter since the approval was
     /// requested.
     pub(crate) async fn judge_approved(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
         match plan.judge(&self.policy, jiff::Timestamp::now()) {
@@ -197,12 +197,12 @@ impl ToolRunner {
         }
     }
 
-    /// Plans a call within the time limit of a session.
+    /// Plans a call with the timeout of a session.
     pub(crate) async fn plan(&self, call: ToolCall) -> Result<Plan, ToolError> {
         plan_in_time(self.router.clone(), call).await
     }
 
-    /// Runs a call within the time limit of a session. `by` names the approver; `None` if a rule allowed it.
+    /// Runs a call with the timeout of a session. `by`: the approver; `None` if a rule allowed the call.
     pub(crate) async fn run(&self, plan: Plan, permit: Permit, by: Option<&str>, context: RunContext) -> ToolResult {
         let reads = !plan.changes;
         let kept = self.keep(&plan, "allow", by.unwrap_or(permit.rule()), "");
@@ -218,8 +218,8 @@ impl ToolRunner {
         result
     }
 
-    /// Logs a decision. A failure is reported but does not stop the call. Creates the store if there is none, so that no decision
-    /// is missing.
+    /// Logs a decision. A failure is reported but does not stop the call. Creates the store if it is missing, so that
+    /// every decision is logged.
     pub(crate) fn keep(&self, plan: &Plan, verdict: &str, by: &str, reason: &str) -> impl Future<Output = ()> + Send + use<> {
         let decision = LoggedDecision {
             time: jiff::Timestamp::now(),
@@ -235,7 +235,7 @@ impl ToolRunner {
         let (data, report, outbox) = (self.log.data.clone(), self.report, self.log.outbox.clone());
         let kept = tokio::task::spawn_blocking(move || {
             Store::open(&data).and_then(|store| {
-                // The first process that opens a damaged store is the only one to learn that it was moved.
+                // Only the process that first opens a damaged store can report that it was moved aside.
                 store.notices().iter().for_each(|notice| report(notice));
                 store.log_decision(decision, outbox)
             })

@@ -1,4 +1,4 @@
-//! Usage report: tokens, cost, tasks and approvals of the stored sessions, by model, project or day.
+//! Usage report: tokens, cost, tasks and approvals of the stored sessions by model, project or day.
 
 use super::console::warn;
 use super::context::AppContext;
@@ -12,12 +12,12 @@ use crate::workspace::identity::workspace_id;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-/// Name of the user as decider in the decision log.
+/// Name of the user as the decider in the decision log.
 const USER: &str = "you";
 /// Name of the row for decisions whose session was deleted.
 const DELETED: &str = "deleted sessions";
 
-/// Subject of the rows of a report.
+/// Grouping of the rows in a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UsageGroup {
     Model,
@@ -47,29 +47,29 @@ impl UsageGroup {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsageFilter {
-    /// Start of the period; `None` for all time.
+    /// Start of the period; `None` for no start.
     pub since: Option<jiff::Timestamp>,
-    /// The only workspace to count; `None` for all.
+    /// Workspace to count; `None` for all.
     pub workspace: Option<WorkspaceId>,
     pub by: UsageGroup,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct UsageRow {
-    /// Started tasks.
+    /// Number of started tasks.
     pub tasks: u64,
-    /// Requests to a model with a reported or estimated usage.
+    /// Number of model requests with reported or estimated usage.
     pub requests: u64,
     pub totals: Totals,
-    /// Actions that the user approved.
+    /// Number of actions that the user approved.
     pub approved: u64,
-    /// Actions that the user denied.
+    /// Number of actions that the user denied.
     pub denied: u64,
 }
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct UsageReport {
-    /// Rows by name: days in order, models and projects by descending cost and tokens.
+    /// Rows by name. Days are in order; models and projects are sorted by descending cost and tokens.
     pub rows: Vec<(String, UsageRow)>,
     /// IDs of sessions that are not counted.
     pub unreadable_sessions: Vec<String>,
@@ -89,18 +89,19 @@ impl UsageReport {
     }
 }
 
-/// A store whose sessions count.
+/// Store whose sessions are counted.
 pub(crate) struct UsageSource {
     pub store: Store,
-    /// Workspace that the sessions of a task in a copy count for; `None` if each session counts for its own.
+    /// Workspace to which the sessions of a task in a copy are attributed; `None` if each session is attributed to its
+    /// own.
     pub workspace: Option<PathBuf>,
 }
 
-/// Returns the stores of all sessions: that of the user, and those of tasks in copies.
+/// Returns the stores of all sessions: the user's store, and the stores of tasks in copies.
 ///
 /// # Errors
 ///
-/// Fails if the user's store cannot be opened. A task whose store cannot be opened is only reported.
+/// The user's store cannot be opened. A task whose store cannot be opened is only reported.
 pub(crate) fn sources(place: &AppContext) -> Result<Vec<UsageSource>, CliError> {
     let mut sources = vec![UsageSource { store: open_store(place)?, workspace: None }];
     for task in TaskDirectory::all(&place.directories.shared) {
@@ -116,12 +117,12 @@ pub(crate) fn sources(place: &AppContext) -> Result<Vec<UsageSource>, CliError> 
     Ok(sources)
 }
 
-/// Reads the usage of the stored sessions. Deleted sessions do not count, and records that a fork shares with its parent
-/// count once.
+/// Reads the usage of the stored sessions. Deleted sessions are not counted, and records that a fork shares with its
+/// parent are counted once.
 ///
 /// # Errors
 ///
-/// Fails if a store cannot be read. A session that cannot be read is only listed.
+/// A store cannot be read. A session that cannot be read is only listed.
 pub(crate) fn read(sources: &[UsageSource], filter: &UsageFilter) -> Result<UsageReport, StoreError> {
     let mut rows = BTreeMap::new();
     let mut unreadable_sessions = Vec::new();
@@ -170,7 +171,7 @@ fn add_session(
     filter: &UsageFilter,
     rows: &mut BTreeMap<String, UsageRow>,
 ) -> Result<(), StoreError> {
-    // Some records do not name their model: it is that of the last response.
+    // Some records do not name their model; it is that of the last response.
     let mut last_model: Option<String> = None;
     store.for_each_tally_entry(&session.session_id, |time, entry| {
         if let Some(model) = entry.answering_model() {
@@ -191,8 +192,8 @@ fn add_session(
     })
 }
 
-/// Returns the name of a model with its provider. A response names only the model; the session knows the provider of its
-/// current one.
+/// Returns the name of a model with its provider. A response only names the model; the session has the provider of its
+/// current model.
 fn full_name(model: &str, current: &str) -> String {
     let is_current = current.strip_suffix(model).is_some_and(|provider| provider.ends_with('/'));
     if is_current { current.to_owned() } else { model.to_owned() }

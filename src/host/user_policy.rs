@@ -1,9 +1,9 @@
-//! The user's policy file as aye creates it: an addition to the built-in policy.
+//! The user's policy file, as created by aye: it extends the built-in policy.
 
 use crate::policy::Bundle;
 use std::path::Path;
 
-/// Returns a new file that extends the built-in policy, below a comment that names its creator.
+/// Returns the text of a new file that extends the built-in policy. It begins with a comment that names its creator.
 pub(crate) fn new_file(creator: &str) -> String {
     format!(
         "# Created by {creator}. The built-in policy applies to every capability that this file does not name;\n\
@@ -13,13 +13,14 @@ pub(crate) fn new_file(creator: &str) -> String {
     )
 }
 
-/// Returns a new file for the rules of one project, below a comment that names its creator.
+/// Returns the text of a new file for the rules of one project. It begins with a comment that names its creator.
 pub(crate) fn new_project_file(creator: &str, directory: &Path) -> String {
     format!("# Rules you saved with {creator} in {}.\nschema_version = 1\n", directory.to_string_lossy().escape_debug())
 }
 
-/// Copies the built-in entries of a capability into a file that extends the built-in policy and does not name the capability.
-/// If the file names a capability, its built-in entries do not apply, so a single rule would otherwise replace all of them.
+/// Copies the built-in entries of a capability into a file that extends the built-in policy but does not contain that
+/// capability. A capability in the file replaces its built-in entries, so that a single added rule would otherwise
+/// remove all of them.
 pub(crate) fn with_capability(text: &str, capability: &str) -> String {
     let is_inherited = Bundle::parse(text, "policy.toml")
         .is_ok_and(|bundle| bundle.extends && !bundle.granted.iter().any(|granted| granted == capability));

@@ -1,4 +1,4 @@
-//! Rules saved by "always allow" in the user's files: previews, saves and revokes them.
+//! Rules that "always allow" saves in the user's files: previews, saves and revokes them.
 
 use super::context::AppContext;
 use super::models::DEMO;
@@ -12,36 +12,36 @@ use crate::store::{DecisionFilter, Store};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a diff; a rule with its context is much smaller.
+/// Maximum bytes of a diff. A rule with its context is much smaller.
 const DIFF_BYTES: usize = 32 << 10;
-/// Length at which summaries in the log are truncated.
+/// Length in characters at which summaries in the log are truncated.
 const SUMMARY_CHARS: usize = 400;
 const SCOPES: [GrantScope; 2] = [GrantScope::Project, GrantScope::Everywhere];
 
 /// The rule files of a user for a workspace.
 #[derive(Clone)]
 pub(crate) struct UserRules {
-    /// The decision log, if queries about past decisions are possible.
+    /// Decision log, if past decisions can be queried.
     log: Option<Store>,
     config: PathBuf,
     workspace: PathBuf,
     home: PathBuf,
-    /// The reason why rules cannot be saved in this run.
+    /// Reason why rules cannot be saved in this run.
     refused: Option<&'static str>,
 }
 
-/// A rule of a file, with its name.
+/// Rule in a file, with its name.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedRule {
     pub name: String,
     pub file: PathBuf,
-    /// The directory it applies to; `None` for all.
+    /// Directory to which the rule applies; `None` for all.
     pub directory: Option<String>,
     pub kept: grants::SavedRule,
 }
 
 impl UserRules {
-    /// Creates the rule files. `model`: rules cannot be saved for requests of a recorded model.
+    /// Creates the rule files. `model`: the model in use; requests of a recorded model cannot save rules.
     pub(crate) fn new(place: &AppContext, policy_file: Option<&Path>, model: &str) -> Self {
         let recorded = crate::llm::split_name(model).is_some_and(|(provider, _)| provider == DEMO);
         let refused = match (policy_file, Nesting::detect()) {
@@ -66,7 +66,7 @@ impl UserRules {
         }
     }
 
-    /// Returns the start of a new file. One for all projects adds to the built-in policy.
+    /// Returns the beginning of a new file. A file for all projects extends the built-in policy.
     fn start(&self, scope: GrantScope) -> String {
         match scope {
             GrantScope::Session | GrantScope::Project => user_policy::new_project_file("\"always allow\"", &self.workspace),
@@ -130,7 +130,7 @@ impl UserRules {
                 let diff = FileDiff::new(&format!("a/{name}"), &format!("b/{name}"), hunks);
                 let note = is_new.then(|| "a new file: the built-in policy and this rule".to_owned());
                 if diff.text_bytes() > DIFF_BYTES {
-                    // Everything is on one line: the line number shows the place.
+                    // A rule is on one line, so the line number locates it.
                     return RulePlace { line: added.line, note: note.or_else(|| Some("too long to show".to_owned())), ..empty };
                 }
                 RulePlace { line: added.line, diff: diff.into(), note, ..empty }
@@ -166,7 +166,7 @@ impl UserRules {
         let _only_one = grants::lock(&self.config).map_err(|error| error.to_string())?;
         let there = grants::read(&file).map_err(|error| error.to_string())?.is_some();
         if !there {
-            // The file was removed, and the rules with it.
+            // The file was removed, and its rules with it.
             return Ok(SavedRules { names: Vec::new(), layer: None });
         }
         let text = grants::change(&file, |old| {
@@ -185,7 +185,7 @@ impl UserRules {
         Ok(SavedRules { names: named.map(|kept| layer.scope.rule(kept.line)).collect(), layer: Some(layer) })
     }
 
-    /// Returns the saved rules that apply here, rules of this project first.
+    /// Returns the saved rules that apply here, beginning with those of this project.
     fn applicable_rules(&self) -> Result<Vec<NamedRule>, ConfigError> {
         let mut all = Vec::new();
         for scope in SCOPES {
@@ -208,7 +208,7 @@ pub(crate) fn in_file(file: &Path, scope: GrantScope, directory: Option<String>)
 }
 
 impl NamedRule {
-    /// Returns `since 2026-11-21, until 2026-12-21T10:00:00Z`.
+    /// Formats the validity: `since 2026-11-21, until 2026-12-21T10:00:00Z`.
     pub(crate) fn times(&self, now: Timestamp) -> String {
         let since = self.kept.saved_on().map_or_else(|| "written by hand".to_owned(), |day| format!("since {day}"));
         match self.kept.expires_at {
@@ -254,7 +254,7 @@ impl Rules for UserRules {
     fn recent_commands(&self, most: usize) -> BoxFuture<'_, Result<Vec<String>, String>> {
         let Some(log) = self.log.clone() else { return Box::pin(async { Ok(Vec::new()) }) };
         off_the_loop(move || {
-            // Most decisions are not about commands.
+            // Most decisions do not concern commands.
             let filter = DecisionFilter { most: most * 8, ..DecisionFilter::default() };
             let decided = log.decisions(&filter).map_err(|error| error.to_string())?;
             let mut lines: Vec<String> = Vec::new();
@@ -272,7 +272,7 @@ impl Rules for UserRules {
     }
 }
 
-/// Returns the command of a summary, unless the summary truncates it.
+/// Returns the command in a summary; `None` if the summary truncates it.
 fn to_rule_line(summary: &str) -> Option<&str> {
     let line = summary.strip_prefix("$ ")?;
     let line = line.strip_suffix(" (in the background)").unwrap_or(line);

@@ -1,19 +1,19 @@
-//! The version of the program, its commit and its target.
+//! Version of the program, with its commit and its target.
 
 use std::sync::OnceLock;
 
-/// Digits shown of a commit.
+/// Number of shown digits of a commit ID.
 const DIGITS: usize = 12;
-/// Minimum digits of a commit in a git record.
+/// Minimum number of digits of a commit ID in a git record.
 const WHOLE: usize = 40;
 
-/// An abbreviated commit.
+/// Abbreviated commit ID.
 pub type Commit = [u8; DIGITS];
 
 static VERSION: OnceLock<String> = OnceLock::new();
 
 /// Returns the commit in a git file: a single hash, or a reflog, whose last line has the commits before and after.
-/// Returns `None` for any other text.
+/// `None` for any other text.
 pub const fn parse_commit(record: &[u8]) -> Option<Commit> {
     let mut end = record.len();
     while end > 0 && record[end - 1].is_ascii_whitespace() {
@@ -53,7 +53,7 @@ const fn count_hex_digits(record: &[u8], start: usize, end: usize) -> usize {
     at - start
 }
 
-/// Sets the commit. Call it once, before any output.
+/// Sets the commit. Must be called at most once, before any output.
 pub(crate) fn set_commit(commit: Option<Commit>) {
     let commit = commit.as_ref().and_then(|commit| str::from_utf8(commit).ok());
     let commit = commit.map(|commit| format!("{commit}, ")).unwrap_or_default();
@@ -61,7 +61,7 @@ pub(crate) fn set_commit(commit: Option<Commit>) {
     let _ = VERSION.set(format!("{} ({commit}{})", env!("CARGO_PKG_VERSION"), env!("AYE_TARGET")));
 }
 
-/// Returns `0.1.0 (7aad5069da06, x86_64-unknown-linux-gnu)`, without the commit if it is unknown.
+/// Returns `0.1.0 (7aad5069da06, x86_64-unknown-linux-gnu)`; without the commit if it is unknown.
 pub(crate) fn version() -> &'static str {
     VERSION.get().map_or(env!("CARGO_PKG_VERSION"), String::as_str)
 }

@@ -1,11 +1,11 @@
-//! The web search of a session, as the settings choose it.
+//! Web search of a session, according to the settings.
 
 use super::context::AppContext;
 use crate::config::{Credentials, Environment, Search, SearchChoice, SearchService, search_key_variables};
 use crate::tools::{Endpoint, SearchKey, ServiceKind, SessionSearch};
 use std::sync::Arc;
 
-/// Returns the web search that the settings choose; without sending a request.
+/// Returns the configured web search, without sending a request.
 pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
     let Search { choice, most } = place.settings.search.clone();
     let (service, base_url) = match choice {
@@ -22,14 +22,14 @@ pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
     match Endpoint::new(kind, &base_url, Arc::new(key)) {
         Ok(endpoint) => SessionSearch::with_engine(Arc::new(endpoint), most),
         Err(error) => {
-            // The settings were checked, so this is an address that only the client refuses.
+            // The settings were checked, so only the client can refuse this address.
             tracing::warn!(%error, "the web search is not available");
             SessionSearch::default()
         }
     }
 }
 
-/// The key of a search service, from the environment or as `aye auth login` saved it.
+/// Key of a search service, from the environment or from `aye auth login`.
 struct KeyOfService {
     name: &'static str,
     environment: Environment,

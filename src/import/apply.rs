@@ -1,4 +1,4 @@
-//! Writes the files of a plan, each completely or not at all.
+//! Writes the files of a plan, each one atomically.
 
 use super::plan::{ImportPlan, PlannedFile, Targets};
 use crate::config::{ConfigError, grants};
@@ -7,7 +7,7 @@ use crate::host::policy_templates;
 use crate::protocol::Problem;
 use std::path::{Path, PathBuf};
 
-/// A file that was written, and the copy of its old text.
+/// File that was written, and the backup of its old text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WrittenFile {
     pub path: PathBuf,
@@ -15,11 +15,11 @@ pub(crate) struct WrittenFile {
     pub backup: Option<PathBuf>,
 }
 
-/// Writes all files of a plan. `each` is called for each file that was written.
+/// Writes all files of a plan. Calls `each` for each file that was written.
 ///
 /// # Errors
-/// Returns an error at the first file that cannot be written. The files before it are written; running the import again completes
-/// it.
+/// Returns an error at the first file that cannot be written. Earlier files are written, and running the import again
+/// completes it.
 pub(crate) fn write(
     plan: &ImportPlan,
     targets: &Targets,
@@ -58,7 +58,7 @@ fn replace(file: &PlannedFile) -> Result<Option<PathBuf>, CliError> {
     Ok(backup)
 }
 
-/// Creates a file in the project. A symlink in the project must not point outside it.
+/// Creates a file in the project. Symlinks in the project must not point outside it.
 fn create_in_project(file: &PlannedFile, workspace: &Path) -> Result<Option<PathBuf>, CliError> {
     let given = file.path.to_str().unwrap_or_default();
     let is_direct = crate::sys::path::resolve(given, workspace, None).is_ok_and(|found| found.real == file.path);

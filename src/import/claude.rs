@@ -10,13 +10,13 @@ use super::sources::{MAX_BYTES, Root, Sources};
 use crate::protocol::VerdictKind;
 use serde_json::Value;
 
-/// Maximum bytes of `.claude.json`, which also contains the history of projects.
+/// Maximum size in bytes of `.claude.json`, which also contains the history of projects.
 const STATE_BYTES: u64 = 16 << 20;
 const FILE_TOOLS: &[&str] = &["Edit", "Write", "MultiEdit", "NotebookEdit"];
 const READING_TOOLS: &[&str] = &["Read", "Grep", "Glob", "LS"];
 const WRITERS: &[&str] = &["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch"];
 const READERS: &[&str] = &["ReadFile", "Grep", "Glob", "ListDirectory", "TextInspect"];
-/// Settings without a counterpart, with the reason.
+/// Settings without an equivalent in aye, with the reasons.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("hooks", HOOKS_STAY),
     ("model", "set `model.default` in config.toml; `aye models` lists the models"),
@@ -26,13 +26,13 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("outputStyle", "write instructions into AGENTS.md"),
     ("sandbox", "the sandbox is on by default; `aye doctor` shows what it can do"),
 ];
-/// Reason for directories of skills, which need no import.
+/// Reason why directories of skills need no import.
 const SKILLS_STAY: &str = "nothing to import: aye reads these skills directly, and those of a project once you trust it";
-/// Reason for hooks, which need no import.
+/// Reason why hooks need no import.
 const HOOKS_STAY: &str = "nothing to import: aye reads the hooks of a project itself, once you trust it; write your own to `hooks.toml` (docs/HOOKS.md)";
-/// Reason for directories of agents, which need no import.
+/// Reason why directories of agents need no import.
 const AGENTS_STAY: &str = "nothing to import: aye reads these agents directly, and those of a project once you trust it";
-/// Directories that are not imported, with the reason.
+/// Directories that are not imported, with the reasons.
 const UNSUPPORTED_DIRECTORIES: &[(&str, &str)] = &[("agents", AGENTS_STAY), ("skills", SKILLS_STAY), ("hooks", HOOKS_STAY)];
 
 pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
@@ -104,7 +104,7 @@ fn equivalent_mode(mode: &str) -> &'static str {
     }
 }
 
-/// Returns the subject of `Tool` or `Tool(specifier)`.
+/// Returns the subject of a permission: `Tool` or `Tool(specifier)`.
 fn subject(text: &str) -> Subject {
     let text = text.trim();
     if let Some(name) = text.strip_prefix("mcp__") {
@@ -142,7 +142,8 @@ fn subject(text: &str) -> Subject {
     }
 }
 
-/// Converts a path pattern: `//x` is absolute, `/x` is below the workspace, and a name without a slash is at any depth.
+/// Converts a path pattern: `//x` is absolute, `/x` is below the workspace, and a name without a slash matches at any
+/// depth.
 fn path_pattern(specifier: &str) -> Result<String, String> {
     let trimmed = specifier.trim_end_matches('/');
     if trimmed.is_empty() || trimmed.starts_with('!') || trimmed.contains('$') {
@@ -166,7 +167,7 @@ fn path_pattern(specifier: &str) -> Result<String, String> {
     })
 }
 
-/// Reads the servers of the user, and the servers that the user added for this project.
+/// Reads the servers of the user, and those that the user added for this project.
 fn read_servers(sources: &mut Sources, secrets: &SecretFinder, settings: &mut AgentSettings) {
     let found = sources.json(Root::User, ".claude.json", STATE_BYTES);
     if let Some((place, entries)) = found.or_else(|| sources.json(Root::Home, ".claude.json", STATE_BYTES)) {

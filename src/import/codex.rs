@@ -11,7 +11,7 @@ use super::sources::{Root, Sources};
 use crate::protocol::VerdictKind;
 use toml::{Table, Value};
 
-/// Settings that aye expresses differently, with the reason.
+/// Settings without a direct equivalent in aye, with the reasons.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("model_provider", "aye finds a provider by its key; `aye models` lists the models"),
     ("model_providers", "add a provider under `[providers.NAME]` in config.toml"),
@@ -75,7 +75,7 @@ fn read_rule(place: &str, level: Level, rule: prefix_rules::PrefixRule, sources:
         several => format!("[{}]", several.join("|")),
     };
     let text = rule.pattern.iter().map(word).collect::<Vec<_>>().join(" ");
-    // In a rule of aye, these characters are wildcards.
+    // These characters are wildcards in rules of aye.
     let has_wildcard = rule.pattern.iter().flatten().any(|word| word.contains(['*', '?']) || word.is_empty());
     let subject = if has_wildcard {
         Subject::Other("one of the words contains `*` or `?`, or is empty".to_owned())

@@ -1,11 +1,11 @@
-//! Command files: prompts of other agents as aye's Markdown files.
+//! Command files: conversion of prompts of other agents to aye's Markdown files.
 
 use super::settings::{AgentSettings, CommandFile, Level};
 
-/// Keys of the front matter that aye knows.
+/// Keys of the front matter that aye supports.
 const KNOWN: [&str; 3] = ["description", "argument-hint", "argument_hint"];
 
-/// Adds a command file in Markdown. Keys of its front matter that have no effect in aye are omitted and reported.
+/// Adds a Markdown command file. Front matter keys without an effect in aye are omitted and reported.
 pub(super) fn add_markdown(settings: &mut AgentSettings, place: &str, level: Level, name: &str, text: &str) {
     let (text, left_out) = without_unknown_keys(text);
     if !left_out.is_empty() {

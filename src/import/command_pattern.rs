@@ -1,8 +1,8 @@
-//! Patterns of commands as other agents write them.
+//! Command patterns of other agents.
 
 use crate::text::split_words;
 
-/// The commands that an entry matches.
+/// Commands that an entry matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CommandPattern {
     Every,
@@ -10,7 +10,7 @@ pub(crate) enum CommandPattern {
     Line(String),
     /// Commands that begin with these words, each with its alternatives. The last word may end with `*`.
     Beginning(Vec<Vec<String>>),
-    /// A pattern that no rule expresses, with the reason.
+    /// Pattern that no rule can express, with the reason.
     Other(String),
 }
 
@@ -41,7 +41,7 @@ impl CommandPattern {
         Self::beginning(words)
     }
 
-    /// Returns the pattern of every command that begins with these words.
+    /// Returns the pattern for every command that begins with these words.
     pub(super) fn beginning(words: Vec<String>) -> Self {
         if words.is_empty() { Self::Every } else { Self::Beginning(words.into_iter().map(|word| vec![word]).collect()) }
     }
@@ -51,7 +51,7 @@ impl CommandPattern {
     }
 }
 
-/// Returns the words of a line that is one plain command.
+/// Splits a line that is one plain command into words.
 pub(super) fn split_plain_command(line: &str) -> Result<Vec<String>, String> {
     if line.contains(OPERATORS) {
         return Err("the pattern matches more than one plain command".to_owned());

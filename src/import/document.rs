@@ -1,11 +1,12 @@
-//! Documents of other agents: JSON, in which some allow comments and trailing commas, and TOML.
+//! Parsers for the documents of other agents: TOML, and JSON that may contain comments and trailing
+//! commas.
 
 use serde_json::Value;
 
-/// Parses JSON. Comments and commas before a closing bracket are ignored.
+/// Parses JSON. Ignores comments, and commas before a closing bracket.
 ///
 /// # Errors
-/// Returns the line and the mistake.
+/// Returns an error with the line and the mistake.
 pub(super) fn json(text: &str) -> Result<Value, String> {
     let plain = without_comments(text);
     if plain.trim().is_empty() {
@@ -21,7 +22,7 @@ pub(super) fn json(text: &str) -> Result<Value, String> {
 /// Parses TOML.
 ///
 /// # Errors
-/// Returns the line and the mistake.
+/// Returns an error with the line and the mistake.
 pub(super) fn toml(text: &str) -> Result<toml::Table, String> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start);
@@ -30,11 +31,11 @@ pub(super) fn toml(text: &str) -> Result<toml::Table, String> {
     })
 }
 
-/// Replaces comments and trailing commas by spaces, so that line numbers do not change.
+/// Replaces comments and trailing commas with spaces, so that line numbers do not change.
 fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
-    // The place of a comma after which only spaces and comments came.
+    // Position of a comma that only spaces and comments have followed.
     let mut comma = None;
     while let Some(letter) = letters.next() {
         match (letter, letters.peek()) {

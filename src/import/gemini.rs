@@ -11,7 +11,7 @@ use super::sources::{MAX_BYTES, Root, Sources};
 use crate::protocol::VerdictKind;
 
 const WRITERS: &[&str] = &["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch"];
-/// Settings without a counterpart, with the reason.
+/// Settings without an equivalent in aye, with the reasons.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("hooks", "write your hooks to `hooks.toml`; see docs/HOOKS.md"),
     ("model", "use `-m gemini/NAME`, or set `model.default` in config.toml"),
@@ -86,7 +86,7 @@ fn read_settings(
     read_servers(file, level, sources, secrets, settings);
 }
 
-/// Returns the subject of `tool` or `run_shell_command(command)`. Gemini CLI compares only the beginning of a command.
+/// Returns the subject of `tool` or `run_shell_command(command)`. Gemini CLI only compares the start of a command.
 fn subject(text: &str, verdict: VerdictKind) -> Subject {
     let (tool, argument) = match text.trim().split_once('(') {
         None => (text.trim(), None),
@@ -100,7 +100,7 @@ fn subject(text: &str, verdict: VerdictKind) -> Subject {
         ("run_shell_command" | "ShellTool", Some(command)) => {
             let command = command.trim_end_matches('*').trim_end();
             Subject::Command(match CommandPattern::parse(&format!("{command} *")) {
-                // A rule for exactly this line is within the pattern.
+                // A rule for exactly this line is narrower than the pattern.
                 CommandPattern::Other(_) if verdict == VerdictKind::Allow => CommandPattern::Line(command.to_owned()),
                 pattern => pattern,
             })
@@ -166,7 +166,7 @@ fn read_servers(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, secre
     }
 }
 
-/// Writes `$VAR` as `${VAR}`.
+/// Converts `$VAR` to `${VAR}`.
 fn with_braces(text: &str) -> String {
     let mut parts = text.split('$');
     let mut converted = parts.next().unwrap_or_default().to_owned();
@@ -205,7 +205,7 @@ fn read_commands(root: Root, level: Level, sources: &mut Sources, settings: &mut
     }
 }
 
-/// Writes `@{path}` as `@path`.
+/// Converts `@{path}` to `@path`.
 fn convert_mentions(prompt: &str) -> String {
     let mut parts = prompt.split("@{");
     let mut converted = parts.next().unwrap_or_default().to_owned();

@@ -1,16 +1,16 @@
-//! Instructions of other agents in the user's AGENTS.md, each file in a marked block.
+//! Instructions of other agents in the user's AGENTS.md, with a marked block for each file.
 
 use crate::protocol::size;
 
-/// Maximum bytes of the file that aye reads.
+/// Maximum size in bytes of the file that aye reads.
 const MAX_BYTES: usize = 64 << 10;
 const MARK: &str = "<!-- aye import:";
 const END: &str = "<!-- aye import: end -->";
 
-/// Returns the text with the block of a file, which replaces an earlier block of the same file.
+/// Returns the text with the block for a file, which replaces an earlier block for the same file.
 ///
 /// # Errors
-/// Returns why the block cannot be added.
+/// Returns the reason why the block cannot be added.
 pub(super) fn with_block(text: Option<&str>, place: &str, content: &str) -> Result<String, String> {
     let content = content.trim();
     if content.contains(MARK) || place.contains("-->") {

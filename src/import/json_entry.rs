@@ -1,4 +1,4 @@
-//! Values of a JSON object, with a report for each that does not have the expected type.
+//! Access to the values of a JSON object. Values without the expected type are reported.
 
 use super::sources::Sources;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 pub(super) struct JsonEntry<'a> {
     /// The file, as shown to users.
     pub place: &'a str,
-    /// The keys that lead to the object, with a dot after each.
+    /// Keys that lead to the object, each followed by a dot.
     pub path: String,
     pub entries: &'a Map<String, Value>,
 }
@@ -64,7 +64,8 @@ impl<'a> JsonEntry<'a> {
         texts
     }
 
-    /// Returns the pairs of an object of strings. Numbers and truth values are written as text.
+    /// Returns the pairs of an object whose values are strings. Numbers and booleans are converted
+    /// to text.
     pub(super) fn pairs(&self, key: &str, sources: &mut Sources) -> Vec<(String, String)> {
         let Some(object) = self.object(key, sources) else { return Vec::new() };
         let mut pairs = Vec::new();

@@ -1,4 +1,5 @@
-//! Settings of other coding agents: reads them, and plans the changes to the user's files.
+//! Import of settings from other coding agents: reads them, and plans the changes to the user's
+//! files.
 
 mod apply;
 mod claude;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const FILES: [&str; 2] = ["opencode.json", "opencode.jsonc"];
 const WRITERS: &[&str] = &["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch"];
-/// Settings without a counterpart, with the reason.
+/// Settings without an equivalent in aye, with the reasons.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("model", "use `-m PROVIDER/NAME`, or set `model.default` in config.toml"),
     ("small_model", "aye uses one model"),
@@ -73,7 +73,7 @@ fn read_settings(
         }
         None => {}
     }
-    // The older form: tools that are turned off.
+    // The older form, in which tools are turned off.
     for (tool, value) in file.object("tools", sources).iter().flat_map(|tools| tools.entries) {
         if value == &Value::Bool(false) {
             add(place, level, &Entry::general(tool, "deny"), sources, settings);
@@ -92,7 +92,8 @@ fn read_settings(
     read_servers(file, level, sources, secrets, settings);
 }
 
-/// Reads permissions. The last pattern of a tool that matches decides, so an allow that a later pattern overrides is skipped.
+/// Reads permissions. The last matching pattern of a tool decides, so an allow that a later pattern overrides is
+/// skipped.
 fn read_permissions(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, settings: &mut AgentSettings) {
     for (tool, value) in file.entries {
         let patterns = match value {
@@ -126,7 +127,7 @@ fn read_permissions(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, s
     }
 }
 
-/// A permission as it is written.
+/// Permission in its original form.
 struct Entry<'a> {
     tool: &'a str,
     pattern: &'a str,
@@ -136,7 +137,7 @@ struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Returns an entry that applies to every use of a tool.
+    /// Returns an entry for every use of a tool.
     fn general(tool: &'a str, action: &'a str) -> Self {
         Self { tool, pattern: "*", action, has_exceptions: false }
     }
@@ -190,7 +191,7 @@ fn subject(tool: &str, pattern: &str) -> Subject {
     }
 }
 
-/// Converts a path pattern, in which `*` matches any text, including slashes.
+/// Converts a path pattern in which `*` matches any text, including slashes.
 fn paths(pattern: &str, subject: fn(Vec<String>) -> Subject) -> Subject {
     if pattern.contains("..") || pattern.contains('$') && !pattern.starts_with("$HOME/") {
         return Subject::Other("aye does not support this form of path".to_owned());
@@ -247,7 +248,7 @@ fn read_servers(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, secre
     }
 }
 
-/// Writes `{env:VAR}` as `${VAR}`.
+/// Converts `{env:VAR}` to `${VAR}`.
 fn with_references(text: &str) -> String {
     let mut parts = text.split("{env:");
     let mut converted = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,5 @@
-//! Permissions of other agents as rules of a policy file. An allow is never broader than a rule that "always allow" could save.
+//! Conversion of permissions of other agents to rules of a policy file. An allow rule is never broader than one that
+//! "always allow" could save.
 
 use super::command_pattern::{CommandPattern, split_plain_command};
 use super::settings::{Level, Permission, Subject, Unsupported};
@@ -18,26 +19,26 @@ const WORKSPACE: &str = "${workspace}";
 /// Converts permissions to rules.
 pub(super) struct Judge<'a> {
     pub agent: Agent,
-    /// The policy of the user, which limits the rules that can be saved.
+    /// Policy of the user, which limits the rules that can be saved.
     pub enforcer: &'a Enforcer,
     pub workspace: &'a Path,
     pub now: Timestamp,
-    /// Whether allow entries of the project's files are imported.
+    /// Whether allow entries in the project's files are imported.
     pub accepts_project: bool,
 }
 
-/// The new text of a policy file, and the outcome for each permission.
+/// New text of a policy file, and the outcome for each permission.
 #[derive(Debug, Default)]
 pub(super) struct PolicyChange {
     pub text: String,
     /// Permissions that are already in effect, as written.
     pub in_force: Vec<String>,
-    /// Permissions of which only a part is imported, with that part.
+    /// Permissions of which only a part is imported, each with that part.
     pub narrowed: Vec<(String, String)>,
     pub left_out: Vec<Unsupported>,
 }
 
-/// One change of a policy file.
+/// Change of a policy file.
 #[derive(Debug, Clone)]
 enum Edit {
     Allow(Vec<RuleWithExamples>),
@@ -80,7 +81,7 @@ impl Judge<'_> {
         change
     }
 
-    /// Makes all changes at once, or one by one if one of them is not valid.
+    /// Makes all changes together, or one by one if one of them is invalid.
     fn edit_all(&self, level: Level, edits: Vec<(&Permission, Edit, Option<String>)>, change: &mut PolicyChange) {
         let whole = edits.iter().try_fold(change.text.clone(), |text, (_, edit, _)| self.apply_edit(&text, level, edit));
         if let Some(text) = whole.ok().filter(|text| is_valid(text, level).is_ok()) {
@@ -195,7 +196,7 @@ impl Judge<'_> {
         }
         let mut rules = Vec::new();
         for mut line in lines {
-            // A rule that could be saved has no wildcard: the word itself is within the pattern.
+            // A rule that could be saved has no wildcards, but the word itself matches the pattern.
             if let Some(last) = line.last_mut().filter(|last| last.ends_with('*')) {
                 last.pop();
             }
@@ -288,7 +289,7 @@ impl Judge<'_> {
         Ok(Decision::Change(edit, None))
     }
 
-    /// Returns whether the policy allows any web search without approval.
+    /// Returns whether the policy allows web searches without approval.
     fn allows_unasked_search(&self) -> bool {
         let (query, service) = ("aye".to_owned(), "Brave".to_owned());
         let search = Action::Search { query, domains: Vec::new(), service, host: String::new() };
@@ -311,7 +312,7 @@ impl PolicyChange {
 }
 
 impl Edit {
-    /// Returns the capability that the change is about, if it is one.
+    /// Returns the capability that the change concerns, if any.
     fn capability(&self) -> Option<&str> {
         match self {
             Self::Allow(rules) => rules.first().map(|rule| rule.rule.capability()),
@@ -350,7 +351,7 @@ fn server_tool(server: &str, tool: Option<&str>) -> String {
     format!("{server}/{}", tool.unwrap_or("*"))
 }
 
-/// Rules about commands name programs without a path; they apply to the program in any directory.
+/// Removes paths from programs, because command rules apply to a program in any directory.
 fn without_path(words: Vec<String>) -> Vec<String> {
     let bare = |word: String| word.rsplit('/').next().filter(|name| !name.is_empty()).map_or_else(|| word.clone(), str::to_owned);
     let mut words = words.into_iter();
@@ -367,7 +368,7 @@ fn without_paths(words: &[Vec<String>]) -> Vec<Vec<String>> {
     words
 }
 
-/// Describes rules that do not cover all commands matching a pattern.
+/// Describes rules that cover only some of the commands matching a pattern.
 fn describe_narrowing(rules: &[GrantRule]) -> Option<String> {
     let one = |rule: &GrantRule| match rule {
         GrantRule::Command(CommandRule { words, exact, sandboxed, message, .. }) => {

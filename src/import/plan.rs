@@ -1,4 +1,4 @@
-//! The plan of an import: the changes of each file, and the entries that are not imported.
+//! Plan of an import: the changes of each file, and the entries that are not imported.
 
 use super::instruction_block::with_block;
 use super::permissions::{Judge, PolicyChange, is_valid};
@@ -45,16 +45,16 @@ impl Targets {
     }
 }
 
-/// Changes that an import would make, and entries that it skips.
+/// Changes that an import would make, and entries that it would skip.
 #[derive(Debug, Default)]
 pub(crate) struct ImportPlan {
-    /// The files that were read, as shown to users.
+    /// Files that were read, as shown to users.
     pub sources: Vec<String>,
     pub files: Vec<PlannedFile>,
     pub not_imported: Vec<NotImported>,
     /// Entries that are already in effect, as written.
     pub in_force: Vec<String>,
-    /// Entries of which only a part is imported, with that part.
+    /// Entries of which only a part is imported, each with that part.
     pub narrowed: Vec<(String, String)>,
     /// Next steps, one sentence each.
     pub notes: Vec<String>,
@@ -72,7 +72,7 @@ pub(crate) struct PlannedFile {
     pub is_in_project: bool,
 }
 
-/// An entry that is not imported, without secrets.
+/// Entry that is not imported, with secrets removed.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NotImported {
@@ -99,12 +99,12 @@ pub(crate) struct Planner<'a> {
     pub secrets: &'a SecretFinder,
     pub home: &'a Path,
     pub workspace: &'a Path,
-    /// The workspace of the enforcer: a different one if the workspace is so broad that all access in it needs approval.
+    /// Workspace of the enforcer. It differs if the workspace is so broad that all access in it needs approval.
     pub judged_in: &'a Path,
     pub now: Timestamp,
-    /// Whether allow entries of the project's files are imported.
+    /// Whether allow entries in the project's files are imported.
     pub accepts_project: bool,
-    /// Returns whether a slash command is built in.
+    /// Function that returns whether a slash command is built in.
     pub is_built_in: fn(&str) -> bool,
 }
 
@@ -112,7 +112,7 @@ impl Planner<'_> {
     /// Returns the plan for the settings of the agent.
     ///
     /// # Errors
-    /// Returns an error if one of the user's files cannot be read or is not valid.
+    /// Returns an error if one of the user's files is invalid or cannot be read.
     pub(crate) fn plan(&self, settings: AgentSettings, sources: &Sources) -> Result<ImportPlan, ConfigError> {
         let AgentSettings { mut permissions, servers, instructions, commands, unsupported } = settings;
         let mut plan = ImportPlan { sources: sources.read().to_vec(), ..ImportPlan::default() };

@@ -1,13 +1,13 @@
-//! Command rules of Codex: calls of `prefix_rule(…)` in a subset of Starlark.
+//! Parser for command rules of Codex: calls of `prefix_rule(…)` in a subset of Starlark.
 
-/// Maximum depth of lists.
+/// Maximum nesting of lists.
 const MAX_DEPTH: usize = 8;
 
-/// A rule about commands that begin with some words.
+/// Rule for commands that begin with certain words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PrefixRule {
     pub line: usize,
-    /// The words, each with its alternatives.
+    /// Words, each with its alternatives.
     pub pattern: Vec<Vec<String>>,
     pub decision: String,
 }
@@ -21,7 +21,7 @@ enum Value {
     List(Vec<Value>),
 }
 
-/// Returns the valid rules in a file, and the errors in the invalid ones.
+/// Returns the valid rules in a file, and the errors in invalid ones.
 pub(super) fn parse(text: &str) -> (Vec<PrefixRule>, Vec<Mistake>) {
     let (mut rules, mut mistakes) = (Vec::new(), Vec::new());
     let mut reader = Reader { text, at: 0 };
@@ -58,7 +58,7 @@ impl Reader<'_> {
         1 + self.text[..self.at].matches('\n').count()
     }
 
-    /// Skips space and comments.
+    /// Skips white space and comments.
     fn skip_space(&mut self) {
         loop {
             let rest = self.rest();

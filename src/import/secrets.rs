@@ -1,13 +1,14 @@
-//! Secrets in settings of other agents, which become references to environment variables.
+//! Detection of secrets in settings of other agents. They become references to environment
+//! variables.
 
 use crate::policy::redact::{Redactor, names_a_secret};
 use std::sync::Arc;
 
-/// Minimum length of a random-looking value that is treated as a secret under any name.
+/// Minimum length of a random-looking value that counts as a secret under any name.
 const RANDOM_BYTES: usize = 20;
 /// Minimum number of different characters in such a value.
 const DIFFERENT: usize = 10;
-/// Words in the names of variables, options and headers that carry credentials.
+/// Words in the names of variables, options and headers that contain credentials.
 const CREDENTIAL_WORDS: [&str; 18] = [
     "key",
     "keys",
@@ -35,7 +36,7 @@ pub(crate) struct SecretFinder {
     redactor: Arc<Redactor>,
 }
 
-/// A value that may be written, and the environment variable to which a secret refers.
+/// Value that may be written, and the environment variable to which a replaced secret refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProtectedValue {
     pub value: String,
@@ -47,7 +48,7 @@ impl SecretFinder {
         Self { redactor }
     }
 
-    /// Returns a string without its secrets, for the screen.
+    /// Returns a string without its secrets, for display.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.redactor.hide(text).into_owned()
     }
@@ -61,7 +62,7 @@ impl SecretFinder {
         Some(line.map_or(1, |line| line + 1))
     }
 
-    /// Returns whether the value of a variable, an option or a header is a secret.
+    /// Returns whether the value of a variable, option or header is a secret.
     pub(super) fn is_secret(&self, name: &str, value: &str) -> bool {
         let value = without_references(value);
         let value = value.trim();
@@ -76,7 +77,7 @@ impl SecretFinder {
             || self.redactor.holds_secret(&format!("{name}={value}"))
     }
 
-    /// Returns the value of a variable; a secret becomes a reference to `variable`.
+    /// Returns the value of a variable. A secret is replaced with a reference to `variable`.
     pub(super) fn protect(&self, name: &str, value: &str, variable: &str) -> ProtectedValue {
         if self.is_secret(name, value) {
             ProtectedValue { value: format!("${{{variable}}}"), variable: Some(variable.to_owned()) }
@@ -115,13 +116,13 @@ fn has_credential_word(name: &str) -> bool {
     name.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| CREDENTIAL_WORDS.contains(&word))
 }
 
-/// Returns whether a value is a path, a number or a switch.
+/// Returns whether a value is a path, a number or a boolean.
 fn is_plain(value: &str) -> bool {
     let is_place = value.contains("://") || value.starts_with(['/', '.', '~']);
     is_place || value.parse::<f64>().is_ok() || ["true", "false", "none"].contains(&value)
 }
 
-/// Returns whether a value looks random: long, with letters and digits mixed.
+/// Returns whether a value looks random: long, with both letters and digits.
 fn looks_random(value: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_+=".contains(&byte);
     let mut different: Vec<u8> = value.bytes().collect();
@@ -135,7 +136,7 @@ fn looks_random(value: &str) -> bool {
         && value.split(['-', '_']).any(|part| part.len() >= RANDOM_BYTES / 2 && part.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Removes references to environment variables. The default value of a reference is preserved, because it is written in the file.
+/// Removes references to environment variables. Keeps the default value of a reference, because the file contains it.
 fn without_references(value: &str) -> String {
     let mut rest = value;
     let mut literal = String::new();

@@ -1,13 +1,13 @@
-//! MCP servers of other agents, as aye would add them: without secrets, and without access to the network.
+//! MCP servers of other agents, as aye adds them: without secrets and without network access.
 
 use super::secrets::{SecretFinder, variable_name};
 use super::settings::{AgentSettings, ServerEntry};
 use crate::config::servers::{NewServer, check_name, check_url};
 
-/// Maximum length of the name of a server in a message.
+/// Maximum length in characters of a server name in a message.
 const NAME_CHARS: usize = 64;
 
-/// A server as another agent describes it, with references in the form `${VAR}`.
+/// Server as another agent describes it, with references in the form `${VAR}`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ServerDescription {
     pub command: Option<String>,

@@ -5,14 +5,14 @@ use crate::config::servers::NewServer;
 use crate::config::{PATH_PUNCTUATION, instruction_imports};
 use crate::protocol::VerdictKind;
 
-/// Everything that was found in the files of an agent.
+/// All data that was found in the files of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct AgentSettings {
     pub permissions: Vec<Permission>,
     pub servers: Vec<ServerEntry>,
     pub instructions: Vec<InstructionText>,
     pub commands: Vec<CommandFile>,
-    /// Entries without a counterpart in aye.
+    /// Entries without an equivalent in aye.
     pub unsupported: Vec<Unsupported>,
 }
 
@@ -30,30 +30,30 @@ pub(crate) enum Level {
 pub(crate) struct Permission {
     /// The file, as shown to users.
     pub place: String,
-    /// The entry as it is written.
+    /// Entry in its original form.
     pub text: String,
     pub level: Level,
     pub verdict: VerdictKind,
     pub subject: Subject,
 }
 
-/// The subject of a permission.
+/// Subject of a permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Command(CommandPattern),
-    /// Reading files: patterns of a policy.
+    /// Reading files: path patterns of a policy.
     Read(Vec<String>),
     /// Creating, changing and deleting files.
     Write(Vec<String>),
-    /// Requests to a host; all requests if there is none.
+    /// Requests to a host, or all requests if `None`.
     Web(Option<String>),
     /// Web searches.
     Search,
-    /// Tools of an MCP server: the server, and one of its tools.
+    /// Tools of an MCP server: the server, and optionally one of its tools.
     Server(String, Option<String>),
     /// aye's tools.
     Tools(Vec<&'static str>),
-    /// A permission that aye rules cannot express, with the reason.
+    /// Permission that rules of aye cannot express, with the reason.
     Other(String),
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct ServerEntry {
     pub place: String,
     pub name: String,
     pub server: NewServer,
-    /// Environment variables to set, because the values in the file are secrets.
+    /// Environment variables that the user must set, because the values in the file are secrets.
     pub variables: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct InstructionText {
 pub(crate) struct CommandFile {
     pub place: String,
     pub level: Level,
-    /// The name without the ending: `fix` or `git/commit`.
+    /// Name without the extension: `fix` or `git/commit`.
     pub name: String,
     pub text: String,
 }
@@ -93,7 +93,8 @@ pub(crate) struct Unsupported {
 }
 
 impl AgentSettings {
-    /// Adds a file with instructions. Files that it imports are reported, because they would have to be followed in every project.
+    /// Adds a file with instructions. Files that it imports are only reported, because they would apply to every
+    /// project.
     pub(super) fn instruct(&mut self, place: String, text: String) {
         let imports: Vec<String> = instruction_imports(&text);
         let paths = imports.iter().map(|path| path.trim_end_matches(PATH_PUNCTUATION)).filter(|path| path.contains(['/', '.']));

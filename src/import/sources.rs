@@ -1,4 +1,4 @@
-//! Files of another agent, read within its own directories and within limits.
+//! Files of another agent, read only in its own directories and within limits.
 
 use crate::config::Environment;
 use crate::host::other_agents::Agent;
@@ -13,7 +13,7 @@ const MAX_FILES: usize = 500;
 const MAX_ENTRIES: usize = 5_000;
 const DEPTH: usize = 3;
 
-/// The files of one agent for a user and a workspace.
+/// Files of one agent, for a user and a workspace.
 #[derive(Debug)]
 pub(crate) struct Sources {
     /// The user's directory of the agent.
@@ -22,13 +22,13 @@ pub(crate) struct Sources {
     project: PathBuf,
     home: PathBuf,
     workspace: PathBuf,
-    /// The files that were read, as shown to users.
+    /// Files that were read, as shown to users.
     read: Vec<String>,
-    /// Files that could not be read, with the reason.
+    /// Files that could not be read, with the reasons.
     problems: Vec<(String, String)>,
 }
 
-/// The directory of a file.
+/// Directory that contains a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Root {
     /// The user's directory of the agent.
@@ -64,7 +64,7 @@ impl Sources {
         &self.read
     }
 
-    /// Returns the files that could not be read, with the reason.
+    /// Returns the files that could not be read, with the reasons.
     pub(crate) fn problems(&self) -> &[(String, String)] {
         &self.problems
     }
@@ -78,7 +78,7 @@ impl Sources {
         self.problems.push((place.to_owned(), reason.into()));
     }
 
-    /// Reads a file; `None` if it does not exist or cannot be read, which is reported.
+    /// Reads a file; `None` if it does not exist, or if it cannot be read, which is reported.
     pub(super) fn file(&mut self, root: Root, name: &str) -> Option<SourceFile> {
         self.read_limited(root, name, MAX_BYTES)
     }
@@ -92,7 +92,7 @@ impl Sources {
         self.read_at(root, &path, most)
     }
 
-    /// Reads a JSON file; `None` if there is none, or if it is malformed, which is reported.
+    /// Parses a JSON file; `None` if it does not exist, or if it is malformed, which is reported.
     pub(super) fn json(
         &mut self,
         root: Root,
@@ -123,8 +123,8 @@ impl Sources {
         abbreviate_home(&self.directory(root).join(name), &self.home)
     }
 
-    /// Reads the files with this extension below a directory, sorted by name. Each has its path below the directory without the
-    /// extension.
+    /// Reads the files with this extension below a directory, sorted by name. Each has its path relative to the
+    /// directory, without the extension.
     pub(super) fn files_below(&mut self, root: Root, directory: &str, extension: &str) -> Vec<(String, SourceFile)> {
         let directory = self.directory(root).join(directory);
         if self.is_inside_twice(root) || !self.is_within(root, &directory) {
@@ -145,7 +145,7 @@ impl Sources {
         paths.into_iter().filter_map(named).collect()
     }
 
-    /// Returns whether the user's directory is also that of the project: in the home directory, its files are the user's.
+    /// Returns whether the user's directory is also the project's. In the home directory, the files belong to the user.
     fn is_inside_twice(&self, root: Root) -> bool {
         root == Root::Project
             && self.project.canonicalize().is_ok_and(|real| self.user.canonicalize().is_ok_and(|own| own == real))
@@ -160,8 +160,8 @@ impl Sources {
         }
     }
 
-    /// Returns whether a path does not leave its root through a symlink. A project's own directory must be in the workspace, and a
-    /// file in a directory that belongs to others must not be a symlink.
+    /// Returns whether a path stays within its root when symlinks are resolved. A project's own directory must be in
+    /// the workspace, and a file in a shared directory must not be a symlink.
     fn is_within(&self, root: Root, path: &Path) -> bool {
         let (Ok(real), Ok(real_root)) = (path.canonicalize(), self.directory(root).canonicalize()) else { return false };
         match root {
@@ -204,7 +204,7 @@ impl Sources {
 fn contents(path: &Path, most: u64) -> Result<String, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     let real = path.canonicalize().map_err(unreadable)?;
-    // Opens regular files only: a pipe would block.
+    // Open only regular files, because a pipe would block.
     let file = crate::sys::path::open_file(&real).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;

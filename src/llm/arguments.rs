@@ -1,13 +1,13 @@
-//! Arguments of a call as they arrive: stored up to a limit, and usable as an object only once they are complete.
+//! Arguments of a call as they arrive. They are stored up to a limit, and become an object only when they are complete.
 
 use super::limits::{ALL_ARGUMENT_BYTES, ARGUMENT_HEAD_BYTES};
 use crate::protocol::{ARGUMENT_BYTES, Arguments, Part, cut_position_before};
 use serde_json::{Map, Value};
 
-/// Arguments in parts.
+/// Buffer for arguments that arrive in parts.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentBuffer {
-    /// All arguments, or the beginning of overlong arguments.
+    /// All arguments, or the start of arguments that exceed the limit.
     text: String,
     bytes: usize,
 }
@@ -31,7 +31,7 @@ impl ArgumentBuffer {
         self.push(whole);
     }
 
-    /// Returns the bytes that arrived, stored or not.
+    /// Returns the number of bytes that arrived, including those that were not stored.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -66,7 +66,7 @@ pub(super) fn parse_complete(json: &str, ended: bool) -> Arguments {
     pieces.arguments(ended)
 }
 
-/// Returns arguments that arrived as an object in a larger event.
+/// Parses arguments that arrived as an object in a larger event.
 pub(super) fn from_map(map: Map<String, Value>, ended: bool) -> Arguments {
     let json = Value::Object(map);
     let text = json.to_string();
@@ -76,7 +76,7 @@ pub(super) fn from_map(map: Map<String, Value>, ended: bool) -> Arguments {
     }
 }
 
-/// Removes the arguments of calls beyond the limit for all calls together.
+/// Removes the arguments of calls that exceed the limit for all calls together.
 pub(super) fn enforce_limit(content: &mut [Part]) {
     let mut bytes = 0;
     for part in content {

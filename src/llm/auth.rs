@@ -1,4 +1,4 @@
-//! Authentication headers: the API key of a provider in its requests.
+//! Authentication headers with the API key of a provider.
 
 use super::error::ErrorContext;
 use super::{RenewKey, Secret, SecretValue};
@@ -11,22 +11,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Function that creates headers from an API key.
 pub(super) type HeaderFactory = fn(Option<String>) -> Vec<(&'static str, String)>;
 
-/// Minimum length for redaction; a shorter key would match by chance.
+/// Minimum length of a key for redaction. A shorter key would also match unrelated text.
 const MIN_BYTES: usize = 8;
 
-/// Headers with the API key. A key that is looked up later is available with the first request.
+/// Headers with the API key. A key that is looked up lazily is available from the first request on.
 pub(super) struct Key {
     secret: Option<Secret>,
     make: HeaderFactory,
     looked_up: Mutex<CachedKey>,
 }
 
-/// State of a key that is looked up later.
+/// State of a key that is looked up lazily.
 #[derive(Default)]
 struct CachedKey {
-    /// Last key, which the redactor may not know.
+    /// Last key. The redactor may not know it.
     key: Option<String>,
-    /// Key that the provider rejected, so that a different key is looked up.
+    /// Key that the provider rejected, so that the next look-up returns another one.
     rejected: Option<String>,
 }
 
@@ -59,7 +59,8 @@ impl Key {
         Ok((self.make)(key).into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect())
     }
 
-    /// Records that the provider rejected the key. Returns whether a different key may be looked up, so that a retry makes sense.
+    /// Records that the provider rejected the key. Returns whether a look-up may return another key, so that a retry
+    /// makes sense.
     pub(crate) fn reject(&self) -> bool {
         let Some(Secret(SecretValue::Renewable(_))) = &self.secret else { return false };
         let mut looked_up = self.lock_cache();
@@ -94,7 +95,7 @@ impl Key {
         Ok(key)
     }
 
-    /// Hides the key in an error, because a provider may repeat parts of the request.
+    /// Redacts the key in an error, because a provider may repeat parts of the request.
     pub(crate) fn redact(&self, mut error: ModelError) -> ModelError {
         if let Some(key) = self.lock_cache().key.as_ref().filter(|key| key.len() >= MIN_BYTES) {
             error.failure.message = error.failure.message.replace(key, "[key]");

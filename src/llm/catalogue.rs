@@ -18,18 +18,19 @@ use std::sync::{Arc, OnceLock};
 const MODELS: &str = include_str!("../../assets/models.toml");
 /// Context window assumed for unknown models, in tokens.
 const UNKNOWN_WINDOW: u64 = 200_000;
-/// Provider name for open models, which any provider may serve; the part after it is a prefix of their names.
+/// Provider name for open models, which any provider may serve. The rest of the name is a prefix of their names.
 const OPEN: &str = "any";
 /// Prefix of local models, which are free unless a list sets a price.
 const LOCAL: &str = "local/";
 const NOTHING: Price = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
 
-/// Known models: the built-in list, parsed on first use, overridden by the downloaded list and by the user's. Cheap to clone.
+/// Known models: the built-in list, parsed on first use. The downloaded list overrides it, and the user's list
+/// overrides both. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalogue {
     updated: Option<Arc<Cards>>,
     own: Option<Arc<Cards>>,
-    /// Entries of models with other names, such as deployments: full names of both.
+    /// Full names of deployments, each with the full name of its catalogue entry.
     deployments: Arc<BTreeMap<String, String>>,
 }
 
@@ -41,12 +42,12 @@ pub(crate) struct Provenance {
 }
 
 impl Catalogue {
-    /// Adds the user's list; on failure, returns its errors with line numbers.
+    /// Adds the user's list. If it is invalid, returns its errors with line numbers.
     pub(crate) fn with_user_list(self, text: &str) -> Result<Self, Vec<(usize, String)>> {
         Ok(Self { own: Some(Arc::new(entry::read(text)?)), ..self })
     }
 
-    /// Names the entries of models with other names.
+    /// Sets the catalogue entries of deployments.
     pub(crate) fn with_deployments(self, deployments: BTreeMap<String, String>) -> Self {
         Self { deployments: Arc::new(deployments), ..self }
     }
@@ -56,14 +57,15 @@ impl Catalogue {
         self.deployments.get(full_name).map_or(full_name, String::as_str)
     }
 
-    /// Adds the downloaded list, unless the built-in list is newer; on failure, returns its errors with line numbers.
+    /// Adds the downloaded list, unless the built-in list is newer. If it is invalid, returns its errors with line
+    /// numbers.
     pub(crate) fn with_updated(self, text: &str) -> Result<Self, Vec<(usize, String)>> {
         let cards = entry::read(text)?;
         let updated = (cards.date >= built_in().date).then(|| Arc::new(cards));
         Ok(Self { updated, ..self })
     }
 
-    /// Returns the day of the list in use, and its source URL; `None` for the built-in list.
+    /// Returns the date and the source URL of the list in use; `None` for the built-in list.
     pub(crate) fn state(&self) -> (Option<Date>, Option<&str>) {
         match &self.updated {
             Some(updated) => (updated.date, updated.origin.as_deref()),
@@ -71,7 +73,8 @@ impl Catalogue {
         }
     }
 
-    /// Returns the source of the entry of a model. A downloaded entry that equals the built-in one keeps its provenance.
+    /// Returns the source of a model's entry. A downloaded entry that equals the built-in one keeps the source of the
+    /// latter.
     pub(crate) fn provenance(&self, full_name: &str) -> Provenance {
         let listed = built_in().find_exact(full_name);
         let downloaded = self.updated.as_ref().and_then(|updated| updated.find_exact(full_name));
@@ -80,8 +83,8 @@ impl Catalogue {
         card.map(|card| Provenance { documentation: card.source.clone(), verified: card.verified }).unwrap_or_default()
     }
 
-    /// Returns the facts about `provider/name`; for an unlisted model, the abilities of its family, the assumed context window and no
-    /// price.
+    /// Returns the facts about `provider/name`. An unlisted model gets the capabilities of its family, the assumed
+    /// context window and no price.
     pub(crate) fn facts(&self, full_name: &str) -> ModelFacts {
         let mut facts = built_in().facts(self.listed_name(full_name), unknown_model(full_name));
         if let Some(updated) = &self.updated {
@@ -100,7 +103,7 @@ impl Catalogue {
         own || updated || built_in().find_exact(self.listed_name(full_name)).is_some()
     }
 
-    /// Applies the user's entry for a model over other facts.
+    /// Overrides facts with the user's entry for the model.
     pub(crate) fn apply_user_entry(&self, facts: ModelFacts) -> ModelFacts {
         match self.own.as_ref().and_then(|own| own.find_exact(&facts.name)) {
             Some(card) => card.apply_to(facts),
@@ -137,7 +140,7 @@ impl Cards {
         self.models.iter().find(|card| name::is_same_model(&card.name, full_name))
     }
 
-    /// Applies this list over earlier facts.
+    /// Overrides facts with the entries of this list.
     fn facts(&self, full_name: &str, before: ModelFacts) -> ModelFacts {
         let lower = full_name.to_ascii_lowercase();
         let of = |families: &[String]| families.iter().any(|family| lower.contains(family.as_str()));
@@ -160,7 +163,8 @@ impl Cards {
         }
     }
 
-    /// Returns the same model of its maker, or an open one. It has the same abilities, but may have another price.
+    /// Returns the entry of the same model at its maker or as an open model. It has the same capabilities, but may have
+    /// another price.
     fn find_at_maker(&self, full_name: &str) -> Option<&Card> {
         let asked = name::bare_name(full_name);
         let made = self.models.iter().find(|card| {
@@ -178,7 +182,7 @@ impl Cards {
 }
 
 impl Card {
-    /// Returns whether this entry adds no data to another entry of the same model.
+    /// Returns whether this entry adds nothing to another entry of the same model.
     fn repeats(&self, other: &Self) -> bool {
         let base = ModelFacts { name: other.name.clone(), ..built_in().facts(&other.name, unknown_model(&other.name)) };
         self.apply_to(base.clone()) == base
@@ -186,7 +190,7 @@ impl Card {
 
     fn apply_to(&self, facts: ModelFacts) -> ModelFacts {
         let efforts = self.efforts.clone();
-        // `reasoning` alone says only whether there are efforts.
+        // `reasoning` alone only shows whether there are efforts.
         let reasoning = efforts.as_ref().map(|efforts| !efforts.is_empty()).or(self.reasoning).unwrap_or(facts.reasoning);
         ModelFacts {
             name: facts.name,
@@ -221,7 +225,7 @@ fn unknown_model(full_name: &str) -> ModelFacts {
 
 fn built_in() -> &'static Cards {
     static CARDS: OnceLock<Cards> = OnceLock::new();
-    // A test parses the built-in list, so this cannot fail.
+    // A test parses the built-in list, so parsing cannot fail.
     CARDS.get_or_init(|| entry::read(MODELS).unwrap_or_default())
 }
 

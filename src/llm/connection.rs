@@ -10,20 +10,20 @@ use crate::sys::http::{Headers, Reply, Server, Timeouts};
 use bytes::Bytes;
 use std::borrow::Cow;
 
-/// Status of a rejected key.
+/// HTTP status for a rejected key.
 const UNAUTHORIZED: u16 = 401;
 
 pub(super) struct Connection {
     server: Server,
     key: Key,
     account: Option<Account>,
-    /// Headers of the user.
+    /// Headers that the user configured.
     headers: Headers,
     speaker: ErrorContext,
 }
 
 impl Connection {
-    /// Creates a connection for a model, or for none. Nothing is sent yet.
+    /// Creates a connection for a model; the name may be empty. Sends nothing.
     pub(crate) fn new(spec: &ProviderSpec, model: &str) -> Result<Self, Failure> {
         let mut speaker = ErrorContext {
             provider: spec.name.clone(),
@@ -43,7 +43,7 @@ impl Connection {
         &self.speaker
     }
 
-    /// Returns the address of the server, without a final slash.
+    /// Returns the address of the server, without a trailing slash.
     pub(crate) fn address(&self) -> &str {
         self.server.address()
     }
@@ -67,8 +67,8 @@ impl Connection {
         self.key.redact(error)
     }
 
-    /// Sends `body` and waits for the head of the response. If the server rejects a key that can be renewed, the request is sent
-    /// once more with a new one.
+    /// Sends `body` and waits for the response headers. If the server rejects a renewable key, the request is sent once
+    /// more with a new key.
     pub(crate) async fn post(&self, path: &str, more: &Headers, body: Bytes) -> Result<Reply, ModelError> {
         let reply = self.post_once(path, more, body.clone()).await?;
         if self.has_renewed(&reply).await {
@@ -77,7 +77,7 @@ impl Connection {
         Ok(reply)
     }
 
-    /// Checks that there are credentials, without a request to the provider.
+    /// Checks that credentials exist, without a request to the provider.
     pub(crate) async fn check_account(&self) -> Result<(), Failure> {
         match &self.account {
             Some(account) => {
@@ -120,7 +120,7 @@ impl Connection {
         Ok(headers)
     }
 
-    /// Returns whether the server rejected credentials that can be renewed, so that a retry makes sense.
+    /// Returns whether the credentials were renewed after a rejection, so that a retry makes sense.
     async fn has_renewed(&self, reply: &Reply) -> bool {
         let is_unauthorized = reply.status() == UNAUTHORIZED;
         match &self.account {
@@ -133,7 +133,7 @@ impl Connection {
     }
 }
 
-/// Header of AWS with the kind of an error.
+/// AWS header with the kind of an error.
 pub(super) const ERROR_TYPE: &str = "x-amzn-errortype";
 
 /// Returns whether an AWS error means that the credentials have expired.
@@ -156,7 +156,7 @@ impl Account {
         }
     }
 
-    /// Returns advice for the case that the provider rejects the credentials.
+    /// Returns advice for rejected credentials.
     fn remedy(&self) -> String {
         match self {
             Self::Google(_) => "run `gcloud auth application-default login`".to_owned(),

@@ -1,4 +1,4 @@
-//! Pending deltas: adjacent ones of the same kind are merged until they are passed on.
+//! Pending deltas. Adjacent deltas of the same kind are merged until they are forwarded.
 
 use crate::ports::Delta;
 
@@ -6,9 +6,9 @@ use crate::ports::Delta;
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
     ready: Vec<Delta>,
-    /// Bytes of text so far, passed on or not.
+    /// Bytes of text so far, including forwarded text.
     pub text_bytes: usize,
-    /// Number of parts so far, passed on or not.
+    /// Number of parts so far, including forwarded parts.
     pub added: usize,
 }
 
@@ -39,7 +39,7 @@ impl Deltas {
         }
     }
 
-    /// Adds call progress; `size` is the length of the arguments so far.
+    /// Adds the progress of a call; `size` is the length of its arguments so far.
     pub(crate) fn call(&mut self, tool: &str, size: usize) {
         self.added += 1;
         match self.ready.last_mut() {

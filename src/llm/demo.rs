@@ -1,4 +1,4 @@
-//! Demo model: a recorded conversation that follows the outcomes of its calls.
+//! Demo model: a recorded conversation that branches by the outcomes of its calls.
 
 use crate::ports::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{
@@ -41,7 +41,7 @@ pub(crate) fn project() -> &'static [(&'static str, &'static [u8], u32)] {
 pub(crate) enum Pace {
     /// Speed of a real model.
     Recorded,
-    /// All parts in one chunk.
+    /// Everything in one chunk.
     #[cfg(test)]
     Instant,
 }
@@ -75,7 +75,7 @@ struct Call {
     arguments: Map<String, Value>,
 }
 
-/// Next turn, chosen by the outcome of the last call.
+/// Next turn, selected by the outcome of the last call.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Next {
@@ -84,7 +84,7 @@ struct Next {
     failed: Option<String>,
 }
 
-/// Recording as a model.
+/// Model that plays a recording.
 #[derive(Debug)]
 pub(crate) struct Demo {
     conversation: Arc<Conversation>,
@@ -115,7 +115,8 @@ impl Conversation {
         self.turns.iter().find(|turn| turn.name == name)
     }
 
-    /// Returns the next turn. It depends only on the thread, so a resumed session continues.
+    /// Returns the next turn. It depends only on the thread, so that a resumed session continues
+    /// correctly.
     fn choose(&self, messages: &[Arc<Message>]) -> Option<&Turn> {
         let Some(last) = messages.iter().rfind(|message| message.role == Role::Assistant) else { return self.turns.first() };
         let called = last.tool_calls().last().map(|call| &call.tool_call_id);
@@ -221,7 +222,7 @@ fn size(call: &Call) -> u64 {
     Value::Object(call.arguments.clone()).to_string().len() as u64
 }
 
-/// Returns approximately what a real model would have counted.
+/// Returns approximately the usage that a real model would report.
 fn usage(request: &ModelRequest, turn: &Turn) -> Usage {
     let thread: u64 = request.messages.iter().map(|message| message.token_count).sum();
     let tools = request.tools.iter().map(|tool| {

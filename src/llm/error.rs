@@ -15,19 +15,19 @@ use crate::sys::http::HttpError;
 
 const SHOWN_CHARS: usize = 160;
 
-/// Provider that sent a response, for hints.
+/// Provider that sent a response, as context for hints.
 #[derive(Debug, Clone)]
 pub(super) struct ErrorContext {
     pub provider: String,
     pub model: String,
     pub key_variable: String,
     pub base_url: String,
-    /// Hint that renews the credentials, if they are not a key.
+    /// How to renew the credentials, if they are not an API key.
     pub remedy: Option<String>,
 }
 
 impl ErrorContext {
-    /// Returns the provider and address, because only the account that encrypted a part can decrypt it there.
+    /// Returns the provider and address. Only the account that encrypted a part can decrypt it there.
     pub(crate) fn origin(&self) -> String {
         format!("{} {}", self.provider, self.base_url)
     }
@@ -38,7 +38,7 @@ impl ErrorContext {
         let status = if status < 300 { words.status.unwrap_or(0) } else { status };
         let wait = hints.wait.or(words.wait);
         let mut failure = self.judge(status, words);
-        // Errors that a retry cannot fix are not retried, whatever a header says.
+        // Errors that a retry cannot fix are not retried, even if a header suggests it.
         let hopeless = matches!(
             failure.kind,
             FailureKind::Authentication | FailureKind::Billing | FailureKind::ContextTooLong | FailureKind::GuardrailBlocked
@@ -50,7 +50,7 @@ impl ErrorContext {
         ModelError { failure, retry_after, usage: None }
     }
 
-    /// Returns the parts of an error that concern the request: its message, and the names of the fields it refers to.
+    /// Returns the message of an error and the names of the fields to which it refers.
     pub(crate) fn error_details(body: &[u8]) -> String {
         let words = read_body("", body);
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) else { return words.message };
@@ -67,7 +67,7 @@ impl ErrorContext {
         ModelError { retry_after: retry_after.filter(|_| failure.retryable), ..failure.into() }
     }
 
-    /// Returns the error of an interrupted stream.
+    /// Returns the error for an interrupted stream.
     pub(crate) fn interrupted_stream(&self, error: SseError) -> ModelError {
         match error {
             SseError::Http(error) => self.transport(&error),
@@ -130,26 +130,27 @@ impl ErrorContext {
         format!("check the network and the address `{}`", self.base_url)
     }
 
-    /// Returns the error of a response without its end marker.
+    /// Returns the error for a response without its end marker.
     pub(crate) fn missing_end(&self) -> ModelError {
         let message = format!("the response of `{}` ended early", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
-    /// Returns the error of a body without any event.
+    /// Returns the error for a body without events.
     pub(crate) fn empty_body(&self) -> ModelError {
         let message = format!("`{}` sent an empty response", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
-    /// Returns the error of a stream with keep-alive events only.
+    /// Returns the error for a stream that contains only keep-alive events.
     pub(crate) fn no_content(&self, seconds: u64) -> ModelError {
         let message = format!("`{}` kept the connection open for {seconds} s without a response", self.provider);
         let hint = "try again, or raise `llm.idle_timeout_seconds` for a slow server";
         Failure::new(FailureKind::Timeout, message, hint).into()
     }
 
-    /// Returns the error of a response over a limit. It is not retried, because the next response would be as long, and each is billed.
+    /// Returns the error for a response over a limit. It is not retried, because the next response would be as long,
+    /// and both are billed.
     pub(crate) fn over_limit(&self, over: &str) -> ModelError {
         let message = format!("the response of `{}` was too long and was cut off: {over}", self.provider);
         let mut failure = Failure::new(FailureKind::Protocol, message, "rephrase the prompt, or choose another model with -m");
@@ -157,7 +158,7 @@ impl ErrorContext {
         failure.into()
     }
 
-    /// Returns the error of a body that is not a response of this API.
+    /// Returns the error for a body that is not a response of this API.
     pub(crate) fn unexpected_body(&self, what: &str) -> ModelError {
         let hint = format!("check that `{}` is the address of a `{}` API", self.base_url, self.provider);
         Failure::new(FailureKind::Protocol, what, hint).into()
@@ -172,7 +173,7 @@ impl ErrorContext {
         let mut failure = Failure::new(kind, words.message, hint);
         failure.request_id = words.request_id;
         failure.status = (status > 0).then_some(status);
-        // The server rejected the model's own call; another attempt may produce a better one.
+        // The server rejected a call that the model wrote; another attempt may produce a valid one.
         failure.retryable |= words.codes.contains("tool_use_failed");
         failure
     }

@@ -1,4 +1,4 @@
-//! Binary event stream of AWS: messages with two checksums, of which each contains one event of the model.
+//! Binary event stream of AWS: messages with two checksums, each with one event of the model.
 
 use super::limits::{EVENT_BYTES, OTHER_BYTES};
 use super::sse::{Event, Events, SseError};
@@ -10,18 +10,18 @@ use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::json;
 
-/// Bytes of both lengths and their checksum.
+/// Size in bytes of both length fields and their checksum.
 const PRELUDE: usize = 12;
-/// Bytes of a message without headers and payload.
+/// Size in bytes of a message without headers and payload.
 const FRAME: usize = 16;
 const TEXT: u8 = 7;
 const BYTES: u8 = 6;
 
-/// Returns the events of `body`.
+/// Decodes `body` into events.
 pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Events {
     let decoder = Decoder { body: body.fuse().boxed(), buffer: Vec::new(), failed: false };
     let events = stream::unfold(decoder, |mut decoder| async move { decoder.next().await.map(|event| (event, decoder)) });
-    // The reader polls it again after its end.
+    // The reader may poll the stream again after its end.
     events.fuse().boxed()
 }
 
@@ -31,12 +31,12 @@ struct Decoder {
     failed: bool,
 }
 
-/// Outcome of a look at the buffer.
+/// Result of decoding the buffer.
 enum Step {
     Event(Event),
-    /// A message that is not part of the response.
+    /// Message that is not part of the response.
     Other,
-    /// More bytes are needed.
+    /// The buffer ends before the message does.
     Incomplete,
 }
 
@@ -85,7 +85,7 @@ impl Decoder {
         None
     }
 
-    /// Takes the next complete message from the buffer.
+    /// Removes the next complete message from the buffer.
     fn message(&mut self) -> Result<Step, SseError> {
         let Some(total) = number(&self.buffer, 0) else { return Ok(Step::Incomplete) };
         if self.is_other() {
@@ -104,7 +104,7 @@ impl Decoder {
         Ok(read(&message)?.map_or(Step::Other, Step::Event))
     }
 
-    /// Returns whether the body is a text rather than messages: the first byte of a length is zero or nearly so.
+    /// Returns whether the body is plain text instead of messages: the first byte of a length is always close to zero.
     fn is_other(&self) -> bool {
         matches!(self.buffer.first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
     }
@@ -115,7 +115,7 @@ impl Decoder {
         SseError::NotEvents(body.into())
     }
 
-    /// Returns the error of a body that ended as a text, or inside a message.
+    /// Returns the error for a body that is plain text, or that ended inside a message.
     fn end_error(&mut self) -> Option<SseError> {
         self.failed = true;
         if self.is_other() { Some(self.unexpected_error()) } else { None }
@@ -156,7 +156,7 @@ fn error(code: &str, message: &str) -> String {
     json!({"type": "error", "error": {"type": kind, "message": message}}).to_string()
 }
 
-/// Reads the headers with string values, and skips other headers.
+/// Parses the headers with string values; skips other headers.
 fn kind(mut rest: &[u8]) -> Option<Kind> {
     let mut kind = Kind::default();
     while let Some((length, after)) = rest.split_first() {
@@ -233,7 +233,7 @@ mod tests {
         message
     }
 
-    /// Returns a message with one event of the model.
+    /// Returns a message that contains one event of the model.
     fn chunk(event: &str) -> Vec<u8> {
         let payload = json!({"bytes": STANDARD.encode(event), "p": "abcdef"}).to_string();
         let headers = [(":event-type", "chunk"), (":content-type", "application/json"), (":message-type", "event")];

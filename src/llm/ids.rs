@@ -1,15 +1,15 @@
-//! Call IDs in the format that a provider accepts. The same ID always maps to the same one, so that results match their calls.
+//! Call IDs in the format that a provider accepts. The mapping is deterministic, so that results match their calls.
 
 /// Format of call IDs that a provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ids {
-    /// Nearly any ID is accepted and sent unchanged, because some servers parse their own IDs.
+    /// Nearly any ID. IDs are sent unchanged, because some servers parse their own IDs.
     Any,
     /// Letters, digits, `_` and `-`.
     Word,
-    /// Limited number of characters.
+    /// At most this number of characters.
     UpTo(usize),
-    /// Nine letters or digits.
+    /// Exactly nine letters or digits.
     Nine,
 }
 
@@ -35,7 +35,8 @@ impl Ids {
     }
 }
 
-/// FNV-1a hash. It must be the same in every version, so that repeated requests are identical.
+/// Computes an FNV-1a hash, which is the same in every version, so that repeated requests are
+/// identical.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,14 +1,14 @@
-//! Images of results: the images that a request contains, and the note for omitted ones.
+//! Images of results: selects the images for a request, and describes omitted ones.
 
 use crate::ports::ModelRequest;
 use crate::protocol::{Image, Message, ToolResult};
 
-/// Returns for each image of a message whether it is sent.
+/// Returns one flag for each image of a message: whether it is sent.
 pub(super) fn sent_images(message: &Message, request: &ModelRequest) -> Vec<bool> {
     message.images().map(|image| content(image, request).is_some()).collect()
 }
 
-/// Returns the text of a result and its sent images: media type and base64.
+/// Returns the text of a result, and the media type and base64 data of each image that is sent.
 pub(super) fn sent_content<'a>(result: &'a ToolResult, request: &'a ModelRequest) -> (String, Vec<(&'a str, &'a str)>) {
     let mut text = result.text_for_model();
     let shown: Vec<_> =

@@ -19,7 +19,8 @@ pub(super) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value:
     let _ = serde_json::to_writer(out, value);
 }
 
-/// Maximum plausible token count; a larger count is a mistake, and sums of counts cannot overflow.
+/// Maximum plausible token count. A larger count is a mistake; with this limit, sums cannot
+/// overflow.
 const MAX_COUNT: u64 = 1 << 40;
 
 /// Parses a count: a whole number, a number with a fraction, or a string. Negative values become 0.
@@ -40,7 +41,7 @@ pub(super) fn parse_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
     match serde_json::from_str::<Text<'_>>(json) {
         Ok(text) => Some(text.0),
-        // Half of a surrogate pair, from a server that splits text at UTF-16 units.
+        // Half of a surrogate pair, from a server that splits text between UTF-16 units.
         Err(_) => serde_json::from_str::<Lossy>(json).ok().map(|text| Cow::Owned(text.0)),
     }
 }

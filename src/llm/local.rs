@@ -1,4 +1,4 @@
-//! Local models, at whichever server of this machine has them. The servers are queried with the first request.
+//! Local models, on any server of this machine that offers them. The servers are queried with the first request.
 
 use super::ProviderSpec;
 use super::catalogue::Catalogue;
@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
-/// Placeholder name for any available model.
+/// Model name that stands for any available model.
 const ANY: &str = "default";
 /// Maximum number of models per server listed in a message.
 const MAX_NAMED: usize = 3;
@@ -25,7 +25,7 @@ struct Inner {
     model: String,
     ports: Vec<u16>,
     catalogue: Catalogue,
-    /// Model at the configured address, if no server lists it.
+    /// Model at the configured address, for a model that no server lists.
     elsewhere: Remote,
     found: OnceCell<DetectedServer>,
 }
@@ -53,7 +53,7 @@ impl Model for Local {
         self.inner.facts(&self.name)
     }
 
-    /// Returns the context window that its server reports.
+    /// Returns the context window that the server of the model reports.
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         let (inner, name) = (Arc::clone(&self.inner), self.name.clone());
         Box::pin(async move {
@@ -90,7 +90,7 @@ impl Inner {
         }
     }
 
-    /// Returns the server of the model. A result is cached; a failure is not, because a server may be started later.
+    /// Returns the server of the model. A success is cached; a failure is not, because a server may be started later.
     async fn remote(&self) -> Result<&Remote, ModelError> {
         if let Some(found) = self.found.get() {
             return Ok(&found.remote);

@@ -1,4 +1,4 @@
-//! Discovery of local model servers at their usual ports.
+//! Discovery of local model servers on their default ports.
 
 use crate::sys::http::{Server, Timeouts};
 use futures_util::future::join_all;
@@ -8,20 +8,20 @@ use std::time::Duration;
 /// Default ports of Ollama, LM Studio, llama.cpp, vLLM and LiteLLM.
 pub(crate) const LOCAL_PORTS: [u16; 5] = [11434, 1234, 8080, 8000, 4000];
 
-/// Timeout of each of two queries; a local server responds at once.
+/// Timeout of each of the two queries. A local server responds almost immediately.
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// Maximum bytes of a model list.
+/// Maximum size in bytes of a model list.
 const MAX_BYTES: usize = 1 << 20;
 const MAX_MODELS: usize = 500;
 const MAX_NAME_CHARS: usize = 200;
 const MAX_SERVERS: usize = 32;
-/// Plausible context windows in tokens; others are mistakes or malicious.
+/// Plausible context windows in tokens. Other values are mistakes or malicious.
 const WINDOWS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
 
 /// Local server that lists models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LocalServer {
-    /// `Ollama`, or its address.
+    /// Name of the server: `Ollama`, or its address.
     pub name: String,
     /// URL before `/chat/completions`.
     pub base_url: String,
@@ -36,14 +36,14 @@ pub(crate) struct LocalModel {
 }
 
 impl LocalServer {
-    /// Returns the default model; some servers also list models that cannot generate text.
+    /// Returns the default model. Some servers also list models that cannot generate text.
     pub(crate) fn first(&self) -> Option<&LocalModel> {
         let answers =
             |model: &&LocalModel| !["embed", "rerank"].iter().any(|word| model.name.to_ascii_lowercase().contains(word));
         self.models.iter().find(answers)
     }
 
-    /// Returns the model with this name; a name without a tag means the latest.
+    /// Returns the model with this name; a name without a tag selects the latest.
     pub(crate) fn model(&self, name: &str) -> Option<&LocalModel> {
         let latest = format!("{name}:latest");
         let named = |wanted: &str| self.models.iter().find(|model| model.name == wanted);
@@ -71,13 +71,13 @@ impl Kind {
         }
     }
 
-    /// Returns the kind of server that usually uses this port.
+    /// Returns the kind of server that uses this port by default.
     fn from_port(port: u16) -> Option<Self> {
         let usual = [Self::Ollama, Self::LmStudio, Self::LlamaCpp, Self::Vllm, Self::LiteLlm];
         LOCAL_PORTS.iter().zip(usual).find(|(usual, _)| **usual == port).map(|(_, kind)| kind)
     }
 
-    /// Returns the kind of server by the owner that it reports for its models.
+    /// Returns the kind of server for the owner that it reports for its models.
     fn from_owner(owner: &str) -> Option<Self> {
         Some(match owner {
             "library" => Self::Ollama,
@@ -88,7 +88,8 @@ impl Kind {
         })
     }
 
-    /// Returns the path where the server reports its actual context window, as started, not that of the model.
+    /// Returns the path at which the server reports the context window that it was started with, instead of the model's
+    /// maximum.
     fn details(self) -> Option<&'static str> {
         match self {
             Self::Ollama => Some("/api/ps"),
@@ -99,8 +100,8 @@ impl Kind {
     }
 }
 
-/// Queries the servers at these local ports in parallel, and returns them in the order of the ports. Takes less than a second, and never
-/// fails.
+/// Queries the servers on these local ports in parallel, and returns those that respond in the order of the ports.
+/// Takes less than a second and never fails.
 pub(crate) async fn local_servers(ports: &[u16]) -> Vec<LocalServer> {
     let queries = ports.iter().take(MAX_SERVERS).map(|port| probe(*port));
     join_all(queries).await.into_iter().flatten().collect()
@@ -153,9 +154,9 @@ fn window(told: &[Option<&Value>]) -> Option<u64> {
     told.iter().find_map(|value| value.as_ref()?.as_u64()).filter(|tokens| WINDOWS.contains(tokens))
 }
 
-/// Sets the context windows from the details that each kind of server reports.
+/// Sets the context windows from the details that a server reports.
 fn set_windows(models: &mut [LocalModel], details: &Value) {
-    // llama.cpp has one model, and reports the size of each of its slots.
+    // llama.cpp serves one model and reports the size of each slot.
     if let Some(tokens) = window(&[details.pointer("/default_generation_settings/n_ctx")]) {
         for model in &mut *models {
             model.context_window = Some(tokens);

@@ -44,18 +44,19 @@ use crate::sys::http::Timeouts;
 use std::fmt;
 use std::sync::Arc;
 
-/// Returns the data of all events in a body that arrives in these chunks, for `fuzz/`.
+/// Decodes a body that arrives in these chunks, and returns the data of all events. Used by
+/// `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn decode_events(pieces: Vec<Vec<u8>>) -> Vec<Result<String, String>> {
     use futures_util::{FutureExt, StreamExt, stream};
     let events = sse::events(stream::iter(pieces.into_iter().map(|piece| Ok(piece.into()))));
     let told = events.map(|event| event.map(|event| event.data).map_err(|error| error.to_string()));
-    // None of this waits.
+    // None of these futures waits.
     told.collect().now_or_never().unwrap_or_default()
 }
 
-/// Returns the bytes of text, thinking and arguments in a body that arrives in these chunks, for `benches/`. Covers everything but the
-/// connection.
+/// Returns the number of bytes of text, reasoning and arguments in a body that arrives in these chunks. Used by
+/// `benches/`; covers everything but the connection.
 #[cfg(feature = "fuzzing")]
 pub async fn response_bytes(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, String> {
     use crate::ports::Delta;
@@ -80,7 +81,7 @@ pub async fn response_bytes(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize
     Ok(bytes + completion.content.len())
 }
 
-/// API of a server.
+/// API that a server offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     /// Anthropic Messages.
@@ -94,7 +95,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// Returns the provider's own URL, which requires a key.
+    /// Returns the provider's own URL, for which a key is required.
     pub fn home(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
@@ -104,7 +105,7 @@ impl Api {
     }
 }
 
-/// Looks up a key, given the key that the provider rejected.
+/// Function that looks up a key. Its argument is the key that the provider rejected, if any.
 type RenewKey = Arc<dyn Fn(Option<&str>) -> Result<String, Failure> + Send + Sync>;
 
 /// API key; never printed.
@@ -123,13 +124,13 @@ impl Secret {
         Self(SecretValue::Text(text.into()))
     }
 
-    /// Creates a key that is looked up with the first request, in a thread that may block.
+    /// Creates a key that is looked up for the first request, in a thread that may block.
     pub(crate) fn later(ask: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
         Self(SecretValue::Later(Arc::new(ask)))
     }
 
-    /// Creates a key that is looked up before each request, in a thread that may block. `ask` gets the key that the provider
-    /// rejected, if it did.
+    /// Creates a key that is looked up for each request, in a thread that may block. The argument of `ask` is the key
+    /// that the provider rejected, if any.
     pub(crate) fn renewable(ask: impl Fn(Option<&str>) -> Result<String, Failure> + Send + Sync + 'static) -> Self {
         Self(SecretValue::Renewable(Arc::new(ask)))
     }
@@ -141,7 +142,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Additional headers of every request; values are never printed, because one may be a secret.
+/// Additional headers of every request. Their values may be secrets and are never printed.
 #[derive(Clone, Default)]
 pub(crate) struct ExtraHeaders(pub Vec<(String, String)>);
 
@@ -154,22 +155,23 @@ impl fmt::Debug for ExtraHeaders {
 /// Provider and its address.
 #[derive(Debug, Clone)]
 pub(crate) struct ProviderSpec {
-    /// Name before the slash of a model name: `anthropic`.
+    /// Name before the slash in a model name: `anthropic`.
     pub name: String,
     pub api: Api,
-    /// URL before `/v1/messages` for Anthropic, `/chat/completions` for chat, `/responses` for Responses, and `/v1beta` for Gemini.
+    /// URL before `/v1/messages` for Anthropic, `/chat/completions` for chat, `/responses` for Responses, and `/v1beta`
+    /// for Gemini.
     pub base_url: String,
     pub key: Option<Secret>,
-    /// Environment variable of the key, for hints.
+    /// Environment variable for the key, named in hints.
     pub key_variable: String,
     pub headers: ExtraHeaders,
     pub service: Service,
-    /// Account that authenticates requests, if there is no key.
+    /// Account that authenticates requests if there is no key.
     pub account: Option<Account>,
     pub timeouts: Timeouts,
 }
 
-/// Account of a cloud platform.
+/// Account on a cloud platform.
 #[derive(Debug, Clone)]
 pub(crate) enum Account {
     Google(Arc<google::Account>),
@@ -181,7 +183,7 @@ pub(crate) fn split_name(full: &str) -> Option<(&str, &str)> {
     full.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty())
 }
 
-/// Creates a client for a model; `model` is its name at the provider. Nothing is sent yet.
+/// Creates a client for a model; `model` is its name at the provider. Sends nothing.
 pub(crate) fn connect_with_catalogue(spec: ProviderSpec, model: &str, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
     Ok(Arc::new(remote::Remote::new(spec, model, catalogue.clone())?))
 }
@@ -202,7 +204,8 @@ fn auth_headers(api: Api) -> auth::HeaderFactory {
     }
 }
 
-/// Creates a client for a local model: at the first server on `ports` that has it, otherwise at the address in `spec`. Nothing is sent yet.
+/// Creates a client for a local model: at the first server on `ports` that offers it, otherwise at the address in
+/// `spec`. Sends nothing.
 pub(crate) fn connect_local(
     spec: ProviderSpec,
     model: &str,

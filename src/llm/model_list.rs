@@ -11,16 +11,16 @@ use crate::protocol::{Failure, FailureKind};
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
-/// Maximum bytes of a list.
+/// Maximum size in bytes of a list.
 const BODY_BYTES: usize = 8 << 20;
 const ERROR_BYTES: usize = 64 << 10;
-/// Maximum number of pages; more would be an endless loop.
+/// Maximum number of pages, as a guard against endless lists.
 const PAGES: usize = 20;
 const MODELS: usize = 10_000;
 /// Timeout for the whole list.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Request format of a server.
+/// Request format of a model list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Anthropic,
@@ -81,7 +81,7 @@ pub(crate) async fn check(spec: ProviderSpec) -> Result<(), Failure> {
 /// Model list, fetched page by page.
 pub(super) struct List<'a> {
     connection: &'a Connection,
-    /// The path of a list at an unusual location.
+    /// Path of the list, if it is not the default.
     path: Option<String>,
     form: Form,
 }

@@ -1,17 +1,17 @@
-//! Null model: a session without a model lists the available ones and waits for a choice.
+//! Null model, for a session that lists the available models and waits for a choice.
 
 use crate::ports::{Model, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts, Remedy};
 use futures_util::{StreamExt, stream};
 
-/// Placeholder for a model. Every request fails with the reason, and is not sent.
+/// Placeholder for a model. Every request fails with the reason, without being sent.
 pub(crate) struct MissingModel {
     facts: ModelFacts,
     why: String,
 }
 
 impl MissingModel {
-    /// Creates a placeholder. `name`: model that the session had before, or an empty name.
+    /// Creates a placeholder. `name`: previous model of the session; may be empty.
     pub(crate) fn new(name: &str, why: String) -> Self {
         Self { facts: super::Catalogue::default().facts(name), why }
     }

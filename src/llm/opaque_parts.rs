@@ -1,5 +1,5 @@
-//! Opaque parts: signed or encrypted thinking, and items that must be returned unchanged. Each is stored with its origin and sent only
-//! there.
+//! Opaque parts: signed or encrypted reasoning, and items that must be returned unchanged. Each is stored with its
+//! origin and sent only there.
 
 use crate::protocol::Part;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ pub(super) fn mark(content: &mut [Part], origin: &str) {
     }
 }
 
-/// Returns the content of a marked part if it is from this origin.
+/// Returns the content of a marked part if it has this origin.
 pub(super) fn content_for<'a>(opaque: &'a Value, origin: &str) -> Option<&'a Value> {
     opaque.get(FROM)?.as_str().filter(|from| *from == origin)?;
     opaque.get(OWN)

@@ -1,4 +1,4 @@
-//! Content of the web searches of all providers: the text of the request, and the parts of the response.
+//! Web searches by a provider: the request text, and the parts of the response that all APIs share.
 
 use crate::ports::{FoundPage, SearchRequest};
 use crate::protocol::Usage;
@@ -17,7 +17,7 @@ pub(super) struct ProviderAnswer {
     pub usage: Usage,
     /// Number of searches by the provider.
     pub searches: u64,
-    /// Why the search failed, in the words of the provider.
+    /// Reason why the search failed, as reported by the provider.
     pub error: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn instruction(request: &SearchRequest) -> String {
     )
 }
 
-/// Returns the text that requests a search on certain domains, for APIs without a filter.
+/// Returns the text that requests a search limited to certain domains, for APIs without a filter.
 pub(super) fn instruction_with_domains(request: &SearchRequest) -> String {
     match &request.domains[..] {
         [] => instruction(request),
@@ -53,12 +53,12 @@ pub(super) fn instruction_with_domains(request: &SearchRequest) -> String {
     }
 }
 
-/// Returns the text at a place in a response; empty if there is none.
+/// Returns the text in a field of a response; empty if it is missing.
 pub(super) fn text_at(value: &Value, field: &str) -> String {
     value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns the objects of a list in a response; none if there is no such list.
+/// Returns the objects in a list field of a response; none if it is missing.
 pub(super) fn items<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     value.get(field).and_then(Value::as_array).into_iter().flatten()
 }

@@ -1,4 +1,4 @@
-//! Server quirks: features that a server rejected, learned from its errors and not sent again in the session.
+//! Server quirks: unsupported features, learned from errors and omitted for the rest of the session.
 
 use super::ids::Ids;
 use super::thread::WireSettings;
@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Field {
     StreamOptions,
-    /// `max_completion_tokens` instead of `max_tokens`, or the other way round.
+    /// `max_completion_tokens` instead of `max_tokens`, or vice versa.
     OtherLimit,
     Tools,
     Effort,
     Thinking,
-    /// Newer method of requesting thinking.
+    /// Newer way to request reasoning.
     Adaptive,
     Cache,
     SystemRole,
@@ -31,10 +31,10 @@ pub(super) struct Quirks {
     version: u32,
 }
 
-/// Error of local model templates, regardless of the status.
+/// Error of the templates of local models, with any status.
 pub(super) const ROLES_MUST_ALTERNATE: &str = "roles must alternate";
 
-/// Words that mean the named field must be removed.
+/// Phrases which mean that the named field must be removed.
 const REFUSED: &[&str] = &[
     "unsupported",
     "not supported",
@@ -55,7 +55,7 @@ const REFUSED: &[&str] = &[
     "must alternate",
 ];
 
-/// Names that servers use for a field, and its name in messages.
+/// Names that servers use for a field, followed by its name in messages.
 const NAMES: &[(Field, &[&str], &str)] = &[
     (
         Field::WordsBehindResults,
@@ -90,7 +90,8 @@ const NAMES: &[(Field, &[&str], &str)] = &[
 ];
 
 impl Quirks {
-    /// Returns the quirks of Anthropic, which checks all call IDs strictly. Other servers with its API get IDs back unchanged.
+    /// Returns the quirks of Anthropic, which validates all call IDs strictly. Other servers with its API get their IDs
+    /// back unchanged.
     pub(crate) fn anthropic() -> Self {
         Self { ids: Some(Ids::Word), ..Self::default() }
     }
@@ -99,13 +100,13 @@ impl Quirks {
         !self.without.contains(&field)
     }
 
-    /// Returns the format of messages; `ids`: the ID format that the server is known to accept.
+    /// Returns the message format; `ids`: the ID format that the server is known to accept.
     pub(crate) fn form(&self, ids: Ids) -> WireSettings {
         WireSettings { ids: self.ids.unwrap_or(ids), version: self.version }
     }
 
-    /// Learns from an error. Returns a description of the change for later requests, or `None` if no change helps. `requested`:
-    /// the requested output tokens.
+    /// Learns from an error. Returns a description of the change for later requests, or `None` if no change helps.
+    /// `requested`: the requested output tokens.
     pub(crate) fn learn(&mut self, refusal: &str, requested: u64) -> Option<String> {
         let text = refusal.to_lowercase();
         let learned = self.learn_limit(&text, requested).or_else(|| self.learn_ids(&text)).or_else(|| self.learn_field(&text))?;
@@ -124,7 +125,7 @@ impl Quirks {
         if (other || unknown) && self.without.insert(Field::OtherLimit) {
             return Some("with the other name of the output limit".to_owned());
         }
-        // A request that does not fit the context window is handled by compaction.
+        // Compaction handles a request that exceeds the context window.
         if text.contains("context") {
             return None;
         }
@@ -212,7 +213,7 @@ mod tests {
         for (refusal, learned) in cases {
             let mut quirks = Quirks::default();
             assert_eq!(quirks.learn(refusal, 99_999).as_deref(), learned, "{refusal}");
-            // If both ways to request thinking are rejected, none is left.
+            // Both ways to request reasoning were rejected.
             if learned.is_some() && !refusal.contains("thinking") {
                 let asked = quirks.most_output.unwrap_or(99_999);
                 assert_eq!(quirks.learn(refusal, asked), None, "again: {refusal}");

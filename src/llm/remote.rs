@@ -29,7 +29,7 @@ pub(super) struct Remote {
     inner: Arc<Inner>,
 }
 
-/// Connection to a model, shared by its responses.
+/// Connection to a model, shared by all its responses.
 struct Inner {
     api: Api,
     /// Whether the address is the provider's own.
@@ -115,14 +115,14 @@ impl Model for Remote {
                 }
             };
             let told = find_entry(&inner.model, &listed)?.apply_to(known.clone());
-            // The user's own entries override whatever a server reports.
+            // The user's own entries override the facts from a server.
             let facts = own.apply_user_entry(told);
             (facts != known).then(|| inner.told.get_or_init(|| facts).clone())
         })
     }
 
     fn web_search(&self) -> Option<Arc<dyn SearchEngine>> {
-        // The services of cloud platforms have other paths, and not every tool of the maker.
+        // The services of cloud platforms have other paths and lack some of the maker's tools.
         if self.inner.service != Service::Direct {
             return None;
         }
@@ -137,7 +137,7 @@ impl Model for Remote {
         if self.known_facts().tools == Some(false) {
             request.tools = Arc::from([]);
         }
-        // A model without a configurable effort rejects the field, and others reject the levels that they do not have.
+        // Models without a configurable effort reject the field, and others reject unsupported levels.
         request.effort = request.effort.and_then(|effort| self.known_facts().nearest_effort(effort));
         let inner = Arc::clone(&self.inner);
         let (name, catalogue) = (self.name.clone(), self.catalogue.clone());
@@ -159,7 +159,8 @@ impl Model for Remote {
     }
 }
 
-/// Adds a suggestion to the error of an unknown model, because its name may be mistyped.
+/// Adds the most similar model name to the error for an unknown model, because the name may be
+/// mistyped.
 fn with_nearest(mut error: ModelError, name: &str, catalogue: &Catalogue) -> ModelError {
     if error.failure.kind == FailureKind::NotFound
         && !catalogue.lists(name)
@@ -170,7 +171,7 @@ fn with_nearest(mut error: ModelError, name: &str, catalogue: &Catalogue) -> Mod
     error
 }
 
-/// Returns the entry of a model. A server with only one model uses it under any name.
+/// Returns the entry of a model. A server with only one model accepts any name for it.
 fn find_entry<'a>(model: &str, listed: &'a [ModelEntry]) -> Option<&'a ModelEntry> {
     let bare = |name: &str| name.strip_suffix(":latest").unwrap_or(name).to_ascii_lowercase();
     let named = listed.iter().find(|told| told.id == model).or_else(|| listed.iter().find(|told| bare(&told.id) == bare(model)));
@@ -193,7 +194,7 @@ impl Inner {
         match self.api {
             Api::OpenAiResponses => {
                 if self.lacks.learn(status, self.speaker(), &mut error) {
-                    // Fragments written earlier may contain what the server rejects.
+                    // Cached fragments may contain parts that the server rejects.
                     self.thread().forget();
                 }
             }
@@ -212,7 +213,7 @@ impl Inner {
         body.ok_or_else(|| self.speaker().unexpected_body(&format!("a response of more than {} MB", RESPONSE_BYTES >> 20)))
     }
 
-    /// Returns the status, the error and the body of a response without content.
+    /// Reads the status, the error and the body of an unsuccessful response.
     async fn read_error(&self, reply: Reply) -> (u16, ModelError, Vec<u8>) {
         let status = reply.status();
         let line = match reply.header("location") {
@@ -229,14 +230,14 @@ impl Inner {
         (status, error, body)
     }
 
-    /// Learns from an error which fields to omit from the next request. The agent sends that request, so that the user sees the
-    /// retry.
+    /// Learns from an error which fields the next request must omit. The agent sends that request, so that the user
+    /// sees the retry.
     fn learn(&self, status: u16, request: &ModelRequest, quirks: &Quirks, body: &[u8], error: &mut ModelError) {
         let of_request =
             matches!(error.failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
         let complaint = ErrorContext::error_details(body);
         if self.api == Api::OpenAiChat && of_request && chat::requires_responses_api(&complaint) {
-            // Without tools the agent could do nothing.
+            // The agent could do nothing without tools.
             error.failure.retryable = false;
             error.failure.hint = chat::responses_api_hint(self.speaker());
             return;
@@ -313,13 +314,13 @@ impl SearchConnection for Inner {
 /// Adds a code from a header to the body of an error.
 fn with_code(body: &[u8], code: &str) -> Vec<u8> {
     let mut body: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).unwrap_or_default();
-    // The header may go on with a URL after a colon.
+    // A URL may follow the code after a colon.
     let code = code.split(':').next().unwrap_or_default();
     body.entry("__type").or_insert_with(|| code.into());
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-/// Returns the response reader of an API.
+/// Returns a response reader for an API.
 pub(super) fn answer(api: Api, speaker: ErrorContext) -> Box<dyn Answer> {
     match api {
         Api::Anthropic => Box::new(anthropic::Reader::new(speaker)),

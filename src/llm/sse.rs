@@ -1,4 +1,5 @@
-//! Parser of a response body: its events, or the content that the server sent instead of events.
+//! Parser of a response body into its events, or the content that the server sent instead of
+//! events.
 
 use super::limits::{EVENT_BYTES, OTHER_BYTES};
 use crate::sys::http::HttpError;
@@ -15,7 +16,7 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 pub(super) struct Event {
     pub name: Option<String>,
     pub data: String,
-    /// Whether the body ended inside this event, so that it may be incomplete.
+    /// Whether the body ended inside this event, which may therefore be incomplete.
     pub unfinished: bool,
 }
 
@@ -35,10 +36,10 @@ pub(super) enum SseError {
 
 pub(super) type Events = BoxStream<'static, Result<Event, SseError>>;
 
-/// Returns the events of `body`. The last event is included even without the blank line after it.
+/// Decodes `body` into events. The last event needs no blank line after it.
 pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Events {
     stream::once(async move {
-        // The body is polled again after its end if it ends before the first event.
+        // If the body ends before the first event, it is polled again after its end.
         let mut body = body.fuse().boxed();
         match look_ahead(&mut body).await {
             Ok(head) => frames(head, body),
@@ -55,7 +56,7 @@ async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> 
     loop {
         match first_line(&head) {
             FirstLine::Event => return Ok(head.into()),
-            // A response that is not streamed: all of it, or nothing.
+            // A response without streaming is used as a whole or not at all.
             FirstLine::Other if is_json(&head) => match body.next().await {
                 Some(Ok(_)) if head.len() > EVENT_BYTES => return Err(SseError::TooLarge),
                 Some(Ok(bytes)) => head.extend_from_slice(&bytes),
@@ -83,8 +84,9 @@ async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> 
     }
 }
 
-/// Removes blank lines that some servers send for a long time before the first event. A partial line stays, because spaces before a field
-/// name make it another field. The last line break stays too: a byte order mark after it is not at the start.
+/// Removes blank lines, which some servers send for a long time before the first event. A partial line remains, because
+/// spaces before a field name change its meaning. The last line break remains too, so that a byte order mark after it
+/// is not taken for one at the start.
 fn drop_blank_lines(head: &mut Vec<u8>) {
     let line_end = head.iter().rposition(|byte| matches!(byte, b'\r' | b'\n'));
     if let Some(end) = line_end.filter(|_| head.trim_ascii().is_empty()) {
@@ -96,11 +98,11 @@ fn drop_blank_lines(head: &mut Vec<u8>) {
 enum FirstLine {
     Event,
     Other,
-    /// Not enough bytes to decide.
+    /// More bytes are needed to decide.
     Unknown,
 }
 
-/// Returns whether the first line is a field name with a colon, or a comment, rather than HTML, JSON or plain text.
+/// Returns the kind of the first line: a field name with a colon or a comment, or else HTML, JSON or plain text.
 fn first_line(head: &[u8]) -> FirstLine {
     const MAX_NAME_LEN: usize = 32;
     if head.len() < BOM.len() && BOM.starts_with(head) {

@@ -1,4 +1,5 @@
-//! Reader of a streamed response: passes on the first chunk at once, later chunks in batches, and the end without delay.
+//! Reader of a streamed response. Forwards the first chunk immediately, later chunks in batches, and the end without
+//! delay.
 
 use super::arguments::enforce_limit;
 use super::deltas::Deltas;
@@ -14,15 +15,16 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Maximum number of available events handled at once.
+/// Maximum number of available events that are handled together.
 const BATCH: usize = 256;
-/// Time between two batches; a fast response arrives in few of them, and a slow one is not delayed noticeably.
+/// Minimum time between two batches. A fast response arrives in few batches, and a slow one without noticeable delay.
 const PAUSE: Duration = Duration::from_millis(4);
-/// Time to wait for the usage of a complete response without an end marker.
+/// Time to wait for the usage after a complete response without an end marker.
 const GRACE: Duration = Duration::from_secs(5);
-/// Multiple of the idle timeout for which keep-alive events alone are accepted: long enough for hidden thinking, but not forever.
+/// Multiple of the idle timeout during which keep-alive events alone are accepted: long enough for hidden reasoning,
+/// but not unlimited.
 const QUIET_IDLES: u32 = 8;
-/// Maximum bytes of an event that may be a ping.
+/// Maximum size in bytes of an event that may be a ping.
 const MAX_PING_BYTES: usize = 64;
 /// Time to wait for the end of the body, so that the connection can be reused.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -37,7 +39,7 @@ pub(super) enum Progress {
     End,
 }
 
-/// Assembler of a response from its events.
+/// Assembles a response from its events.
 pub(super) trait Answer: Send {
     fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError>;
     /// Returns the response after the last event.
@@ -48,13 +50,13 @@ pub(super) trait Answer: Send {
     }
     /// Returns the number of parts so far.
     fn part_count(&self) -> usize;
-    /// Returns the usage that the provider has reported so far, for a response that breaks off.
+    /// Returns the usage reported so far, for a response that is cut off.
     fn usage_so_far(&self) -> Option<Usage> {
         None
     }
 }
 
-/// State of one streaming response.
+/// State of a response that is being received.
 pub(super) struct Listener {
     speaker: ErrorContext,
     batches: ReadyChunks<Events>,
@@ -63,15 +65,15 @@ pub(super) struct Listener {
     progress: Progress,
     body_ended: bool,
     hand_on_at: Instant,
-    /// Time limit for keep-alive events without content.
+    /// Time limit for a stream of keep-alive events without content.
     quiet: Duration,
     quiet_until: Instant,
-    /// Time until which the usage of a complete response is awaited.
+    /// Deadline for the usage of a complete response.
     whole_until: Option<Instant>,
     /// Whether any event has arrived.
     spoken: bool,
     last: String,
-    /// Number of identical events with content in a row.
+    /// Number of identical consecutive events with content.
     same: usize,
     /// Bytes of events so far.
     event_bytes: usize,
@@ -80,7 +82,7 @@ pub(super) struct Listener {
 enum ReadEvent {
     Batch(Vec<Result<Event, SseError>>),
     Silence,
-    /// Keep-alive events only, for too long.
+    /// Only keep-alive events arrived until the time limit.
     Mute,
     BodyEnd,
 }
@@ -107,7 +109,7 @@ impl Listener {
         }
     }
 
-    /// Takes the deltas that are ready.
+    /// Returns the pending deltas, and removes them.
     pub(crate) fn take(&mut self) -> Vec<Delta> {
         self.deltas.take()
     }
@@ -116,7 +118,7 @@ impl Listener {
         self.body_ended || self.progress == Progress::End
     }
 
-    /// Reads until there are deltas to take, or until the end. Deltas before an error can still be taken.
+    /// Reads until there are deltas or the response ends. Deltas before an error remain available.
     pub(crate) async fn listen(&mut self) -> Result<(), ModelError> {
         while !self.at_end() {
             match self.next_event().await {
@@ -171,7 +173,7 @@ impl Listener {
     }
 
     fn read(&mut self, batch: Vec<Result<Event, SseError>>) -> Result<(), ModelError> {
-        // All events of a batch arrived together, and reading the clock costs as much as parsing an event.
+        // All events of a batch arrived together, and reading the clock is as expensive as parsing an event.
         let now = Instant::now();
         for event in batch {
             self.spoken = true;
@@ -182,7 +184,7 @@ impl Listener {
                     let added = self.deltas.added;
                     let progress = self.answer.event(&event, &mut self.deltas)?;
                     let added = self.deltas.added != added;
-                    // A complete response stays complete whatever follows.
+                    // A complete response stays complete, whatever follows.
                     if progress != Progress::More {
                         self.progress = progress;
                         self.whole_until.get_or_insert(now + GRACE);
@@ -212,7 +214,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Cuts off a server that does not stop sending.
+    /// Fails if the server exceeds a limit.
     fn check_limits(&self) -> Result<(), ModelError> {
         let over = if self.deltas.text_bytes > TEXT_BYTES {
             format!("more than {} MiB of text", TEXT_BYTES >> 20)
@@ -228,7 +230,8 @@ impl Listener {
         Err(self.speaker.over_limit(&over))
     }
 
-    /// Checks the number of values, because they take many times their text in memory.
+    /// Fails if the JSON has too many values, because they need many times the memory of their
+    /// text.
     fn check_values(&self, json: &[u8]) -> Result<(), ModelError> {
         if json.len() > SMALL_EVENT_BYTES && value_count(json) > EVENT_VALUES {
             return Err(self.speaker.over_limit(&format!("more than {EVENT_VALUES} values in one event")));
@@ -236,8 +239,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Returns whether an event is more than a keep-alive, which has a special name or repeats itself. `added`: it contains a
-    /// part of the response.
+    /// Returns whether an event contains more than a keep-alive, which has a special name or repeats itself. `added`:
+    /// the event contains a part of the response.
     fn is_news(&mut self, event: Event, added: bool) -> bool {
         let alive = event.name.as_deref().is_some_and(|name| matches!(name, "ping" | "keepalive" | "keep-alive" | "heartbeat"));
         if alive || event.data.trim().is_empty() {
@@ -254,14 +257,14 @@ impl Listener {
     }
 }
 
-/// Corrects the usage of servers that report cached tokens in addition to the input.
+/// Corrects the usage of servers that do not include cached tokens in the input.
 fn with_cached_tokens(usage: Usage) -> Usage {
     let kept = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
     let input_tokens = if kept > usage.input_tokens { usage.input_tokens.saturating_add(kept) } else { usage.input_tokens };
     Usage { input_tokens, ..usage }
 }
 
-/// Removes identical calls of a response, because they would run twice.
+/// Removes duplicate calls from a response, because they would run twice.
 fn without_repeats(mut content: Vec<Part>) -> Vec<Part> {
     let mut known: HashMap<CallId, Vec<ToolCall>> = HashMap::new();
     content.retain(|part| {
@@ -292,7 +295,8 @@ fn with_ids(mut content: Vec<Part>) -> Vec<Part> {
     content
 }
 
-/// Reads the remaining body in the background, because dropping it early closes the connection.
+/// Reads the rest of the body in the background, because dropping the body early closes the
+/// connection.
 fn drain(mut events: Events) {
     tokio::spawn(async move {
         let _ = timeout(DRAIN, async { while events.next().await.is_some() {} }).await;

@@ -79,7 +79,7 @@ struct Recording {
     expected: Value,
 }
 
-/// Returns the recordings of this project, for the API of which the shared material has none.
+/// Returns the recordings of this project, for the API that the shared recordings do not cover.
 fn own_recordings() -> Vec<Recording> {
     recordings_of("gemini", &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/llm"))
 }
@@ -192,7 +192,7 @@ async fn every_recorded_answer_is_read_as_it_was_meant(recordings: Vec<Recording
     }
 }
 
-/// Returns streams with the same content in other bytes.
+/// Returns streams with the same content, encoded differently.
 fn variants(stream: &[u8]) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(stream).into_owned();
     let plain = text.replace("\r\n", "\n");
@@ -208,7 +208,7 @@ fn variants(stream: &[u8]) -> Vec<Vec<u8>> {
 
 async fn the_same_answer_in_other_bytes_is_the_same_answer(recordings: Vec<Recording>) {
     for recording in recordings {
-        // The largest recordings cover nothing new.
+        // The largest recordings would only repeat what others cover.
         if recording.stream.len() > 200_000 {
             continue;
         }
@@ -270,7 +270,7 @@ async fn a_stream_cut_between_events_never_looks_whole(recordings: Vec<Recording
     }
 }
 
-/// Runs the checks above over the recordings of this project and over the shared ones.
+/// Runs the checks above on the recordings of this project and on the shared ones.
 macro_rules! over_recordings {
     ($($check:ident),+ $(,)?) => {
         mod of_this_project {

@@ -1,4 +1,4 @@
-//! Thread as JSON; each message is written once and cached for the next request.
+//! Thread as JSON. Each message is serialized once and cached for later requests.
 
 use super::ids::Ids;
 use super::images;
@@ -9,11 +9,11 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Message in a provider's format; empty if the message has no equivalent there.
+/// Message in a provider's format; empty if the format cannot represent it.
 #[derive(Debug)]
 pub(super) struct Fragment {
     message: Arc<Message>,
-    /// Role, copied from the message, because a request iterates over thousands of them.
+    /// Role of the message. Copied, because a request iterates over thousands of messages.
     pub role: Role,
     pub json: Vec<u8>,
     split: OnceCell<usize>,
@@ -24,33 +24,33 @@ impl Fragment {
         &self.message
     }
 
-    /// Returns the start of the second part, as found by `find`; cached.
+    /// Returns the start of the second part, as found by `find`. The result is cached.
     pub(crate) fn split(&self, find: impl FnOnce(&[u8]) -> usize) -> usize {
         *self.split.get_or_init(|| find(&self.json))
     }
 }
 
-/// Message of the thread, and the position of its fragments.
+/// Message of the thread, with the position of its fragments.
 #[derive(Debug)]
 struct Source {
     message: Arc<Message>,
-    /// Images of the message that are included.
+    /// Flags for the images of the message: whether each is included.
     shown: Vec<bool>,
-    /// End of its fragments.
+    /// End position of its fragments.
     end: usize,
-    /// IDs of its calls as sent.
+    /// IDs of its calls, as sent.
     ids: Vec<CallId>,
 }
 
 impl Source {
     fn is_of(&self, message: &Arc<Message>, request: &ModelRequest) -> bool {
-        // Without images nothing has to be compared: requests contain thousands of messages.
+        // Messages without images need no comparison, and requests contain thousands of them.
         (Arc::ptr_eq(&self.message, message) || self.message == *message)
             && (self.shown.is_empty() || self.shown == images::sent_images(message, request))
     }
 }
 
-/// Settings, other than the messages, that the JSON depends on; when they change, all JSON is written again.
+/// Settings on which the JSON depends besides the messages. When they change, everything is serialized again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WireSettings {
     pub ids: Ids,
@@ -63,10 +63,10 @@ impl Default for WireSettings {
     }
 }
 
-/// Fragments of the last request; the part that a new thread has in common with it is not written again.
+/// Fragments of the last request. The part that a new thread shares with it is not serialized again.
 ///
-/// The fragments always form a consistent thread: each call has its result directly after it, each result its call, and call IDs are
-/// unique.
+/// The fragments always form a consistent thread: the result of each call follows it directly, each result has a call,
+/// and call IDs are unique.
 #[derive(Debug, Default)]
 pub(super) struct Thread {
     form: WireSettings,
@@ -78,18 +78,18 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Creates the thread as sent to one provider.
+    /// Creates the thread for one provider.
     pub(crate) fn for_origin(origin: &str) -> Self {
         Self { origin: Some(origin.into()), ..Self::default() }
     }
 
-    /// Discards the cache, so that all messages are written again.
+    /// Clears the cache, so that all messages are serialized again.
     pub(crate) fn forget(&mut self) {
         *self = Self { origin: self.origin.take(), ..Self::default() };
     }
 
-    /// Returns the fragments of the messages of `request`, in order. `write` is called for new ones, each with the response that its
-    /// results belong to.
+    /// Returns the fragments of the messages of `request`, in order. Calls `write` for new messages, with the response
+    /// to which the results in it belong.
     pub(crate) fn update(
         &mut self,
         request: &ModelRequest,
@@ -111,7 +111,7 @@ impl Thread {
         let messages = &request.messages;
         let same = |(source, message): &(&Source, &Arc<Message>)| source.is_of(message, request);
         let mut common = self.sources.iter().zip(messages).take_while(same).count();
-        // The following messages may contain results of the last calls, so those are repaired again.
+        // The following messages may contain results of the last calls, so they are repaired again.
         while common > 0 && self.sources[common - 1].message.role != Role::Assistant {
             common -= 1;
         }
@@ -120,7 +120,7 @@ impl Thread {
             self.taken.remove(&id);
         }
         let kept = self.sources.last().map_or(0, |source| source.end);
-        // Most of the messages that are repaired again stay the same.
+        // Most of these messages do not change.
         let mut old = self.fragments.split_off(kept).into_iter().peekable();
         let mut add = |fragments: &mut Vec<Fragment>, message: Arc<Message>, answer: Option<&Message>| {
             if let Some(fragment) = old.next_if(|fragment| fragment.message == message)

@@ -1,5 +1,5 @@
-//! Thread repair: calls without results, results without calls, invalid or duplicate IDs, parts that only another provider can
-//! read. A note replaces each omitted part.
+//! Thread repair: handles calls without results, results without calls, invalid or duplicate IDs, and parts that only
+//! another provider can read. A note replaces each omitted part.
 
 use super::ids::Ids;
 use super::opaque_parts;
@@ -14,15 +14,15 @@ struct Open {
     answered: bool,
 }
 
-/// Calls of the latest response, and which of them have results.
+/// Calls of the latest response, and their results so far.
 pub(super) struct Exchange {
     ids: Ids,
-    /// Origin whose opaque parts are sent; `None` for all.
+    /// Origin whose opaque parts are sent; `None` for all origins.
     origin: Option<Arc<str>>,
     calls: Vec<Open>,
     /// Calls without results, by their ID in the thread.
     waiting: HashMap<CallId, VecDeque<usize>>,
-    /// Response as it is sent.
+    /// Latest response as it is sent.
     of: Option<Arc<Message>>,
 }
 
@@ -31,7 +31,8 @@ impl Exchange {
         Self { ids, origin, calls: Vec::new(), waiting: HashMap::new(), of: None }
     }
 
-    /// Returns the repaired message, and the IDs of its calls. Call [`Self::missing_results`] before the next response.
+    /// Returns the repaired message and the IDs of its calls. [`Self::missing_results`] must be called before the next
+    /// response.
     pub(crate) fn repair(&mut self, message: &Arc<Message>, taken: &mut HashSet<CallId>) -> (Arc<Message>, Vec<CallId>) {
         match message.role {
             Role::Assistant => self.answer(message, taken),
@@ -44,7 +45,7 @@ impl Exchange {
         self.of.as_deref()
     }
 
-    /// Returns a message with results for the calls that have none.
+    /// Returns a message with results for all calls that lack one.
     pub(crate) fn missing_results(&mut self) -> Option<Arc<Message>> {
         let content = self.lacking();
         let answer = self.of.as_ref()?;
@@ -97,7 +98,8 @@ impl Exchange {
         sent
     }
 
-    /// Repairs results: they come first, and before anything else all calls must have results.
+    /// Repairs results: they come first, and all calls must have results before anything else
+    /// follows.
     fn results(&mut self, message: &Arc<Message>) -> Arc<Message> {
         let mut results = Vec::new();
         let mut rest = Vec::new();
@@ -112,7 +114,7 @@ impl Exchange {
                         rest.push(Part::Text { text });
                         continue;
                     };
-                    // A second result of a call is redundant.
+                    // A second result of the same call is redundant.
                     let Some(at) = waiting.pop_front() else {
                         changed = true;
                         continue;
@@ -140,7 +142,7 @@ impl Exchange {
         Arc::new(Message { content: results, ..Message::clone(message) })
     }
 
-    /// Returns results for the calls that have none.
+    /// Returns results for all calls that lack one.
     fn lacking(&mut self) -> Vec<Part> {
         let open = self.calls.iter_mut().filter(|call| !call.answered);
         open.map(|call| {

@@ -1,5 +1,5 @@
-//! Web search by the provider: a separate request that contains only the query, so that it can be approved before it is sent.
-//! Requests of the conversation never offer the search of the provider.
+//! Web search by the provider. The separate request contains only the query, so that it can be approved first. Requests
+//! of the conversation never offer the provider's search.
 
 use super::provider_answer::ProviderAnswer;
 use super::{Api, anthropic, gemini, responses};
@@ -9,9 +9,9 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum time for a search; a model reads the pages before it responds.
+/// Timeout of a search, during which a model reads the pages.
 const TIMEOUT: Duration = Duration::from_secs(100);
-/// Maximum bytes of a response, most of which are the provider's copies of the pages.
+/// Maximum size in bytes of a response, most of which is copies of the pages.
 pub(super) const RESPONSE_BYTES: usize = 8 << 20;
 
 /// Connection to the model of the session.
@@ -30,7 +30,7 @@ pub(super) trait SearchConnection: Send + Sync {
     fn post(&self, path: String, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, ModelError>>;
 }
 
-/// Search of a provider, with the model of the session.
+/// Search by a provider, with the model of the session.
 pub(super) struct ProviderSearch {
     inner: Arc<dyn SearchConnection>,
     facts: ModelFacts,
@@ -51,9 +51,9 @@ impl ProviderSearch {
     }
 }
 
-/// Returns the price in US dollars of the searches of one request, without the tokens, according to the price lists of the providers
-/// in 2026: Anthropic and OpenAI charge $10 per 1,000 searches, Google $14 per 1,000 queries since Gemini 3 and before that $35 per
-/// 1,000 requests that searched, however many queries they took. Free quotas are not taken into account.
+/// Returns the price in US dollars of the searches in one request, without tokens, according to the price lists of
+/// 2026. Anthropic and OpenAI charge $10 per 1,000 searches; Google charges $14 per 1,000 queries since Gemini 3, and
+/// before that $35 per 1,000 requests with any number of queries. Free quotas are ignored.
 fn fee_usd(api: Api, model: &str, searches: u64) -> f64 {
     let name = model.rsplit('/').next().unwrap_or(model);
     let is_charged_per_request = ["gemini-1", "gemini-2"].iter().any(|old| name.starts_with(old));

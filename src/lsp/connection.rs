@@ -18,14 +18,15 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
-/// Error codes with which a server requests that a request be repeated: the content changed, or the server cancelled it.
+/// Error codes by which a server requests that a request be repeated, because the content changed or the server
+/// cancelled the request.
 const REPEAT: [i64; 2] = [-32_801, -32_802];
 const METHOD_NOT_FOUND: i64 = -32_601;
 
 type End = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 type Response = Result<Value, ErrorBody>;
 
-/// Any message of a server. A request has an ID and a method, a response only an ID.
+/// Any message of a server. A request has an ID and a method; a response has only an ID.
 #[derive(Deserialize)]
 struct Incoming<'a> {
     #[serde(default, borrow)]
@@ -58,7 +59,7 @@ struct Published {
     at: u64,
 }
 
-/// A running server. Dropping it ends the process.
+/// Running server. Dropping the connection ends the process.
 pub(super) struct Connection {
     outgoing: mpsc::Sender<Vec<u8>>,
     shared: Arc<Shared>,
@@ -71,13 +72,13 @@ struct Shared {
     settings: Value,
     root_uri: String,
     pending: Mutex<HashMap<i64, oneshot::Sender<Response>>>,
-    /// The open files; others are ignored, so that a server cannot fill the memory.
+    /// Open files. Diagnostics of other files are ignored, so that a server cannot fill the memory.
     published: Mutex<HashMap<PathBuf, Option<Published>>>,
-    /// Counts published diagnostics and changes of the state.
+    /// Counter of published diagnostics and state changes.
     changed: watch::Sender<u64>,
     /// Whether the server reported that it has loaded the project.
     loaded: Mutex<bool>,
-    /// The reason why the server ended.
+    /// Reason why the server ended.
     ended: Mutex<Option<String>>,
     stderr: Mutex<Vec<u8>>,
     end: Mutex<Option<End>>,
@@ -88,7 +89,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connection {
-    /// Starts to talk with a program.
+    /// Starts communication with a program.
     pub(super) fn new(program: LaunchedProgram, settings: Value, root: &Path) -> Self {
         let LaunchedProgram { input, output, errors, end } = program;
         let shared = Arc::new(Shared {
@@ -111,7 +112,7 @@ impl Connection {
         Self { outgoing, shared, next_id: AtomicI64::new(1), tasks }
     }
 
-    /// Returns why the connection ended, if it did.
+    /// Returns the reason why the connection ended, if it has.
     pub(super) fn end_reason(&self) -> Option<String> {
         lock(&self.shared.ended).clone()
     }
@@ -120,16 +121,16 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The server has ended, or does not read its input.
+    /// Returns an error if the server has ended or does not read its input.
     pub(super) fn notify(&self, method: &str, params: &Value) -> Result<(), String> {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
     }
 
-    /// Sends a request and waits for its response. A request is repeated if the server requests this.
+    /// Sends a request and waits for its response. Repeats the request if the server asks for that.
     ///
     /// # Errors
     ///
-    /// The server has ended, does not read its input, or refused the request.
+    /// Returns an error if the server has ended, does not read its input, or refused the request.
     pub(super) async fn request(&self, method: &str, params: &Value) -> Result<Value, String> {
         loop {
             let id = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -162,7 +163,7 @@ impl Connection {
         self.end_reason().unwrap_or_else(|| "the server closed its input".to_owned())
     }
 
-    /// Starts to record the diagnostics of a file that is opened.
+    /// Starts to record the diagnostics of a file that is being opened.
     pub(super) fn follow(&self, path: &Path) {
         lock(&self.shared.published).insert(path.to_owned(), None);
     }
@@ -171,8 +172,8 @@ impl Connection {
         lock(&self.shared.published).remove(path);
     }
 
-    /// Returns the counter of changes, as a mark: diagnostics without a version that were published before it are about an older
-    /// text.
+    /// Returns the counter of changes as a mark. Diagnostics without a version that were published before the mark are
+    /// for an older text.
     pub(super) fn mark(&self) -> u64 {
         *self.shared.changed.borrow()
     }
@@ -219,7 +220,7 @@ impl Connection {
         }
     }
 
-    /// Asks the server to exit, and ends its process.
+    /// Asks the server to exit, then ends its process.
     pub(super) async fn end(&self) {
         if self.end_reason().is_none() {
             let _ = tokio::time::timeout(SHUTDOWN_TIME, self.request("shutdown", &Value::Null)).await;
@@ -237,7 +238,7 @@ impl Drop for Connection {
     }
 }
 
-/// Removes a request without a waiting caller.
+/// Guard that removes a request when its caller no longer waits.
 struct ForgetPending<'a> {
     shared: &'a Shared,
     id: i64,
@@ -265,7 +266,7 @@ impl Shared {
         }
     }
 
-    /// Handles a message. Returns the response to a request.
+    /// Handles a message. Returns the response if the message is a request.
     fn handle(&self, body: &[u8]) -> Result<Option<Value>, String> {
         let message: Incoming<'_> =
             serde_json::from_slice(body).map_err(|_| "the server sent a message that is not valid JSON-RPC".to_owned())?;
@@ -282,7 +283,7 @@ impl Shared {
                 let waiting = id.get().parse::<i64>().ok().and_then(|id| lock(&self.pending).remove(&id));
                 if let Some(waiting) = waiting {
                     let result = message.result.and_then(|result| serde_json::from_str(result.get()).ok()).unwrap_or_default();
-                    // If nobody waits any more, the response came too late.
+                    // If nobody waits any more, the response arrived too late.
                     let _ = waiting.send(message.error.map_or(Ok(result), Err));
                 }
                 Ok(None)
@@ -318,7 +319,7 @@ impl Shared {
         }
     }
 
-    /// Returns the response to a request of the server. aye makes no changes for a server.
+    /// Returns the response to a request of the server. aye makes no changes on behalf of a server.
     fn respond(&self, method: &str, params: Option<&RawValue>, id: &Value) -> Value {
         let result = match method {
             "workspace/configuration" => {
@@ -346,7 +347,7 @@ impl Shared {
         json!({ "jsonrpc": "2.0", "id": id, "error": error })
     }
 
-    /// Returns the last line on stderr, which often contains the cause of an exit.
+    /// Returns the last line on stderr, which often contains the reason for an exit.
     fn last_line(&self) -> Option<String> {
         let kept = lock(&self.stderr);
         let text = String::from_utf8_lossy(&kept);
@@ -364,14 +365,14 @@ pub(super) fn shorten(message: &str) -> String {
     text::truncate(&text::clean_line(&message[..end]), REASON_CELLS).into_owned()
 }
 
-/// Reads messages until the output ends or is invalid, and then ends the process.
+/// Reads messages until the output ends or is invalid, then ends the process.
 async fn read(shared: Arc<Shared>, output: Box<dyn AsyncRead + Send + Unpin>, outgoing: mpsc::Sender<Vec<u8>>) {
     let mut messages = MessageReader::new(output);
     let reason = loop {
         let body = match messages.next().await {
             Ok(Some(body)) => body,
             Ok(None) => {
-                // The last words on stderr may still be on their way.
+                // The last output on stderr may not have arrived yet.
                 tokio::time::sleep(SETTLE_TIME).await;
                 break shared
                     .last_line()
@@ -401,7 +402,7 @@ async fn write(mut input: Box<dyn AsyncWrite + Send + Unpin>, mut queue: mpsc::R
     }
 }
 
-/// Reads all output, so that the server never blocks, and stores its end.
+/// Reads all output, so that the server never blocks, and stores the end of it.
 async fn read_stderr(shared: Arc<Shared>, mut errors: Box<dyn AsyncRead + Send + Unpin>) {
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {

@@ -1,4 +1,4 @@
-//! The files that a server has open, with the text that it sees.
+//! Open files of a server, with the text that the server sees.
 
 use super::connection::Connection;
 use super::languages::Language;
@@ -14,13 +14,13 @@ use std::time::SystemTime;
 #[derive(Default)]
 pub(super) struct Documents {
     open: HashMap<PathBuf, OpenFile>,
-    /// Version of the last text. It is never reused, so that a response about another text is recognized.
+    /// Version of the last text. Versions are never reused, so that responses about another text are recognized.
     last_version: i64,
-    /// Count of uses, to close the file that was not used for the longest time.
+    /// Counter of uses, to close the least recently used file.
     uses: u64,
 }
 
-/// The text of an open file as the server sees it.
+/// Text of an open file, as the server sees it.
 struct OpenFile {
     hash: blake3::Hash,
     version: i64,
@@ -39,7 +39,7 @@ pub(super) struct SentText {
 }
 
 impl Documents {
-    /// Makes the server see this text of a file. Nothing is sent if it does already.
+    /// Sends this text of a file to the server, unless the server already has it.
     pub(super) fn set(
         &mut self,
         connection: &Connection,
@@ -70,7 +70,7 @@ impl Documents {
         Ok(SentText { version, mark })
     }
 
-    /// Makes the server see the file as it is on disk.
+    /// Makes the server use the file on disk.
     pub(super) fn close(&mut self, connection: &Connection, path: &Path) -> Result<(), String> {
         if self.open.remove(path).is_none() {
             return Ok(());
@@ -79,7 +79,7 @@ impl Documents {
         connection.notify("textDocument/didClose", &json!({ "textDocument": { "uri": file_uri(path) } }))
     }
 
-    /// Closes files whose content on disk differs from the server's view, except these.
+    /// Closes files whose content on disk differs from the text that the server has, except these.
     pub(super) fn close_changed(&mut self, connection: &Connection, except: &[ProposedText]) -> Result<(), String> {
         let mut changed = Vec::new();
         for (path, file) in &mut self.open {
@@ -112,7 +112,7 @@ fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
     Some((metadata.len(), metadata.modified().ok()?))
 }
 
-/// Returns the content of a file, unless it is too large or no regular file.
+/// Returns the content of a file; `None` if it is too large or not a regular file.
 fn read(path: &Path) -> Option<Vec<u8>> {
     let metadata = path.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() <= FILE_BYTES as u64)?;
     let bytes = std::fs::read(path).ok()?;

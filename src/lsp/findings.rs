@@ -1,4 +1,4 @@
-//! Errors in the diagnostics of a server: checked, cleaned, and compared.
+//! Errors in the diagnostics of a server, which are validated, cleaned and compared.
 
 use super::limits::{ERRORS, LISTED_ERRORS, MESSAGE_CELLS, MESSAGE_START_BYTES};
 use crate::protocol::{Diagnostic, FileDiagnostics};
@@ -6,17 +6,17 @@ use crate::text;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Severity of errors in the protocol; without a severity, a diagnostic is treated as an error.
+/// Severity of errors in the protocol. A diagnostic without a severity counts as an error.
 const ERROR: u64 = 1;
 
-/// The errors of one text.
+/// Errors of one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Findings {
     errors: Vec<Diagnostic>,
 }
 
 impl Findings {
-    /// Reads the errors of a text. Diagnostics without a message, or at a position that the text does not have, are ignored.
+    /// Parses the errors of a text. Ignores diagnostics without a message, or at a position outside the text.
     pub(super) fn read(items: &[Value], text: &str) -> Self {
         let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let error = |item: &Value| {
@@ -34,8 +34,8 @@ impl Findings {
         Self { errors }
     }
 
-    /// Compares the errors before and after a change. An error is new if the old text had none with the same message, because
-    /// lines move.
+    /// Compares the errors before and after a change. An error is new if the old text had none with the same message;
+    /// positions are ignored, because lines move.
     pub(super) fn compare(before: &Self, after: &Self, path: String, server: &str) -> FileDiagnostics {
         let mut known: HashMap<&str, usize> = HashMap::new();
         for error in &before.errors {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn lies_about_positions_and_control_characters_are_ignored() {
+    fn invalid_positions_and_control_characters_are_ignored() {
         let items = [
             item(json!(0), "\u{1b}[31mred\u{1b}[0m\u{7} text\nsecond line"),
             item(json!(-1), "negative"),

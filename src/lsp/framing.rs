@@ -1,4 +1,4 @@
-//! Framing of messages: a header with the length, and that number of bytes; limited in size and rate.
+//! Framing of messages: a header with the length, followed by that number of bytes; with limits on size and rate.
 
 use super::limits::{HEADER_BYTES, MESSAGE_BYTES, RATE_BYTES, RATE_MESSAGES, RATE_PERIOD};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -14,7 +14,7 @@ pub(super) fn frame(body: &[u8]) -> Vec<u8> {
 /// Reader of messages. After an error, the next message cannot be found.
 pub(super) struct MessageReader<R> {
     from: BufReader<R>,
-    /// Start of the current period, and the data that arrived in it.
+    /// Start of the current period, and the amount of data in it.
     since: Instant,
     bytes: usize,
     messages: usize,
@@ -29,7 +29,7 @@ impl<R: tokio::io::AsyncRead + Unpin> MessageReader<R> {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the output: no message, too large, or too much.
+    /// Returns an error if the output is no message, or exceeds the limit on size or rate.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<u8>>, String> {
         let Some(length) = read_header(&mut self.from).await? else { return Ok(None) };
         self.count(length)?;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn invalid_output_is_an_error_that_says_what_is_wrong() {
+    async fn invalid_output_is_an_error_with_the_reason() {
         for (bytes, said) in [
             (b"Listening on port 1\n\n".to_vec(), "not a message"),
             (b"X: 1\r\n\r\n{}".to_vec(), "without its length"),

@@ -1,4 +1,4 @@
-//! The languages whose servers aye knows, and how each server is started.
+//! Languages with supported servers, and the commands that start them.
 
 use serde_json::{Value, json};
 use std::path::Path;
@@ -6,15 +6,15 @@ use std::path::Path;
 /// A language and its server.
 #[derive(Debug)]
 pub(crate) struct Language {
-    /// Name in the settings: `[lsp.rust]`.
+    /// Name in the settings: `rust` for `[lsp.rust]`.
     pub name: &'static str,
-    /// Extensions of its files, and the language identifier of each in the protocol.
+    /// Extensions of its files, each with its language identifier in the protocol.
     extensions: &'static [(&'static str, &'static str)],
     /// Program and arguments.
     pub command: &'static [&'static str],
-    /// Variables for the server.
+    /// Environment variables for the server.
     pub environment: &'static [(&'static str, &'static str)],
-    /// Whether the server reports when it has loaded the project, and whether its diagnostics are incomplete before.
+    /// Whether the server reports when it has loaded the project, before which its diagnostics are incomplete.
     pub reports_loading: bool,
 }
 
@@ -76,13 +76,13 @@ pub(crate) static LANGUAGES: [Language; 5] = [
 ];
 
 impl Language {
-    /// Returns the language identifier of a file; `None` if it is of another language.
+    /// Returns the language identifier of a file; `None` if the file is in another language.
     pub(super) fn id_of(&self, path: &Path) -> Option<&'static str> {
         let extension = path.extension()?.to_str()?;
         self.extensions.iter().find(|(known, _)| *known == extension).map(|(_, id)| *id)
     }
 
-    /// Returns the settings of the server. The settings prevent it from starting programs of the project and from writing.
+    /// Returns settings that prevent the server from running programs of the project and from writing files.
     pub(super) fn settings(&self) -> Value {
         match self.name {
             "rust" => json!({

@@ -1,7 +1,7 @@
-//! Language server client: diagnostics of text that is not saved.
+//! Language server client, which obtains diagnostics for text that is not saved.
 //!
-//! The messages that it needs are few, so they are read and written as JSON: the crate of all types of the protocol would be larger
-//! than this module, and it rejects a whole message if one of its positions is invalid.
+//! It needs only a few kinds of messages, so they are read and written as JSON. The crate with all types of the
+//! protocol would be larger than this module, and rejects a whole message if one of its positions is invalid.
 
 mod connection;
 mod documents;

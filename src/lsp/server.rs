@@ -1,4 +1,5 @@
-//! One language server of a session: it starts with the first query, restarts after a crash, and never delays a query for long.
+//! Language server of a session. It starts with the first query, restarts after a crash, and never delays a query for
+//! long.
 
 use super::connection::shorten;
 use super::findings::Findings;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-/// Finds the command of a language, with the path of its program; the error explains why there is none.
+/// Function that finds the command of a language, with the path of its program. An error explains why there is none.
 pub(crate) type FindCommand = Arc<dyn Fn(&Language) -> Result<ServerCommand, String> + Send + Sync>;
 
 /// Launch parameters of a server.
@@ -23,21 +24,21 @@ pub(crate) struct ServerCommand {
     pub environment: Vec<(String, String)>,
 }
 
-/// Parts that all servers of a session share.
+/// Data that all servers of a session share.
 pub(super) struct Environment {
     pub workspace: PathBuf,
     pub launcher: Arc<dyn Launcher>,
     pub find: FindCommand,
 }
 
-/// A handle. All clones share the server.
+/// Handle of a server. All clones share the server.
 #[derive(Clone)]
 pub(super) struct Server {
     language: &'static Language,
     environment: Arc<Environment>,
     session: Arc<tokio::sync::Mutex<Option<Session>>>,
     queries: Arc<Semaphore>,
-    /// Queries in a row that got no response in time.
+    /// Number of consecutive queries without a response in time.
     misses: Arc<AtomicU32>,
     state: Arc<Mutex<State>>,
     failures: Arc<Mutex<usize>>,
@@ -48,7 +49,7 @@ enum State {
     NotStarted,
     Starting,
     Ready,
-    /// A crash, or no response; the first query after this time starts it again.
+    /// The server crashed or did not respond. The first query after this time starts it again.
     Failed {
         reason: String,
         since: Instant,
@@ -71,7 +72,7 @@ impl Server {
         }
     }
 
-    /// Returns whether a file is of the language of this server.
+    /// Returns whether a file is in the language of this server.
     pub(super) fn covers(&self, path: &Path) -> bool {
         self.language.id_of(path).is_some()
     }
@@ -101,8 +102,8 @@ impl Server {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
-    /// Returns the diagnostics of a change, if they arrive in time. The work continues after that, so that the server is ready
-    /// for the next query and sees the right text.
+    /// Returns the diagnostics of a change, if they arrive in time. The work continues afterwards, so that the server
+    /// is ready for the next query and has the right text.
     pub(super) async fn check(
         &self,
         texts: Vec<ProposedText>,
@@ -126,7 +127,7 @@ impl Server {
             if result.is_some() && started.elapsed() < QUERY_TIME {
                 server.misses.store(0, Ordering::Relaxed);
             }
-            // After the deadline, nobody waits.
+            // Nobody waits after the deadline.
             let _ = tell.send(result);
         });
         let waits_until = if self.misses.load(Ordering::Relaxed) >= MISSES { asked } else { deadline };
@@ -228,7 +229,7 @@ impl Server {
     pub(super) async fn end(&self) {
         self.set_state(State::Off { reason: "the session ended".to_owned() });
         let session = tokio::time::timeout(QUERY_TIME, self.session.lock()).await;
-        // A query that still runs is aborted with the runtime, which ends its process.
+        // A query that is still running is aborted with the runtime, which ends its process.
         if let Ok(Some(session)) = session.map(|mut session| session.take()) {
             session.end().await;
         }
@@ -236,7 +237,7 @@ impl Server {
 }
 
 enum StartError {
-    /// No start is possible in this session.
+    /// The server cannot start in this session.
     Off(String),
     /// A later start may succeed.
     Failed(String),

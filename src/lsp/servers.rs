@@ -1,4 +1,4 @@
-//! The language servers of a session.
+//! Language servers of a session.
 
 use super::languages::{LANGUAGES, Language};
 use super::limits::{FILE_BYTES, FILES};
@@ -11,9 +11,9 @@ use futures_util::future::join_all;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The servers of the enabled languages. None is started before the first query about a file of its language.
+/// Servers of the enabled languages. A server starts with the first query about a file in its language.
 pub(crate) struct LanguageServers {
-    /// Directories of the session; files elsewhere are not sent.
+    /// Directories of the session. Files outside of them are not sent.
     roots: Vec<PathBuf>,
     workspace: PathBuf,
     servers: Vec<Server>,

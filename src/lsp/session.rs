@@ -1,4 +1,4 @@
-//! A started server: its handshake, and the queries that it answers.
+//! Session with a running server: its handshake and its queries.
 
 use super::connection::Connection;
 use super::documents::{Documents, SentText};
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Text that the servers see after a query.
+/// Text that the servers have after a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The change is only proposed: the files as they are on disk.
+    /// The change is only proposed, so they have the files on disk.
     Proposal,
-    /// The change is saved: its text.
+    /// The change is saved, so they have its text.
     Saved,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Session {
     connection: Connection,
     language: &'static Language,
     documents: Documents,
-    /// Whether the server answers requests for diagnostics; otherwise it publishes them.
+    /// Whether the server responds to requests for diagnostics. Otherwise it publishes them.
     answers_requests: bool,
 }
 
@@ -37,7 +37,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The server exited, sent something invalid, or did not respond.
+    /// Returns an error if the server exited, sent invalid data, or did not respond.
     pub(super) async fn start(program: LaunchedProgram, language: &'static Language, root: &Path) -> Result<Self, String> {
         let settings = language.settings();
         let params = initialize_params(root, &settings);
@@ -58,7 +58,7 @@ impl Session {
         Ok(Self { connection, language, documents: Documents::default(), answers_requests })
     }
 
-    /// Returns why the server ended, if it did.
+    /// Returns the reason why the server ended, if it has.
     pub(super) fn end_reason(&self) -> Option<String> {
         self.connection.end_reason()
     }
@@ -67,11 +67,11 @@ impl Session {
         self.connection.end().await;
     }
 
-    /// Asks about a change. After `deadline`, only the state of the files is updated.
+    /// Queries the diagnostics of a change. After `deadline`, only updates the state of the files.
     ///
     /// # Errors
     ///
-    /// The server has ended, or does not respond.
+    /// Returns an error if the server has ended or does not respond.
     pub(super) async fn check(
         &mut self,
         texts: &[ProposedText],
@@ -79,7 +79,7 @@ impl Session {
         deadline: Instant,
     ) -> Result<Compared, String> {
         let nothing = || texts.iter().map(|_| None).collect();
-        // Reads few and small files.
+        // Reads only a few small files.
         self.documents.close_changed(&self.connection, texts)?;
         let mut sent = Vec::new();
         for text in texts {
@@ -98,7 +98,7 @@ impl Session {
             self.settle(texts, purpose)?;
             return Ok(nothing());
         }
-        // All texts are sent before the first request, because they may depend on each other.
+        // Send all texts before the first request, because they may depend on each other.
         let mut sent = Vec::new();
         for text in texts {
             if let Some(after) = &text.after {
@@ -118,7 +118,8 @@ impl Session {
         Ok(compared)
     }
 
-    /// Sends the content on disk to the server: the old text of a proposal, the new text of a saved change.
+    /// Sends the text that should remain with the server: the old text of a proposal, or the new text of a saved
+    /// change.
     fn settle(&mut self, texts: &[ProposedText], purpose: Purpose) -> Result<(), String> {
         for text in texts {
             let on_disk = match purpose {
@@ -182,7 +183,8 @@ impl Session {
     }
 }
 
-/// Returns the parameters of `initialize`. The process ID is missing, because the server has its own process namespace.
+/// Returns the parameters of `initialize`. They contain no process ID, because the server has its own process
+/// namespace.
 fn initialize_params(root: &Path, settings: &Value) -> Value {
     let uri = file_uri(root);
     let name = root.file_name().map_or_else(|| "workspace".to_owned(), |name| name.to_string_lossy().into_owned());

@@ -1,4 +1,5 @@
-//! Language servers on pipes in memory: good ones, and each kind of bad one.
+//! Tests with language servers on pipes in memory: a correct one, and one for each kind of
+//! misbehaviour.
 
 use super::framing::{MessageReader, frame};
 use super::languages::Language;
@@ -71,7 +72,7 @@ impl Fake {
         bad.map(|(line, text)| item(json!(line), text)).collect()
     }
 
-    /// Answers the handshake.
+    /// Completes the handshake.
     async fn greet(&mut self, pulls: bool) -> Option<()> {
         let request = self.next().await?;
         assert_eq!((request["method"].as_str(), &request["params"]["processId"]), (Some("initialize"), &Value::Null));
@@ -80,7 +81,7 @@ impl Fake {
         self.next().await.map(drop)
     }
 
-    /// Serves as a good server.
+    /// Runs a server that behaves correctly.
     async fn serve(mut self, way: Way) {
         if self.greet(way == Way::Pull).await.is_none() {
             return;
@@ -110,7 +111,7 @@ impl Fake {
 enum Way {
     Pull,
     Push,
-    /// Without versions, in two steps.
+    /// Publishes without versions, in two steps.
     PushInSteps,
 }
 
@@ -198,13 +199,13 @@ fn state(servers: &LanguageServers) -> String {
     servers.statuses().remove(0).state
 }
 
-/// Waits until the server has read everything that was sent.
+/// Waits until the server has read all input.
 async fn settled() {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_before_and_after_are_reported_in_every_way_and_the_file_is_restored() {
+async fn errors_before_and_after_a_change_are_reported_and_the_file_is_restored() {
     for way in [Way::Pull, Way::Push, Way::PushInSteps] {
         let launcher = scripted(move |fake| fake.serve(way));
         let servers = servers(&launcher);
@@ -213,7 +214,7 @@ async fn errors_before_and_after_are_reported_in_every_way_and_the_file_is_resto
         settled().await;
         let log = launcher.log.lock().unwrap().clone();
         assert_eq!(log.last().map(String::as_str), Some("textDocument/didChange a.py fine|"), "{way:?}");
-        // The same again, and then a saved change, which stays.
+        // Repeat this, followed by a saved change, whose text remains.
         assert_eq!(rows(&servers.check_proposal(change()).await), TWO_ERRORS, "{way:?}");
         assert_eq!(rows(&servers.check_saved(change()).await), TWO_ERRORS, "{way:?}");
         settled().await;
@@ -230,7 +231,7 @@ async fn errors_before_and_after_are_reported_in_every_way_and_the_file_is_resto
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_texts_are_sent_before_the_first_question_and_new_files_are_closed_again() {
+async fn all_texts_are_sent_before_the_first_request_and_new_files_are_closed() {
     let launcher = scripted(|fake| fake.serve(Way::Pull));
     let servers = servers(&launcher);
     let both = vec![
@@ -262,7 +263,7 @@ async fn all_texts_are_sent_before_the_first_question_and_new_files_are_closed_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_hangs_delays_nothing_beyond_the_limit_and_is_soon_not_waited_for() {
+async fn a_hanging_server_delays_queries_up_to_a_limit_and_then_not_at_all() {
     let launcher = scripted(|mut fake: Fake| async move {
         fake.greet(true).await;
         while fake.next().await.is_some() {}
@@ -278,9 +279,9 @@ async fn a_server_that_hangs_delays_nothing_beyond_the_limit_and_is_soon_not_wai
     let asked = Instant::now();
     assert!(servers.check_proposal(change()).await.is_empty());
     assert!(asked.elapsed() < ROUNDING);
-    // The old text was the last one that it was sent.
+    // The old text was the last one that the server received.
     assert!(launcher.log.lock().unwrap().iter().all(|entry| !entry.contains("BAD")));
-    // In the end, it is restarted.
+    // Finally, the server is restarted.
     tokio::time::sleep(Duration::from_secs(65)).await;
     assert!(state(&servers).contains("did not respond within 60 s"), "{}", state(&servers));
 }
@@ -310,7 +311,7 @@ async fn a_server_that_exits_is_restarted_a_few_times_and_then_stays_off() {
     for pause in RESTART_PAUSES {
         assert!(servers.check_proposal(change()).await.is_empty());
         assert!(state(&servers).starts_with("failed: the server exited: panic: no more memory"), "{}", state(&servers));
-        // During the pause, it is not started.
+        // During the pause, the server is not started.
         let started = launcher.started.load(Ordering::SeqCst);
         assert!(servers.check_proposal(change()).await.is_empty());
         assert_eq!(launcher.started.load(Ordering::SeqCst), started);
@@ -324,7 +325,7 @@ async fn a_server_that_exits_is_restarted_a_few_times_and_then_stays_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_exits_during_a_query_is_replaced_for_the_next() {
+async fn a_server_that_exits_during_a_query_is_restarted_for_the_next() {
     let launcher = scripted(|mut fake: Fake| async move {
         if fake.before > 0 {
             return fake.serve(Way::Pull).await;
@@ -341,7 +342,7 @@ async fn a_server_that_exits_during_a_query_is_replaced_for_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_floods_is_ended() {
+async fn a_server_that_sends_too_much_is_stopped() {
     let launcher = scripted(|mut fake: Fake| async move {
         fake.greet(false).await;
         let line = "x".repeat(1 << 20);
@@ -357,7 +358,7 @@ async fn a_server_that_floods_is_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_lies_about_versions_and_files_is_not_believed() {
+async fn wrong_versions_and_files_from_a_server_are_ignored() {
     let launcher = scripted(|mut fake: Fake| async move {
         fake.greet(false).await;
         while let Some(message) = fake.next().await {
@@ -383,7 +384,7 @@ async fn a_server_that_lies_about_versions_and_files_is_not_believed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_talks_another_protocol_is_ended_with_the_reason() {
+async fn a_server_with_another_protocol_is_stopped_with_the_reason() {
     let launcher = scripted(|mut fake: Fake| async move {
         if fake.before == 0 {
             let _ = fake.to.write_all(b"usage server [OPTIONS]\n\n").await;
@@ -401,7 +402,7 @@ async fn a_server_that_talks_another_protocol_is_ended_with_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_reads_nothing_is_ended() {
+async fn a_server_that_does_not_read_is_stopped() {
     let launcher = scripted(|mut fake: Fake| async move {
         fake.greet(true).await;
         std::future::pending::<()>().await;
@@ -414,7 +415,7 @@ async fn a_server_that_reads_nothing_is_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_of_a_server_are_answered_and_change_nothing() {
+async fn server_requests_get_responses_and_change_nothing() {
     let launcher = scripted(|mut fake: Fake| async move {
         fake.greet(true).await;
         let requests = [
@@ -442,7 +443,7 @@ async fn requests_of_a_server_are_answered_and_change_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_reports_loading_is_asked_only_afterwards() {
+async fn a_server_that_reports_loading_is_queried_only_afterwards() {
     let launcher = scripted(|mut fake: Fake| async move {
         fake.greet(true).await;
         let status = |quiet: bool| json!({"jsonrpc": "2.0", "method": "experimental/serverStatus", "params": {"health": "ok", "quiescent": quiet}});
@@ -450,7 +451,7 @@ async fn a_server_that_reports_loading_is_asked_only_afterwards() {
         tokio::time::sleep(Duration::from_secs(30)).await;
         assert!(fake.log.lock().unwrap().iter().all(|entry| !entry.starts_with("textDocument")));
         fake.say(status(true)).await;
-        // The rest of a good server, without another handshake.
+        // Continue as a correct server, without another handshake.
         while let Some(message) = fake.next().await {
             let uri = message["params"]["textDocument"]["uri"].as_str().unwrap_or_default().to_owned();
             if message["method"] == "textDocument/diagnostic" {

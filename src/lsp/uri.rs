@@ -1,9 +1,9 @@
-//! Paths in file URIs of servers.
+//! Conversion of file URIs from servers to paths.
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// Returns the path of a URI in any spelling; `None` if it names no file of this machine.
+/// Returns the path of a URI in any spelling; `None` if it does not name a local file.
 pub(super) fn to_path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -32,7 +32,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn paths_survive_as_uris_in_any_spelling() {
+    fn paths_round_trip_through_uris_in_any_spelling() {
         let path = Path::new("/home/me/a b/größe%+@.rs");
         assert_eq!(to_path(&file_uri(path)).as_deref(), Some(path));
         assert_eq!(to_path("file://localhost/a/%C3%A4%2b+").as_deref(), Some(Path::new("/a/ä++")));

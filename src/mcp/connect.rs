@@ -1,4 +1,4 @@
-//! Connecting to a server: transport and handshake.
+//! Connection to a server: transport and handshake.
 
 use super::connection::{Connection, sentence_end};
 use super::failure::Failure;
@@ -13,10 +13,10 @@ use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Known start of a session with a server.
+/// How a session with a server starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HandshakeMode {
-    /// Discovery first, and the handshake if the server does not support discovery.
+    /// Discovery first, then the handshake if the server does not support discovery.
     Either,
     Handshake,
 }
@@ -90,7 +90,7 @@ async fn connect_http(
         SseError::Request(error) => Failure::Temporary(error.to_string()),
         error => Failure::Final(error.to_string()),
     })?;
-    // No server of that protocol version supports discovery.
+    // Servers with that protocol version do not support discovery.
     greet(spec, wires, transport, HandshakeMode::Handshake, stop).await.map_err(|error| Failure::from_start_error(&error))
 }
 

@@ -29,9 +29,9 @@ pub(super) struct Connection {
     pub spec: Arc<Spec>,
     pub peer: Peer<RoleClient>,
     pub talk: Arc<ServerRequests>,
-    /// Fires when the connection has ended, from either side.
+    /// Fires when either side has ended the connection.
     pub gone: CancellationToken,
-    /// Ends the connection, at the latest when it is no longer in use.
+    /// Ends the connection when it fires, or when the connection is dropped.
     stop: CancellationToken,
     _stopped_when_dropped: DropGuard,
     program: Option<Program>,
@@ -124,14 +124,14 @@ impl Connection {
         RemoteError::Refused { message: format!("the server `{}` sent a response of an unknown kind", self.spec.name) }
     }
 
-    /// Returns the last output of the server program, as the end of a sentence.
+    /// Returns the last output of the server program, for the end of a sentence.
     pub(super) async fn output_tail(&self) -> String {
         let Some(program) = &self.program else { return String::new() };
         program.drain_output().await;
         sentence_end(&program.output_tail())
     }
 
-    /// Waits until all running requests have ended, or the server has.
+    /// Waits until all running requests have ended or the server has exited.
     pub(super) async fn idle(&self) {
         let mut busy = self.talk.subscribe_activity();
         tokio::select! {
@@ -140,7 +140,7 @@ impl Connection {
         }
     }
 
-    /// Lets the server exit, then ends it.
+    /// Lets the server exit, then terminates it.
     pub(super) async fn end(&self) {
         self.stop.cancel();
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.gone.cancelled()).await;

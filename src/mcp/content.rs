@@ -1,4 +1,5 @@
-//! Content from a server, converted for the ports. It is limited in size, but not sanitized here.
+//! Conversion of content from a server to the types of the ports. The size is limited, but the
+//! content is not sanitized here.
 
 use super::failure::too_large_error;
 use super::limits::MESSAGE_BYTES;
@@ -21,7 +22,7 @@ pub(super) fn convert_resource(result: ReadResourceResult) -> Result<RemoteResul
     check_size(RemoteResult { content, structured: None, is_error: false }, 0)
 }
 
-/// Returns the text of a prompt; messages that are not from the user are marked.
+/// Returns the text of a prompt. Messages that are not from the user are marked.
 pub(super) fn convert_prompt(result: GetPromptResult) -> Result<String, RemoteError> {
     let mut text = String::new();
     for message in result.messages {

@@ -5,8 +5,8 @@ use crate::ports::{BoxFuture, Launcher, RemoteAsks};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Services that connections use. Missing ones disable a feature: no programs without a launcher, no requests to the user without a
-/// handler.
+/// Services that connections use. A missing service disables a feature: no programs without a launcher, no requests to
+/// the user without a handler.
 #[derive(Clone, Default)]
 pub struct McpDeps {
     pub launcher: Option<Arc<dyn Launcher>>,
@@ -14,22 +14,23 @@ pub struct McpDeps {
     /// Directory of the tool cache.
     pub known: Option<PathBuf>,
     pub tokens: Option<Arc<dyn Tokens>>,
-    /// Checked before each connection to a server of the project.
+    /// Approval that is checked before each connection to a server of the project.
     pub approval: Option<Arc<dyn Approval>>,
 }
 
 /// Approval of a project's server.
 pub trait Approval: Send + Sync {
-    /// Returns whether the server is unchanged since its approval; the error names the change and the remedy.
+    /// Returns whether the server is unchanged since its approval. An error names the change and the solution.
     fn verify(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>>;
 }
 
 /// Source of access tokens for HTTP servers.
 pub trait Tokens: Send + Sync {
-    /// Returns the value after `Bearer`, refreshed if it has expired; `None` without a sign-in.
+    /// Returns the value after `Bearer`, refreshed if it has expired; `None` if the user has not
+    /// signed in.
     fn token<'a>(&'a self, spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>>;
 
-    /// Handles a rejected request. Another token is tried at once; `None` means that the user must sign in.
+    /// Handles a rejected request. Returns another token for an immediate retry; `None` if the user must sign in.
     fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>>;
 }
 
@@ -42,6 +43,6 @@ pub enum Refusal {
         /// Token that was sent.
         used: Option<String>,
     },
-    /// Status 403 with a challenge: the token lacks a scope.
+    /// Status 403 with a challenge, because the token lacks a scope.
     InsufficientScope { challenge: String, scope: Option<String>, used: Option<String> },
 }

@@ -1,4 +1,4 @@
-//! Failures as the ports define them; the main distinction is whether the call may have run.
+//! Failures in the terms of the ports, which mainly distinguish whether the call may have run.
 
 use super::Spec;
 use super::limits::{MAX_QUOTED_CHARS, MESSAGE_BYTES};
@@ -11,7 +11,7 @@ use std::error::Error;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// Shortens text to `bytes`, with an ellipsis if it was longer.
+/// Shortens text to `bytes`, ending with an ellipsis.
 pub(super) fn truncate(text: &str, bytes: usize) -> Cow<'_, str> {
     if text.len() <= bytes {
         return Cow::Borrowed(text);
@@ -20,7 +20,7 @@ pub(super) fn truncate(text: &str, bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// Prepares a server's message for use inside one of aye's: on one line, and shortened.
+/// Converts a server's message for use within a message of aye: on one line, and shortened.
 pub(super) fn one_line(text: &str) -> String {
     let mut words = text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty());
     let mut said = String::new();
@@ -48,7 +48,7 @@ pub(super) enum Failure {
     NeedsLogin,
     /// The server differs from the approved one.
     NotApproved(String),
-    /// The server may support only the handshake.
+    /// The server may only support the handshake.
     OlderProtocol(String),
     /// A retry would not help.
     Final(String),
@@ -125,7 +125,7 @@ impl Failure {
     }
 }
 
-/// Returns the error of a request that was sent, at least in part.
+/// Returns the error for a request that was sent, at least in part.
 pub(super) fn request_error(spec: &Spec, error: &ServiceError) -> RemoteError {
     let unknown = |why: &str| RemoteError::OutcomeUnknown {
         message: format!("it is unknown whether the call ran: the server `{}` {}", spec.name, one_line(why)),

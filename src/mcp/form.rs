@@ -1,11 +1,11 @@
-//! Forms of a server (elicitation): the schema as fields, and the validation of answers.
+//! Forms of a server (elicitation): conversion of the schema to fields, and validation of answers.
 
 use super::failure::truncate;
 use super::limits::{DESCRIPTION_BYTES, FORM_CHOICES, FORM_FIELDS, NAME_BYTES};
 use crate::protocol::{FieldKind, FormField};
 use serde_json::{Map, Value};
 
-/// Returns the fields in the server's order; an error if the schema contains other elements than plain fields.
+/// Returns the fields in the server's order. Returns an error if the schema contains anything but plain fields.
 pub(super) fn fields(schema: &Value, order: Option<&[String]>) -> Result<Vec<FormField>, String> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Err("the form has no fields".to_owned());
@@ -35,7 +35,7 @@ fn parse_field(name: &str, field: &Value, required: bool) -> Result<FormField, S
         default: field.get("default").filter(|default| !default.is_null()).cloned(),
         takes,
     };
-    // An invalid default is dropped.
+    // Ignore an invalid default.
     if asked.default.as_ref().is_some_and(|default| mismatch(&asked, default).is_some()) {
         asked.default = None;
     }
@@ -65,7 +65,7 @@ fn kind(field: &Value) -> Option<FieldKind> {
     }
 }
 
-/// Choices of a type, or in a number, that a form cannot show.
+/// Error for choices that a form cannot show, because of their type or number.
 struct UnsupportedChoices;
 
 /// Returns the choices with their labels; `None` if any text is allowed.
@@ -94,7 +94,7 @@ fn texts(list: Option<&Value>) -> Vec<String> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
-/// Validates an answer and adds the defaults; fields that were not requested are an error.
+/// Validates an answer and adds the defaults. Fields that were not requested are an error.
 pub(super) fn answer(fields: &[FormField], mut content: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut answer = Map::new();
     for field in fields {
@@ -116,7 +116,7 @@ pub(super) fn answer(fields: &[FormField], mut content: Map<String, Value>) -> R
     }
 }
 
-/// Returns why a value does not match the field, if so.
+/// Returns the reason why a value does not match the field, if any.
 fn mismatch(field: &FormField, value: &Value) -> Option<String> {
     let chosen = |choices: &[(String, String)], value: &Value| choices.iter().any(|(choice, _)| value.as_str() == Some(choice));
     match &field.takes {
@@ -160,7 +160,7 @@ fn mismatch(field: &FormField, value: &Value) -> Option<String> {
     }
 }
 
-/// Returns whether text has a format; an unknown format matches any text.
+/// Returns whether text has a format. An unknown format matches any text.
 fn is_of(format: &str, text: &str) -> bool {
     match format {
         "email" => {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// Maximum bytes of one message: a line, an event, a body.
+/// Maximum size in bytes of one message: a line, event or body.
 pub(super) const MESSAGE_BYTES: usize = 10 * 1024 * 1024;
-/// JSON depth beyond which content is omitted; the parser itself fails soon after.
+/// JSON depth beyond which content is omitted. The parser itself fails at a slightly larger depth.
 pub(super) const MESSAGE_DEPTH: usize = 100;
 
 pub(super) const TOOLS: usize = 2_000;
 pub(super) const DEFINITION_BYTES: usize = 4 * 1024 * 1024;
-/// Maximum bytes of one tool: schemas and description together.
+/// Maximum size in bytes of one tool, with its schemas and description.
 pub(super) const TOOL_BYTES: usize = 256 * 1024;
 pub(super) const SCHEMA_DEPTH: usize = 32;
 pub(super) const DESCRIPTION_BYTES: usize = 16 * 1024;
@@ -21,23 +21,23 @@ pub(super) const NOTES: usize = 20;
 pub(super) const RESOURCES: usize = 1_000;
 pub(super) const PROMPTS: usize = 500;
 
-/// Maximum rounds of requests to the user inside one call.
+/// Maximum rounds of requests to the user within one call.
 pub(super) const ROUNDS: usize = 10;
 pub(super) const FORM_FIELDS: usize = 50;
 pub(super) const FORM_CHOICES: usize = 200;
-/// Maximum number of one server's requests that wait for the user; more are declined.
+/// Maximum number of a server's requests that wait for the user; more are declined.
 pub(super) const QUESTIONS: usize = 4;
 
-/// Bytes kept of a program's stderr.
+/// Number of bytes that are kept of a program's stderr.
 pub(super) const ERROR_BYTES: usize = 4 * 1024;
-/// Maximum characters of a server's message inside one of aye's.
+/// Maximum length in characters of a server's message within a message of aye.
 pub(super) const MAX_QUOTED_CHARS: usize = 600;
 
-/// Minimum time between two tool lists that a server requests.
+/// Minimum time between two tool lists that a server triggers.
 pub(super) const LISTING_PAUSE: Duration = Duration::from_secs(1);
-/// Time to tell a server that a call is cancelled.
+/// Maximum time to notify a server that a call is cancelled.
 pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
-/// Time for a program to exit after its input is closed.
+/// Maximum time for a program to exit after its input is closed.
 pub(super) const INPUT_CLOSED_TIMEOUT: Duration = Duration::from_millis(1_500);
-/// Time for all servers to exit at the end.
+/// Maximum time for all servers to exit at the end.
 pub(super) const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! Definition of one tool of a server. An error in it disables only that tool.
+//! Definition of a server's tool. An error in it only disables that tool.
 
 use super::failure::{one_line, truncate};
 use super::pattern::unreadable;
@@ -8,14 +8,14 @@ use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 use std::sync::OnceLock;
 
-/// Maximum bytes of a quoted name.
+/// Maximum size in bytes of a quoted name.
 const NAME_BYTES: usize = 64;
-/// Maximum bytes of the reason why a schema is invalid.
+/// Maximum size in bytes of the reason why a schema is invalid.
 const REASON_BYTES: usize = 200;
-/// Fields that a tool needs; all others are dropped if they are invalid.
+/// Required fields of a tool. All other fields are dropped if they are invalid.
 const NEEDED: [&str; 4] = ["name", "description", "inputSchema", "outputSchema"];
 
-/// Page of a tool list: each tool, or its name and why it is ignored.
+/// Page of a tool list. Each entry is a tool, or the name of an ignored tool with the reason.
 pub(super) struct Page {
     pub tools: Vec<Result<Tool, (String, String)>>,
     pub next: Option<String>,
@@ -25,7 +25,7 @@ impl Page {
     /// Parses a page.
     ///
     /// # Errors
-    /// The response is not a tool list.
+    /// Returns an error if the response is not a tool list.
     pub(super) fn parse(answer: ServerResult) -> Result<Self, ServiceError> {
         match answer {
             ServerResult::ListToolsResult(list) => {
@@ -44,7 +44,7 @@ impl Page {
     }
 }
 
-/// Parses a tool; the error is its name and why it is ignored.
+/// Parses a tool. An error contains its name and the reason why it is ignored.
 fn parse_tool(said: Value) -> Result<Tool, (String, String)> {
     let Value::Object(members) = &said else {
         return Err((String::new(), "the definition is not an object".to_owned()));
@@ -65,13 +65,13 @@ fn parse_tool(said: Value) -> Result<Tool, (String, String)> {
         .filter(|(key, _)| NEEDED.contains(&key.as_str()))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    // Invalid hints, icons and similar fields do not exclude a tool.
+    // A tool is valid even if hints, icons and similar fields are not.
     serde_json::from_value(said)
         .or_else(|_| serde_json::from_value(Value::Object(needed)))
         .map_err(|error| (name, truncate(&error.to_string(), REASON_BYTES).into_owned()))
 }
 
-/// Returns why a schema of a tool is invalid; `None` if it is valid.
+/// Returns the reason why a schema of a tool is invalid; `None` if it is valid.
 pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
     let is_object = match schema.get("type") {
         None => true,
@@ -86,21 +86,21 @@ pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
     Some(truncate(&one_line(&format!("`{which}` is not a valid JSON Schema: {why}")), REASON_BYTES).into_owned())
 }
 
-/// Returns why a schema is invalid in every draft; `None` if it is valid in one.
+/// Returns the reason why a schema is invalid in every draft; `None` if it is valid in one.
 fn invalid_in_all_drafts(schema: &Value) -> Option<String> {
     let metaschemas = metaschemas()?;
     let mut why = None;
     for index in &metaschemas.indexes {
         match metaschemas.schemas.validate(schema, *index) {
             Ok(()) => return None,
-            // Error of the newest draft.
+            // Keep the error of the newest draft.
             Err(error) => why = why.or_else(|| Some(first_cause(&error))),
         }
     }
     why
 }
 
-/// Metaschemas, newest first, because servers use all drafts and few name theirs.
+/// Metaschemas, newest first, because servers use all drafts and few name the one they use.
 struct Metaschemas {
     schemas: Schemas,
     indexes: Vec<SchemaIndex>,

@@ -30,7 +30,8 @@ pub use servers::Servers;
 pub(crate) use spec::{Header, PluginFiles};
 pub use spec::{HttpKind, Reach, SignIn, Spec};
 
-/// Returns the messages in a server's output that arrives in these chunks, or the error of each invalid line, for `fuzz/`.
+/// Decodes a server's output that arrives in these chunks. Returns each message, or the error of each invalid line.
+/// Used by `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub async fn decode_messages(pieces: &[&[u8]]) -> Vec<Result<String, String>> {
     use rmcp::model::{CallToolResult, ServerJsonRpcMessage};

@@ -1,13 +1,13 @@
-//! Regular expressions in schemas that are invalid in every dialect.
+//! Detection of regular expressions in schemas that are invalid in every dialect.
 
 use serde_json::{Map, Value};
 
-/// Keywords whose value is data, not a schema.
+/// Keywords whose value is data instead of a schema.
 const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 /// Keywords whose value maps names to schemas.
 const TABLES: [&str; 6] = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
-/// Returns the first invalid regular expression of a schema, and why it is invalid.
+/// Returns the first invalid regular expression of a schema, with the reason.
 pub(super) fn unreadable(schema: &Value) -> Option<String> {
     match schema {
         Value::Object(members) => unsupported_in_object(members),
@@ -29,7 +29,7 @@ fn unsupported_in_object(members: &Map<String, Value>) -> Option<String> {
     })
 }
 
-/// Returns why a pattern is invalid. Only errors in all dialects are reported: servers use ECMAScript, Python and PCRE.
+/// Returns the reason why a pattern is invalid, if it is in all dialects: servers use ECMAScript, Python and PCRE.
 fn fault(pattern: &str) -> Option<&'static str> {
     let mut characters = pattern.chars().peekable();
     let (mut open, mut can_repeat) = (0_usize, false);
@@ -42,7 +42,7 @@ fn fault(pattern: &str) -> Option<&'static str> {
                 can_repeat = true;
             }
             '[' => {
-                // In some dialects a bracket at the start is a literal; then another one has to follow.
+                // In some dialects a bracket at the start is a literal, and then another one must follow.
                 let _ = characters.next_if_eq(&'^');
                 let mut is_closed = characters.next_if_eq(&']').is_some();
                 while let Some(member) = characters.next() {
@@ -62,7 +62,7 @@ fn fault(pattern: &str) -> Option<&'static str> {
             }
             '(' => {
                 open += 1;
-                // `(?:`, `(?=`, `(?<name>` and similar start a group; here the question mark is not a repetition.
+                // In `(?:`, `(?=`, `(?<name>` and similar, the question mark is not a repetition.
                 let _ = characters.next_if_eq(&'?');
                 can_repeat = false;
             }
@@ -77,7 +77,7 @@ fn fault(pattern: &str) -> Option<&'static str> {
                 if !can_repeat {
                     return Some("nothing to repeat");
                 }
-                // A second one makes it lazy or possessive.
+                // A second quantifier makes the first one lazy or possessive.
                 let _ = characters.next_if(|next| matches!(next, '?' | '+'));
                 can_repeat = false;
             }

@@ -1,4 +1,5 @@
-//! Request to a server: rounds of elicitation, a time limit that pauses while the user is asked, and the cancellation message.
+//! Request to a server: rounds of elicitation, a timeout that pauses while the user is asked, and the cancellation
+//! message.
 
 use super::Spec;
 use super::failure::{one_line, request_error};
@@ -21,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 /// Error code for a request that requires the user to visit a URL first.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
 
-/// Request that the server may answer with a request for input.
+/// Request to which the server may respond with a request for input.
 pub(super) enum Question {
     Call(CallToolRequestParams),
     Read(ReadResourceRequestParams),
@@ -106,7 +107,7 @@ pub(super) async fn ask(
         };
         let requests = input_requests.unwrap_or_default();
         if requests.is_empty() {
-            // The server only wants a retry, so the delay grows each time.
+            // The server only requests a retry, so the delay grows each time.
             tokio::time::sleep(Duration::from_millis(50 << silent_rounds)).await;
             silent_rounds += 1;
         }
@@ -124,7 +125,8 @@ pub(super) async fn ask(
     Err(RemoteError::Refused { message: format!("the server `{}` requested input more than {ROUNDS} times", spec.name) })
 }
 
-/// Asks the user to visit URLs that the request requires. Once they confirm, it is sent again.
+/// Asks the user to visit URLs that the request requires. Once the user confirms, the request is
+/// sent again.
 async fn visits(spec: &Spec, talk: &ServerRequests, data: Option<Value>) -> Result<(), RemoteError> {
     let asked = data.as_ref().and_then(|data| data["elicitations"].as_array()).map(Vec::as_slice).unwrap_or_default();
     let text = |asked: &Value, key: &str| asked[key].as_str().unwrap_or_default().to_owned();

@@ -68,7 +68,7 @@ pub(super) async fn resources(connection: &Connection) -> Result<Vec<ServerResou
             Ok((found.resource_templates, found.next_cursor))
         })
         .await
-        // Many servers have resources but do not support templates.
+        // Many servers offer resources without supporting templates.
         .unwrap_or_default();
         let plain = plain.into_iter().map(|resource| ServerResource {
             server: server.clone(),

@@ -16,7 +16,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Reason shown for a server whose connection ended.
+/// Reason displayed for a server whose connection ended.
 const GONE: &str = "connection closed";
 
 type Outcome = Result<Arc<Connection>, RemoteError>;
@@ -34,16 +34,17 @@ pub(super) struct Server {
 
 struct ServerRecord {
     phase: Phase,
-    /// Reason why the policy disables it, if so.
+    /// Reason why the policy disables the server, if any.
     unlisted: Option<String>,
-    /// Difference from the approved server, if there is one.
+    /// Difference from the approved server, if any.
     not_approved: Option<String>,
     /// Tools of the server; `None` if it was never queried.
     listed: Option<Arc<ToolListing>>,
     greeting: HandshakeMode,
-    /// Token of the current attempts and connection; cancelled when they are no longer wanted.
+    /// Token of the current attempts and connection, which is cancelled when they are no longer
+    /// needed.
     run: CancellationToken,
-    /// Task that writes the tool cache; awaited at the end.
+    /// Task that writes the tool cache, which is awaited at the end.
     keeping: Option<JoinHandle<()>>,
     /// Whether the session has ended.
     ended: bool,
@@ -87,7 +88,7 @@ impl Server {
         self.bell.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Returns why the server is disabled, if so.
+    /// Returns the reason why the server is disabled, if any.
     fn disabled_reason<'a>(&'a self, held: &'a ServerRecord) -> Option<&'a str> {
         self.spec.off.as_deref().or(held.not_approved.as_deref()).or(held.unlisted.as_deref())
     }
@@ -149,7 +150,7 @@ impl Server {
         Some(self.current_connection()?.identity())
     }
 
-    /// Queries the server if its tools are unknown and no attempt was made.
+    /// Queries the server if its tools are unknown and no attempt has been made.
     pub(super) fn discover(self: &Arc<Self>) {
         let mut held = self.lock();
         if self.disabled_reason(&held).is_none() && held.listed.is_none() && matches!(held.phase, Phase::Idle) {
@@ -157,7 +158,7 @@ impl Server {
         }
     }
 
-    /// Returns the current connection, or the result of the current or a new attempt.
+    /// Returns the current connection, or else the result of the current or a new attempt.
     pub(super) async fn connection(self: &Arc<Self>) -> Outcome {
         let attempt = {
             let mut held = self.lock();
@@ -173,7 +174,7 @@ impl Server {
         attempt.await
     }
 
-    /// Returns the current connection, without connecting.
+    /// Returns the current connection without connecting.
     pub(super) fn current_connection(&self) -> Option<Arc<Connection>> {
         match &self.lock().phase {
             Phase::Connected(connection) if !connection.is_gone() => Some(Arc::clone(connection)),
@@ -181,7 +182,7 @@ impl Server {
         }
     }
 
-    /// Marks the server as unavailable after a request failed because it is down.
+    /// Marks the server as unavailable, because a request failed while it was down.
     pub(super) fn mark_unavailable(self: &Arc<Self>, connection: &Arc<Connection>, why: &str) {
         let run = {
             let mut held = self.lock();
@@ -200,7 +201,8 @@ impl Server {
         });
     }
 
-    /// Disables the server for this reason, or enables it. Running calls continue; its program exits afterwards.
+    /// Disables the server for this reason, or enables it if `None`. Running calls continue, and its program exits
+    /// afterwards.
     pub(super) fn set_disabled(self: &Arc<Self>, why: Option<String>) {
         let mut held = self.lock();
         if held.unlisted == why {
@@ -232,7 +234,7 @@ impl Server {
         tokio::spawn(async move {
             server.stop(Phase::Idle).await;
             let mut held = server.lock();
-            // The approval is checked again.
+            // The approval will be checked again.
             held.not_approved = None;
             if server.disabled_reason(&held).is_none() && matches!(held.phase, Phase::Idle) {
                 drop(server.attempt(&mut held));
@@ -240,7 +242,7 @@ impl Server {
         });
     }
 
-    /// Retires a server whose entry was removed: it is not connected again, and stops when its calls have finished.
+    /// Retires a server whose entry was removed. It is not connected again, and stops when its calls have finished.
     pub(super) async fn retire(self: Arc<Self>) {
         self.lock().ended = true;
         let standing = self.current_connection();
@@ -308,7 +310,7 @@ impl Server {
                 let connection = Arc::new(connection);
                 held.phase = Phase::Connected(Arc::clone(&connection));
                 held.greeting = if connection.uses_handshake() { HandshakeMode::Handshake } else { HandshakeMode::Either };
-                // Set in the same step, because a ready server has tools.
+                // Set this together with the tools, because a ready server must have them.
                 self.learn(&mut held, listed, connection.uses_handshake());
                 drop(held);
                 tokio::spawn(Arc::clone(self).watch_tools(Arc::clone(&connection), run.clone()));
@@ -345,7 +347,7 @@ impl Server {
             let failure = match tokio::time::timeout(limit, self.once(greeting)).await {
                 Ok(Ok(up)) => return Ok(up),
                 Ok(Err(failure)) => failure,
-                // Each further attempt would take as long.
+                // A further attempt would take as long.
                 Err(_) => return Err(Failure::Final(format!("not ready within {} s", limit.as_secs()))),
             };
             match (failure, greeting) {
@@ -369,7 +371,7 @@ impl Server {
     }
 
     async fn once(&self, greeting: HandshakeMode) -> Result<(Connection, ToolListing), Failure> {
-        // Checked right before the connection, because it may have changed since the session started.
+        // Check the approval right before connecting, because the server may have changed since the session started.
         if let Some(approval) = self.wires.approval.as_ref().filter(|_| self.spec.needs_approval()) {
             approval.verify(&self.spec).await.map_err(Failure::NotApproved)?;
         }
@@ -395,7 +397,7 @@ impl Server {
         if let Some(directory) = self.wires.known.clone() {
             let server = Arc::clone(self);
             held.keeping = Some(tokio::task::spawn_blocking(move || {
-                // The last list must also be the last one written.
+                // The latest list must also be the last one written.
                 let listed = server.lock().listed.clone();
                 if let Some(listed) = listed {
                     tool_cache::keep(&directory, &server.spec, &listed, shakes_hands);
@@ -405,7 +407,7 @@ impl Server {
         self.notify_change();
     }
 
-    /// Watches for changed tools while the server is connected, and reports when it is not.
+    /// Watches for changed tools while the server is connected, and reports when it disconnects.
     async fn watch_tools(self: Arc<Self>, connection: Arc<Connection>, run: CancellationToken) {
         let listening = async {
             let listens = !connection.uses_handshake()
@@ -427,7 +429,7 @@ impl Server {
                     }
                     None => connection.talk.tools_changed.notified().await,
                 }
-                // Limits how often a server can trigger this.
+                // Limit how often a server can trigger this.
                 tokio::time::sleep(LISTING_PAUSE).await;
                 match tokio::time::timeout(self.spec.start_timeout, connection.tools()).await {
                     Ok(Ok(listed)) => self.learn(&mut self.lock(), listed, connection.uses_handshake()),

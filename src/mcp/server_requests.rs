@@ -37,7 +37,7 @@ pub(super) struct ActivityState {
     pub questions: usize,
 }
 
-/// Running request; dropped when it ends.
+/// Guard of a running request, which is dropped when the request ends.
 pub(super) struct RunningRequest<'a> {
     talk: &'a ServerRequests,
     token: Option<NumberOrString>,
@@ -98,8 +98,8 @@ impl ServerRequests {
         self.busy.subscribe()
     }
 
-    /// Asks the user, one request after the other. Requests without a user, or without a running call that could have caused
-    /// them, get no answer.
+    /// Asks the user, one request at a time. Declines requests without a user, or without a running call that could
+    /// have caused them.
     pub(super) async fn elicit(&self, request: ElicitRequestParams) -> ElicitResult {
         let declined = || ElicitResult::new(ElicitationAction::Decline);
         let Some(asks) = &self.asks else { return declined() };
@@ -142,7 +142,7 @@ impl ServerRequests {
                 }
             },
             (ElicitationAnswer::Accept { .. }, ElicitationKind::Visit { .. }) => ElicitResult::new(ElicitationAction::Accept),
-            // No server asks a question of the model.
+            // Servers do not ask questions of the model.
             (ElicitationAnswer::Accept { .. }, ElicitationKind::Question { .. }) => declined(),
             (ElicitationAnswer::Decline, _) => declined(),
             (ElicitationAnswer::Cancel, _) => ElicitResult::new(ElicitationAction::Cancel),
@@ -177,7 +177,7 @@ impl ServerRequests {
     }
 }
 
-/// Returns a URL that may be shown to the user: a web page, without a password in the URL.
+/// Returns a URL that is safe to show to the user: a web page, and no password in the URL.
 fn visitable(address: &str) -> Option<String> {
     let url = url::Url::parse(address).ok()?;
     let host = url.host_str()?;

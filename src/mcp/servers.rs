@@ -28,7 +28,7 @@ pub enum Entry {
 }
 
 impl Servers {
-    /// Creates the servers. Nothing is started; only cached tools are read.
+    /// Creates the servers without starting any. Only cached tools are read.
     pub fn new(specs: Vec<Spec>, wires: McpDeps) -> Self {
         let bell = ChangeNotifier::default();
         let servers = specs.into_iter().map(|spec| Server::new(spec, wires.clone(), Arc::clone(&bell))).collect();
@@ -39,8 +39,8 @@ impl Servers {
         Arc::clone(&self.servers.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces the servers, and returns the changes. Servers with an unchanged entry keep running. Others stop when their
-    /// calls have finished; new ones start on first use.
+    /// Replaces the servers, and returns the changes. Servers with an unchanged entry keep running; other servers stop
+    /// when their calls have finished, and new ones start on first use.
     pub fn replace(&self, specs: Vec<Spec>) -> Vec<(String, Entry)> {
         let before = self.all();
         let of_name = |name: &str| before.iter().find(|server| server.spec.name == name);
@@ -83,8 +83,8 @@ impl Servers {
         self.server(name).ok()?.identity()
     }
 
-    /// Calls a tool. If the server is down and the call did not reach it, the call is sent again after a reconnect; if the server is busy,
-    /// it is sent again later. A call that the server may have accepted is never repeated.
+    /// Calls a tool. If the server is down and the call did not reach it, the call is sent again after a reconnect. If
+    /// the server is busy, the call is sent again later. A call that the server may have accepted is never repeated.
     async fn call_now(&self, call: RemoteCall, context: RemoteContext) -> Result<RemoteResult, RemoteError> {
         let server = self.server(&call.server)?;
         let mut delay = server.spec.retry_delay;
@@ -117,7 +117,7 @@ impl Servers {
         Err(RemoteError::Unknown { message: format!("the call was not sent to the server `{}`", call.server) })
     }
 
-    /// Checks that the tool is still the judged one.
+    /// Checks that the tool has not changed since it was judged.
     fn is_the_same(server: &Server, call: &RemoteCall) -> Result<(), RemoteError> {
         match server.tools().iter().find(|tool| tool.name == call.tool) {
             None => {

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Validated server: its name has no `/`, its URL is `https:` or on loopback.
+/// Validated server. Its name contains no `/`, and its URL is `https:` or on loopback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub name: String,
     pub reach: Reach,
-    /// Reason why the settings or a missing approval disable it, if so.
+    /// Reason why the settings or a missing approval disable the server, if any.
     pub off: Option<String>,
     pub of_project: bool,
-    /// The plugin that it belongs to, if any.
+    /// Plugin to which the server belongs, if any.
     pub plugin: Option<PluginFiles>,
-    /// Number of connection retries before the server counts as unreachable; `retry_delay` is the first delay.
+    /// Number of connection retries before the server counts as unreachable. `retry_delay` is the first delay.
     pub retry_attempts: u32,
     pub retry_delay: Duration,
     pub start_timeout: Duration,
@@ -22,7 +22,7 @@ pub struct Spec {
     pub tool_timeouts: Vec<(String, Duration)>,
 }
 
-/// The installed files of a plugin.
+/// Installed files of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginFiles {
     pub name: String,
@@ -42,7 +42,7 @@ pub enum Reach {
         argv: Vec<String>,
         environment: Vec<(String, String)>,
         directory: Option<PathBuf>,
-        /// Whether the user allows it network access, independent of commands.
+        /// Whether the user allows network access for this server, independent of commands.
         network: bool,
     },
     Http {
@@ -53,7 +53,7 @@ pub enum Reach {
     },
 }
 
-/// Header sent with every request. The value may be a secret and is never printed.
+/// Header sent with every request. Its value may be a secret and is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
     pub name: String,
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Header {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpKind {
-    /// Streamable HTTP, or the older event stream if the server supports only that.
+    /// Streamable HTTP, or the older event stream if the server supports nothing else.
     Auto,
     Streamable,
     /// Event stream of protocol version 2024-11-05.
@@ -77,7 +77,7 @@ pub enum HttpKind {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignIn {
-    /// Headers only, or no authentication.
+    /// Only the headers, or no authentication.
     None,
     /// OAuth, if the server requires it; tokens in the keyring.
     OAuth { client_id: Option<String>, scopes: Vec<String>, redirect_port: Option<u16> },

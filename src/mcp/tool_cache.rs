@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a file: the limit for a server's tools, plus JSON overhead.
+/// Maximum size in bytes of a file: the limit for a server's tools plus the JSON overhead.
 const FILE_BYTES: u64 = 2 * DEFINITION_BYTES as u64;
 const VERSION: u32 = 3;
 
@@ -37,7 +37,8 @@ struct KeptTool {
     fingerprint: String,
 }
 
-/// Returns the cache file of a server. Another command, URL or directory means another server, regardless of its name.
+/// Returns the cache file of a server. Servers with different commands, URLs or directories have different files, even
+/// under the same name.
 fn file(directory: &Path, spec: &Spec) -> PathBuf {
     let reach = match &spec.reach {
         Reach::Program { argv, directory, .. } => format!("{argv:?} {directory:?}"),
@@ -67,7 +68,7 @@ pub(super) fn recall(directory: &Path, spec: &Spec) -> Option<(ToolListing, bool
     Some((ToolListing { tools: kept.tools.into_iter().map(of_server).collect(), notes: kept.notes }, kept.shakes_hands))
 }
 
-/// Caches the tools for the next session; if that fails, the next session queries the server.
+/// Caches the tools for the next session. On failure, the next session queries the server.
 pub(super) fn keep(directory: &Path, spec: &Spec, listed: &ToolListing, shakes_hands: bool) {
     let tool = |tool: &RemoteTool| KeptTool {
         name: tool.name.clone(),
@@ -86,7 +87,7 @@ pub(super) fn keep(directory: &Path, spec: &Spec, listed: &ToolListing, shakes_h
         notes: listed.notes.clone(),
     };
     let written = serde_json::to_vec(&kept).map_err(|error| PrivateError::Io(error.into())).and_then(|text| {
-        // An existing file may be unreadable; it is replaced anyway.
+        // Replace an existing file even if it cannot be read.
         let path = file(directory, spec);
         if private::read(&path, FILE_BYTES).is_err() {
             let _ = std::fs::remove_file(&path);

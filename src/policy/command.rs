@@ -1,4 +1,4 @@
-//! Verdicts on shell lines: checks the commands of a line against rules, option tables and paths.
+//! Verdicts on shell lines. The commands of a line are checked against rules, option tables and paths.
 
 use super::bundle::{Approve, Decision, Rule, Shell, Terms};
 use super::git::{is_plain_add, without_message, without_messages};
@@ -27,11 +27,11 @@ const CONCEALS_TEXT: &str = "runs code that is known only at run time, and this 
 const ENTERS: &str = "changes to a directory in the workspace";
 const MOVES: &str = "the line changes directory, so aye cannot resolve its paths";
 
-/// Rule in the verdict on a command that the approved plan names.
+/// Rule name in the verdict on a command that the approved plan covers.
 pub(crate) const MANDATE: &str = "plan";
 pub(crate) const NAMED_IN_PLAN: &str = "named in the plan that you approved";
 
-/// Everything that is constant during the evaluation of one line.
+/// Context that is constant while one line is judged.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandScene<'a> {
     pub layers: &'a [CompiledLayer],
@@ -43,7 +43,7 @@ pub(crate) struct CommandScene<'a> {
     pub mandate: &'a [Grant],
 }
 
-/// Returns the verdict of all layers on one line, with modes and grants applied to each part.
+/// Returns the verdict of all layers on one line. Modes and grants are applied to each part.
 pub(crate) fn judge(command: &str, cwd: &Target, scene: &CommandScene<'_>) -> Finding {
     if let Some(refused) = directory_denial(cwd, scene) {
         return finding(refused, Risk::High, Vec::new());
@@ -54,8 +54,8 @@ pub(crate) fn judge(command: &str, cwd: &Target, scene: &CommandScene<'_>) -> Fi
     }
 }
 
-/// Returns the directory that a line changes to, if it is in the workspace and no path in it is blocked. Symlinks in it are
-/// checked on the disk.
+/// Returns the directory that a line changes to, if it is in the workspace and no component of its path is blocked.
+/// Symlinks in it are checked separately, on the disk.
 fn working_directory(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> Option<PathBuf> {
     let directory = &entered.directory;
     let path = scene.context.resolve(&as_path(directory), scene.cwd);
@@ -68,8 +68,8 @@ pub(crate) fn command_directory(command: &str, scene: &CommandScene<'_>) -> Path
     entered(command).and_then(|entered| working_directory(&entered, scene)).unwrap_or_else(|| scene.cwd.to_owned())
 }
 
-/// Judges a line that changes to a directory of the workspace: the remaining commands are judged as a line that runs in that
-/// directory.
+/// Judges a line that changes to a directory of the workspace. The remaining commands are judged as a line that runs in
+/// that directory.
 fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandScene<'_>) -> Finding {
     let change = judge_change(entered, scene);
     let mut rest = judge_line(entered.rest, &CommandScene { cwd: directory, ..*scene });
@@ -82,7 +82,7 @@ fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandSce
     Finding { decided: own.unwrap_or(whole.decided), remember, ..whole }
 }
 
-/// Judges the change of the directory, which needs no approval unless a rule requires it.
+/// Judges the change of directory, which needs no approval unless a rule requires it.
 fn judge_change(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> Finding {
     let line = read(entered.first);
     let Some(part) = line.parts.first() else { return judge_line(entered.first, scene) };
@@ -123,7 +123,7 @@ fn judge_line(command: &str, scene: &CommandScene<'_>) -> Finding {
     whole
 }
 
-/// Marks parts whose input is printed by another part.
+/// Marks parts whose input another part prints.
 fn name_inputs(parts: &[SimpleCommand], shown: &mut [CommandPart]) {
     for (at, part) in parts.iter().enumerate().take(shown.len()) {
         let printed = part.input_from.as_ref();
@@ -179,11 +179,12 @@ fn directory_denial(cwd: &Target, scene: &CommandScene<'_>) -> Option<LayerVerdi
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SavablePart {
     pub argv: Vec<Arg>,
-    /// Whether a rule may let it run only in a copy of the workspace.
+    /// Whether a rule may let the command run only in a copy of the workspace.
     pub in_a_copy: bool,
 }
 
-/// Returns each part that needs approval, in the order of the line; or why each part cannot be saved as a rule.
+/// Returns each part that needs approval, in the order of the line. The error lists, for each part, why it cannot be
+/// saved as a rule.
 pub(crate) fn parts_needing_approval(
     command: &str,
     cwd: &Target,
@@ -200,7 +201,7 @@ pub(crate) fn parts_needing_approval(
     line_parts_needing_approval(rest, 1, &CommandScene { cwd: &directory, ..*scene }, by_person)
 }
 
-/// Returns the parts of a line that need approval; `before` is the number of parts before this line in a longer one.
+/// Returns the parts of a line that need approval. `before`: number of parts before this line in a longer one.
 fn line_parts_needing_approval(
     command: &str,
     before: usize,
@@ -230,8 +231,8 @@ fn line_parts_needing_approval(
     if never.is_empty() { Ok(asking) } else { Err(never) }
 }
 
-/// Calls `use_part` with the only command of a line, in the directory in which it runs. A line with several commands, or one that is
-/// run through another program, has none.
+/// Calls `use_part` with the only command of a line, in the directory in which it runs. Does nothing for a line with
+/// several commands, or with a command that another program runs.
 pub(crate) fn only_command(
     command: &str,
     cwd: &Target,
@@ -272,7 +273,8 @@ pub(crate) fn is_managed(command: &str, scene: &CommandScene<'_>) -> bool {
     scene.layers.iter().filter(|layer| layer.scope.is_managed()).any(decides)
 }
 
-/// Returns whether a single command may be saved as a rule, either a general one or one for copies of the workspace only.
+/// Returns whether a single command may be saved as a rule, whether for general use or only for copies of the
+/// workspace.
 pub(crate) fn can_be_saved(command: &str, scene: &CommandScene<'_>, in_a_copy: bool) -> bool {
     let line = read_line(command);
     match line.parts.as_slice() {
@@ -284,7 +286,7 @@ pub(crate) fn can_be_saved(command: &str, scene: &CommandScene<'_>, in_a_copy: b
     }
 }
 
-/// Returns why a part needs approval each time, as a phrase after the number of the part.
+/// Returns the reason why a part needs approval each time, as a phrase that follows the number of the part.
 fn unsavable_reason(line: &Line, part: &SimpleCommand, decided: &LayerVerdict, scene: &CommandScene<'_>) -> Option<String> {
     let danger = danger::for_part(part, scene.context, scene.cwd);
     if danger::discards(part)
@@ -305,7 +307,7 @@ fn unsavable_reason(line: &Line, part: &SimpleCommand, decided: &LayerVerdict, s
     (part.invocations.len() != 1).then(|| "is run through another program".to_owned())
 }
 
-/// Judges a line without a simple command: an empty line, or only arithmetic.
+/// Judges a line that contains no simple command: an empty line, or only arithmetic.
 fn judge_empty(command: &str, line: &Line, scene: &CommandScene<'_>) -> Finding {
     let part = SimpleCommand { text: command.trim().to_owned(), ..SimpleCommand::default() };
     let mut finding = judge_part(line, &part, scene);
@@ -365,21 +367,21 @@ fn judge_part(line: &Line, part: &SimpleCommand, scene: &CommandScene<'_>) -> Fi
     Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }
 }
 
-/// Returns whether the sandbox lets a command change only the workspace: a sandbox exists, and no layer makes other paths
-/// writable.
+/// Returns whether the sandbox restricts the command's changes to the workspace: a sandbox exists, and no layer makes
+/// other paths writable.
 fn writes_only_in_workspace(scene: &CommandScene<'_>) -> bool {
     let shells = scene.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref());
     let opens = |terms: &Terms| terms.sandbox.is_some() || terms.writable_paths.is_some() || terms.cache.is_some();
     scene.context.sandbox == Sandbox::Present && !shells.map(|shell| &shell.terms).any(opens)
 }
 
-/// Returns why a part could start a program that some layer blocks.
+/// Returns the reason why a part could start a program that some layer blocks; `None` if it cannot.
 fn may_start_blocked(part: &SimpleCommand, scene: &CommandScene<'_>) -> Option<String> {
     let is_blocked = |argv: &[Arg]| scene.layers.iter().any(|layer| denial_of_layer(argv, layer, scene.now).is_some());
     concealment(part, scene).map(str::to_owned).or_else(|| blocked_program_reason(part, is_blocked))
 }
 
-/// Returns why the program that a part runs is unknown.
+/// Returns the reason why the program that a part runs is unknown; `None` if it is known.
 fn concealment(part: &SimpleCommand, scene: &CommandScene<'_>) -> Option<&'static str> {
     if part.floors.contains(&COMPUTED) {
         return Some(CONCEALS_NAME);
@@ -399,7 +401,7 @@ fn blocks_some_use(layer: &CompiledLayer, program: &str) -> bool {
         || layer.commands.iter().any(|owned| owned.rule.decision == Decision::Deny && owned.rule.is_about(program))
 }
 
-/// Returns the first rule that denies any program.
+/// Returns the first rule that denies a program.
 fn blocking_rule(scene: &CommandScene<'_>) -> Option<String> {
     scene.layers.iter().find_map(|layer| {
         let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).next();
@@ -440,8 +442,8 @@ fn apply_grants_and_mode(
     decided
 }
 
-/// Returns the grant that "until I quit" could give: exactly these words in this directory, if nothing about them is risky or
-/// hidden.
+/// Returns the grant that "until I quit" could give: exactly these words in this directory. `None` if anything about
+/// them is risky or hidden.
 fn session_grant(
     line: &Line,
     part: &SimpleCommand,
@@ -487,7 +489,8 @@ pub(crate) fn ask_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestamp) 
     Some(asked)
 }
 
-/// Order: blocked and deny, then ask rules, then allow rules, then `allowed_commands`, then approval.
+/// Returns the verdict of a layer on a command. Order: blocked and deny, ask rules, allow rules, `allowed_commands`,
+/// approval.
 fn invocation_in_layer(
     line: &Line,
     part: &SimpleCommand,
@@ -513,7 +516,7 @@ fn invocation_in_layer(
     }
     let mut obstacle = None;
     let speaks = |rule: &Rule| rule.may_name(&argv[0].text) && rule.matches_allow(argv);
-    // A rule without the condition counts before one that holds only in a copy.
+    // A rule without the condition takes precedence over one that applies only in a copy.
     for sandboxed in [false, true] {
         for (scope, rule) in by(Decision::Allow).filter(|(_, rule)| rule.sandboxed == sandboxed && speaks(rule)) {
             match uncovered_reason(rule, line, part, invocation, scene) {
@@ -537,8 +540,8 @@ fn invocation_in_layer(
     undecided_verdict(line, part, shell, scope, obstacle)
 }
 
-/// Returns the verdict of a rule that applies only in a copy of the workspace: if no copy is possible, the command needs
-/// approval.
+/// Returns the verdict of a rule that applies only in a copy of the workspace. If no copy is possible, the command
+/// needs approval.
 fn judge_in_layer(rule: &Rule, scope: Scope, shell: &Shell) -> LayerVerdict {
     let given = reason(&rule.reason, "allowed by a rule");
     let mut asked = LayerVerdict::ask(scope.rule(rule.line), format!("{given}, only in a copy of the workspace")).with_copy();
@@ -560,7 +563,7 @@ fn undecided_verdict(line: &Line, part: &SimpleCommand, shell: &Shell, scope: Sc
     asked
 }
 
-/// Returns why an allow rule does not cover a command that it matches.
+/// Returns the reason why an allow rule does not cover a command that it matches; `None` if it does.
 fn uncovered_reason(
     rule: &Rule,
     line: &Line,
@@ -631,7 +634,7 @@ fn may_match_parent(text: &str) -> bool {
     text.split('/').any(|component| component.starts_with(".*") || component.starts_with(".?") || component.starts_with(".["))
 }
 
-/// Returns the rule that blocks the path that a word names.
+/// Returns the rule that blocks the path in a word.
 fn blocking_path_rule(arg: &Arg, written: bool, scene: &CommandScene<'_>) -> Option<String> {
     let path = scene.context.resolve(&as_path(arg), scene.cwd);
     let is_own = scene.context.is_own(&path) && (written || !scene.context.is_in_plugin_skill(&path));
@@ -658,7 +661,7 @@ fn blocked_operand(part: &SimpleCommand, scene: &CommandScene<'_>) -> Option<(St
     })
 }
 
-/// Returns whether a rule applies to any command of a line, as its examples claim.
+/// Returns whether a rule applies to any command of a line, as its examples state.
 pub(crate) fn applies(rule: &Rule, command: &str, scene: &CommandScene<'_>) -> bool {
     let rest = entered(command).filter(|entered| working_directory(entered, scene).is_some()).map(|entered| entered.rest);
     let line = read_line(rest.unwrap_or(command));

@@ -1,4 +1,4 @@
-//! Verdicts on custom tools: judged like commands, but each needs approval until a rule names that tool.
+//! Verdicts on custom tools. They are judged like commands, but each needs approval until a rule names the tool.
 
 use super::bundle::{Decision, ToolRule};
 use super::command::{self, CommandScene};
@@ -10,7 +10,7 @@ use super::shell::Arg;
 use crate::protocol::{Mode, Target};
 use std::path::Path;
 
-/// A call of a custom tool, with its manifest and programs in their current state.
+/// A call of a custom tool, with its manifest and its programs in their current state.
 pub(crate) struct Custom<'a> {
     pub name: &'a str,
     pub argv: &'a [String],
@@ -34,7 +34,7 @@ pub fn to_shell_line(argv: &[String], input: Option<&str>) -> String {
     format!("{line} <<'{end}'\n{input}{gap}{end}")
 }
 
-/// Judges a custom tool. A tool has at most the permissions of commands; rules that allow commands do not allow tools.
+/// Judges a custom tool. It has at most the permissions of commands, but rules that allow commands do not allow tools.
 pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &CommandScene<'_>) -> Finding {
     // The mode is applied to the tool, not to its command.
     let context = Context { mode: Mode::Ask, ..scene.context.clone() };
@@ -51,8 +51,8 @@ pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &CommandScene<'_>)
     finding
 }
 
-/// Returns a word as a rule sees it. The user's tools are in aye's own directory, which command lines must not name, so a program
-/// there is judged by its name alone.
+/// Returns a word in the form that rules match. The user's tools are in aye's own directory, which command lines must
+/// not name, so a program there is judged by its base name.
 fn normalize_word(word: &str, context: &Context) -> String {
     let path = Path::new(word);
     let own = context.own.iter().any(|own| path.starts_with(own.join("tools")));

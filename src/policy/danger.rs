@@ -1,4 +1,4 @@
-//! Danger of a command: its effect with the highest risk, and the properties that decide whether it may run without approval.
+//! Danger of a command: its effect with the highest risk, and whether it may run without approval.
 
 use super::effect::{Effect, worst_effect};
 use super::git::without_message;
@@ -12,7 +12,7 @@ use super::shell::{COMPUTED, Invocation, SimpleCommand};
 use crate::protocol::Risk;
 use std::path::Path;
 
-/// The danger of a part of a line.
+/// Danger of a part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PartDanger {
     /// The worst effect; `None` if the part reads, or changes files of the workspace in the sandbox.
@@ -23,7 +23,7 @@ pub(crate) struct PartDanger {
     pub reads_only: bool,
     /// Whether the part needs approval each time.
     pub never_remembered: bool,
-    /// Whether the part neither deletes nor uses the network, and writes only in the workspace.
+    /// Whether the part deletes nothing, uses no network, and writes only in the workspace.
     pub stays_here: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn for_part(part: &SimpleCommand, context: &Context, cwd: &Path) -> P
     }
 }
 
-/// Properties of a part that decide whether it may run without approval.
+/// Properties of a part that determine whether it may run without approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Conduct {
     reads_only: bool,
@@ -92,18 +92,18 @@ fn assess_conduct(part: &SimpleCommand, context: &Context, cwd: &Path) -> Conduc
     conduct
 }
 
-/// Returns whether a part discards uncommitted work, which needs approval each time, regardless of rules.
+/// Returns whether a part discards uncommitted work. Such a part needs approval each time, regardless of rules.
 pub(crate) fn discards(part: &SimpleCommand) -> bool {
     part.invocations.iter().any(super::git::discards)
 }
 
-/// Returns whether a line deletes files that git ignores, which are in no snapshot of a workspace.
+/// Returns whether a line deletes files that git ignores. Workspace snapshots do not contain these files.
 pub fn deletes_ignored_files(line: &str) -> bool {
     super::shell::read(line).parts.iter().flat_map(|part| &part.invocations).any(super::git::deletes_ignored)
 }
 
-/// Returns the paths that a line deletes, as spelled in the line: paths known before it runs, relative to its working directory.
-/// Empty if the line changes directory.
+/// Returns the paths that a line deletes, as spelled in the line and relative to its working directory. Includes only
+/// paths that are known before it runs; empty if the line changes directory.
 pub fn deleted_paths(line: &str) -> Vec<String> {
     let line = super::shell::read(line);
     let all = || line.parts.iter().flat_map(|part| &part.invocations);
@@ -129,7 +129,8 @@ pub fn deleted_paths(line: &str) -> Vec<String> {
     places
 }
 
-/// Returns the URLs passed to programs that use the network, as spelled in the line: URLs known before it runs.
+/// Returns the URLs that are passed to programs that use the network, as spelled in the line. Includes only URLs that
+/// are known before it runs.
 pub fn addresses(line: &str) -> Vec<String> {
     let line = super::shell::read(line);
     let invocations = line.parts.iter().flat_map(|part| &part.invocations);
@@ -144,7 +145,8 @@ pub fn addresses(line: &str) -> Vec<String> {
     addresses
 }
 
-/// Returns the effect of a line beyond the files of the workspace, as a phrase after its name; `None` if none is known.
+/// Returns the effect of a line outside the files of the workspace, as a phrase that follows the program name; `None`
+/// if none is known.
 pub fn lasting(line: &str) -> Option<&'static str> {
     let line = super::shell::read(line);
     let all = || line.parts.iter().flat_map(|part| &part.invocations);
@@ -160,7 +162,7 @@ pub fn lasting(line: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns why a part needs approval each time, as a verb with its object; `None` if it is not risky.
+/// Returns the reason why a part needs approval each time, as a verb with its object; `None` if it is not risky.
 pub(crate) fn always_ask_reason(part: &SimpleCommand, danger: &PartDanger) -> Option<String> {
     let part = &*without_message(part);
     let in_a_copy = is_kept_in_a_copy(part);

@@ -1,5 +1,5 @@
-//! All errors in a bundle at once. The parser stops at the first error, so the line is removed and the remaining text is parsed
-//! again.
+//! Diagnostics: all errors in a bundle at once. The parser stops at the first error, so its line is removed and the
+//! rest is parsed again.
 
 use super::bundle::{Bundle, BundleError};
 use std::ops::Range;
@@ -11,11 +11,11 @@ const MAX: usize = 50;
 const MAX_BYTES: usize = 256 * 1024;
 
 impl Bundle {
-    /// Returns every error in line order, without errors that are only consequences of others.
+    /// Returns every error in line order, except errors that merely follow from others.
     pub fn mistakes(text: &str, name: &str) -> Vec<BundleError> {
         let mut lines: Vec<&str> = text.lines().collect();
         let mut found: Vec<BundleError> = Vec::new();
-        // Tables from which something was removed: an error about such a table as a whole may be wrong.
+        // Tables from which lines were removed. An error about such a table as a whole may be wrong.
         let mut torn: Vec<usize> = Vec::new();
         if text.len() > MAX_BYTES {
             return Self::parse(text, name).err().into_iter().collect();
@@ -63,8 +63,8 @@ fn find_header(lines: &[&str], at: usize) -> Option<usize> {
     (0..=at).rev().find(|line| is_header(lines[*line]))
 }
 
-/// Returns the lines to remove so that the remaining text is valid TOML: the whole table if its header is wrong, otherwise the
-/// fewest lines around the position.
+/// Returns the lines to remove so that the rest is valid TOML: the whole table if its header is wrong, otherwise as few
+/// lines as possible around the position.
 fn find_faulty_section(lines: &[&str], at: usize) -> Option<Range<usize>> {
     if is_header(lines[at]) {
         let end = (at + 1..lines.len()).find(|line| is_header(lines[*line])).unwrap_or(lines.len());

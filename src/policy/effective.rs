@@ -1,4 +1,4 @@
-//! Effective settings, key by key: the value, its origin, and the reason if it has no effect.
+//! Effective settings by key: the value, its origin, and the reason if it has no effect.
 
 use super::layer::CompiledLayer;
 use serde::Serialize;
@@ -13,7 +13,7 @@ pub struct Entry {
     pub key: String,
     /// Value as TOML, on one line.
     pub value: String,
-    /// Origin as verdicts name it: `user:31`, `built-in`.
+    /// Origin as named in verdicts: `user:31`, `built-in`.
     pub origin: String,
     pub line: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ const STRICTNESS: &[(&str, &[&str])] = &[
     ("requires_approval", &["true", "false"]),
 ];
 
-/// Returns all entries, by section and key, then from the strongest layer to the weakest.
+/// Returns all entries by section and key, from the strongest layer to the weakest.
 pub(crate) fn entries(layers: &[CompiledLayer]) -> Vec<Entry> {
     let mut all: Vec<(&CompiledLayer, Entry)> = layers.iter().flat_map(layer_entries).collect();
     all.sort_by(|(_, one), (_, other)| (&one.section, &one.key).cmp(&(&other.section, &other.key)));
@@ -80,12 +80,12 @@ fn entry_note(layer: &CompiledLayer, entry: &Entry, all: &[(&CompiledLayer, Entr
         .then(|| "tightens".to_owned())
 }
 
-/// Returns whether the whole entry would widen the policy; in a rule with `args = "any"`, only that key would.
+/// Returns whether the entry as a whole would loosen the policy. In a rule with `args = "any"`, only that key would.
 fn widening(layer: &CompiledLayer, entry: &Entry) -> bool {
     entry.key != "rules" || layer.scope.only_tightens()
 }
 
-/// Returns how strict a value is, for keys where the strictest layer wins; a lower number is stricter.
+/// Returns the strictness of a value, for keys where the strictest layer wins. Lower numbers are stricter.
 fn strictness(entry: &Entry) -> Option<f64> {
     if let Some((_, order)) = STRICTNESS.iter().find(|(key, _)| *key == entry.key) {
         return order.iter().position(|value| *value == entry.value).map(|at| at as f64);

@@ -1,9 +1,9 @@
-//! Files that a workspace excludes from the tools: the patterns of `.ayeignore`, in the syntax of `.gitignore`.
+//! Files that a workspace excludes from the tools, given by the patterns of `.ayeignore` in `.gitignore` syntax.
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::path::{Path, PathBuf};
 
-/// Name of the file, in the root of a workspace.
+/// Name of the file in the root of a workspace.
 pub const EXCLUDED_LIST: &str = ".ayeignore";
 
 /// The excluded files of one workspace root.
@@ -25,7 +25,7 @@ impl ExcludedPaths {
         Self { root: root.to_owned(), patterns: builder.build().unwrap_or_else(|_| Gitignore::empty()) }
     }
 
-    /// Returns whether a path, or a directory above it, is excluded.
+    /// Returns whether a path or a directory above it is excluded.
     pub fn excludes(&self, path: &Path) -> bool {
         let Ok(below) = path.strip_prefix(&self.root) else { return false };
         let mut above = self.root.clone();
@@ -44,7 +44,7 @@ impl ExcludedPaths {
         false
     }
 
-    /// Returns whether an entry of a directory that is not excluded is excluded, whether it is a file or a directory.
+    /// Returns whether an entry of a directory that is not excluded is itself excluded, as a file or as a directory.
     pub fn excludes_entry(&self, path: &Path) -> bool {
         path.starts_with(&self.root)
             && path != self.root

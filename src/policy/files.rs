@@ -69,7 +69,7 @@ pub(crate) fn judge(
     }
 }
 
-/// Returns whether one file action is denied, which is part of [`judge`].
+/// Returns whether one file action is denied; a faster part of [`judge`].
 pub(crate) fn denies(
     access: Access,
     action: &Action,
@@ -85,7 +85,7 @@ pub(crate) fn denies(
     judge_by_layers(access, action, target, guarded.as_ref(), layers, context, now).is_denial()
 }
 
-/// Returns the verdict of all layers, apart from files that run code.
+/// Returns the verdict of all layers, without the check for files that run code.
 fn judge_by_layers(
     access: Access,
     action: &Action,
@@ -106,8 +106,8 @@ fn judge_by_layers(
     decided.unwrap_or_else(|| LayerVerdict::deny("built-in", "no policy grants this"))
 }
 
-/// Requires approval for a change of a file that runs code when its folder is opened, in every mode and despite general allow
-/// rules. Only an allow rule that names exactly this path lifts it.
+/// Requires approval for changing a file that runs code when its folder is opened, in every mode and despite general
+/// allow rules. Only an allow rule that names exactly this path lifts the requirement.
 fn ask_if_runs_on_open(
     decided: LayerVerdict,
     target: &Target,
@@ -135,14 +135,14 @@ fn ask_if_runs_on_open(
     LayerVerdict { approval_rule: decided.approval_rule, ..LayerVerdict::ask("built-in", why) }.not_grantable()
 }
 
-/// Returns the programs that run code from the file when its folder is opened: by its real path, or by the given name if that is
-/// a symlink.
+/// Returns the programs that run code from the file when its folder is opened, by its real path or, for a symlink, by
+/// the given name.
 fn code_run_on_open(target: &Target, context: &Context) -> Option<CodeReader> {
     let of = |path: &Path| runs_code(path, &context.roots).filter(|found| found.when == RunsWhen::Opened);
     of(&target.real).or_else(|| of(Path::new(&target.given)))
 }
 
-/// Judges reading an artifact. The model has already seen it, at least in part, so rules about paths do not apply.
+/// Judges reading an artifact. The model has already seen at least part of it, so rules about paths do not apply.
 fn judge_artifact(action: &Action, layers: &[CompiledLayer]) -> Finding {
     let capability = action.capability();
     let decided = combine_layers(capability, layers, |layer| match Access::Read.rules(layer) {
@@ -180,7 +180,7 @@ fn fixed_verdict(access: Access, target: &Target, context: &Context) -> Option<L
     })
 }
 
-/// Everything that is the same for all layers.
+/// Context that is the same for all layers.
 struct FileScene<'a> {
     access: Access,
     capability: &'a str,
@@ -222,7 +222,7 @@ impl FileScene<'_> {
         }
         let inside = self.context.in_workspace(path);
         let listed = rules.allowed.as_ref().map(|allowed| allowed.matching_line(path));
-        // The user's skills are theirs to read, unless an administrator or the project lists what may be read.
+        // The user may read their own skills, unless an administrator or the project lists the readable paths.
         let is_skill = || !scope.limits_skills() && self.access == Access::Read && self.context.is_in_skill(path);
         if listed == Some(None) && !is_skill() {
             let place = if inside { "is not in `allowed_paths`" } else { "is outside the workspace" };
@@ -271,8 +271,8 @@ fn guard(access: Access, path: &Path, layers: &[CompiledLayer], context: &Contex
     Some(opened.map_or_else(|| Guard::Closed(place.reason()), Guard::Opened))
 }
 
-/// Returns the protection of credentials against reading: in effect, unless the user or an administrator names that path. `~`
-/// does not name `~/.ssh`.
+/// Returns the protection of credentials against reading. It is in effect unless the user or an administrator names
+/// that path; `~` does not name `~/.ssh`.
 fn to_be_read(path: &Path, layers: &[CompiledLayer], context: &Context) -> Option<Guard> {
     let found = credentials(path, context)?;
     let names = |layer: &CompiledLayer| Some(layer.read.as_ref()?.allowed.as_ref()?.names(&found.place, path));
@@ -280,9 +280,9 @@ fn to_be_read(path: &Path, layers: &[CompiledLayer], context: &Context) -> Optio
     (!named).then(|| Guard::Closed(found.reason()))
 }
 
-/// Returns whether no rule denies reading an entry, provided that none denies its directory. A rule that denies a directory
-/// denies its entries, and a list that covers a directory covers them too, so only the entry itself is checked. A search calls
-/// this for every file.
+/// Returns whether no rule denies reading an entry, provided that none denies its directory. A rule that denies a
+/// directory denies its entries too, and a list that covers a directory covers them too, so only the entry itself is
+/// checked. A search calls this for every file.
 pub(crate) fn is_entry_readable(path: &Path, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> bool {
     let shut = |layer: &CompiledLayer| {
         layer.read.as_ref().is_some_and(|rules| {
@@ -305,7 +305,7 @@ pub(crate) fn is_entry_readable(path: &Path, layers: &[CompiledLayer], context: 
     is_deeper_than_credentials(path, context) || !is_closed()
 }
 
-/// Returns whether a path with credentials stays protected because no layer with that right names it.
+/// Returns whether a path with credentials is protected because no layer that may do so names it.
 pub(crate) fn is_closed_for_credentials(place: &Path, layers: &[CompiledLayer], context: &Context) -> bool {
     matches!(to_be_read(place, layers, context), Some(Guard::Closed(_)))
 }

@@ -11,9 +11,9 @@ pub enum GitWrites {
     /// No git command of the line writes to a repository.
     #[default]
     Nothing,
-    /// Writes objects, references or the index.
+    /// A command writes objects, references or the index.
     Writes,
-    /// Creates a repository, and only git runs, so that git writes all files in it.
+    /// A command creates a repository, and only git runs, so that git writes all files in it.
     Makes,
 }
 
@@ -87,7 +87,7 @@ const READING: &[&str] = &[
     "version",
     "whatchanged",
 ];
-/// Words that make these subcommands only list or show.
+/// Words that limit these subcommands to listing or showing.
 const SHOWING: &[(&str, &[&str])] = &[
     ("bisect", &["log", "view", "visualize", "terms"]),
     ("notes", &["list", "show"]),
@@ -97,15 +97,15 @@ const SHOWING: &[(&str, &[&str])] = &[
     ("submodule", &["status", "summary"]),
     ("worktree", &["list"]),
 ];
-/// Options that make these subcommands list.
+/// Options that limit these subcommands to listing.
 const LISTING: &[(&str, &[&str])] = &[
     ("branch", &["-a", "--all", "-r", "--remotes", "-v", "-vv", "--verbose", "-l", "--list", "--show-current", "--contains"]),
     ("tag", &["-l", "--list", "-n", "--contains", "--points-at"]),
 ];
-/// Programs that may run next to `git init` or `git clone`, like read-only programs: they write no files.
+/// Programs that may run together with `git init` or `git clone`, because they write no files.
 const BESIDE: &[&str] = &["git", "cd", "echo", "printf", "true"];
 
-/// Words with which git would copy programs or settings from elsewhere into a new repository.
+/// Words that make git copy programs or settings from elsewhere into a new repository.
 const PROGRAMS: &[&str] = &["--template", "--config", "--exec-path"];
 
 /// Returns the access that the git commands of a line need, including git commands behind wrappers.
@@ -189,7 +189,7 @@ pub(super) fn without_message(part: &SimpleCommand) -> Cow<'_, SimpleCommand> {
     if invocations == part.invocations { Cow::Borrowed(part) } else { Cow::Owned(SimpleCommand { invocations, ..part.clone() }) }
 }
 
-/// Returns whether `git add` has only options that choose files and show the added files.
+/// Returns whether `git add` has only options that select files or show the added ones.
 pub(super) fn is_plain_add(argv: &[Arg]) -> bool {
     const OPTIONS: &[&str] =
         &["-A", "--all", "-u", "--update", "-v", "--verbose", "-n", "--dry-run", "-N", "--intent-to-add", "--no-all", "--"];
@@ -198,7 +198,7 @@ pub(super) fn is_plain_add(argv: &[Arg]) -> bool {
     git.text == "git" && add.text == "add" && words.iter().all(|word| !word.glob && names(word))
 }
 
-/// Returns whether a git command discards work that is in no commit.
+/// Returns whether a git command discards work that no commit contains.
 pub(super) fn discards(invocation: &Invocation) -> bool {
     let Some((name, words)) = subcommand(invocation) else { return false };
     let has = |long: &[&str], short: Option<char>| {
@@ -242,7 +242,7 @@ fn is_a_path(word: &str) -> bool {
     word == "." || word.starts_with("./") || word.starts_with("../") || word.contains('*') || extension().is_some_and(like_one)
 }
 
-/// Returns whether a subcommand writes. Unknown subcommands are treated as writing: the user sees the command, and hooks stay
+/// Returns whether a subcommand writes. Unknown subcommands count as writing: the user sees the command, and hooks stay
 /// protected.
 fn writes(name: &str, words: &[Arg]) -> bool {
     let first = words.first().map(|word| word.text.as_str());

@@ -1,18 +1,18 @@
-//! Containment of panics during an evaluation: that evaluation fails, and the program continues.
+//! Containment of panics during an evaluation: the evaluation fails, and the program continues.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Reason of the denial if the evaluation panicked.
+/// Denial reason after a panic during the evaluation.
 pub const FAILED: &str =
     "aye could not evaluate this call because of an internal error (see the log); please report it, and try a different call";
 
 thread_local! {
-    /// Number of running evaluations on this thread; one may contain another.
+    /// Number of evaluations in progress on this thread. Evaluations can be nested.
     static OPEN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts one evaluation while it exists, even while a panic unwinds.
+/// Counts one evaluation while it exists, including during unwinding.
 struct OpenGuard;
 
 impl OpenGuard {
@@ -28,7 +28,7 @@ impl Drop for OpenGuard {
     }
 }
 
-/// Returns the result of `judge`, or `None` if it panicked.
+/// Returns the result of `judge`; `None` if it panicked.
 pub fn catch_panic<T>(judge: impl FnOnce() -> T) -> Option<T> {
     let open = OpenGuard::begin();
     let result = catch_unwind(AssertUnwindSafe(judge)).ok();

@@ -8,7 +8,7 @@ use super::shell::options::check_options;
 use super::shell::{Arg, Invocation, read};
 use std::path::{Path, PathBuf};
 
-/// Directories outside the workspace that are visible to every command, or of which every command has its own copy.
+/// Directories outside the workspace that every command can see, or of which it has its own copy.
 const SEEN: &[&str] = &[
     "/usr",
     "/bin",
@@ -28,14 +28,14 @@ const SEEN: &[&str] = &[
     "/var/tmp",
 ];
 
-/// Programs whose first operand is a pattern or a program of their own language.
+/// Programs whose first operand is a pattern or code in their own language.
 const TAKING_PATTERNS: &[&str] =
     &["ack", "ag", "awk", "egrep", "fgrep", "gawk", "grep", "gsed", "jq", "mawk", "nawk", "rg", "sed", "yq"];
-/// Maximum number of directories that the commands of a line may be in.
+/// Maximum number of tracked working directories for the commands of a line.
 const MAX_DIRECTORIES: usize = 8;
 
-/// Returns whether a word of the line is a path that is hidden from a command without approval: outside the workspace and the
-/// system directories, or a file with a name typical of secrets.
+/// Returns whether a word of the line is a path that is hidden from a command without approval: a path outside the
+/// workspace and the system directories, or a file whose name suggests secrets.
 pub(crate) fn mentions_hidden_path(line: &str, cwd: &Path, context: &Context) -> bool {
     let line = read(line);
     let invocations = || line.parts.iter().flat_map(|part| &part.invocations);
@@ -68,7 +68,7 @@ fn path_words(invocation: &Invocation) -> Vec<&Arg> {
     words
 }
 
-/// Returns whether a string can be a path rather than code or a pattern.
+/// Returns whether a string can be a path instead of code or a pattern.
 fn is_path(text: &str) -> bool {
     !text.trim_matches('/').is_empty() && !text.contains(|c: char| c.is_whitespace() || "{}()|^$\\,;\"'<>".contains(c))
 }

@@ -1,4 +1,4 @@
-//! Programs that a rule may allow to reach hosts without a prompt, and the hosts in a rule.
+//! Programs that a rule may allow to connect to hosts without a prompt, and the hosts in a rule.
 
 use super::interpreters::kind;
 use super::program_kinds::{DELETING, INTERPRETERS, NETWORK, PRIVILEGED};
@@ -16,7 +16,7 @@ const DOWNLOADS: &[(&str, &[&str])] = &[
     ("mix", &["deps.get"]),
     ("rustup", &["check", "update"]),
 ];
-/// Programs whose subcommands, other than those above, run code of the project or of packages.
+/// Programs whose other subcommands run code of the project or of packages.
 const BUILDERS: &[&str] = &[
     "bazel",
     "bundle",
@@ -47,10 +47,10 @@ const BUILDERS: &[&str] = &[
     "meson",
     "conda",
 ];
-/// Returns the host of an entry of `hosts`: `index.example.com:443`.
+/// Parses an entry of `hosts`, such as `index.example.com:443`.
 ///
 /// # Errors
-/// Returns what is wrong with it.
+/// The entry is invalid; the error describes the problem.
 pub(crate) fn parse_host(text: &str) -> Result<SandboxAccess, String> {
     let expected = "expected a host and a port, such as \"index.example.com:443\"";
     let port = text.rsplit_once(':').map(|(_, port)| port);
@@ -62,7 +62,8 @@ pub(crate) fn parse_host(text: &str) -> Result<SandboxAccess, String> {
     Ok(SandboxAccess::Host { host: to.host().to_string(), port: to.port() })
 }
 
-/// Returns why no rule lets this command reach a host without a prompt, as a phrase after the name of the program.
+/// Returns the reason why no rule lets this command connect to a host without a prompt, as a phrase that follows the
+/// program name.
 pub(crate) fn never_reaches(argv: &[Arg]) -> Option<&'static str> {
     let Some(program) = argv.first().map(|arg| arg.text.as_str()) else { return Some("is unknown") };
     let name = base(program);

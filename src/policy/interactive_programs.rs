@@ -1,4 +1,4 @@
-//! Table of programs that need a terminal or that run until the user ends them.
+//! Table of programs that need a terminal, or that run until the user ends them.
 
 use super::shell::{Arg, Invocation, read};
 
@@ -120,7 +120,7 @@ const SCRIPTS: &[&str] = &["dev", "develop", "serve", "server", "start", "watch"
 /// Programs that run package scripts by name.
 const RUNNERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 
-/// Reason why a command needs a user who attends to it.
+/// Reason why a command needs a user's attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attendance {
     /// The command needs a terminal.
@@ -129,7 +129,7 @@ pub enum Attendance {
     Endless,
 }
 
-/// Returns why a line needs the user's attention while it runs; `None` if no part of it is in the tables.
+/// Returns the reason why a line needs the user's attention while it runs; `None` if no part of it is in the tables.
 pub fn attendance(line: &str) -> Option<Attendance> {
     let trimmed = line.trim_end();
     if trimmed.ends_with('&') && !trimmed.ends_with("&&") {

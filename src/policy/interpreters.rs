@@ -1,9 +1,9 @@
-//! Interpreters and task runners: programs that run code of a project or of the line. A saved rule lets them run only in a
-//! copy of the workspace, and never with code that the line itself contains.
+//! Interpreters and task runners: programs that run code of a project or of the line. A saved rule allows them only in
+//! a copy of the workspace, and never for code that the line itself contains.
 
 use super::shell::{Arg, SimpleCommand};
 
-/// An interpreter. The program that it runs is its first word that is not an option.
+/// An interpreter. Its first word that is not an option is the program to run.
 struct Interpreter {
     /// Names; a version may follow: `python3.12`.
     names: &'static [&'static str],
@@ -13,7 +13,7 @@ struct Interpreter {
     valued: &'static [&'static str],
     /// Option that is followed by a module name.
     module: &'static str,
-    /// Options that make naming a program unnecessary.
+    /// Options with which no program needs to be named.
     complete: &'static [&'static str],
 }
 
@@ -45,7 +45,7 @@ const WRAPPERS: &[&str] = &["./gradlew", "./mvnw"];
 /// Modules of python that run code from the line or from the terminal.
 const CODE_MODULES: &[&str] =
     &["timeit", "code", "pdb", "trace", "profile", "cProfile", "runpy", "idlelib", "IPython", "ptpython", "debugpy", "asyncio"];
-/// Words with which a task runner gets its tasks from the line or from its input, or in the form `WORD=…`.
+/// Words with which a task runner gets its tasks from the line or from its input, alone or in the form `WORD=…`.
 const CODE_WORDS: &[&str] = &[
     "-",
     "-c",
@@ -71,7 +71,7 @@ const CODE_WORDS: &[&str] = &[
 ];
 /// Subcommands of task runners that are followed by the task name.
 const RUNNING_TASKS: &[&str] = &["run", "run-script", "task", "exec", "x", "dlx"];
-/// Options of a task runner that change only how much it prints or runs at once.
+/// Options of a task runner that affect only verbosity or parallelism.
 const QUIET: &[&str] = &["-j", "-k", "-s", "-q", "-v", "--silent", "--quiet", "--verbose", "--keep-going"];
 
 /// Kind of a program that runs other code.
@@ -81,7 +81,7 @@ pub(crate) enum RunsCode {
     TaskRunner,
 }
 
-/// Returns the kind of a program, by its name in a command; `None` for any other program.
+/// Returns the kind of a program by its name; `None` for a program that does not run other code.
 pub(crate) fn kind(name: &str) -> Option<RunsCode> {
     if interpreter(name).is_some() {
         return Some(RunsCode::Interpreter);
@@ -102,11 +102,11 @@ pub(crate) fn is_kept_in_a_copy(part: &SimpleCommand) -> bool {
     is_plain && kind(&invocation.argv[0].text).is_some() && program_word_count(&invocation.argv).is_ok()
 }
 
-/// Returns the number of words that name the program: all words of a task runner, and the words of an interpreter up to its
+/// Returns the number of words that identify the program: all words of a task runner; those of an interpreter up to its
 /// script or module.
 ///
 /// # Errors
-/// Returns why no rule covers the command, as a verb with its object: the line or the input contains the code.
+/// No rule can cover the command, because the line or the input contains the code. The error is a verb with its object.
 pub(crate) fn program_word_count(argv: &[Arg]) -> Result<usize, String> {
     let by_line = |word: &str| format!("runs code from the command line (`{word}`)");
     let words = &argv[1..];
@@ -140,8 +140,8 @@ pub(crate) fn program_word_count(argv: &[Arg]) -> Result<usize, String> {
     Err("runs code from its input".to_owned())
 }
 
-/// Returns whether a command that begins with these words can run any code: an interpreter whose program is not among them, or a
-/// task runner without a task.
+/// Returns whether a command that begins with these words can run arbitrary code: an interpreter without its program,
+/// or a task runner without a task.
 pub(crate) fn can_run_any_code(words: &[String]) -> bool {
     let Some((name, rest)) = words.split_first() else { return true };
     match kind(name) {
@@ -157,8 +157,8 @@ pub(crate) fn can_run_any_code(words: &[String]) -> bool {
     }
 }
 
-/// Returns the word after the first `count` words with which a task runner could run other code; `None` for interpreters, whose
-/// program gets all words after its name.
+/// Returns the word after the first `count` words that could make a task runner run other code. `None` for
+/// interpreters, whose program gets all later words.
 pub(crate) fn adds_task(argv: &[Arg], count: usize) -> Option<&str> {
     if kind(&argv[0].text) != Some(RunsCode::TaskRunner) {
         return None;

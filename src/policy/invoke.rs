@@ -1,4 +1,4 @@
-//! Verdicts on tools of MCP servers: listed, allowed by rules, and unchanged since they were allowed.
+//! Verdicts on MCP tools: whether they are listed, allowed by rules, and unchanged since they were allowed.
 
 use super::bundle::{Decision, ToolPattern, Tools};
 use super::layer::{CompiledLayer, is_in_effect};
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 const CAPABILITY: &str = "Mcp.Invoke";
 const BACKEND: &str = "BackendTool.Invoke";
-/// Name of the tool as which reading a resource of a server is judged.
+/// Tool name under which reading a resource of a server is judged.
 pub(crate) const READING: &str = "resources/read";
 const CHANGED: &str = "the tool's description or arguments changed since it was allowed";
 
@@ -21,7 +21,7 @@ fn listed_tools<'a>(server: &str, layer: &'a CompiledLayer) -> Option<&'a Tools>
     if server == BACKEND_SERVER { layer.bundle.backend.as_ref() } else { layer.bundle.mcp.as_ref() }
 }
 
-/// A tool as its server offers it now.
+/// A tool in the form that its server currently offers.
 pub(crate) struct Offered<'a> {
     pub server: &'a str,
     pub tool: &'a str,
@@ -62,7 +62,8 @@ fn judge_layer(offered: &Offered<'_>, layer: &CompiledLayer, now: Timestamp) -> 
     Some(decided)
 }
 
-/// Order: deny rules, then the list, which no rule overrides; then ask rules, allow rules and approval.
+/// Returns the verdict by rules. Order: deny rules, the list (which no rule overrides), ask rules, allow rules,
+/// approval.
 fn judge_by_rules(offered: &Offered<'_>, tools: &Tools, layer: &CompiledLayer, now: Timestamp) -> LayerVerdict {
     let name = offered.name();
     let by = |decision: Decision| {
@@ -117,7 +118,8 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &Tools, layer: &CompiledLayer, n
     LayerVerdict::allow(layer.scope.rule(listed), "the policy allows this tool")
 }
 
-/// Returns the verdict of all layers on a server that uses the model of the session. No mode decides for the user.
+/// Returns the verdict of all layers on a server that uses the model of the session. No mode decides on behalf of the
+/// user.
 pub(crate) fn sampling(server: &str, layers: &[CompiledLayer]) -> LayerVerdict {
     combine_layers(CAPABILITY, layers, |layer| {
         let Some(tools) = &layer.bundle.mcp else { return unlisted_verdict(CAPABILITY, layer) };

@@ -1,4 +1,4 @@
-//! Layers of the policy: the name of a bundle in verdicts, its rights, and its compiled patterns.
+//! Layers of the policy: their names in verdicts, their rights, and their compiled patterns.
 
 use super::bundle::{Approve, Bundle, Decision, FileRule, Files, Rule, ToolRule};
 use super::excluded::{EXCLUDED_LIST, ExcludedPaths};
@@ -14,18 +14,18 @@ pub enum Scope {
     Managed,
     /// The part of the built-in policy that a managed policy extends; no other layer can loosen it either.
     ManagedBase,
-    /// Policy from a URL; it can only tighten, and the user cannot lift its verdicts.
+    /// Policy from a URL. It can only tighten, and the user cannot lift its verdicts.
     Service,
     User,
-    /// `--policy FILE`, instead of the user's policy and the saved rules.
+    /// `--policy FILE`, which replaces the user's policy and the saved rules.
     File,
     BuiltIn,
-    /// Rules that the user saved for this project: they are treated as the user's own rules; other entries in the file can only
-    /// tighten.
+    /// Rules that the user saved for this project. They count as the user's own rules; other entries in the file can
+    /// only tighten.
     Mine,
-    /// Rules that the user allowed until aye quits, applied in the same way.
+    /// Rules that the user allowed until aye exits. They count as the user's own rules.
     Session,
-    /// Policy of the project; it can only tighten.
+    /// Policy of the project. It can only tighten.
     Project,
 }
 
@@ -54,7 +54,7 @@ impl Layer {
         Some(Self::new(scope, base))
     }
 
-    /// Returns the only session that the bundle applies to; a project cannot set one.
+    /// Returns the only session to which the bundle applies. A project cannot set one.
     pub fn session_id(&self) -> Option<&str> {
         self.bundle.session_id.as_deref().filter(|_| self.scope.grants())
     }
@@ -84,7 +84,7 @@ impl Scope {
         }
     }
 
-    /// Returns whether a layer grants capabilities, so that unlisted capabilities are denied.
+    /// Returns whether a layer grants capabilities, so that it denies those that it does not list.
     pub fn grants(self) -> bool {
         match self {
             Self::BuiltIn | Self::User | Self::File | Self::Managed | Self::ManagedBase => true,
@@ -92,7 +92,7 @@ impl Scope {
         }
     }
 
-    /// Returns whether a layer can only tighten: nothing in it allows anything.
+    /// Returns whether a layer can only tighten, so that none of its entries allows anything.
     pub(crate) fn only_tightens(self) -> bool {
         matches!(self, Self::Project | Self::Service)
     }
@@ -102,18 +102,18 @@ impl Scope {
         matches!(self, Self::Managed | Self::ManagedBase | Self::Service)
     }
 
-    /// Returns whether its list of readable paths also applies to the user's skills, which the user chose to use.
+    /// Returns whether the layer's list of readable paths also applies to the user's skills.
     pub(crate) fn limits_skills(self) -> bool {
         self.is_managed() || self.only_tightens()
     }
 
-    /// Returns whether the layer is the user's own, which rules saved for a project and a session extend.
+    /// Returns whether the layer is the user's own, which rules saved for a project or a session extend.
     fn is_users(self) -> bool {
         matches!(self, Self::User | Self::File | Self::BuiltIn)
     }
 }
 
-/// A rule and its scope: rules that the user saved for a project are in the user's own layer.
+/// A rule and its scope. Rules that the user saved for a project are part of the user's own layer.
 #[derive(Debug, Clone)]
 pub(crate) struct ScopedRule<R> {
     pub scope: Scope,
@@ -187,7 +187,7 @@ impl FileRules {
     }
 }
 
-/// Reason why a path is denied: an entry of `blocked_paths`, a rule, or a pattern of `.ayeignore`.
+/// Reason for denying a path: an entry of `blocked_paths`, a rule, or a pattern of `.ayeignore`.
 pub(crate) struct PathDenial<'a> {
     pub rule: String,
     pub denied: Option<&'a FileRule>,
@@ -212,8 +212,8 @@ pub(crate) struct CompiledLayer {
     pub tools: Vec<ScopedRule<ToolRule>>,
     /// Rules about custom tools.
     pub custom: Vec<ScopedRule<ToolRule>>,
-    /// Capabilities of the layer that this layer extends, or that extends this layer; they are not denied if this layer does not
-    /// list them.
+    /// Capabilities listed by the layer that this layer extends, or that extends this layer. This layer does not deny
+    /// them if it does not list them.
     listed_elsewhere: Vec<String>,
 }
 
@@ -238,7 +238,7 @@ impl CompiledLayer {
         }
     }
 
-    /// Compiles a layer, and the layer that it extends.
+    /// Compiles a layer and the layer that it extends.
     fn compile(layer: Layer, context: &Context) -> Vec<Self> {
         let base = layer.base();
         let mut layer = Self::new(layer, context);
@@ -249,7 +249,7 @@ impl CompiledLayer {
         vec![layer, base]
     }
 
-    /// Compiles all layers, the strongest first; rules that the user saved for this project join the user's own layer.
+    /// Compiles all layers, strongest first. Rules that the user saved for this project join the user's own layer.
     pub(crate) fn compile_all(layers: Vec<Layer>, context: &Context) -> Vec<Self> {
         let mut all: Vec<Self> = layers.into_iter().flat_map(|layer| Self::compile(layer, context)).collect();
         all.sort_by_key(|layer| layer.scope);
@@ -275,7 +275,7 @@ impl CompiledLayer {
         if self.bundle.mcp.is_some() || self.bundle.backend.is_some() {
             self.tools.append(&mut mine.tools);
         }
-        // Custom tools are judged by the rules of all layers, whichever capability a layer lists.
+        // The rules of all layers judge custom tools, whichever capability a layer lists.
         self.custom.append(&mut mine.custom);
         // Paths that the user's own layer makes readable, and those it makes readable in this project.
         if let (Some(shell), Some(added)) = (&mut self.bundle.shell, &mut mine.bundle.shell) {

@@ -1,4 +1,4 @@
-//! Verdict of one layer before modes and grants, and the combination of several layers.
+//! Verdict of one layer before modes and grants, and the combination of the verdicts of several layers.
 
 use super::bundle::Approve;
 use super::layer::CompiledLayer;
@@ -11,20 +11,20 @@ pub(crate) struct LayerVerdict {
     pub verdict: VerdictKind,
     pub rule: String,
     pub reason: String,
-    /// Approval rule with the title of the approval.
+    /// Approval rule that has the title of the approval.
     pub approval_rule: Option<String>,
     /// Whether no mode and no grant can change the verdict.
     pub locked: bool,
-    /// Whether a rule or a grant allowed the program by its name.
+    /// Whether a rule or a grant allowed the program by name.
     pub by_name: bool,
     /// Whether no rule matched, so that the capability requires approval by default.
     pub is_uncovered: bool,
-    /// Timing of the approval if the verdict is ask; `Effects` for other verdicts.
+    /// Time of the approval for an ask verdict; `Effects` for other verdicts.
     pub approve: Approve,
-    /// Whether the user's rules let the command run in a copy of the workspace without a prompt, if the verdict is ask; true for
-    /// an allow verdict.
+    /// For an ask verdict: whether the user's rules let the command run in a copy of the workspace without a prompt.
+    /// True for an allow verdict.
     pub in_a_copy: bool,
-    /// Whether only the mode allows it: no rule and no grant does.
+    /// Whether only the mode, and no rule or grant, allows it.
     pub by_mode: bool,
 }
 
@@ -56,7 +56,7 @@ impl LayerVerdict {
         Self::new(VerdictKind::Allow, rule, reason)
     }
 
-    /// Lets the command run in a copy of the workspace before its approval, as required by a rule.
+    /// Lets the command run in a copy of the workspace before its approval, as a rule requires.
     pub(crate) fn with_copy(mut self) -> Self {
         (self.approve, self.in_a_copy) = (Approve::Effects, true);
         self
@@ -67,15 +67,15 @@ impl LayerVerdict {
         self
     }
 
-    /// Returns the verdict of a mode that allows calls for which the rules require approval. Its terms for a run in a copy are
-    /// unchanged.
+    /// Returns the verdict of a mode that allows calls for which the rules require approval. The terms for a run in a
+    /// copy do not change.
     pub(crate) fn allowed_by_mode(self, mode: Mode) -> Self {
         let Self { by_name, approve, in_a_copy, reason, .. } = self;
         let rule = format!("{} mode", mode.as_str());
         Self { by_name, approve, in_a_copy, by_mode: true, ..Self::allow(rule, reason) }
     }
 
-    /// Marks the verdict as given because of the program's name.
+    /// Marks the verdict as based on the program's name.
     pub(crate) fn named_by_program(mut self) -> Self {
         self.by_name = true;
         self
@@ -89,10 +89,10 @@ impl LayerVerdict {
         self.verdict == VerdictKind::Ask
     }
 
-    /// Returns the stricter of two verdicts; of equals the locked one, then the first.
+    /// Returns the stricter of two verdicts; of equal ones, the locked one, then the first.
     pub(crate) fn stricter(self, other: Self) -> Self {
         let by_name = self.by_name || other.by_name;
-        // A rule that asks before a command runs counts, even if another rule asks too.
+        // A rule that asks before a command runs takes precedence, even if another rule asks too.
         let approve = self.approve.min(other.approve);
         let in_a_copy = self.in_a_copy && other.in_a_copy;
         let by_mode = self.by_mode || other.by_mode;
@@ -101,7 +101,7 @@ impl LayerVerdict {
     }
 }
 
-/// Returns the verdict of all layers on a capability that some layer must grant.
+/// Returns the verdict of all layers on a capability that at least one layer must grant.
 pub(crate) fn combine_layers(
     capability: &str,
     layers: &[CompiledLayer],
@@ -140,7 +140,7 @@ pub(crate) struct Finding {
     pub decided: LayerVerdict,
     pub risk: Risk,
     pub critical: bool,
-    /// Whether the action makes no changes, so that plan mode allows it.
+    /// Whether the action changes nothing, so that plan mode allows it.
     pub reads_only: bool,
     pub remember: Option<Grant>,
     pub parts: Vec<CommandPart>,

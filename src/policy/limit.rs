@@ -1,17 +1,17 @@
-//! Tool limits from settings outside the policy: they can only remove tools.
+//! Tool limits from settings outside the policy. They can only disable tools.
 
 use super::bundle::ToolPattern;
 use super::permit::Denial;
 
 /// Separator between a server and its tool in names for models.
 const SERVER_SEPARATOR: &str = "__";
-/// Beginning of the names of MCP tools in other agents: `mcp__server__tool`.
+/// Prefix of MCP tool names in other agents: `mcp__server__tool`.
 const MCP_PREFIX: &str = "mcp__";
 
 /// One list of names with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolLimit {
-    /// Origin as verdicts name it: file and line.
+    /// Origin as named in verdicts: file and line.
     pub rule: String,
     pub names: ToolNames,
 }
@@ -27,7 +27,7 @@ pub enum ToolNames {
 }
 
 impl ToolLimit {
-    /// Returns the name of the setting and its entries.
+    /// Returns the name of the setting, and its entries.
     pub fn entries(&self) -> (&'static str, &[String]) {
         match &self.names {
             ToolNames::Disabled(names) => ("tools.disabled", names),
@@ -49,8 +49,8 @@ impl ToolLimit {
     }
 }
 
-/// Returns whether an entry names this tool, ignoring case. `tool_name` is `Mcp.SERVER/TOOL` for a tool of an MCP server; an
-/// entry may also be `SERVER/TOOL`, `SERVER:TOOL` or `SERVER__TOOL`.
+/// Returns whether an entry names this tool, ignoring case. `tool_name`: `Mcp.SERVER/TOOL` for an MCP tool; the entry
+/// can also be `SERVER/TOOL`, `SERVER:TOOL` or `SERVER__TOOL`.
 pub fn names_tool(entry: &str, tool_name: &str) -> bool {
     let pattern = ToolPattern { text: entry.to_owned(), line: 0 };
     if pattern.hits(tool_name) {
@@ -66,14 +66,14 @@ pub fn names_tool(entry: &str, tool_name: &str) -> bool {
     spellings.iter().any(|name| pattern.hits(name))
 }
 
-/// Returns the entry for `mcp__server__tool` or `mcp__server`, as other agents write them.
+/// Returns the entry for `mcp__server__tool` or `mcp__server`, the notation of other agents.
 pub fn from_other_agent(entry: &str) -> Option<String> {
     let start = entry.get(..MCP_PREFIX.len()).filter(|start| start.eq_ignore_ascii_case(MCP_PREFIX))?;
     let rest = entry.get(start.len()..)?;
     Some(if rest.contains(SERVER_SEPARATOR) { rest.to_owned() } else { format!("Mcp.{rest}/*") })
 }
 
-/// Returns the server that an entry names, if any.
+/// Returns the server that an entry names, if there is one.
 pub fn entry_server(entry: &str) -> Option<&str> {
     let rest = entry.get(..4).filter(|start| start.eq_ignore_ascii_case("mcp.")).map_or(entry, |start| &entry[start.len()..]);
     let end = [rest.find(SERVER_SEPARATOR), rest.find([':', '/'])].into_iter().flatten().min()?;

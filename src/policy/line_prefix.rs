@@ -1,4 +1,4 @@
-//! Command lines whose commands all begin with listed words. No allow verdict depends on this.
+//! Command lines whose commands all begin with listed words. No allow verdict depends on this module.
 
 use super::shell::{Invocation, SimpleCommand, read};
 
@@ -11,7 +11,7 @@ pub struct LinePrefix {
 }
 
 impl LinePrefix {
-    /// Reads a pattern as other agents write it: `git log:*`, `git log *`, `make`, or `*` for every command.
+    /// Parses a pattern in the notation of other agents: `git log:*`, `git log *`, `make`, or `*` for every command.
     pub fn parse(pattern: &str) -> Self {
         let pattern = pattern.trim();
         let open = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
@@ -26,7 +26,7 @@ impl LinePrefix {
     }
 }
 
-/// Returns whether every command of a line is covered by a prefix, and the line writes no file and runs no unknown code.
+/// Returns whether a prefix covers every command of a line, and the line writes no file and runs no unknown code.
 pub fn is_covered_by_prefixes(line: &str, prefixes: &[LinePrefix]) -> bool {
     let line = read(line);
     let is_covered = |part: &SimpleCommand| {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_covered_only_if_all_of_it_is() {
+    fn a_line_is_covered_only_if_all_its_commands_are() {
         let prefixes = ["git log:*", "npm run *", "make"].map(LinePrefix::parse);
         for line in ["git log", "git log --oneline", "npm run test", "make", "git log | git log -3", "cd_not=1 git log; make"] {
             assert_eq!(is_covered_by_prefixes(line, &prefixes), !line.contains('='), "{line}");

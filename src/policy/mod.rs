@@ -1,4 +1,5 @@
-//! Policy: pure functions from bundle and action to verdict, rule, reason and risk. No disk, no clock, no environment.
+//! Policy: pure functions that turn a bundle and an action into verdict, rule, reason and risk. They use no disk, clock
+//! or environment.
 
 mod bundle;
 mod command;

@@ -1,4 +1,4 @@
-//! Verdicts on named commands: defined by the user, unchanged, and with permitted paths.
+//! Verdicts on named commands, which the user defined, which are unchanged, and whose paths are permitted.
 
 use super::bundle::NamedCommand;
 use super::command::denial_of_layer;
@@ -19,8 +19,8 @@ pub(crate) struct FilledCommand<'a> {
     pub paths: &'a [Target],
 }
 
-/// Returns each named command once; of several with one name, that of the strongest layer. A project defines none, because it
-/// would choose the program.
+/// Returns each named command once. Of several with the same name, returns that of the strongest layer. A project
+/// cannot define any, because it would choose the program.
 pub(crate) fn distinct_commands(layers: &[CompiledLayer]) -> impl Iterator<Item = &NamedCommand> {
     let of = |layer: &'_ CompiledLayer| layer.scope.grants();
     let strongest = move |scope: Scope, name: &str| find_command(name, layers).is_some_and(|(first, _)| first == scope);
@@ -43,7 +43,7 @@ pub(crate) fn judge(filled: &FilledCommand<'_>, layers: &[CompiledLayer], contex
         ),
         Some((scope, command)) => command_verdict(scope, command),
     };
-    // What is denied on a shell line is denied in every other way of running it.
+    // A command that is denied on a shell line is denied in every other way of running it.
     let words: Vec<Arg> = filled.argv.iter().map(Arg::plain).collect();
     let refused = layers.iter().filter_map(|layer| denial_of_layer(&words, layer, now));
     let places = filled.inputs.iter().map(|target| (Access::Read, target));
@@ -64,7 +64,8 @@ fn command_verdict(scope: Scope, command: &NamedCommand) -> LayerVerdict {
     decided
 }
 
-/// Judges a path argument. Only denials and locked verdicts are considered; the command itself decides whether to ask.
+/// Judges a path argument. Only denials and locked verdicts are considered; the command itself determines whether to
+/// ask.
 fn judge_path_argument(
     access: Access,
     target: &Target,
@@ -82,12 +83,12 @@ fn judge_path_argument(
     (decided.verdict == VerdictKind::Deny || decided.locked).then_some(decided)
 }
 
-/// Returns the words as a line of a shell.
+/// Formats the words as a shell line.
 pub fn line<W: AsRef<str>>(words: &[W]) -> String {
     words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a word quoted for a shell, so that no two commands look the same.
+/// Quotes a word for a shell, so that no two commands look the same.
 pub fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
     let plain = |letter: char| letter.is_alphanumeric() || "%+,-./:=@_^~".contains(letter);
     if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }

@@ -1,4 +1,5 @@
-//! Verdicts on opening a file with its default program on the desktop: only readable files, and always with approval.
+//! Verdicts on opening a file with its default program on the desktop: only for readable files, and always with
+//! approval.
 
 use super::files::{self, Access};
 use super::layer::CompiledLayer;
@@ -7,14 +8,15 @@ use super::paths::Context;
 use crate::protocol::{Action, Place, Risk, Target};
 use jiff::Timestamp;
 
-/// Extensions of files that are only viewed. Pages that run scripts are not included, and a file without extension may be a
-/// program.
+/// Extensions of files that are only viewed. They do not include pages that run scripts. A file without an extension
+/// may be a program.
 const LOOKED_AT: &[&str] = &[
     "avi", "bmp", "csv", "flac", "gif", "ico", "jpeg", "jpg", "json", "log", "m4a", "md", "mkv", "mov", "mp3", "mp4", "odp",
     "ods", "odt", "ogg", "pdf", "png", "rst", "tif", "tiff", "toml", "tsv", "txt", "wav", "webm", "webp", "yaml", "yml",
 ];
 
-/// Judges opening a file. No rule and no mode allows it without approval, because nothing sandboxes the program that opens it.
+/// Judges opening a file. No rule and no mode allows it without approval, because the program that opens it is not
+/// sandboxed.
 pub(crate) fn judge(target: &Target, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> Finding {
     let read = Action::Read { target: target.clone() };
     let mut finding = files::judge(Access::Read, &read, target, layers, context, now);

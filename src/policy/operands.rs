@@ -1,4 +1,4 @@
-//! Operands that a line's programs read, so that links at these paths can be checked before it runs.
+//! Operands that the programs of a line read, so that symlinks at these paths can be checked before the line runs.
 
 use super::effect::find_places;
 use super::path_words::{as_path, path_part};
@@ -6,7 +6,7 @@ use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
 use super::shell::{Arg, Invocation, read};
 
-/// Maximum number of operands of a line; longer lines are not analysed.
+/// Maximum number of operands of a line. Longer lines are not analysed.
 const MAX: usize = 4_000;
 
 /// A path that is passed to a program of a line.
@@ -30,7 +30,7 @@ pub enum Follows {
     TreeIfConfigured,
 }
 
-/// A program without an option table, and the options with which it follows links in a tree.
+/// A program without an option table, and the options that make it follow links in a tree.
 struct Follower {
     program: &'static str,
     letters: &'static str,
@@ -58,10 +58,10 @@ const NAME_LISTS: &[&str] = &["--files0-from", "--files-from"];
 /// Options of search programs whose value is a file that is not searched.
 const FILE_OPTIONS: &[&str] = &["--file", "--exclude-from", "--ignore-file"];
 
-/// Returns the operands of a line that its words show.
+/// Returns the operands that can be determined from the words of a line.
 ///
 /// # Errors
-/// A reason, if the line reads file names from another file or from text known only at run time.
+/// The line reads file names from another file, or from text known only at run time.
 pub fn operands(line: &str) -> Result<Vec<Operand>, String> {
     let mut all = Vec::new();
     for part in read(line).parts {
@@ -110,8 +110,8 @@ fn add_operands(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), S
     Ok(())
 }
 
-/// Returns whether a program may search the working directory although the line has words that look like paths: these may
-/// be values of options, such as a file of patterns or of ignore rules.
+/// Returns whether a program may search the working directory although words of the line look like paths. These words
+/// may be values of options, such as a file of patterns or ignore rules.
 fn searches_working_directory(program: &str, words: &[Arg]) -> bool {
     match program {
         "grep" | "egrep" | "fgrep" | "rg" => words.iter().any(|word| has_file_value(&word.text)),
@@ -132,7 +132,7 @@ fn may_take_value(word: &str) -> bool {
     word.starts_with('-') && !(is_cluster(word) && word[1..].chars().all(|letter| FLAGS.contains(letter)))
 }
 
-/// Returns whether an option of a search program has a file as its value, in any form or abbreviation.
+/// Returns whether an option of a search program takes a file, in any form or abbreviation.
 fn has_file_value(word: &str) -> bool {
     let name = word.split('=').next().unwrap_or(word);
     is_cluster(word) && word.contains('f')
@@ -149,8 +149,8 @@ fn is_cluster(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && !word.starts_with("--")
 }
 
-/// Returns the links that a program follows by its options. A letter in the value of an option is also treated as an option; then
-/// more is checked than needed.
+/// Returns the links that a program follows according to its options. A letter in the value of an option counts as an
+/// option too, so more than necessary may be checked.
 fn follows(program: &str, words: &[Arg]) -> Follows {
     let has = |letter: char, long: &str| {
         words.iter().any(|word| is_cluster(&word.text) && word.text[1..].contains(letter) || word.text == long)

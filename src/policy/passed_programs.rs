@@ -1,25 +1,25 @@
-//! Blocked programs in the arguments or variables of a command that, according to the tables, does not start them.
+//! Blocked programs in the arguments or variables of a command that does not start them according to the tables.
 
 use super::git::without_messages;
 use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
 use super::shell::{Arg, Invocation, SimpleCommand, base, inner_starts, parses_its_text};
 
-/// Maximum number of words that are compared with the blocked programs, for one command.
+/// Maximum number of words per command that are compared with the blocked programs.
 const MAX_WORDS: usize = 512;
 
-/// Programs whose arguments are names of files, or text that they only print or compare.
+/// Programs whose arguments are file names, or text that they only print or compare.
 const NAMES_AND_TEXT: &[&str] = &[
     "basename", "cd", "chmod", "chown", "cmp", "comm", "cp", "cut", "date", "df", "diff", "dirname", "du", "echo", "file", "jq",
     "ln", "mkdir", "mv", "popd", "printf", "pushd", "readlink", "realpath", "rm", "rmdir", "seq", "sleep", "stat", "test",
     "touch", "tr", "tree", "type", "uniq", "whereis", "which", "[", "[[",
 ];
 
-/// Programs that store, send or print their input, and run none of it.
+/// Programs that store, send or print their input without running any of it.
 const STORES_INPUT: &[&str] =
     &["git", "gh", "glab", "tee", "patch", "base64", "pbcopy", "xclip", "xsel", "wl-copy", "mail", "sponge", "less", "more"];
 
-/// Returns why a command could start a program that `is_blocked` recognizes from its first words.
+/// Returns the reason why a command could start a program that `is_blocked` recognizes by its first words.
 pub(super) fn blocked_program_reason(part: &SimpleCommand, is_blocked: impl Fn(&[Arg]) -> bool) -> Option<String> {
     let found = |words: Vec<Arg>| (0..words.len()).find(|at| is_blocked(&words[*at..])).map(|at| words[at].text.clone());
     for invocation in &part.invocations {
@@ -48,8 +48,8 @@ fn may_run_input(invocation: &Invocation) -> bool {
     may_run_arguments(invocation) && !STORES_INPUT.contains(&invocation.base())
 }
 
-/// Returns the words of the arguments that may name a program, except programs found by the tables of runners or by the parser,
-/// which are judged separately.
+/// Returns the argument words that may name a program. Programs found by the tables of runners or by the parser are
+/// judged separately.
 fn candidate_programs(invocation: &Invocation) -> Vec<Arg> {
     let (name, argv) = (invocation.base(), &invocation.argv);
     if !may_run_arguments(invocation) {
@@ -64,18 +64,18 @@ fn candidate_programs(invocation: &Invocation) -> Vec<Arg> {
     program_words(&argv[1..own])
 }
 
-/// Returns the arguments of git that are not plain names: values of options and of settings, and texts. Branches, files and
-/// remotes may have any name.
+/// Returns the arguments of git that are not plain names: values of options and settings, and texts. Branches, files
+/// and remotes can have any name.
 fn texts_of_git(argv: &[Arg]) -> Vec<Arg> {
     let is_text = |text: &str| text.contains(|letter: char| letter.is_whitespace() || matches!(letter, '=' | '!'));
     let after_option = |at: usize| argv[at - 1].text.starts_with('-');
     let texts = (1..argv.len()).filter(|at| is_text(&argv[*at].text) || after_option(*at)).map(|at| argv[at].clone());
-    // `git grep -nOPAGER`: the value of an option that is written with it.
+    // `git grep -nOPAGER`: the value of an option that is attached to it.
     let pagers = argv.iter().filter(|arg| arg.text.starts_with('-') && !arg.text.starts_with("--"));
     texts.chain(pagers.filter_map(|arg| arg.text.split_once('O').map(|(_, pager)| Arg::plain(pager)))).collect()
 }
 
-/// Splits arguments into the words in them that could name programs: `--run=sudo`, `EXEC:sudo`, `system("sudo id")`.
+/// Splits arguments into words that could name programs: `--run=sudo`, `EXEC:sudo`, `system("sudo id")`.
 fn program_words(args: &[Arg]) -> Vec<Arg> {
     let in_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '/');
     let words = args.iter().flat_map(|arg| arg.text.split(move |letter| !in_name(letter)));

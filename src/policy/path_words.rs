@@ -12,7 +12,7 @@ pub(crate) fn is_outside_workspace(arg: &Arg, context: &Context, cwd: &Path) -> 
     !context.in_workspace(&context.resolve(&as_path(arg), cwd))
 }
 
-/// Returns a word as a path: a quoted `~` is an ordinary character.
+/// Returns a word as a path. A quoted `~` is an ordinary character.
 pub(crate) fn as_path(arg: &Arg) -> String {
     if arg.tilde { arg.text.clone() } else { arg.text.replacen('~', "./~", usize::from(arg.text.starts_with('~'))) }
 }

@@ -1,13 +1,13 @@
-//! Verdicts with their content; the only module that creates a `Permit`.
+//! Permits and other verdicts with their content. Only this module creates a `Permit`.
 
 use crate::protocol::{
     APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen, CommandPart, Risk, SandboxAccess,
 };
 
-/// Rule in the decision log if effects were applied that need no approval.
+/// Rule name in the decision log for effects that were applied without an approval.
 const KEPT_UNASKED: &str = "effects";
 
-/// Permission to perform exactly these actions, once. Not `Clone`; only this module creates one.
+/// Permission to perform exactly these actions once. It is not `Clone`, and only this module creates one.
 #[derive(Debug)]
 pub struct Permit {
     actions: Vec<Action>,
@@ -19,12 +19,13 @@ pub struct Permit {
     in_layer: bool,
 }
 
-/// Conditions of an allow verdict without approval.
+/// Conditions of an allow verdict that needed no approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UnaskedConditions {
-    /// Whether the tables know every part of the line as read-only, so that it runs where it cannot write.
+    /// Whether the tables list every part of the line as read-only. If so, it runs where it cannot write.
     pub as_reading: bool,
-    /// Whether a rule knows the programs of the line by name, so that no program of the workspace may be used instead.
+    /// Whether a rule identifies the programs of the line by name, so that no program of the workspace may be used
+    /// instead.
     pub by_name: bool,
 }
 
@@ -33,17 +34,17 @@ impl Permit {
         Self { actions, rule, reads_only: false, unasked: None, unsandboxed: false, in_layer: false }
     }
 
-    /// Restricts the permit to reading, in plan mode.
+    /// Restricts the permit to read-only actions, in plan mode.
     pub(super) fn restrict_to_reading(self, reads_only: bool) -> Self {
         Self { reads_only, ..self }
     }
 
-    /// Marks the permit as given by the policy alone.
+    /// Marks the permit as given by the policy alone, without an approval.
     pub(super) fn mark_unasked(self, unasked: UnaskedConditions) -> Self {
         Self { reads_only: self.reads_only || unasked.as_reading, unasked: Some(unasked), ..self }
     }
 
-    /// Marks the permit as given by the mode: the command runs in a layer, and its effects are decided separately.
+    /// Marks the permit as given by the mode. The command runs in a layer, and its effects are decided separately.
     pub(super) fn first_in_layer(self) -> Self {
         Self { in_layer: true, ..self }
     }
@@ -54,12 +55,12 @@ impl Permit {
         self.in_layer.then(|| PreviewPermit { actions: self.actions.clone(), run, hosts: Vec::new() })
     }
 
-    /// Returns whether an action under this permit must be read-only.
+    /// Returns whether actions under this permit must be read-only.
     pub fn reads_only(&self) -> bool {
         self.reads_only
     }
 
-    /// Returns whether the user let the command run outside the sandbox.
+    /// Returns whether the user allowed the command to run outside the sandbox.
     pub fn is_unsandboxed(&self) -> bool {
         self.unsandboxed
     }
@@ -85,7 +86,7 @@ impl Permit {
         PreviewPermit { actions: self.actions.clone(), run: PreviewRun::Requested, hosts: Vec::new() }
     }
 
-    /// Returns a permit to run the command in a fresh layer with the access that the user approved for one run.
+    /// Returns a permit to run the command in a new layer with the access that the user approved for one run.
     pub fn with_access(&self) -> PreviewPermit {
         PreviewPermit { actions: self.actions.clone(), run: PreviewRun::WithAccess, hosts: Vec::new() }
     }
@@ -99,20 +100,20 @@ impl Permit {
 /// Kind of a run in a copy of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PreviewRun {
-    /// At the request of the user or of the policy.
+    /// A preview that the user or the policy requested.
     Requested,
-    /// Before any approval, so that fewer files are visible than usual.
+    /// A run before any approval, in which fewer files are visible than usual.
     BeforeApproval,
-    /// Once more, with previously blocked access that the user approved for this run. All other hidden paths remain hidden.
+    /// Another run with previously blocked access that the user approved for it. All other hidden paths stay hidden.
     WithAccess,
 }
 
-/// Permission to run these commands in a preview, once, without applying anything. Not `Clone`.
+/// Permission to run these commands once in a preview, without applying anything. It is not `Clone`.
 #[derive(Debug)]
 pub struct PreviewPermit {
     actions: Vec<Action>,
     run: PreviewRun,
-    /// Hosts that rules let the command reach.
+    /// Hosts to which rules let the command connect.
     hosts: Vec<SandboxAccess>,
 }
 
@@ -126,12 +127,12 @@ impl PreviewPermit {
         self.run
     }
 
-    /// Returns the hosts that rules let the command reach without a prompt.
+    /// Returns the hosts to which rules let the command connect without a prompt.
     pub fn hosts(&self) -> &[SandboxAccess] {
         &self.hosts
     }
 
-    /// Removes the hosts that rules let the command reach.
+    /// Removes the hosts to which rules let the command connect.
     #[must_use]
     pub fn without_hosts(self) -> Self {
         Self { hosts: Vec::new(), ..self }
@@ -157,11 +158,11 @@ pub enum Verdict {
     Deny(Denial),
 }
 
-/// An approval that the user must decide; approving turns it into a permit.
+/// An approval that the user has to decide. Approving it creates a permit.
 #[derive(Debug)]
 pub struct Question {
     pub(super) actions: Vec<Action>,
-    /// Title from the approval rule of the bundle: `File change`.
+    /// Title from the approval rule of the bundle, such as `File change`.
     pub title: String,
     /// Description from the same rule, for the user.
     pub description: Option<String>,
@@ -175,14 +176,14 @@ pub struct Question {
     pub is_uncovered: bool,
     pub(super) reads_only: bool,
     pub(super) approve: ApproveWhen,
-    /// Hosts that rules let the command reach in a layer.
+    /// Hosts to which rules let the command connect in a layer.
     pub(super) hosts: Vec<SandboxAccess>,
     /// Whether the command would run outside the sandbox.
     pub(super) unsandboxed: bool,
 }
 
 impl Question {
-    /// Returns a permit to preview the actions. An approval is never about denied actions, so a preview is always allowed.
+    /// Returns a permit to preview the actions. Denied actions never reach an approval, so a preview is always allowed.
     pub fn preview(&self) -> PreviewPermit {
         PreviewPermit { actions: self.actions.clone(), run: PreviewRun::Requested, hosts: Vec::new() }
     }
@@ -197,7 +198,7 @@ impl Question {
     /// Returns the permit to apply effects that need no approval.
     ///
     /// # Errors
-    /// Returns the question unchanged if the command must be approved.
+    /// The command must be approved; the error is the unchanged question.
     pub fn keep(self) -> Result<Permit, Self> {
         match self.approve {
             ApproveWhen::Effects => Ok(Permit::new(self.actions, KEPT_UNASKED.to_owned())
@@ -207,7 +208,8 @@ impl Question {
         }
     }
 
-    /// Returns the permit of a question that the approval service approved. It never covers a run outside the sandbox.
+    /// Returns the permit of a question that the approval service approved. The permit never covers a run outside the
+    /// sandbox.
     pub fn approve_by_service(self) -> Permit {
         Permit::new(self.actions, APPROVED_BY_SERVICE.to_owned()).restrict_to_reading(self.reads_only)
     }
@@ -222,14 +224,14 @@ impl Question {
     }
 }
 
-/// Permission for one kind of action, until aye quits or until a task ends.
+/// Permission for one kind of action, until aye exits or until a task ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// Permission to write to this file.
     Write { path: std::path::PathBuf },
     /// Permission to run a simple command with exactly these words in this directory.
     Command { words: Vec<String>, directory: std::path::PathBuf },
-    /// Permission to read from this host and port, encrypted or not as named. Only a plan gives it.
+    /// Permission to read from this host and port, with or without encryption as given. Only a plan grants it.
     Host { host: String, port: u16, encrypted: bool },
 }
 

@@ -7,14 +7,14 @@ use std::sync::LazyLock;
 const DEFAULT: &str = include_str!("../../assets/policy/default.toml");
 
 impl Bundle {
-    /// Parses a bundle; `name` is the name of the file in errors.
+    /// Parses a bundle and checks its examples. `name`: name of the file in errors.
     pub fn parse(text: &str, name: &str) -> Result<Self, BundleError> {
         let bundle = Self::parse_unchecked(text, name)?;
         check_examples(&bundle, name)?;
         Ok(bundle)
     }
 
-    /// Parses a file that may contain only rules: the rules that a user saved for one project.
+    /// Parses a file that may contain only rules: those that a user saved for one project.
     pub fn parse_rules(text: &str, name: &str) -> Result<Self, BundleError> {
         let bundle = Self::parse(text, name)?;
         let rules = |stated: &&BundleEntry| match stated.section.as_str() {
@@ -47,7 +47,7 @@ impl Bundle {
         BUILT_IN.clone()
     }
 
-    /// Returns the additions of the built-in policy to a bundle that extends it: the capabilities and settings that the bundle
+    /// Returns what the built-in policy adds to a bundle that extends it: the capabilities and settings that the bundle
     /// does not name. `None` for a bundle that extends nothing.
     pub fn inherited_sections(&self) -> Option<Self> {
         let mut base = self.extends.then(Self::built_in)?.ok()?;

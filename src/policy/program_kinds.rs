@@ -210,7 +210,7 @@ const TOOLS: &[&str] = &[
     "zip",
 ];
 
-/// Returns whether a program is one that developers use every day, by its name.
+/// Returns whether developers use a program every day, based on its name.
 pub(crate) fn is_known_program(invocation: &Invocation) -> bool {
     let name = invocation.base();
     invocation.argv[0].text == name
@@ -219,8 +219,8 @@ pub(crate) fn is_known_program(invocation: &Invocation) -> bool {
             || !matches!(check_options(&invocation.argv), OptionVerdict::NoTable))
 }
 
-/// Returns whether a program runs other programs that a repository's configuration names, such as `filter.*.clean` on `git
-/// status`.
+/// Returns whether a program runs other programs that the configuration of a repository names, such as `filter.*.clean`
+/// on `git status`.
 pub(crate) fn runs_repository_programs(program: &str) -> bool {
     matches!(program, "git" | "hg")
 }
@@ -237,7 +237,8 @@ pub(crate) fn runs_its_input(invocation: &Invocation) -> bool {
         })
 }
 
-/// Returns whether a package manager runs a script of the project, whose name may be that of a subcommand: `npm run install`.
+/// Returns whether a package manager runs a script of the project. The script can have the name of a subcommand:
+/// `npm run install`.
 pub(crate) fn runs_script(name: &str, words: &[Arg]) -> bool {
     let first = words.first().map(|word| word.text.as_str());
     matches!(name, "npm" | "pnpm" | "yarn" | "bun") && first.is_some_and(|first| matches!(first, "run" | "run-script" | "test"))
@@ -251,7 +252,7 @@ pub(crate) fn installs(name: &str, argv: &[Arg]) -> bool {
             .any(|(program, words)| *program == name && argv[1..].iter().any(|arg| words.contains(&arg.text.as_str())))
 }
 
-/// Returns whether the arguments of `chmod` and similar programs mean whole trees.
+/// Returns whether the arguments of `chmod` or a similar program apply to whole trees.
 pub(crate) fn is_recursive(words: &[Arg]) -> bool {
     let is_cluster = |text: &str| text.starts_with('-') && !text.starts_with("--");
     words.iter().any(|word| word.text == "--recursive" || is_cluster(&word.text) && word.text.contains('R'))

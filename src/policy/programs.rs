@@ -5,8 +5,8 @@ use super::shell::read;
 /// Maximum number of names of one line.
 const MAX: usize = 64;
 
-/// Returns the names of the programs of a line, including programs that other programs start. Names known only at run time are
-/// omitted.
+/// Returns the names of the programs of a line, including programs that other programs start. Names known only at run
+/// time are left out.
 pub fn programs(line: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {

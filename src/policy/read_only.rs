@@ -1,10 +1,11 @@
-//! Read-only lines, recognized by their words. No allow verdict depends on this.
+//! Read-only lines, recognized by their words. No allow verdict depends on this module.
 
 use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
 use super::shell::{Invocation, SimpleCommand, read};
 
-/// Returns whether every program of the line is called by its plain name and is known to only read. Unknown programs may write.
+/// Returns whether the line calls every program by its plain name, and all of them are known to only read. Unknown
+/// programs may write.
 pub fn is_read_only(line: &str) -> bool {
     let line = read(line);
     !line.parts.is_empty() && line.floors.is_empty() && !line.hopeless && line.parts.iter().all(part_reads)

@@ -1,5 +1,5 @@
-//! Hosts in saved rules: such a rule lets one command reach hosts in its layer without a prompt. A host belongs to the command: no other
-//! command reaches it, and no program gets one that runs other code or that sends arbitrary data.
+//! Hosts in saved rules. Such a rule lets one command connect to hosts in its layer without a prompt. No other command
+//! gets these hosts, and neither does a program that runs other code or sends arbitrary data.
 
 use super::bundle::{Decision, Rule};
 use super::command::{CommandScene, is_in_reach, only_command};
@@ -7,10 +7,10 @@ use super::host_access::never_reaches;
 use super::shell::Arg;
 use crate::protocol::{SandboxAccess, Target};
 
-/// Words after those of a rule that affect only the verbosity of a command, or select the locked versions.
+/// Words after those of a rule that affect only the verbosity, or that select locked versions.
 const QUIET: &[&str] = &["-q", "--quiet", "-v", "-vv", "--verbose", "--silent", "--no-progress", "--locked", "--frozen"];
 
-/// Returns the hosts that rules let a line reach: the hosts for its only command. A project's policy cannot add any.
+/// Returns the hosts to which rules let the only command of a line connect. A project's policy cannot add any.
 pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &CommandScene<'_>) -> Vec<SandboxAccess> {
     let mut hosts: Vec<SandboxAccess> = Vec::new();
     only_command(command, cwd, scene, |line, part, scene| {
@@ -34,7 +34,8 @@ pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &CommandScene
     hosts
 }
 
-/// Returns whether a rule lets this command reach its hosts: it has the words of the rule, and no other relevant words.
+/// Returns whether a rule lets this command connect to its hosts: it has the words of the rule, and no other relevant
+/// words.
 fn covers(rule: &Rule, argv: &[Arg]) -> bool {
     let is_plain = |arg: &Arg| arg.is_known() && !arg.glob;
     let adds = argv.iter().skip(rule.word_count()).any(|arg| !QUIET.contains(&arg.text.as_str()));

@@ -1,4 +1,4 @@
-//! Verdicts on requests: by the URL, the resolved addresses, the lists of every layer, and the mode.
+//! Verdicts on requests, based on the URL, the resolved addresses, the lists of every layer, and the mode.
 
 use super::bundle::Http;
 use super::layer::{CompiledLayer, Scope};
@@ -14,7 +14,7 @@ use core::net::IpAddr;
 
 const CAPABILITY: &str = "Network.Http";
 
-/// Returns the verdict of all layers on one request; no name is resolved.
+/// Returns the verdict of all layers on one request. No name is resolved.
 pub(crate) fn judge(url: &str, method: &str, layers: &[CompiledLayer], mode: Mode) -> Finding {
     let reads_only = is_read_method(method);
     let finding = |decided, risk| Finding { decided, risk, critical: false, reads_only, remember: None, parts: Vec::new() };
@@ -80,7 +80,7 @@ fn rules(layer: &CompiledLayer) -> Option<&Http> {
     layer.bundle.http.as_ref()
 }
 
-/// A host that is not public, named by the user or an administrator; a project cannot name one.
+/// A host that is not public but was named by the user or an administrator. A project cannot name one.
 struct AllowedHost {
     rule: String,
     with_port: bool,

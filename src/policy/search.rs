@@ -1,4 +1,5 @@
-//! Verdicts on web searches: by the rules of every layer about the query and its domains, and by what the query would send.
+//! Verdicts on web searches, based on the rules of every layer about the query and its domains, and on the data that
+//! the query would send.
 
 use super::bundle::{Decision, Search, SearchRule};
 use super::layer::{CompiledLayer, is_in_effect};
@@ -10,10 +11,10 @@ use jiff::Timestamp;
 
 const CAPABILITY: &str = "Network.Search";
 
-/// Length in bytes from which a query can leak data rather than ask a question.
+/// Length in bytes from which a query may leak data.
 const LONG_QUERY: usize = 256;
 
-/// A search as the service would receive it.
+/// A search in the form in which the service would receive it.
 pub(crate) struct SearchText<'a> {
     pub query: &'a str,
     /// Domains that the results are limited to; empty for the whole web.
@@ -22,8 +23,8 @@ pub(crate) struct SearchText<'a> {
     pub service: &'a str,
 }
 
-/// Returns the verdict of all layers on one search. A search does not change any files, so plan mode asks like the others; no
-/// mode allows it, because the query leaves this machine.
+/// Returns the verdict of all layers on one search. A search does not change any files, so plan mode asks as other
+/// modes do. No mode allows it without approval, because the query leaves this machine.
 pub(crate) fn judge(searched: &SearchText<'_>, layers: &[CompiledLayer], now: Timestamp) -> Finding {
     let long = searched.query.len() > LONG_QUERY;
     let risk = if long { Risk::High } else { Risk::Medium };
@@ -56,7 +57,7 @@ fn judge_layer(searched: &SearchText<'_>, hosts: &[Host], layer: &CompiledLayer,
     Some(decided)
 }
 
-/// Order: deny rules, then ask rules, then allow rules, then approval.
+/// Returns the verdict by rules. Order: deny rules, ask rules, allow rules, approval.
 fn judge_by_rules(
     searched: &SearchText<'_>,
     hosts: &[Host],

@@ -1,4 +1,5 @@
-//! Environment variables that steer a program: they make it load code, start programs or read other settings.
+//! Environment variables that affect what a program runs: they make it load code, start programs or read other
+//! settings.
 
 /// Variables that make a program load code, start another program or read other settings, and prefixes of such names.
 const STEERING: &[&str] = &[
@@ -102,7 +103,7 @@ const STEERING_STARTS: &[&str] = &[
     "COR_",
 ];
 
-/// Returns whether a variable can change the behaviour of a program beyond its arguments.
+/// Returns whether a variable can change the behaviour of a program independently of its arguments.
 pub(crate) fn steers(name: &str) -> bool {
     STEERING.contains(&name) || STEERING_STARTS.iter().any(|start| name.starts_with(start))
 }

@@ -1,4 +1,5 @@
-//! Verdicts on uploads of files as artifacts: readable files, if the capability is granted, up to its size limit.
+//! Verdicts on uploads of files as artifacts: they must be readable, the capability must be granted, and the size limit
+//! applies.
 
 use super::files::{self, Access};
 use super::layer::CompiledLayer;

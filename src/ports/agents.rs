@@ -1,4 +1,4 @@
-//! Agents that a call starts: each works on its own, and returns one result.
+//! Agents that a call starts. Each works on its own task and returns one result.
 
 use super::{BoxFuture, RunContext};
 use crate::protocol::{CallId, Command, Effort, SessionId, ToolError};
@@ -9,7 +9,7 @@ pub(crate) struct AgentTask {
     pub tool_call_id: CallId,
     /// Name of the agent.
     pub agent: String,
-    /// The task in a few words.
+    /// Short title of the task.
     pub title: String,
     /// Task as the model describes it.
     pub prompt: String,
@@ -17,19 +17,20 @@ pub(crate) struct AgentTask {
     pub instructions: String,
     /// Names of its tools; it has no other tools.
     pub tools: Vec<String>,
-    /// Names of tools that it does not have, even if `tools` names them.
+    /// Names of tools that the agent lacks, even if `tools` names them.
     pub denied_tools: Vec<String>,
-    /// Entries of its definition, if some limit a tool to certain commands: other calls need approval.
+    /// Tool entries of the agent's definition, if some of them limit a tool to certain commands. Other calls need
+    /// approval.
     pub scope: Option<Vec<String>>,
     /// Whether the agent only reads.
     pub reads_only: bool,
-    /// Model of the agent, if it is not that of the session.
+    /// Model of the agent, if it differs from the session's.
     pub model: Option<String>,
     pub effort: Option<Effort>,
     pub terms: AgentTerms,
 }
 
-/// Limits of an agent, as its call shows them.
+/// Limits of an agent, as displayed with its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AgentTerms {
     pub max_steps: u32,
@@ -39,15 +40,15 @@ pub(crate) struct AgentTerms {
 
 /// Runs agents. An agent has at most the permissions of the session that starts it.
 pub(crate) trait AgentRunner: Send + Sync {
-    /// Returns the limits of an agent with this requested number of steps.
+    /// Returns the limits of an agent that requests this number of steps.
     fn terms(&self, max_steps: Option<u32>) -> AgentTerms;
-    /// Runs an agent until its task ends, and returns its last message. The output in `context` receives its steps.
+    /// Runs an agent until its task ends, and returns its last message. Progress is sent to the output of `context`.
     fn run(&self, task: AgentTask, context: RunContext) -> BoxFuture<'static, Result<String, ToolError>>;
-    /// Assigns the following calls to this step. Called again for the same step.
+    /// Assigns the following calls to this step. May be called several times for the same step.
     fn stepped(&self, step: u64);
     /// Stops an agent, by the ID of its session.
     fn stop(&self, agent: &SessionId);
-    /// Passes a decision about an approval to the agent that waits for it.
+    /// Forwards a decision about an approval to the agent that waits for it.
     fn pass_command(&self, agent: &SessionId, command: Command);
     /// Stops all agents; completes when they have ended.
     fn end_all(&self) -> BoxFuture<'static, ()>;

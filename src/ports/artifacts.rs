@@ -1,10 +1,11 @@
-//! Artifact storage: the port that stores long output whole.
+//! Artifact storage: stores long output in full.
 
 use super::BoxFuture;
 use crate::protocol::{Artifact, ArtifactKind};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes stored for one artifact. A caller with more data writes the part that fits and reports the omitted part.
+/// Maximum number of bytes stored for one artifact. A caller with more data writes the part that fits and reports the
+/// rest as omitted.
 pub(crate) const ARTIFACT_BYTES: u64 = 64 << 20;
 
 /// Description of an artifact to store.
@@ -17,7 +18,7 @@ pub(crate) struct NewArtifact {
     pub content_type: String,
 }
 
-/// Stored artifact and the read-only file with its content.
+/// Stored artifact and the read-only file that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredArtifact {
     pub artifact: Artifact,
@@ -40,7 +41,8 @@ pub(crate) trait ArtifactWriter: Send {
 /// Content-addressed storage with a quota. All methods may block on the disk.
 pub(crate) trait Artifacts: Send + Sync {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError>;
-    /// Finds an artifact by its URI. The error says whether it never existed or was evicted.
+    /// Finds an artifact by its URI. The error distinguishes artifacts that never existed from
+    /// evicted ones.
     fn find(&self, uri: &str) -> Result<StoredArtifact, ArtifactError>;
     /// Returns the URI of the artifact whose content is at this path, if any.
     fn uri_of(&self, _path: &Path) -> Option<String> {
@@ -51,14 +53,15 @@ pub(crate) trait Artifacts: Send + Sync {
         let message = format!("cannot read `{uri}` here (limit {most_bytes} bytes)");
         Err(ArtifactError { message })
     }
-    /// Lists the artifacts of this session, oldest first; empty if their session is unknown.
+    /// Lists the artifacts of this session, oldest first; empty if the session is unknown.
     fn list(&self) -> Result<Vec<Artifact>, ArtifactError> {
         Ok(Vec::new())
     }
 }
 
-/// Copies of artifacts in an object store.
+/// Storage for copies of artifacts in an object store.
 pub(crate) trait ArtifactUploads: Send + Sync {
-    /// Uploads artifacts, and returns the URLs of those that are in the store in time. The others follow later.
+    /// Uploads artifacts. Returns the URLs of the uploads that completed in time; the others continue in the
+    /// background.
     fn upload(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>>;
 }

@@ -1,4 +1,4 @@
-//! Baselines: the content of a path before its first change in a session, stored before that change.
+//! Baselines: the content of each path before its first change in a session.
 
 use super::{BoxFuture, Checkpoint, CheckpointError, PathDifference, StoredState};
 use crate::protocol::{ChangedBy, SessionId, TaskId};
@@ -11,28 +11,29 @@ pub(crate) struct Owner {
     pub session: SessionId,
     /// Task of the changes, if any.
     pub task: Option<TaskId>,
-    /// Step, counted over the session; 0 before the first.
+    /// Step, counted over the session; 0 before the first step.
     pub step: u64,
 }
 
-/// Path that differs from its state before the session or task first changed it.
+/// Path that differs from its state at the start of the session, or before the task first changed
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Difference {
     pub path: PathBuf,
     pub before: StoredState,
-    /// Reason why the original content was not stored, if so.
+    /// Reason why the original content was not stored; absent if it was.
     pub why: Option<String>,
     pub now: StoredState,
     pub by: Vec<ChangedBy>,
 }
 
-/// Path whose state is known without reading it now.
+/// Path whose state is known, so that it need not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownPath {
     pub path: PathBuf,
     pub before: StoredState,
     pub why: Option<String>,
-    /// State in which the change left it, if known.
+    /// State after the change, if known.
     pub after: Option<StoredState>,
 }
 
@@ -52,12 +53,12 @@ pub(crate) struct Span {
     pub since: Checkpoint,
 }
 
-/// State of a path, with a mark that is equal only for equal states.
+/// State of a path, with a fingerprint for comparisons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MarkedState {
     pub stood: StoredState,
     pub mark: Vec<u8>,
-    /// Reason why the content is not stored, if so.
+    /// Reason why the content is not stored; absent if it is.
     pub why: Option<String>,
 }
 
@@ -67,7 +68,7 @@ pub(crate) struct Touch {
     pub path: PathBuf,
     pub task: Option<TaskId>,
     pub before: MarkedState,
-    /// Mark of the state in which the step left the path, if seen.
+    /// Fingerprint of the state after the step, if it was read.
     pub after: Option<Vec<u8>>,
     pub by: Vec<ChangedBy>,
     /// Whether another writer changed the path during the step.
@@ -80,7 +81,7 @@ pub(crate) struct TouchedDirectory {
     pub path: PathBuf,
     pub task: Option<TaskId>,
     pub made: bool,
-    /// Mode of a removed directory.
+    /// Mode of the directory, if it was removed.
     pub mode: u32,
 }
 
@@ -89,7 +90,7 @@ pub(crate) struct TouchedDirectory {
 pub(crate) struct Trail {
     pub files: Vec<Touch>,
     pub directories: Vec<TouchedDirectory>,
-    /// Changes that were not seen or not stored, as sentences.
+    /// Descriptions of changes that were not seen or not stored.
     pub gaps: Vec<String>,
     /// Number of changes beyond the limit for one session.
     pub left_out: u64,
@@ -103,18 +104,18 @@ pub(crate) trait Baselines: Send + Sync {
     fn record_tool_change(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records changes found afterwards, of paths without a known state.
     fn note(&self, owner: Owner, by: ChangedBy, noted: Vec<KnownPath>) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Begins a span before a command that can change files of the snapshot.
+    /// Begins a span, before a command that can change files of the snapshot.
     fn begin_span(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>>;
-    /// Records the changes of a command, and ends the span unless the command is still running (`goes_on`).
+    /// Records the changes of a command. Ends the span, unless the command is still running (`goes_on`).
     fn end_span(&self, span: Span, changed: Vec<PathDifference>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Returns the changed paths that a file tool of another session wrote while the command ran, and that are still as it left
-    /// them.
+    /// Returns the changed paths that a file tool of another session wrote while the command ran, and that have not
+    /// changed since.
     fn written_by_others(
         &self,
         span: Span,
         changed: Vec<PathDifference>,
     ) -> BoxFuture<'_, Result<HashSet<PathBuf>, CheckpointError>>;
-    /// Returns the open spans, of this process or of one that died.
+    /// Returns the open spans of this process and of processes that died.
     fn open_spans(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Span>, CheckpointError>>;
     /// Returns the first snapshot of each root in the session.
     fn first(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Checkpoint>, CheckpointError>>;
@@ -124,10 +125,11 @@ pub(crate) trait Baselines: Send + Sync {
     fn note_directories(&self, owner: Owner, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records a change that cannot be undone, and why.
     fn note_gap(&self, owner: Owner, words: String) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Returns the changes of this step of the session and of all later ones.
+    /// Returns the changes of this step and of all later steps of the session.
     fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<Trail, CheckpointError>>;
     /// Returns the current state of these paths.
     fn current_states(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<MarkedState>, CheckpointError>>;
-    /// Compares paths with their baselines; with a task, with their state before the task first changed them.
+    /// Compares paths with their baselines. With a task, compares them with their state before the task first changed
+    /// them.
     fn differences(&self, session: SessionId, task: Option<TaskId>) -> BoxFuture<'_, Result<Differences, CheckpointError>>;
 }

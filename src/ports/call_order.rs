@@ -4,7 +4,7 @@ use super::{Footprint, Plan, touched_path};
 use crate::protocol::{Action, Place};
 use std::path::PathBuf;
 
-/// Paths that a call reads, writes and runs, for the comparison with earlier calls. Paths named in its arguments are included
+/// Paths that a call reads, writes and runs, for the comparison with earlier calls. Paths in its arguments are included
 /// even if its plan fails or finds nothing to change, because an earlier call may change that.
 #[derive(Debug, Default)]
 pub(crate) struct CallOrder {
@@ -15,15 +15,16 @@ pub(crate) struct CallOrder {
     changes: bool,
     /// Whether the call writes or deletes files named in its arguments.
     writes: bool,
-    /// Whether the call may change any file.
+    /// Whether the call may change any file, because it runs a command.
     command: bool,
-    /// Whether the call could not be planned with the current files, or would read a missing file.
+    /// Whether planning failed with the current files, or the call would read a missing file.
     failed: bool,
-    /// If effects of commands are approved: it starts when all earlier writing calls are done.
+    /// Kind of the call if effects of commands are approved: it starts after all earlier writing
+    /// calls.
     turn: Option<TurnKind>,
 }
 
-/// Kind of a call that is ordered relative to others.
+/// Kind of a call whose order relative to other calls is fixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnKind {
     Reads,
@@ -31,7 +32,7 @@ pub(crate) enum TurnKind {
 }
 
 impl CallOrder {
-    /// Returns the order of a planned call. `scope`: actions based on the arguments alone.
+    /// Returns the order of a planned call. `scope`: actions derived from the arguments alone.
     pub(crate) fn for_plan(plan: &Plan, scope: &[Action]) -> Self {
         let mut order = Self::for_actions(plan.actions.iter().chain(scope), plan.changes);
         order.runs.clone_from(&plan.runs);
@@ -63,9 +64,10 @@ impl CallOrder {
         Self { touches, runs: Vec::new(), changes: changes || writes, writes, command, failed: false, turn: None }
     }
 
-    /// Returns whether this call waits for an earlier one. Calls on the same path run in call order if one of them changes it. The paths of
-    /// a command are unknown, so commands and calls that write files wait for each other. A call that cannot be planned, or names a missing
-    /// file, waits for every command, which may create what is missing.
+    /// Returns whether this call waits for an earlier one. Calls on the same path run in order if one of them changes
+    /// it. The paths of a command are unknown, so commands and calls that write files wait for each other. A call that
+    /// cannot be planned, or that names a missing file, waits for every command, because the command may create the
+    /// file.
     pub(crate) fn waits_for(&self, earlier: &Self) -> bool {
         self.footprint().collides(&earlier.footprint())
             || self.command && earlier.writes
@@ -83,7 +85,7 @@ impl CallOrder {
     }
 }
 
-/// Returns whether an action, based on the arguments of a call, writes files.
+/// Returns whether the arguments of a call show that it writes files.
 pub(crate) fn writes(action: &Action) -> bool {
     matches!(action, Action::Write { .. } | Action::Delete { .. })
 }

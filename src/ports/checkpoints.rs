@@ -1,16 +1,16 @@
-//! Checkpoints: file content before a change.
+//! Checkpoints: snapshots of file content before a change.
 
 use super::BoxFuture;
 use std::path::PathBuf;
 
-/// Snapshot of the files of one directory. Its number grows with time.
+/// Snapshot of the files in a directory. Later snapshots have higher numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
     pub number: i64,
     pub root: PathBuf,
-    /// First files that are not stored, relative to the root, and why.
+    /// First files that were not stored, relative to the root, each with the reason.
     pub left_out: Vec<(PathBuf, String)>,
-    /// Number of files that are not stored.
+    /// Total number of files that were not stored.
     pub left_out_count: u64,
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum StoredState {
     Link {
         to: PathBuf,
     },
-    /// File that is not stored.
+    /// File without stored content.
     Unkept,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct PathDifference {
     /// Path relative to the root.
     pub path: PathBuf,
     pub before: StoredState,
-    /// Current state. Its content is not stored yet, only on disk.
+    /// Current state. Its content is only on disk.
     pub after: StoredState,
 }
 
@@ -50,12 +50,12 @@ pub(crate) struct CheckpointError {
     pub message: String,
 }
 
-/// Storage that takes snapshots of files and compares them. `files` lists all files to include, relative to the root, symlinks among them.
+/// Storage for snapshots of files. `files` lists all files to include, relative to the root; symlinks are allowed.
 pub(crate) trait Checkpoints: Send + Sync {
-    /// Takes a snapshot. The cost is a check of every file, and a copy of the files that changed since the last snapshot.
+    /// Takes a snapshot. Checks every file, and copies those that changed since the last snapshot.
     fn take(&self, root: PathBuf, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Checkpoint, CheckpointError>>;
-    /// Compares with the current files, and returns the changed paths in order.
+    /// Compares the snapshot with the current files, and returns the changed paths in order.
     fn changes(&self, since: Checkpoint, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<PathDifference>, CheckpointError>>;
-    /// Returns a stored content; an error if it was evicted or is damaged.
+    /// Returns stored content; an error if it was evicted or is damaged.
     fn content(&self, id: ContentId) -> BoxFuture<'_, Result<Vec<u8>, CheckpointError>>;
 }

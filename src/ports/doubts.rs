@@ -2,25 +2,27 @@
 
 use crate::policy::UnaskedConditions;
 
-/// Reasons to ask, each for another kind of rule that allows. A call that the user approves runs despite these doubts.
+/// Reasons for approval, by the kind of rule that allows the call. A call that the user approves runs despite these
+/// doubts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Doubts {
-    /// Reason for a call that would run without approval and may do more than read.
+    /// Reason for a call that would run without approval and may have effects.
     pub unasked: Option<String>,
-    /// Reason for a command line that a rule allows by the names of its programs.
+    /// Reason for a command line that a rule allows because of its program names.
     pub by_name: Option<String>,
     /// Reason for a command line that is allowed because it only reads.
     pub as_reading: Option<String>,
-    /// Reason for a command line that a rule allows by its words: a symlink redirects one of its operands.
+    /// Reason for a command line that a rule allows because of its words: a symlink redirects one of its operands.
     pub through_links: Option<String>,
-    /// Reason for any call: a skill does not list its tool, or a file of a skill changed. The approval precedes the run.
+    /// Reason for any call: a skill does not list the tool, or a file of a skill changed. Approval is required before
+    /// the run.
     pub skill: Option<String>,
-    /// Reason for any call: a hook asks for approval.
+    /// Reason for any call: a hook requires approval.
     pub hook: Option<String>,
 }
 
 impl Doubts {
-    /// Returns the reason to ask whatever the call does.
+    /// Returns the reason for approval that applies to any call.
     pub(super) fn about_any_call(&self) -> Option<String> {
         match (&self.skill, &self.hook) {
             (Some(skill), Some(hook)) => Some(format!("{skill}; {hook}")),
@@ -28,7 +30,7 @@ impl Doubts {
         }
     }
 
-    /// Returns the reason to ask if the policy allows the call on these grounds.
+    /// Returns the reason for approval of a call that the policy allows on these grounds.
     pub(super) fn reason_to_ask(&self, relies: UnaskedConditions) -> Option<&str> {
         let by_name = self.by_name.as_deref().filter(|_| relies.by_name || relies.as_reading);
         let own = if relies.as_reading { self.as_reading.as_deref() } else { self.unasked.as_deref() };

@@ -1,4 +1,4 @@
-//! Footprint of a call: the paths it reads and writes, which decide which calls may run at the same time.
+//! Footprint of a call: the paths that it reads and writes. It determines which calls may run at the same time.
 
 use super::Plan;
 use crate::protocol::Action;
@@ -14,8 +14,8 @@ pub(crate) struct Footprint<'a> {
 }
 
 impl Footprint<'_> {
-    /// Returns whether two calls must run in order: they touch the same path and one changes it, or one changes a file that the
-    /// other runs.
+    /// Returns whether two calls must run in order: they touch the same path and one of them changes it, or one changes
+    /// a file that the other runs.
     pub(crate) fn collides(&self, other: &Footprint<'_>) -> bool {
         let meet = |these: &[PathBuf], those: &[PathBuf]| {
             these.iter().any(|path| those.iter().any(|also| path.starts_with(also) || also.starts_with(path)))
@@ -34,7 +34,7 @@ pub(crate) fn touched_path(action: &Action) -> Option<PathBuf> {
         | Action::Delete { target }
         | Action::Open { target }
         | Action::Upload { target } => Some(target.real.clone()),
-        // The paths that a command touches are unknown, whatever it names.
+        // A command may touch paths that it does not name.
         Action::Exec { .. }
         | Action::Named { .. }
         | Action::Custom { .. }

@@ -1,4 +1,5 @@
-//! Hooks of a session: programs that run at its events. They can tighten, rewrite a call before it is judged, and add context.
+//! Hooks of a session: programs that run at its events. They can restrict calls, rewrite them before they are judged,
+//! and add context.
 
 use super::BoxFuture;
 use crate::protocol::{CallHooks, EventHooks, ToolCall, ToolResult};
@@ -11,11 +12,11 @@ pub(crate) enum HookOccasion {
     Prompt { text: String, first: bool, resumed: bool },
     /// The session starts, or is resumed, without a prompt.
     SessionStart { resumed: bool },
-    /// The model has finished. `repeated`: it continued because of a hook before.
+    /// The model has finished. `repeated`: a hook had made it continue before.
     Stop { response: String, repeated: bool },
     /// A compaction starts.
     Compaction { manual: bool },
-    /// The user is needed.
+    /// The user must act.
     Notification { kind: &'static str, message: String },
 }
 
@@ -23,8 +24,8 @@ pub(crate) enum HookOccasion {
 pub(crate) trait Hooks: Send + Sync {
     /// Runs the hooks before a call is planned. A hook that fails denies the call.
     fn before_call(&self, call: ToolCall, stop: CancellationToken) -> BoxFuture<'_, CallHooks>;
-    /// Runs the hooks after a call, and adds their messages to the result. The flag: whether those that can run in a layer ran
-    /// before the call.
+    /// Runs the hooks after a call, and adds their messages to the result. The flag tells whether hooks that can run in
+    /// a layer have already run.
     fn after_call(&self, call: ToolCall, result: ToolResult, ran_before: (bool, CancellationToken)) -> BoxFuture<'_, ToolResult>;
     /// Runs the hooks of another event.
     fn on_occasion(&self, occasion: HookOccasion, stop: CancellationToken) -> BoxFuture<'_, EventHooks>;

@@ -1,19 +1,19 @@
-//! Project instructions for a single directory, or for some files.
+//! Project instructions for a directory or for certain files.
 
 use std::path::{Path, PathBuf};
 
-/// Instructions that apply to a part of a project.
+/// Instructions that apply to one part of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instructions {
     pub file: PathBuf,
-    /// The part, as a phrase for the model: `everything below /w/src`.
+    /// Part of the project, as a phrase for the model: `everything below /w/src`.
     pub part: String,
     pub text: String,
 }
 
-/// Source of instructions. It reads the disk a few times for each directory above a file.
+/// Source of instructions. Reads a few files in each directory above the given file.
 pub(crate) trait InstructionSource: Send + Sync {
-    /// Returns the instructions of the directories between the workspace and this file, outermost first, and the path rules that
-    /// match this file. Those of the workspace itself are already known.
+    /// Returns the instructions of the directories between the workspace and this file, outermost first, and the path
+    /// rules that match the file. Excludes the instructions of the workspace itself.
     fn instructions_for(&self, file: &Path) -> Vec<Instructions>;
 }

@@ -1,4 +1,4 @@
-//! Journal: intents before they are carried out, and their results.
+//! Journal: intents before they are executed, and their results.
 
 use super::{BoxFuture, SavedTail};
 use crate::protocol::{
@@ -10,7 +10,7 @@ use crate::protocol::{
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Record of a session's journal. Only `session::SessionState` interprets it.
+/// Record in the journal of a session. Only `session::SessionState` interprets it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(crate) enum Record {
@@ -31,12 +31,12 @@ pub(crate) enum Record {
         step_id: StepId,
         step_count: u32,
     },
-    /// Text of a response that is still streaming, since the last such record of this step.
+    /// Text of a response that is still arriving, since the last such record of this step.
     PartialAnswer {
         step_id: StepId,
         text: String,
     },
-    /// The text streamed so far is discarded.
+    /// The text received so far is discarded.
     AnswerDiscarded {
         step_id: StepId,
         reason: String,
@@ -54,7 +54,7 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A request without a response, and its cost.
+    /// A request ended without a response, at this cost.
     Wasted {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub(crate) enum Record {
         /// Message with the summary.
         message: Message,
         compaction: Compaction,
-        /// Messages in the replaced range that are kept: messages of the user for the running task.
+        /// Messages in the replaced range that remain: messages of the user for the running task.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         verbatim: Vec<MessageId>,
         usage: Usage,
@@ -104,7 +104,7 @@ pub(crate) enum Record {
     BudgetSet {
         limit: BudgetLimit,
     },
-    /// Requests of this model are counted at an assumed price, because its price is unknown.
+    /// Requests to this model are counted at an assumed price, because its price is unknown.
     PriceAssumed {
         model: String,
         price: AssumedPrice,
@@ -131,12 +131,13 @@ pub(crate) enum Record {
         tool_call_id: CallId,
         decision: Decision,
     },
-    /// The files of a call had changed before it ran. Nothing was done, and the call is planned again for the current files.
+    /// The files of a call had changed before it ran. Nothing was written, and the call is planned again for the
+    /// current files.
     Renewed {
         tool_call_id: CallId,
     },
-    /// The effects of a command could not be applied, because files had changed since it ran. Nothing was written, and the user
-    /// decides whether it runs again.
+    /// The effects of a command were not applied, because files had changed since it ran. The user decides whether it
+    /// runs again.
     Conflicted {
         tool_call_id: CallId,
         /// Changed files, for the user.
@@ -159,23 +160,23 @@ pub(crate) enum Record {
         rules: Vec<GrantRule>,
         scope: GrantScope,
     },
-    /// The user approved a plan: its actions, as far as a plan may cover them, are allowed until the task ends. Without actions,
-    /// the mandate of an earlier plan ends.
+    /// The user approved a plan. Its actions are allowed until the task ends, as far as a plan may cover them. A record
+    /// without actions ends the mandate of an earlier plan.
     MandateSet {
-        /// Digest of the plan as shown; absent if the mandate ends.
+        /// Digest of the plan that was shown; absent if the mandate ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
         /// Actions that were shown as allowed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         actions: Vec<Action>,
-        /// Actions that the plan names and that still need approval.
+        /// Actions of the plan that still need approval.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         asks: Vec<Action>,
     },
     /// A command starts in a preview; nothing is applied.
     PreviewStarted {
         tool_call_id: CallId,
-        /// Whether the preview started without approval; its effects are approved instead.
+        /// Whether the preview started without approval; only its effects need approval then.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unasked: bool,
         /// Hosts that rules let the command reach.
@@ -193,12 +194,12 @@ pub(crate) enum Record {
         /// Digest of all effects and the output.
         digest: String,
     },
-    /// Changes to be applied without approval.
+    /// Changes of a preview that will be applied without approval.
     Previewed {
         tool_call_id: CallId,
         proposal: Option<Proposal>,
     },
-    /// A server requested a response from the model. It is not part of the thread.
+    /// A server requested a response from the model, which is not part of the thread.
     Sampled {
         server: String,
         usage: Usage,
@@ -207,7 +208,7 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A request of a review alongside the session. It is not part of the thread or of a task.
+    /// A review sent a request, which is not part of the thread or of a task.
     Reviewed {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,14 +221,14 @@ pub(crate) enum Record {
     PreviewDropped {
         tool_call_id: CallId,
     },
-    /// From here on, the effect may have happened.
+    /// The call starts. From here on, its effect may have happened.
     Started {
         tool_call_id: CallId,
         rule: String,
         /// State of the changed paths before and after.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         places: Vec<PlaceChange>,
-        /// Note for the model about changes that the user made to the call.
+        /// Note for the model about the user's changes to the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         told: Option<String>,
         /// Command that runs instead, if the user edited the line.
@@ -238,7 +239,7 @@ pub(crate) enum Record {
         result: ToolResult,
         latency_ms: u64,
     },
-    /// The command ran and was blocked by the sandbox. aye asks the user whether to run it again with that access.
+    /// The sandbox blocked the command. aye asks the user whether to run it again with that access.
     KeptFrom {
         result: ToolResult,
         latency_ms: u64,
@@ -259,7 +260,7 @@ pub(crate) enum Record {
         step_count: u32,
         end: TaskEnd,
     },
-    /// The user stops the task. It ends when the running calls have ended, even if the process exits first.
+    /// The user stopped the task. It ends when the running calls have ended, even if the process exits first.
     Stopping {
         task_id: TaskId,
     },
@@ -267,8 +268,8 @@ pub(crate) enum Record {
         failure: Failure,
     },
     Continued,
-    /// The session was imported from a checkpoint without records; this is its data other than the conversation. It grants
-    /// nothing.
+    /// The session was imported from a checkpoint without records. Contains all data except the conversation, and
+    /// grants no permissions.
     #[serde(rename_all = "camelCase")]
     Imported {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -282,7 +283,7 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step_cursor: Option<StepId>,
     },
-    /// A rewind or redo starts. Without a following `Rewound`, it was not completed.
+    /// A rewind or redo starts. It did not complete unless `Rewound` follows.
     RewindStarted {
         rewind_id: String,
         target: RewindTarget,
@@ -290,14 +291,14 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         overwrite: Vec<PathBuf>,
     },
-    /// A rewind completed. If `from` is given, the conversation ends with the message before it.
+    /// A rewind completed. If `from` is given, the conversation now ends before that message.
     Rewound {
         rewind_id: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<MessageId>,
         rewound: Rewound,
     },
-    /// The user runs a command. Its call has the same records as a call of the model. `shared`: aye tells the model.
+    /// The user runs a command. Its call has the same records as a call of the model. `shared`: the model sees it.
     OwnStarted {
         task_id: TaskId,
         step_id: StepId,
@@ -307,17 +308,17 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         check: bool,
     },
-    /// The user's command ended, with any result.
+    /// The user's command ended, successfully or not.
     OwnEnded {
         task_id: TaskId,
-        /// Text for the model with the next message.
+        /// Text that the model receives with the next message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<String>,
         /// Whether a task that was paused before is still paused.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waits: bool,
     },
-    /// The goal was set or changed. The tasks and checks for it have their own records.
+    /// The goal was set or changed. Its tasks and checks have their own records.
     GoalChanged {
         change: GoalChange,
     },
@@ -341,13 +342,13 @@ pub(crate) struct EditedCommand {
     pub actions: Vec<Action>,
 }
 
-/// Change of the goal of a session.
+/// Change to the goal of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(crate) enum GoalChange {
     Set {
         goal: Goal,
-        /// Session cost in US dollars so far, of the requests with a known price.
+        /// Cost of the session in US dollars up to now, for requests with a known price.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_before: Option<f64>,
     },
@@ -358,9 +359,9 @@ pub(crate) enum GoalChange {
     CheckFailed {
         /// Outcome: `exit 101`.
         ended: String,
-        /// End of its redacted output.
+        /// End of its output, with secrets removed.
         output: String,
-        /// Digest of the output, apart from numbers.
+        /// Digest of the output, ignoring numbers.
         digest: String,
         /// Digest of the changed files.
         files_digest: String,
@@ -368,7 +369,7 @@ pub(crate) enum GoalChange {
         changed_check_files: Vec<String>,
         elapsed_ms: u64,
     },
-    /// The goal waits for the user.
+    /// The goal is paused until the user acts.
     Paused {
         reason: GoalReason,
         explanation: String,
@@ -414,7 +415,7 @@ pub(crate) enum Durability {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot save this session ({message})")]
 pub(crate) struct JournalError {
-    /// Reason, as shown in parentheses: `disk full, 0 B free in /home/me`.
+    /// Reason, for display in parentheses: `disk full, 0 B free in /home/me`.
     pub message: String,
     /// Whether another process owns the session now, so that this process must stop.
     pub lost: bool,
@@ -422,18 +423,18 @@ pub(crate) struct JournalError {
 
 /// Journal of one session.
 pub(crate) trait Journal: Send + Sync {
-    /// Appends all of `records` or none. They are committed when this returns `Ok`.
+    /// Appends all of `records` or none of them. They are committed when this returns `Ok`.
     fn append(&self, records: Vec<Record>, durability: Durability) -> BoxFuture<'_, Result<(), JournalError>>;
-    /// Returns true if nothing may happen that is not saved, so that the user cannot continue without saving.
+    /// Returns true if unsaved work is forbidden, so that the user cannot continue without saving.
     fn must_save(&self) -> bool {
         false
     }
-    /// Replaces the saved output of a running command. The write is queued in order with all other calls and need not be awaited. The
-    /// outcome of the call clears it.
+    /// Replaces the saved output of a running command. The write is queued in order with all other calls and need not
+    /// be awaited. The outcome of the call removes the saved output.
     fn save_tail(&self, call: CallId, tail: SavedTail) -> BoxFuture<'_, Result<(), JournalError>> {
         let _ = (call, tail);
         Box::pin(std::future::ready(Ok(())))
     }
-    /// Replaces the text that the user has typed but not sent.
+    /// Saves the text that the user has typed but not sent.
     fn save_draft(&self, text: String) -> BoxFuture<'_, Result<(), JournalError>>;
 }

@@ -1,15 +1,15 @@
-//! Run of a command in a copy-on-write layer before approval, to decide whether approval is needed.
+//! Run of a command in a copy-on-write layer, to decide by its effects whether it needs approval.
 
 use crate::protocol::{Action, ToolError};
 
-/// Whether a command can run in a layer first, and the result of that run.
+/// Whether a command can first run in a layer, and the result of that run.
 #[derive(Debug, Default)]
 pub(crate) enum LayerRun {
-    /// Not a command, or a command that keeps running.
+    /// Not a command, or a command that does not end by itself.
     #[default]
     None,
     Possible,
-    /// No run in a layer is possible; the reason is shown with the approval.
+    /// A run in a layer is impossible for this reason, which is shown with the approval.
     Impossible {
         reason: String,
     },
@@ -19,11 +19,13 @@ pub(crate) enum LayerRun {
 /// Effects of a command in its layer. They are not applied yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LayerEnd {
-    /// Whether the command was killed or stopped by a limit; then no effect is applied.
+    /// Whether the command was killed or stopped by a limit. Its effects are discarded in that
+    /// case.
     pub stopped: bool,
-    /// Error of a command that was killed or stopped, for the model.
+    /// Error for the model, if the command was killed or stopped.
     pub error: Option<ToolError>,
-    /// Actions of file tools with the same effects, one for each path outside build output; `None` if there are too many.
+    /// Actions of file tools with the same effects, one for each path outside build output; `None` if there are too
+    /// many.
     pub actions: Option<Vec<Action>>,
     /// Whether there are effects beyond edits: deletions, moves, modes or links.
     pub beyond_edits: bool,

@@ -1,4 +1,4 @@
-//! Memory inbox: takes the proposals of the model for instruction files.
+//! Memory inbox, which receives the model's proposals for instruction files.
 
 use crate::protocol::MemoryTarget;
 
@@ -14,9 +14,9 @@ pub(crate) struct MemorySuggestion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SuggestionOutcome {
     Added,
-    /// The inbox already has a proposal that says the same.
+    /// The inbox already has an equivalent proposal.
     Merged,
-    /// The file already says the same.
+    /// The file already contains the instruction.
     AlreadyInFile,
     /// The user dropped, applied or undid such a proposal before.
     DecidedBefore,
@@ -24,17 +24,18 @@ pub(crate) enum SuggestionOutcome {
 
 /// The inbox of a workspace.
 pub(crate) trait MemoryInbox: Send + Sync {
-    /// Returns the text as it would be proposed.
+    /// Returns the text in the form in which it would be proposed.
     ///
     /// # Errors
     ///
-    /// Returns the reason if the text is not one plain instruction, or contains a secret.
+    /// Returns an error with the reason if the text is not one plain instruction, or contains a
+    /// secret.
     fn check(&self, text: &str) -> Result<String, String>;
 
-    /// Adds a proposal, or merges it with one that says the same.
+    /// Adds a proposal, or merges it with an equivalent one.
     ///
     /// # Errors
     ///
-    /// Returns the reason if the inbox is full or cannot be written.
+    /// Returns an error with the reason if the inbox is full or cannot be written.
     fn suggest(&self, suggestion: &MemorySuggestion) -> Result<SuggestionOutcome, String>;
 }

@@ -1,4 +1,4 @@
-//! Ports: the traits that the agent and the tools need; other modules implement them, and `host` connects them.
+//! Ports: the traits that the agent and the tools require. Other modules implement them, and `host` connects them.
 
 mod agents;
 mod artifacts;

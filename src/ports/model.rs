@@ -1,4 +1,4 @@
-//! Model interface with streamed responses.
+//! Interface to a model with streamed responses.
 
 use super::{BoxFuture, SearchEngine};
 use crate::protocol::{Effort, Failure, ListedModel, Message, ModelFacts, Part, SecretString, StopReason, ToolDefinition, Usage};
@@ -17,18 +17,18 @@ pub(crate) struct ModelRequest {
     pub messages: Vec<Arc<Message>>,
     pub tools: Arc<[ToolDefinition]>,
     pub max_output_tokens: u64,
-    /// Images of the messages that are sent; `None` if the model does not support images.
+    /// Base64 data of the images that are sent; `None` if the model does not support images.
     pub images: Option<Images>,
     /// Reasoning effort; `None` for the model's default.
     pub effort: Option<Effort>,
 }
 
-/// Stream item. `Completed` is the last one; a stream that ends without it was cut off.
+/// Item of the stream. `Completed` is the last one; a stream that ends without it is incomplete.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Delta {
     Text(String),
     Reasoning(String),
-    /// Arguments of a call are arriving; `bytes` is their length so far.
+    /// The arguments of a call are arriving; `bytes` is their length so far.
     ToolCallProgress {
         tool_name: String,
         bytes: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Completion {
     pub content: Vec<Part>,
     pub stop_reason: StopReason,
     pub usage: Usage,
-    /// Name that the response reports for the model.
+    /// Model name reported in the response.
     pub model: Option<String>,
 }
 
@@ -70,8 +70,8 @@ pub(crate) trait Model: Send + Sync {
     fn name(&self) -> &str;
     /// Returns the facts that are known about the model without a request.
     fn facts(&self) -> ModelFacts;
-    /// Queries the server for more facts, if useful; `None` if there are no new facts. Never an error: a server that does not
-    /// describe its models may still respond to requests.
+    /// Queries the server for more facts, if useful; `None` if there are none. Never fails, because a server that does
+    /// not describe its models may still respond to requests.
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         Box::pin(std::future::ready(None))
     }
@@ -79,17 +79,19 @@ pub(crate) trait Model: Send + Sync {
     fn web_search(&self) -> Option<Arc<dyn SearchEngine>> {
         None
     }
-    /// Sends the request when the stream is first polled. Dropping the stream ends the request. Never retries: the agent does.
+    /// Sends the request when the stream is first polled. Dropping the stream cancels the request. Never retries; the
+    /// agent does.
     fn stream(&self, request: ModelRequest) -> ModelStream;
 }
 
 /// Available models.
 pub(crate) trait Models: Send + Sync {
-    /// Opens a model; does not send requests yet.
+    /// Opens a model without sending requests.
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure>;
-    /// Saves an API key for the provider of this model, like `aye auth login`, and returns where it was saved. May block on a keyring.
+    /// Saves an API key for the provider of this model, like `aye auth login`, and returns where it was saved. May
+    /// block on a keyring.
     fn keep_key(&self, name: &str, key: &SecretString) -> Result<String, Failure>;
-    /// Lists the known models. `ask`: also queries the providers and local model servers. Also returns the providers that could
-    /// not be queried, and why.
+    /// Lists the known models, and the providers that could not be queried, with the reasons. `ask`: also queries the
+    /// providers and local model servers.
     fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)>;
 }

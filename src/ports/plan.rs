@@ -1,4 +1,4 @@
-//! Plan of a call: its effects, and the reasons to ask about it.
+//! Plan of a call: its effects, and the reasons that require approval.
 
 use super::{Doubts, LayerRun};
 use crate::policy::{Enforcer, Verdict};
@@ -19,15 +19,15 @@ pub(crate) struct Plan {
     /// One-line summary: `Edit src/main.rs`, `$ cargo test`.
     pub summary: String,
     pub actions: Vec<Action>,
-    /// Present for tools that change something.
+    /// Proposed change; present for tools that change something.
     pub proposal: Option<Proposal>,
-    /// Whether the run can have effects. Reads need no commit before they run.
+    /// Whether the run can have effects. A read need not be committed before it runs.
     pub changes: bool,
     /// Whether the call waits for the user while it runs, without a time limit.
     pub waits_for_user: bool,
     /// State of each path before and after, if known. After a crash, the disk shows whether the call ran.
     pub places: Vec<PlaceChange>,
-    /// Files whose content the call would run; an earlier call may still change them.
+    /// Files whose content the call would run. An earlier call may still change them.
     pub runs: Vec<PathBuf>,
     /// Whether a preview is possible.
     pub preview: PreviewOffer,
@@ -39,24 +39,25 @@ pub(crate) struct Plan {
     pub opens: Vec<SandboxAccess>,
     /// For commands: seconds until the command is killed.
     pub timeout_seconds: u64,
-    /// Sandbox of this command, if it differs from that of other commands.
+    /// Sandbox of this command, if it differs from the usual one.
     pub sandbox: Option<String>,
-    /// Plan for the task that the call proposes. It always needs approval, and approving it allows the actions that it names.
+    /// Task plan that the call proposes. It always needs approval, which allows the actions that the plan names.
     pub task_plan: Option<Box<TaskPlan>>,
     /// The same plan in the form shown for approval.
     pub proposed_plan: Option<Box<ProposedPlan>>,
-    /// Reasons to ask although the policy allows the call.
+    /// Reasons for approval although the policy allows the call.
     pub doubts: Doubts,
-    /// Ways in which the user may change it.
+    /// Changes that the user may make or has made.
     pub amends: PlanAmendments,
-    /// Runs of the hooks after the call, if they ran in a layer with the proposed files. The proposal includes their changes.
+    /// Runs of the hooks after the call, if they ran in a layer with the proposed files. The proposal includes their
+    /// changes.
     pub hook_runs: Option<Vec<HookRun>>,
-    /// Data of the tool between plan and run; only its own router reads it.
+    /// Data of the tool for the run; only its own router reads it.
     pub payload: Box<dyn Any + Send>,
 }
 
 impl Plan {
-    /// Returns an empty plan for a call that changes something: it has no paths and requests no access yet.
+    /// Returns a plan without paths and access for a call that changes something.
     pub(crate) fn empty(call: ToolCall, tool_name: String, payload: Box<dyn Any + Send>) -> Self {
         Self {
             call,
@@ -83,7 +84,7 @@ impl Plan {
         }
     }
 
-    /// Returns the verdict of the policy, turned into an approval request if the plan has a doubt about it.
+    /// Returns the verdict of the policy. A doubt about the plan turns it into an approval request.
     pub(crate) fn judge(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
         let verdict = policy.judge_call(&self.tool_name, &self.actions, now);
         let reason = match (&verdict, self.doubts.about_any_call()) {

@@ -1,4 +1,4 @@
-//! Recovery information outside the journal, about calls that were running when the previous process ended.
+//! Recovery data outside the journal, about calls that were running when the previous process ended.
 
 use crate::protocol::CallId;
 use std::collections::HashMap;
@@ -7,16 +7,16 @@ use std::path::PathBuf;
 /// State on disk of a call that changes files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RecoveredState {
-    /// Every path has the state in which the call leaves it.
+    /// Every path is in its state after the call.
     Done {
-        /// Temporary files that were not removed.
+        /// Temporary files that could not be removed.
         left: Vec<PathBuf>,
     },
-    /// Every path has its previous state.
+    /// Every path is in its state before the call.
     NotDone { left: Vec<PathBuf> },
-    /// The call continues from its interrupted state if it is run again.
+    /// The call was interrupted, and completes if it is run again.
     Resumable,
-    /// Neither; the text describes the state of each path.
+    /// Any other state; the text describes each path.
     Partly { words: String },
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum RecoveredState {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SavedTail {
     pub text: String,
-    /// Run time in milliseconds when the output was saved.
+    /// Run time in milliseconds up to that output.
     pub ran_ms: u64,
 }
 

@@ -9,22 +9,23 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum bytes of an argument schema. Tools with a larger schema are ignored, because the schema is sent with every request.
+/// Maximum size in bytes of an argument schema. Tools with a larger schema are ignored, because every request contains
+/// the schema.
 pub(crate) const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
-/// Tool as its server offers it, or offered it last.
+/// Tool as its server offers it, or last offered it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteTool {
     pub server: String,
     pub name: String,
     pub title: Option<String>,
     pub description: String,
-    /// JSON Schema of the arguments; an object.
+    /// JSON Schema of the arguments, always an object.
     pub input_schema: Value,
     pub output_schema: Option<Value>,
-    /// Whether the server claims that the tool is read-only. The claim is not verified.
+    /// Whether the server describes the tool as read-only. This claim is not verified.
     pub says_read_only: bool,
-    /// Fingerprint of name, description, both schemas and hints. A different fingerprint means a different tool.
+    /// Fingerprint of name, description, both schemas and hints. Any change of the tool changes it.
     pub fingerprint: String,
 }
 
@@ -33,7 +34,7 @@ pub struct RemoteTool {
 pub struct RemoteCall {
     pub server: String,
     pub tool: String,
-    /// Fingerprint of the judged tool. The call is refused if the tool has changed since.
+    /// Fingerprint of the tool as it was judged. The call is refused if the tool has changed since.
     pub fingerprint: String,
     pub arguments: Map<String, Value>,
 }
@@ -41,7 +42,7 @@ pub struct RemoteCall {
 /// Channels of a running call.
 #[derive(Debug, Clone)]
 pub struct RemoteContext {
-    /// Progress and log lines; may drop some.
+    /// Progress and log lines. Some may be dropped.
     pub output: mpsc::Sender<String>,
     /// Cancels the call; the server is notified.
     pub cancel: CancellationToken,
@@ -101,33 +102,34 @@ pub enum RemoteError {
     OutcomeUnknown { message: String },
     #[error("the response is larger than {limit} bytes")]
     TooLarge { limit: u64 },
-    /// The tool differs from the judged one.
+    /// The tool has changed since it was judged.
     #[error("{message}")]
     Changed { message: String },
     #[error("no such tool: {message}")]
     Unknown { message: String },
-    /// Error returned by the server, or a protocol violation.
+    /// The server returned an error, or violated the protocol.
     #[error("{message}")]
     Refused { message: String },
 }
 
-/// Configured servers of one session. Only a call or read waits, and only for its own server.
+/// Configured servers of a session. Only calls and reads wait, and each only for its own server.
 pub trait RemoteServers: Send + Sync {
-    /// Returns the status of each server, in the order of the configuration.
+    /// Returns the status of each server, in configuration order.
     fn statuses(&self) -> Vec<ServerStatus>;
-    /// Changes whenever a status or the tools change.
+    /// Returns a counter that changes with every change of a status or of the tools.
     fn changed(&self) -> watch::Receiver<u64>;
-    /// Returns the tools of all enabled servers: as currently offered, or as last offered if the server has not been queried yet.
+    /// Returns the tools of all enabled servers. A server that has not been queried yet contributes the tools that it
+    /// last offered.
     fn tools(&self) -> Arc<[RemoteTool]>;
-    /// Returns notes about one server: tools that were left out, and why.
+    /// Returns notes about one server, such as omitted tools with the reasons.
     fn notes(&self, server: &str) -> Vec<String> {
         let _ = server;
         Vec::new()
     }
-    /// Queries every server whose tools are unknown. Returns at once.
+    /// Queries every server with unknown tools, without waiting for the result.
     fn discover(&self);
     fn call(&self, call: RemoteCall, context: RemoteContext) -> BoxFuture<'_, Result<RemoteResult, RemoteError>>;
-    /// Lists the resources of one server, or of all connected ones.
+    /// Lists the resources of one server, or of all connected servers.
     fn resources<'a>(&'a self, server: Option<&'a str>) -> BoxFuture<'a, Result<Vec<ServerResource>, RemoteError>>;
     fn read_resource<'a>(&'a self, server: &'a str, uri: &'a str) -> BoxFuture<'a, Result<RemoteResult, RemoteError>>;
     fn prompts(&self) -> BoxFuture<'_, Vec<ServerPrompt>>;
@@ -138,8 +140,8 @@ pub trait RemoteServers: Send + Sync {
         name: &'a str,
         arguments: Map<String, Value>,
     ) -> BoxFuture<'a, Result<String, RemoteError>>;
-    /// Disables servers of which the policy lists no tools, with the reason; all others follow the settings. Running calls are not
-    /// affected.
+    /// Disables servers without tools in the policy, for the given reason; all others follow the settings. Running
+    /// calls are not affected.
     fn disable_unlisted(&self, off: &dyn Fn(&str) -> Option<String>) {
         let _ = off;
     }
@@ -153,17 +155,17 @@ pub trait RemoteServers: Send + Sync {
     fn end(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Requests that a server may make. Without a user, all of them are declined.
+/// Requests that a server may send to aye. Without a user, all of them are declined.
 pub trait RemoteAsks: Send + Sync {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer>;
     /// Returns directories, as `file:` URIs with names.
     fn roots(&self) -> Vec<(String, String)>;
-    /// Returns whether aye announces sampling support to this server.
+    /// Returns whether aye offers sampling to this server.
     fn samples(&self, server: &str) -> bool {
         let _ = server;
         false
     }
-    /// Sends a request to the model of the session on behalf of the server; refused unless the policy allows it.
+    /// Sends a request to the model of the session on behalf of the server. Refused unless the policy allows it.
     fn sample(&self, server: &str, request: Value) -> BoxFuture<'_, Result<Value, String>> {
         let _ = (server, request);
         Box::pin(std::future::ready(Err("sampling is not allowed here".to_owned())))
@@ -180,21 +182,21 @@ pub struct ServerProgram {
     /// Server name, for messages.
     pub server: String,
     pub argv: Vec<String>,
-    /// Variables added to the environment of commands.
+    /// Environment variables in addition to those of commands.
     pub environment: Vec<(String, String)>,
     /// Working directory; the workspace if absent.
     pub directory: Option<std::path::PathBuf>,
-    /// Whether the user allows it network access, independent of commands.
+    /// Whether the user allows network access for this server, independent of commands.
     pub network: bool,
-    /// Folders of its files, which it can read even if commands cannot.
+    /// Folders that it can read even if commands cannot.
     pub sees: Vec<std::path::PathBuf>,
 }
 
-/// Running program. Dropping it ends it and its child processes.
+/// Running program. Dropping the value ends the program and its child processes.
 pub struct LaunchedProgram {
     pub input: Box<dyn AsyncWrite + Send + Unpin>,
     pub output: Box<dyn AsyncRead + Send + Unpin>,
-    /// Output on stderr, usually logs. Bounded; may drop some.
+    /// Standard error, usually logs. Bounded; output may be dropped.
     pub errors: Box<dyn AsyncRead + Send + Unpin>,
     /// Ends the program and waits until it has exited.
     pub end: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>,

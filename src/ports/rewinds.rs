@@ -1,4 +1,4 @@
-//! Restoring files to their state before a step or a rewind.
+//! Restoration of files to their state before a step or a rewind.
 
 use crate::protocol::{FileDiffs, RewindFile, TaskId};
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ pub(crate) struct FileRewind {
     /// Number under which the current state is stored, so that the rewind can be undone.
     pub number: u32,
     pub since: RewindStart,
-    /// Step that it follows.
+    /// Last step before the rewind.
     pub step: u64,
-    /// Paths changed outside aye that are restored anyway.
+    /// Paths to restore although they changed outside aye.
     pub overwrite: Vec<PathBuf>,
 }
 

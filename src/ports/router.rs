@@ -18,26 +18,28 @@ use tokio_util::sync::CancellationToken;
 /// Context of a running tool.
 #[derive(Debug, Clone)]
 pub(crate) struct RunContext {
-    /// The running call, known to its router.
+    /// ID of the running call.
     pub tool_call_id: Option<CallId>,
-    /// Live output. A full channel drops chunks; the result is complete.
+    /// Live output. Chunks are dropped if the channel is full; the result is always complete.
     pub output: mpsc::Sender<String>,
     /// Fires when the call must be killed.
     pub kill: CancellationToken,
-    /// Fires when the user interrupts the task, and together with `kill`. A command gets `SIGINT` and is killed 2 s later; calls that wait
-    /// or only read end. A file change ignores it and finishes.
+    /// Fires when the user interrupts the task, and together with `kill`. Commands receive `SIGINT` and are killed 2 s
+    /// later; calls that wait or only read end. File changes ignore it and finish.
     pub interrupt: CancellationToken,
-    /// Fires when the user moves a command to the background: the call returns a result at once, and the command keeps running.
+    /// Fires when the user moves a command to the background. The call returns a result immediately, and the command
+    /// keeps running.
     pub background: CancellationToken,
-    /// Maximum bytes of output that fit the conversation. A tool never returns more, and its result says how to continue.
+    /// Maximum size in bytes of output that fits the conversation. A tool never returns more, and its result describes
+    /// how to continue.
     pub most_bytes: usize,
 }
 
-/// Maximum bytes of a call's output limit that are reserved for notes.
+/// Bytes of a call's output limit that are reserved for notes.
 const NOTE_BYTES: usize = 1024;
 
 impl RunContext {
-    /// Returns the context of a call with unobserved output that cannot be interrupted.
+    /// Returns a context whose output is discarded and whose call cannot be interrupted.
     pub(crate) fn detached() -> Self {
         let (output, _unwatched) = mpsc::channel(1);
         Self {
@@ -50,67 +52,68 @@ impl RunContext {
         }
     }
 
-    /// Returns the bytes available for output besides the notes.
+    /// Returns the bytes available for output in addition to the notes.
     pub(crate) fn output_limit(&self) -> usize {
         self.most_bytes - NOTE_BYTES.min(self.most_bytes / 4)
     }
 }
 
-/// Plans that wait for approval, with the state of the paths they would change.
+/// Plans that wait for approval, with the state of the paths that they would change.
 pub(crate) type PendingPlans = Arc<[(ApprovalId, Vec<PlaceChange>)]>;
 
 pub(crate) trait ToolRouter: Send + Sync {
-    /// Returns the tools that the model may be offered, by canonical name.
+    /// Returns all tools that may be offered to the model, by canonical name.
     fn definitions(&self) -> Vec<ToolDefinition>;
-    /// Returns the capability that a tool needs; `None` for an unknown name.
+    /// Returns the capability that a tool requires; `None` for an unknown name.
     fn capability(&self, tool_name: &str) -> Option<&'static str>;
     /// Plans a call. May read files, but writes nothing.
     fn plan(&self, call: ToolCall) -> BoxFuture<'_, Result<Plan, ToolError>>;
-    /// Returns the actions of a call, based on its arguments alone. Nothing is opened, and it works even if the call cannot be
-    /// planned. Empty if the arguments are invalid.
+    /// Returns the actions of a call, derived from its arguments without opening files, so that it works even if
+    /// planning fails. Empty if the arguments are invalid.
     fn scope(&self, call: ToolCall) -> BoxFuture<'_, Vec<Action>> {
         let _ = call;
         Box::pin(std::future::ready(Vec::new()))
     }
-    /// Plans a call again with this access. Granted access is listed in the plan's `opens`, and among its `actions` to be judged (a host as
-    /// `Fetch`, a path as `Write`). Access that cannot be granted is left out.
+    /// Plans a call again with this access. The plan lists granted access in `opens` and, for judgement, in `actions`
+    /// (a host as `Fetch`, a path as `Write`). Access that cannot be granted is omitted.
     fn plan_with_access(&self, call: ToolCall, opens: Vec<SandboxAccess>) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = opens;
         self.plan(call)
     }
-    /// Applies the user's changes to a plan; nothing is written. The paths must still be in the state found when the call was planned.
+    /// Applies the user's changes to a plan without writing anything. Fails if paths have changed since the call was
+    /// planned.
     fn amend(&self, plan: Plan, amendment: Amendment) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = amendment;
         let message = format!("a call of {} cannot be edited; approve it as proposed or deny it", plan.tool_name);
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
     }
-    /// Runs a command in a preview. The returned plan applies its changes; dropping that plan discards them.
+    /// Runs a command in a preview. Running the returned plan applies its changes; dropping that plan discards them.
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = (permit, context);
         let message = format!("a call of {} cannot be previewed", plan.tool_name);
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
     }
-    /// Opens the layer in which a call of an earlier process ended, if its effects still have this digest. The returned plan is like the one
-    /// of `preview`. Nothing runs; on an error, the layer is discarded.
+    /// Opens the layer of a call that ended in an earlier process, if its effects still have this digest. Returns a
+    /// plan like `preview` does. Nothing runs; on an error, the layer is discarded.
     fn reopen_layer(&self, call: ToolCall, digest: String) -> BoxFuture<'_, Result<Plan, ToolError>> {
         drop(digest);
         let message = format!("a call of {} has no layer", call.tool_name);
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
     }
-    /// Runs a plan. The permit must cover its actions, otherwise it fails with `POLICY_DENIED`. Paths changed since the plan was made are
-    /// never overwritten: `CONFLICT`.
+    /// Runs a plan. Fails with `POLICY_DENIED` unless the permit covers its actions. Paths that changed since planning
+    /// are never overwritten; the error is `CONFLICT`.
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult>;
-    /// Reports for each listed plan whether its paths differ from the planned state: at once if they do, and on every change. It wakes only
-    /// for changes of the list and of the disk, and ends when the list is dropped.
+    /// Reports for each listed plan whether its paths differ from the planned state: immediately if they do, and on
+    /// every change. It wakes only for changes of the list and of the disk, and ends when the list is dropped.
     fn watch_plans(&self, plans: watch::Receiver<PendingPlans>) -> BoxStream<'static, (ApprovalId, bool)> {
         drop(plans);
         stream::empty().boxed()
     }
-    /// Tells the router that the outcome of this call, or of a rewind if none is named, is in the journal. Does not wait.
+    /// Notifies the router that the journal contains the outcome of this call, or of a rewind if `None`. Does not wait.
     fn outcome_persisted(&self, call: Option<&CallId>) {
         let _ = call;
     }
-    /// Uses the web search of another model's provider; `None` if it has none.
+    /// Switches to the web search of another model's provider; `None` if it has none.
     fn model_changed(&self, search: Option<Arc<dyn SearchEngine>>) {
         drop(search);
     }
@@ -122,7 +125,7 @@ pub(crate) trait ToolRouter: Send + Sync {
     fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
-    /// Returns the content of an artifact as text for the user; start and end only if it is long.
+    /// Returns the content of an artifact as text for the user; only start and end if it is long.
     fn read_artifact(&self, uri: &str) -> BoxFuture<'_, Result<(Artifact, String), ArtifactError>> {
         let message = format!("no artifact {uri}");
         Box::pin(std::future::ready(Err(ArtifactError { message })))
@@ -141,7 +144,7 @@ pub(crate) trait ToolRouter: Send + Sync {
     }
     /// Ends the task.
     fn task_ended(&self) {}
-    /// Returns the files that differ from the start of the session, or from the first change of a task.
+    /// Returns the files that changed since the start of the session, or since the first change of a task.
     fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
         let _ = task;
         Box::pin(std::future::ready(ChangedFiles::default()))
@@ -159,12 +162,12 @@ pub(crate) trait ToolRouter: Send + Sync {
         let _ = since;
         Box::pin(std::future::ready(Ok(FileRewindPlan::default())))
     }
-    /// Restores files. An incomplete rewind is finished when it is requested again. On an error, nothing was done.
+    /// Restores files. Repeating a request completes an interrupted rewind. On an error, nothing was changed.
     fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FileRewindResult, CheckpointError>> {
         let _ = rewind;
         Box::pin(std::future::ready(Ok(FileRewindResult::default())))
     }
-    /// Runs the hooks after a call in a layer that has its proposed files, and adds their changes to the plan.
+    /// Runs the hooks of a call in a layer with its proposed files, and adds their changes to the plan.
     fn add_hooks(&self, plan: Plan, stop: CancellationToken) -> BoxFuture<'_, Plan> {
         drop(stop);
         Box::pin(std::future::ready(plan))
@@ -181,7 +184,7 @@ pub(crate) trait ToolRouter: Send + Sync {
     fn stop_agent(&self, agent: &SessionId) {
         let _ = agent;
     }
-    /// Passes a decision to a waiting agent, by its session ID.
+    /// Forwards a decision to a waiting agent, by its session ID.
     fn tell_agent(&self, agent: &SessionId, command: Command) {
         let _ = (agent, command);
     }

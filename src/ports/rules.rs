@@ -5,18 +5,18 @@ use crate::policy::Layer;
 use crate::protocol::{GrantOption, GrantRule, GrantScope, RulePlace};
 use jiff::Timestamp;
 
-/// Rules of a file after one was added or removed.
+/// Rules of a file after a rule was added or removed.
 #[derive(Debug, Clone)]
 pub(crate) struct SavedRules {
     /// Rule names, as in verdicts: `mine-here:14`.
     pub names: Vec<String>,
-    /// File in its new state; absent if it no longer exists.
+    /// New state of the file; absent if it no longer exists.
     pub layer: Option<Layer>,
 }
 
 /// Policy files of the user.
 pub(crate) trait Rules: Send + Sync {
-    /// Returns the locations of an offer's rules, for display. Changes nothing.
+    /// Returns the locations of an offer's rules, for display. Changes no file.
     fn rule_places(&self, offer: &GrantOption) -> Vec<RulePlace>;
     /// Saves rules atomically in the file of a scope.
     fn save(
@@ -29,6 +29,6 @@ pub(crate) trait Rules: Send + Sync {
     fn remove(&self, rules: Vec<GrantRule>, scope: GrantScope) -> BoxFuture<'_, Result<SavedRules, String>>;
     /// Lists the saved rules for this project, one per line.
     fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>>;
-    /// Returns the last `most` judged commands, each once and complete.
+    /// Returns the last `most` judged commands in full and without duplicates.
     fn recent_commands(&self, most: usize) -> BoxFuture<'_, Result<Vec<String>, String>>;
 }

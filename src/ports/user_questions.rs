@@ -3,14 +3,14 @@
 use crate::protocol::{Elicitation, ElicitationAnswer};
 use tokio::sync::{mpsc, oneshot};
 
-/// Maximum number of questions that wait to be shown.
+/// Maximum number of questions in the queue.
 const DEPTH: usize = 16;
 
 /// Sender of questions. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct UserQuestions(mpsc::Sender<UserQuestion>);
 
-/// A question, with the channel for its answer. The sender is dropped if the session ends.
+/// Question with the channel for its answer. The channel closes if the session ends.
 #[derive(Debug)]
 pub(crate) struct UserQuestion {
     pub asked: Elicitation,
@@ -18,7 +18,8 @@ pub(crate) struct UserQuestion {
 }
 
 impl UserQuestions {
-    /// Creates a sender, and the receiver for a session with a user. Without the receiver, questions are not answered.
+    /// Creates a sender, and the receiver for a session with a user. If the receiver is dropped, questions are not
+    /// answered.
     pub(crate) fn new() -> (Self, mpsc::Receiver<UserQuestion>) {
         let (sender, questions) = mpsc::channel(DEPTH);
         (Self(sender), questions)
@@ -29,7 +30,7 @@ impl UserQuestions {
         Self::new().0
     }
 
-    /// Asks, and waits for the answer. Dropping the future withdraws the question.
+    /// Sends a question and waits for the answer. Dropping the future withdraws the question.
     ///
     /// # Errors
     /// Returns the question if nobody can answer it.

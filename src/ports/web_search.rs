@@ -1,9 +1,9 @@
-//! Web search interface: one query, and the pages that a service found for it.
+//! Web search interface: sends one query and returns the pages that a service found.
 
 use super::BoxFuture;
 use crate::protocol::{ModelUse, ToolError};
 
-/// Search as the user approved it.
+/// Search request as the user approved it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SearchRequest {
     pub query: String,
@@ -13,13 +13,13 @@ pub(crate) struct SearchRequest {
     pub count: usize,
 }
 
-/// Page that a service found. Its text comes from outside and may be of any length.
+/// Page that a service found. Its text is untrusted and of any length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FoundPage {
     pub title: String,
     pub url: String,
     pub excerpt: String,
-    /// Date or age, in the words of the service.
+    /// Date or age, as formatted by the service.
     pub date: Option<String>,
 }
 
@@ -27,30 +27,30 @@ pub(crate) struct FoundPage {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SearchAnswer {
     pub pages: Vec<FoundPage>,
-    /// Summary by the model of the provider.
+    /// Summary written by the provider's model.
     pub summary: Option<String>,
-    /// Queries that the service reports as sent, if it chooses them itself.
+    /// Queries that were sent, if the service chooses and reports them.
     pub queries: Vec<String>,
-    /// Usage of a model, if the search is a request to one.
+    /// Model usage, if the search is a request to a model.
     pub used: Option<ModelUse>,
 }
 
-/// Search service: an endpoint, or the provider of the model.
+/// Search service: a search endpoint, or the provider of the model.
 pub(crate) trait SearchEngine: Send + Sync {
     /// Returns the name for the user: `Brave`.
     fn name(&self) -> &str;
     /// Returns the host that receives the query, with its port if it is not the default.
     fn host(&self) -> &str;
-    /// Returns whether the address is certainly a search service: a configured one, or a provider at its own address.
+    /// Returns whether the address is known to be a search service: a configured one, or a provider at its own address.
     fn is_certain(&self) -> bool;
     /// Returns whether the service may reword the query.
     fn rewrites_query(&self) -> bool;
-    /// Checks whether a request could be sent, without sending it.
+    /// Checks whether a request can be sent, without sending it.
     ///
     /// # Errors
     ///
-    /// What is missing, such as an API key, and how to add it.
+    /// Returns an error that names the missing part, such as an API key, and how to add it.
     fn check(&self) -> Result<(), ToolError>;
-    /// Sends one query. Dropping the future ends the request.
+    /// Sends one query. Dropping the future cancels the request.
     fn search(&self, request: SearchRequest) -> BoxFuture<'static, Result<SearchAnswer, ToolError>>;
 }

@@ -55,7 +55,7 @@ pub enum Action {
     Open {
         target: Target,
     },
-    /// Hand the current content of a file to the user.
+    /// Give the user a file with its current content.
     Upload {
         target: Target,
     },
@@ -66,9 +66,9 @@ pub enum Action {
         cwd: Target,
         /// Text on its standard input.
         input: Option<String>,
-        /// Fingerprint of the manifest and of the programs it runs. A different fingerprint means a different tool.
+        /// Fingerprint of the manifest and of the programs that it runs. Any change of the tool changes it.
         fingerprint: String,
-        /// Whether the user has seen the tool: it is their own, or a project tool with exactly this content.
+        /// Whether the tool is the user's own, or a project tool with exactly this content that the user has seen.
         known: bool,
         /// Whether the tool declares that it changes nothing and runs read-only.
         reads_only: bool,
@@ -77,7 +77,7 @@ pub enum Action {
     Invoke {
         server: String,
         tool: String,
-        /// Fingerprint of the description and schema. A different fingerprint means a different tool.
+        /// Fingerprint of the description and schema. Any change of the tool changes it.
         fingerprint: String,
         /// Whether the definition differs from the last approved one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -85,7 +85,7 @@ pub enum Action {
     },
 }
 
-/// Capability that the entries of `[[named_commands]]` grant themselves.
+/// Capability of commands that an entry of `[[named_commands]]` allows.
 pub const NAMED: &str = "Command.Named";
 
 impl Action {
@@ -112,7 +112,8 @@ impl Action {
     }
 }
 
-/// Path as requested and as resolved. `sys` creates it by resolving symlinks; `policy` judges it without reading the disk.
+/// Path as requested and as resolved. `sys` creates it by resolving symlinks; `policy` judges it without reading the
+/// disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Path as the model wrote it.

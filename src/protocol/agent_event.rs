@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AgentEvent {
-    /// An agent starts to work on a call, in its own session.
+    /// An agent starts work on a call, in its own session.
     Started {
         tool_call_id: CallId,
         /// Session of the agent.
         agent_session_id: SessionId,
         /// Name of the agent.
         agent: String,
-        /// The task in a few words.
+        /// Short title of the task.
         title: String,
         /// The task as the model describes it.
         prompt: String,
@@ -30,7 +30,8 @@ pub enum AgentEvent {
         /// One-line summary of the call.
         summary: String,
     },
-    /// A request of an agent ended. It counts toward the totals of the session and its task, but is not part of its conversation.
+    /// A request of an agent ended. It counts toward the totals of the session and its task, but is not part of its
+    /// conversation.
     Spent {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ pub struct Amendable {
     /// Hunks of a file change, in the order of the diff.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<Hunk>,
-    /// Parts of the effects of a command that can be left out.
+    /// Parts of a command's effects that can be left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<EffectPart>,
     /// Files whose whole text can be edited.
@@ -18,19 +18,19 @@ pub struct Amendable {
     /// Command line that can be edited, as the model wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// First commands of the line on their own, if they are less risky than the whole line.
+    /// First commands of the line, if they are less risky than the whole line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<FirstParts>,
     /// Whether approval grants network access that the command can do without.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub offline: bool,
-    /// Whether the command can run once outside the sandbox, with another approval.
+    /// Whether the command can run once outside the sandbox after another approval.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unsandboxed: bool,
     /// Whether the user has changed the model's proposal.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
-    /// Whether the change was planned again because its files changed on disk.
+    /// Whether the change was planned again because its files had changed on disk.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub renewed: bool,
 }
@@ -48,18 +48,18 @@ pub struct Hunk {
     /// Index of its file in `Amendable::files`, if that file can be edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<usize>,
-    /// Replaced lines in the proposed file, counted from 0: the first line, and the line after the last.
+    /// Lines that the hunk replaces in the proposed file, counted from 0: the first one, and the one after the last.
     pub first: usize,
     pub end: usize,
     /// Enclosing item of the source code: `greet()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Reason why this hunk cannot be chosen on its own, if so.
+    /// Reason why this hunk cannot be selected on its own; absent if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed: Option<String>,
 }
 
-/// Part of the effects of a command that can be left out: a path, or one of several hunks of a text file.
+/// Part of a command's effects that can be left out: a path, or one of several hunks of a text file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EffectPart {
@@ -71,7 +71,7 @@ pub struct EffectPart {
     /// Enclosing item of the source code: `greet()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Range of hunks of the part in the diff of all files: the first hunk, and the hunk after the last.
+    /// Range of the part's hunks in the diff of all files: the first hunk, and the one after the last.
     pub first: usize,
     pub end: usize,
 }
@@ -100,7 +100,7 @@ pub struct FirstParts {
 #[serde(tag = "choice", rename_all = "snake_case")]
 pub enum HunkChoice {
     Taken,
-    /// Keep the existing lines.
+    /// Leave the existing lines unchanged.
     Left,
     /// Write these lines instead of the proposed ones, each ended by an LF.
     Edited {
@@ -111,9 +111,9 @@ pub enum HunkChoice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Amendment {
-    /// Approve a change with these choices, one for each hunk in order.
+    /// Approve a change with one choice for each hunk, in order.
     Hunks { hunks: Vec<HunkChoice> },
-    /// Approve the effects of a command without some of them. `digest`: that of these effects.
+    /// Approve the effects of a command except some of them. `digest`: the digest of all effects.
     Effects { digest: String, discarded: Vec<DiscardedEffect> },
     /// Edit the text of one file. The edit is shown for approval.
     File { file: usize, text: String },
@@ -125,12 +125,12 @@ pub enum Amendment {
     Offline,
     /// Run the command once outside the sandbox. It is shown for approval.
     Unsandboxed,
-    /// Run the command in the background, in the workspace and not in a copy. It is shown for approval.
+    /// Run the command in the background, in the workspace instead of a copy. It is shown for approval.
     Background,
 }
 
 impl Amendment {
-    /// Returns whether the amendment approves its result, all of which the user has seen.
+    /// Returns whether the amendment also approves its result, because the user has seen all of it.
     pub fn is_yes(&self) -> bool {
         match self {
             Self::Hunks { .. } | Self::Effects { .. } | Self::Offline => true,

@@ -25,7 +25,7 @@ impl Risk {
     }
 }
 
-/// Ordered from the mildest to the strictest, so that the verdict of a whole line is the `max` of its parts.
+/// Verdicts, ordered from the mildest to the strictest: the verdict on a whole line is the `max` over its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VerdictKind {
@@ -44,7 +44,8 @@ impl VerdictKind {
     }
 }
 
-/// Subject of an approval if no rule matches a command: the command before it runs, or its effects after it ran in a layer.
+/// Subject of an approval for a command without a matching rule: the command before it runs, or its effects after a run
+/// in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Approve {
@@ -86,13 +87,13 @@ impl ApproveWhen {
     }
 }
 
-/// Part of an effect on files that remains in a sandbox, if only the workspace is writable.
+/// Part of an effect on files that remains possible in a sandbox with a writable workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
     /// No access.
     Blocked,
-    /// Only the part that concerns the workspace.
+    /// Only effects on the workspace.
     OnlyWorkspace,
 }
 
@@ -110,13 +111,13 @@ pub struct Part {
     /// Whether the command runs unknown or downloaded code, or destroys data outside the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
-    /// Effect worth naming, as a verb with its object: `publishes commits to origin`.
+    /// Most notable effect, as a verb with its object: `publishes commits to origin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<String>,
-    /// Part of that effect that remains in the sandbox, if it is known to be limited.
+    /// Part of that effect that the sandbox still permits, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<Containment>,
-    /// Index of the part whose output it reads, counted from 0.
+    /// Index of the part whose output this part reads, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_from: Option<usize>,
 }
@@ -163,7 +164,7 @@ pub struct Approval {
     /// Agent that makes the call; absent for calls of the session itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AskingAgent>,
-    /// Whether no rule covers the action, so its capability asks by default.
+    /// Whether no rule matches the action, so that the default of its capability applies.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_uncovered: bool,
     /// Exact actions of the call.
@@ -183,16 +184,17 @@ pub struct Approval {
     /// Rules that "always allow" offers. Not sent by `aye serve`, which has no method to save a rule.
     #[serde(default, skip_serializing_if = "is_default")]
     pub always: GrantOptions,
-    /// Whether a preview can show the effects of the command. Not sent by `aye serve`, which has no method to request one.
+    /// Whether the command can be previewed. Not sent by `aye serve`, which has no method to request a preview.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preview: PreviewOffer,
-    /// Effects of the command in its preview. Approval applies them without another run.
+    /// Effects of the command in its preview. Approval applies them without running the command
+    /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<Box<Effects>>,
-    /// Access that approval grants for one more run, because the sandbox blocked it in the first run.
+    /// Access that the sandbox blocked in the first run. Approval grants it for one more run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opens: Vec<SandboxAccess>,
-    /// Whether that run happens in a fresh copy of the workspace, so that its changes are approved afterwards.
+    /// Whether that run uses a fresh copy of the workspace, so that its changes need their own approval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opens_in_copy: bool,
     /// Plan for the task, with the effect of approving it.
@@ -211,14 +213,14 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Approval {
-    /// Removes the parts that a client cannot use if it can only approve or deny.
+    /// Removes the parts that are useless to a client that can only approve or deny.
     pub fn into_question(mut self) -> Self {
         (self.always, self.preview, self.amendable) = Default::default();
         self
     }
 
-    /// Returns a description of the effect of approving another run: `The command runs once more, in a fresh copy …`; `None` if
-    /// nothing was blocked.
+    /// Describes the run that approval starts: `The command runs once more, in a fresh copy …`; `None` if nothing was
+    /// blocked.
     pub fn next_run(&self) -> Option<String> {
         if self.opens.is_empty() {
             return None;
@@ -272,7 +274,7 @@ pub struct RuleOrigin {
     pub rule: String,
     /// Location: `/home/me/.config/aye/policy.toml:31`
     pub place: String,
-    /// Line number of the first of these lines.
+    /// Number of the first line in `source`.
     pub first: usize,
     /// Source line of the rule, or the first lines of its table.
     pub source: Vec<String>,
@@ -284,7 +286,7 @@ pub struct CommandLine {
     pub line: String,
     pub cwd: String,
     pub timeout_seconds: u64,
-    /// Sandbox of the command, or `NONE on this kernel: the command can do what you can do`.
+    /// Description of the sandbox: `NONE on this kernel: the command can do what you can do`.
     pub sandbox: String,
     /// Whether the sandbox differs from that of other commands in the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -303,11 +305,12 @@ impl CommandLine {
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
     Approved,
-    /// Approved; earlier messages are no longer sent to the model. For a plan; for other calls the same as `approved`.
+    /// Approved; earlier messages are no longer sent to the model. Applies to plans; for other calls the same as
+    /// `approved`.
     ApprovedInCleanContext,
     /// Approved by the approval service that the user configured.
     ApprovedByService,
-    /// Approved, and a rule is saved so that the same action needs no further approval.
+    /// Approved, and a rule is saved that allows the same action without approval.
     #[serde(alias = "approved_for_session")]
     ApprovedAlways {
         #[serde(flatten)]
@@ -317,11 +320,11 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Not decided: the command runs in a preview, and its effects are shown for approval.
+    /// Not decided: the command runs in a preview, whose effects are shown for approval.
     Previewed,
-    /// Not decided: the change is planned again for the current files, and shown for approval.
+    /// Not decided: the change is planned again for the current files and shown for approval.
     Renewed,
-    /// Approved with changes. If the user has not seen the result yet, it is shown for approval first.
+    /// Approved with changes. A result that the user has not seen is shown for approval first.
     Amended {
         amendment: Amendment,
     },

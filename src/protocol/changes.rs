@@ -12,13 +12,13 @@ pub struct ChangedFiles {
     /// Added lines in all files.
     pub added: u64,
     pub removed: u64,
-    /// Number of changed files beyond those in `files`.
+    /// Number of changed files that are not listed in `files`.
     #[serde(default)]
     pub more_files: u64,
-    /// Notes, such as files that were not compared, and why.
+    /// Notes, such as which files were not compared, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Task since whose start the files changed; absent for the whole session.
+    /// Task whose start is the reference; absent if the whole session is compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_task: Option<TaskId>,
 }
@@ -43,7 +43,7 @@ pub struct ChangedFile {
     /// Path, relative to the workspace if inside it.
     pub path: String,
     pub status: ChangeStatus,
-    /// Unified diff without secrets. If it is empty, `note` gives the reason.
+    /// Unified diff with secrets removed. If it is empty, `note` gives the reason.
     pub diff: FileDiffs,
     pub added: u64,
     pub removed: u64,

@@ -27,16 +27,16 @@ impl From<HostCommand> for SessionCommand {
     }
 }
 
-/// Command for the parts around the turn: the MCP servers, the journal and the policy.
+/// Command for the services around the turn: the MCP servers, the journal and the policy.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostCommand {
-    /// Answer the request of an MCP server.
+    /// Answer a request of an MCP server.
     AnswerElicitation { elicitation_id: String, answer: ElicitationAnswer },
     /// Close the connection to an MCP server and open a new one.
     ReconnectServer { name: String },
     /// Stop an agent. The call that started it fails, and the task continues.
     StopAgent { agent_session_id: SessionId },
-    /// Continue although saving fails. Unsaved records are buffered in memory until they can be saved; a crash loses them.
+    /// Continue although saving fails. Unsaved records stay in memory until they can be saved; a crash loses them.
     GoOnUnsaved,
     /// Reload the policy files, then continue the paused task under them.
     Resume,
@@ -46,20 +46,22 @@ pub enum HostCommand {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
-    /// Start a task, or queue the prompt behind the running one.
+    /// Start a task, or queue the prompt if a task is running.
     Prompt {
         text: String,
     },
-    /// Send a message to the model with the results of the running step; start a task if none runs.
+    /// Send a message to the model together with the results of the running step; without a running
+    /// step, start a task.
     Steer {
         text: String,
     },
-    /// Change a queued message, or remove it if the text is empty. A message that was already delivered is unchanged.
+    /// Change a queued message, or remove it if the text is empty. Messages that were already delivered do not change.
     EditWaiting {
         id: u64,
         text: String,
     },
-    /// Run a command of the user, sandboxed like one of the model. `shared`: the model sees it with the next message.
+    /// Run a command of the user in the same sandbox as commands of the model. `shared`: the model sees it with the
+    /// next message.
     Shell {
         line: String,
         shared: bool,
@@ -68,11 +70,11 @@ pub enum Command {
         approval_id: ApprovalId,
         decision: Decision,
     },
-    /// Run the command under approval in a preview, and ask about its effects.
+    /// Run the command that waits for approval in a preview, and ask for approval of its effects.
     Preview {
         approval_id: ApprovalId,
     },
-    /// Show the proposed text of a file, given by its index in the approval.
+    /// Show the proposed text of a file, selected by its index in the approval.
     ShowProposed {
         approval_id: ApprovalId,
         file: usize,
@@ -81,7 +83,7 @@ pub enum Command {
     Background {
         tool_call_id: Option<CallId>,
     },
-    /// End a background command or shell session, by the ID that the tools use.
+    /// End a background command or shell session, selected by the ID that the tools use.
     Stop {
         id: String,
     },
@@ -90,13 +92,13 @@ pub enum Command {
         tool_call_id: CallId,
         resolution: Resolution,
     },
-    /// Ask about a rule that could be saved for this approval.
+    /// Check a rule that could be saved for this approval.
     AskRule {
         approval_id: ApprovalId,
         #[serde(flatten)]
         asked: RuleQuery,
     },
-    /// Remove the rule saved last in this session.
+    /// Remove the last rule that was saved in this session.
     UndoGrant,
     /// List the prompts to which the session can be rewound.
     ListRewindPoints,
@@ -105,7 +107,7 @@ pub enum Command {
         target: RewindTarget,
         scope: RewindScope,
     },
-    /// Rewind or redo. `overwrite`: files changed outside aye since then that are restored anyway.
+    /// Rewind or redo. `overwrite`: files to restore although they changed outside aye.
     Rewind {
         target: RewindTarget,
         scope: RewindScope,
@@ -114,12 +116,12 @@ pub enum Command {
     },
     /// List the saved rules.
     ListGrants,
-    /// Interrupt the task: the model and running commands stop immediately, and no new work starts. File changes are completed.
-    /// The text of an interrupted response stays in the conversation.
+    /// Interrupt the task: the model and running commands stop immediately, and no new work starts. File changes are
+    /// completed. The text of an interrupted response remains in the conversation.
     Cancel,
     /// Interrupt the task, and kill all running processes.
     Kill,
-    /// Stop the model and start no new calls; the task ends when the running calls have ended.
+    /// Stop the model and start no more calls. The task ends when the running calls have ended.
     Finish,
     /// Continue a paused or interrupted task.
     Continue,
@@ -139,11 +141,12 @@ pub enum Command {
     SetBudget {
         limit: BudgetLimit,
     },
-    /// Set the goal of the session, and start a task with its text. After each task, its check decides whether the next one starts.
+    /// Set the goal of the session, and start a task with its text. A check after each task decides whether another one
+    /// starts.
     SetGoal {
         goal: Goal,
     },
-    /// Replace the check of the goal. A paused goal continues with it.
+    /// Replace the check of the goal. A paused goal continues with the new check.
     SetGoalCheck {
         check: String,
     },
@@ -157,7 +160,8 @@ pub enum Command {
     SetModel {
         name: String,
     },
-    /// Save an API key for the provider of this model, and use that model from now on. No front end accepts it in writing.
+    /// Save an API key for the provider of this model, and use that model from now on. Front ends never accept this
+    /// command as text.
     #[serde(skip)]
     AddKey {
         name: String,
@@ -167,7 +171,7 @@ pub enum Command {
     SetEffort {
         effort: Option<Effort>,
     },
-    /// List the models. `ask`: query the providers too.
+    /// List the models. `ask`: also query the providers.
     ListModels {
         ask: bool,
     },
@@ -175,8 +179,8 @@ pub enum Command {
     SetMode {
         mode: Mode,
     },
-    /// Set whether commands without a rule are approved before they run or by their effects, for the rest of this run. A stricter
-    /// policy takes precedence.
+    /// Set whether commands without a rule need approval before they run, or for their effects, for the rest of this
+    /// run. A stricter policy takes precedence.
     SetApprove {
         approve: Approve,
     },
@@ -184,7 +188,7 @@ pub enum Command {
     ListUnasked,
     /// Reload the policy files.
     ReloadPolicy,
-    /// Save the text that the user has typed but not sent.
+    /// Save the text of the composer.
     SaveDraft {
         text: String,
     },

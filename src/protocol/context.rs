@@ -2,17 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Content of the next request in tokens, estimated where the provider has not counted them.
+/// Tokens of the next request by category, estimated where the provider has not counted them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUse {
     pub model: String,
-    /// Total tokens, response included. The policy may set a lower limit than the model.
+    /// Size of the context window in tokens, including the response. The policy may set a lower
+    /// limit than the model.
     pub window: u64,
     /// Tokens reserved for the response.
     pub reserved: u64,
     pub shares: Vec<ContextShare>,
-    /// Tokens that the provider counted; other tokens are estimated.
+    /// Tokens counted by the provider; all other tokens are estimated.
     pub counted: u64,
     /// Estimated tokens that `/compact` would free.
     pub compactable: u64,
@@ -31,7 +32,8 @@ impl ContextUse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextShare {
-    /// Display name: `system prompt`, `instructions`, `tools`, `summary`, `your messages`, `responses`, `tool results`, `images`.
+    /// Display name: `system prompt`, `instructions`, `tools`, `summary`, `your messages`, `responses`, `tool results`,
+    /// `images`.
     pub name: String,
     pub tokens: u64,
     /// Number of items.
@@ -62,7 +64,7 @@ pub struct Compaction {
     /// Model that wrote it, if it is not the model in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Number of messages that the summary replaces, and of messages that remain unchanged.
+    /// Number of messages that the summary replaces, and number of messages that remain.
     pub summarised: u64,
     pub kept: u64,
     pub tokens_before: u64,

@@ -28,13 +28,13 @@ impl CustomCommand {
     /// Names of the built-in commands that are prompts.
     pub const BUILT_IN_NAMES: [&str; 1] = ["init"];
 
-    /// Returns the built-in command of this name, if it is a prompt.
+    /// Returns the built-in command with this name, if it is a prompt.
     pub fn built_in(name: &str) -> Option<Self> {
         let position = Self::BUILT_IN_NAMES.iter().position(|known| *known == name)?;
         Some(Self::parse(name.to_owned(), "aye".to_owned(), BUILT_IN_TEXTS[position]).0)
     }
 
-    /// Parses a file. Errors in the front matter become notices and are otherwise ignored.
+    /// Parses a file. Errors in the front matter only produce notices.
     pub fn parse(name: String, source: String, content: &str) -> (Self, Vec<String>) {
         let content = content.strip_prefix('\u{feff}').unwrap_or(content);
         let (front, text) = front_matter(content);
@@ -45,7 +45,7 @@ impl CustomCommand {
             Some(Err(())) => notices.push(format!("`{source}`: the front matter is not closed; end it with a line `---`")),
             Some(Ok(front)) => {
                 for line in front.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
-                    // Indented lines and list items belong to the key above.
+                    // Indented lines and list items belong to the key above them.
                     if line.starts_with([' ', '\t', '-']) {
                         continue;
                     }
@@ -72,7 +72,7 @@ impl CustomCommand {
         (Self { name, description, argument_hint, text, source }, notices)
     }
 
-    /// Returns whether the command has no effect without arguments.
+    /// Returns whether the command needs arguments to have an effect.
     pub fn needs_arguments(&self) -> bool {
         self.argument_hint.as_ref().is_some_and(|hint| !hint.starts_with('['))
     }
@@ -82,7 +82,8 @@ impl CustomCommand {
         split_quoted(arguments)
     }
 
-    /// Returns the prompt. Arguments without a placeholder are appended; placeholders inside arguments are not expanded.
+    /// Returns the prompt for these arguments. Arguments without a placeholder are appended; placeholders inside
+    /// arguments are not expanded.
     pub fn expand(&self, arguments: &str) -> String {
         let arguments = arguments.trim();
         let words = split_quoted(arguments);
@@ -116,7 +117,7 @@ fn continues(behind: &str) -> bool {
     behind.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_')
 }
 
-/// Splits off the front matter between two `---` lines at the start; an error if the second line is missing.
+/// Splits off the front matter, which two `---` lines enclose at the start; an error if the second line is missing.
 fn front_matter(content: &str) -> (Option<Result<&str, ()>>, &str) {
     let Some(rest) = content.strip_prefix("---").and_then(|rest| rest.trim_start_matches(['\r', ' ']).strip_prefix('\n')) else {
         return (None, content);
@@ -145,7 +146,7 @@ fn split_quoted(arguments: &str) -> Vec<String> {
         match (quote, letter) {
             (Some(ends), letter) if letter == ends => quote = None,
             (Some(_), letter) => word.push(letter),
-            // An apostrophe within a word is a literal character.
+            // An apostrophe within a word is an ordinary character.
             (None, '"') => (quote, open) = (Some('"'), true),
             (None, '\'') if word.is_empty() => (quote, open) = (Some('\''), true),
             (None, letter) if letter.is_whitespace() => {

@@ -1,4 +1,4 @@
-//! Diagnostics of language servers about the files of a change, and the state of the servers.
+//! Diagnostics of language servers for changed files, and the state of the servers.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +34,8 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl FileDiagnostics {
-    /// Returns the rows to show: `0 → 2 errors, src/main.rs:14: expected an expression (rust-analyzer)`, and a row for each other
-    /// new error.
+    /// Returns the rows for display: `0 → 2 errors, src/main.rs:14: expected an expression (rust-analyzer)`, and one
+    /// row for each other new error.
     pub fn rows(&self) -> Vec<String> {
         let Self { path, server, errors_before: before, errors_after: after, .. } = self;
         let noun = if *after == 1 { "error" } else { "errors" };
@@ -51,7 +51,7 @@ impl FileDiagnostics {
         rows
     }
 
-    /// Returns whether the change adds or removes errors, or the file has some.
+    /// Returns whether the change adds or removes errors, or the file still has errors.
     pub fn is_worth_showing(&self) -> bool {
         self.errors_before > 0 || self.errors_after > 0
     }
@@ -70,7 +70,7 @@ pub struct LanguageServerStatus {
     pub language: String,
     /// Name of the server: `rust-analyzer`.
     pub server: String,
-    /// Words about the state: `ready`, `off: not found in PATH`.
+    /// Description of the state: `ready`, `off: not found in PATH`.
     pub state: String,
 }
 

@@ -9,26 +9,26 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Shown instead of a rule if the user approved the call.
+/// Text shown in place of a rule for a call that the user approved.
 pub const APPROVED_BY_YOU: &str = "approved by you";
-/// Reason of a denial if nobody can approve.
+/// Reason for a denial without a user who can approve.
 pub const NO_USER: &str = "no user can approve this call";
-/// Beginning of the reason of a denial by the approval service.
+/// Start of the reason for a denial by the approval service.
 pub const DENIED_BY_SERVICE: &str = "denied by the approval service";
-/// Rule of a call that the approval service approved.
+/// Rule name of a call that the approval service approved.
 pub const APPROVED_BY_SERVICE: &str = "approved by the approval service";
-/// Beginning of the notice about a rule that was saved in a file.
+/// Start of the notice about a rule that was saved to a file.
 pub const RULE_SAVED: &str = "rule saved: ";
-/// Beginning of the notice about a rule that applies until aye quits.
+/// Start of the notice about a rule that applies until aye exits.
 pub const RULE_UNTIL_QUIT: &str = "allowed until aye quits: ";
-/// Beginning of the notice about a compaction that did not happen.
+/// Start of the notice about a compaction that did not take place.
 pub const NOT_COMPACTED: &str = "not compacted";
-/// Beginning of a notice about a compaction that has not ended.
+/// Start of a notice about a compaction that is still running.
 pub const COMPACTION_IS: &str = "compaction is ";
-/// Rule of a command that the user allowed to run outside the sandbox.
+/// Rule name of a command that the user allowed to run outside the sandbox.
 pub const APPROVED_UNSANDBOXED: &str = "approved by you, outside the sandbox";
 
-/// End of the summary of a command that ran outside the sandbox.
+/// End of a command's summary, if the command ran outside the sandbox.
 pub const OUTSIDE_SANDBOX: &str = ", outside the sandbox";
 
 /// Event with its IDs.
@@ -77,7 +77,7 @@ pub enum EventKind {
     QueueChanged {
         waiting: Vec<QueuedMessage>,
     },
-    /// Messages sent while the task was running, now delivered to the model.
+    /// Messages that were sent while the task was running and are now delivered to the model.
     Steered {
         text: String,
     },
@@ -94,7 +94,7 @@ pub enum EventKind {
     ReasoningChunk {
         text: String,
     },
-    /// Arguments of a call are arriving. No call runs before the response is complete.
+    /// The arguments of a call are arriving. No call runs before the response is complete.
     ToolCallProgress {
         tool_name: String,
         bytes: u64,
@@ -115,8 +115,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A request of a review alongside the session ended. It counts toward the totals of the session, but is not part of its
-    /// conversation.
+    /// A request of a review alongside the session ended. It counts toward the totals of the session, but is not part
+    /// of its conversation.
     ReviewSpent {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,14 +145,14 @@ pub enum EventKind {
         usage: Option<Usage>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
-        /// Whether usage and cost are estimated from the received text, because the provider did not report them.
+        /// Whether usage and cost are estimated from the received text because the provider did not report them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
         /// Request ID of the failed request at the provider.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_id: Option<String>,
     },
-    /// The response streamed so far is discarded. It remains visible, marked as discarded. Not sent when the user interrupts a
+    /// The response so far is discarded. It remains visible, marked as discarded. Not sent when the user interrupts a
     /// response.
     AnswerDiscarded {
         reason: String,
@@ -170,19 +170,20 @@ pub enum EventKind {
         tool_call_id: CallId,
         line: String,
         shared: bool,
-        /// Whether aye runs it as the check of the goal.
+        /// Whether the command is the check of the goal.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         check: bool,
     },
-    /// The command of the user ended. `shared`: the model will see it, because it ran.
+    /// The user's command ended. `shared`: the model will see it, because it ran.
     OwnCommandEnded {
         tool_call_id: CallId,
         shared: bool,
     },
     ApprovalRequested(Approval),
-    /// A command runs in a preview. If its effects need approval, a request follows.
+    /// A command runs in a preview. An approval request follows if its effects need approval.
     PreviewStarted {
-        /// Approval in which the preview was requested; absent if the policy runs it before asking.
+        /// Approval that requested the preview; absent if the policy runs the preview before
+        /// asking.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval_id: Option<ApprovalId>,
         tool_call_id: CallId,
@@ -194,14 +195,14 @@ pub enum EventKind {
         decision: Decision,
         latency_ms: u64,
     },
-    /// While an approval waits: the files no longer match the proposal (`outdated`), or match again. They are checked once more before
-    /// anything is written.
+    /// The files of a pending approval no longer match the proposal (`outdated`), or match again. They are checked once
+    /// more before anything is written.
     ApprovalOutdated {
         approval_id: ApprovalId,
         tool_call_id: CallId,
         outdated: bool,
     },
-    /// The time limit passed without a decision; the call is denied.
+    /// The time limit passed without a decision. The call is denied.
     ApprovalTimeout {
         approval_id: ApprovalId,
         tool_call_id: CallId,
@@ -213,10 +214,10 @@ pub enum EventKind {
         /// Summary of the call that runs, if the user edited the command line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
-        /// Effects that are applied without an approval, of a command that ran in a copy; without its output.
+        /// Effects that are applied without approval, of a command that ran in a copy; without its output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effects: Option<Box<Effects>>,
-        /// Reason why the command needed no approval, for the user. Sent only for the first such command of a session.
+        /// Reason why the command needed no approval. Sent only for the first such command of a session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
@@ -251,7 +252,7 @@ pub enum EventKind {
         /// Last saved output of the command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_output: Option<String>,
-        /// Minimum run time in milliseconds when that output was saved.
+        /// Minimum run time of the command in milliseconds when that output was saved.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ran_ms: Option<u64>,
     },
@@ -262,7 +263,8 @@ pub enum EventKind {
         step_count: u32,
         max_steps: u32,
     },
-    /// The list in which the model tracks the task. Sent whenever it changes; empty once a new task starts.
+    /// The list of steps of the task, as maintained by the model. Sent whenever it changes; empty once a new task
+    /// starts.
     PlannedStepsChanged {
         steps: Vec<PlannedStep>,
     },
@@ -276,11 +278,11 @@ pub enum EventKind {
         /// Names of the tools offered to the model.
         #[serde(default)]
         tools: Vec<String>,
-        /// Description of the change; absent at the start.
+        /// Description of the change; absent at the start of the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// A changed policy file is invalid. The last valid one remains in effect.
+    /// A changed policy file is invalid. The last valid version remains in effect.
     PolicyRejected {
         message: String,
     },
@@ -289,7 +291,7 @@ pub enum EventKind {
         tier: SandboxTier,
         /// Status row text: `sandbox on · net off`.
         words: String,
-        /// Features missing on this system, and how to install them, if any.
+        /// Features that this system lacks, with instructions to install them, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         missing: Option<String>,
     },
@@ -301,7 +303,8 @@ pub enum EventKind {
     ServersChanged {
         servers: Vec<ServerStatus>,
     },
-    /// An MCP server requests input from the user, or the model asks a question. Answered with `HostCommand::AnswerElicitation`.
+    /// An MCP server requests input from the user, or the model asks a question. `HostCommand::AnswerElicitation`
+    /// answers it.
     ElicitationRequested(Elicitation),
     /// The input request was answered or withdrawn.
     ElicitationEnded {
@@ -324,26 +327,26 @@ pub enum EventKind {
         file: usize,
         text: String,
     },
-    /// Changed files, sent on request, and at the end of a session whose front end does not request them.
+    /// Changed files. Sent on request, and at the end of a session whose front end does not request them.
     ChangedFiles(ChangedFiles),
     /// Prompts that can be rewound to, newest last.
     RewindPointsListed {
         points: Vec<RewindPoint>,
-        /// Whether a rewind can be undone.
+        /// Whether the last rewind can be undone.
         can_redo: bool,
     },
     RewindPlanned(RewindPlan),
     Rewound(Rewound),
-    /// Older events of the session. They precede everything shown so far.
+    /// Older events of the session, which precede all events shown so far.
     HistoryLoaded {
         events: Vec<Event>,
-        /// Position at which the preceding events end; absent at the start.
+        /// Position of the first of these events; absent at the start of the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<i64>,
     },
-    /// Result of a look-up.
+    /// Result of a `HostRequest`.
     LookedUp(HostResponse),
-    /// Totals of a resumed session, including the part that is not shown.
+    /// Totals of a resumed session, including events that are not shown.
     HistorySummed(HistorySum),
     PolicyExpired {
         message: String,
@@ -351,7 +354,7 @@ pub enum EventKind {
     ModeChanged {
         mode: Mode,
     },
-    /// The model changed, or more is known about the current one.
+    /// Another model is in use, or more is known about the current one.
     ModelChanged {
         facts: ModelFacts,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -361,22 +364,22 @@ pub enum EventKind {
     },
     ModelsListed {
         models: Vec<ListedModel>,
-        /// Providers that could not be queried, and why.
+        /// Providers that could not be queried, each with the reason.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notices: Vec<String>,
     },
-    /// aye asks the model for a summary of the conversation; the task continues afterwards.
+    /// aye requests a summary of the conversation from the model; the task continues afterwards.
     CompactionStarted {
         trigger: CompactionTrigger,
         messages: u64,
         tokens: u64,
     },
     ContextCompacted(Compaction),
-    /// A summary was removed, and the messages it replaced are back.
+    /// A summary was removed, and the messages that it replaced were restored.
     CompactionUndone {
         tokens: u64,
     },
-    /// The oldest messages are no longer sent, and no summary replaces them.
+    /// The oldest messages are no longer sent, and there is no summary of them.
     ContextTruncated {
         removed: u64,
     },
@@ -400,17 +403,16 @@ pub enum EventKind {
         failure: Failure,
         step_count: u32,
     },
-    /// The user interrupted the task. The partial text of the last response remains in the conversation, and aye tells the model
-    /// about the interruption. The stop reason of that response is `cancelled`.
+    /// The user interrupted the task. The partial text of the last response remains in the conversation, and aye
+    /// informs the model about the interruption. The stop reason of that response is `cancelled`.
     TaskCancelled {
         step_count: u32,
     },
-    /// The session is saved, and no work is done until it is resumed. Also the last event of a session that ends with an open
-    /// task, which can be resumed later.
+    /// The session is saved and idle until it is resumed. Also the last event of a session that ends with an open task.
     SessionPaused {
         failure: Failure,
     },
-    /// Saving fails and a crash would lose the session, which continues; or the session is completely saved again.
+    /// Saving fails and a crash would lose the session, which continues; or everything is saved again.
     SavingChanged {
         saved: bool,
         message: String,
@@ -421,8 +423,8 @@ pub enum EventKind {
         #[serde(flatten)]
         told: RuleInfo,
     },
-    /// Message for the user that belongs to no task. After `CreateSession` and `ResumeSession`: findings from opening the store, such as
-    /// damage and what was recovered.
+    /// Message for the user that belongs to no task. After `CreateSession` and `ResumeSession`, it reports findings
+    /// from opening the store, such as damage and recovered data.
     Notice {
         message: String,
     },
@@ -434,13 +436,13 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
         duration_ms: u64,
-        /// Tool statistics of the whole session, including before it was resumed.
+        /// Tool statistics of the whole session, including earlier processes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tools: Vec<ToolUse>,
     },
 }
 
-/// Totals over a whole journal.
+/// Totals of a whole journal.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HistorySum {
@@ -468,7 +470,7 @@ impl EventKind {
         )
     }
 
-    /// Returns the ID of the approval that the event is about.
+    /// Returns the ID of the approval to which the event belongs.
     pub fn approval_id_mut(&mut self) -> Option<&mut ApprovalId> {
         match self {
             Self::ApprovalRequested(approval) => Some(&mut approval.approval_id),

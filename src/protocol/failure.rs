@@ -23,14 +23,16 @@ pub enum FailureKind {
     BudgetExceeded,
     MaxStepsExceeded,
     PolicyExpired,
-    /// The journal cannot be written. The session waits until it can be, or until the user continues unsaved.
+    /// The journal cannot be written. The session waits until it can be written, or until the user continues without
+    /// saving.
     NotSaved,
-    /// Another process owns the session, or it no longer exists. It cannot continue here.
+    /// Another process owns the session, or the session no longer exists. It cannot continue in
+    /// this process.
     NotHeld,
     Internal,
 }
 
-/// Change that lets the task continue, as data. A front end offers it in its own words.
+/// Change that lets the task continue, as data. Front ends choose the words in which they offer it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Remedy {
@@ -45,7 +47,7 @@ pub enum Remedy {
     },
     /// Assume a price for the model, whose price is unknown, then continue the task.
     AssumePrice,
-    /// Change the policy, which sets the limit, then continue the task; or start a new session.
+    /// Change the policy that sets the limit, then continue the task; or start a new session.
     ChangePolicy,
     /// Save an API key, then continue the task.
     SaveKey,
@@ -57,11 +59,11 @@ pub enum Remedy {
 #[error("{message}")]
 pub struct Failure {
     pub kind: FailureKind,
-    /// Cause; contains the provider's own message unchanged.
+    /// Cause of the failure; includes the provider's own message unchanged.
     pub message: String,
     /// Suggested action.
     pub hint: String,
-    /// Change that lets the task continue, if there is a known one.
+    /// Change that lets the task continue, if one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
     /// Whether a retry of the same request may succeed.
@@ -88,7 +90,7 @@ impl Failure {
         Self { kind, message: message.into(), hint: hint.into(), remedy: None, retryable, request_id: None, status: None }
     }
 
-    /// Returns a failure with the parts of an error.
+    /// Creates a failure from the parts of an error.
     pub fn from_problem(kind: FailureKind, problem: &Problem) -> Self {
         Self::new(kind, problem.detailed_message(), problem.hints.join("; "))
     }
@@ -120,7 +122,7 @@ impl Failure {
         Problem { hints: hint.into_iter().collect(), ..Problem::new(what) }
     }
 
-    /// Returns the message with the provider and the status, because a provider's message alone often lacks context.
+    /// Returns the message with the provider and the status, because a provider's message often lacks context.
     pub fn with_provider(&self, provider: &str) -> String {
         let Some(status) = self.status else { return self.text().to_owned() };
         let did = match self.kind {

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use std::fmt::{self, Write as _};
 
-/// The name of the missing side of a created or deleted file.
+/// Name of the missing side of a created or deleted file.
 const MISSING: &str = "/dev/null";
 const NO_NEWLINE: &str = "\\ No newline at end of file";
 /// Prefixes of git's header lines about the content of a file, which the hunks show.
@@ -13,7 +13,7 @@ const CONTENT_ROWS: [&str; 3] = ["index ", "similarity index ", "dissimilarity i
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDiff {
-    /// Name in the diff: the new one, or the old one of a deleted file. `None` if the diff names no file.
+    /// Name in the diff: the new name, or the old one for a deleted file. `None` if the diff names no file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub kind: FileDiffKind,
@@ -27,7 +27,7 @@ pub struct FileDiff {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HeadRow {
     text: String,
-    /// Whether the row contains more than the names of the file and the hashes of its content.
+    /// Whether the row contains more than the file names and content hashes.
     is_remark: bool,
 }
 
@@ -52,21 +52,21 @@ pub enum FileDiffKind {
     Binary,
 }
 
-/// Neighbouring lines of a file, from the first changed one to the last, with context.
+/// Group of changed lines in a file, with the context lines around them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffHunk {
-    /// First line in the old file, counted from 1; for a side without lines, the line before it.
+    /// First line in the old file, counted from 1; for an empty side, the line before the hunk.
     pub old_start: usize,
     pub new_start: usize,
-    /// Number of lines in the old file. More than `lines` has if the diff was cut.
+    /// Number of lines in the old file. Exceeds the lines in `lines` if the diff was cut.
     pub old_count: usize,
     pub new_count: usize,
     /// Text after the ranges in the header, such as the name of the enclosing function.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub place: String,
     pub lines: Vec<DiffLine>,
-    /// Rows after the hunk that belong to no file, such as a note about omitted lines.
+    /// Rows after the hunk without a file, such as a note about omitted lines.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub remarks: String,
 }
@@ -76,9 +76,9 @@ pub struct DiffHunk {
 #[serde(rename_all = "camelCase")]
 pub struct DiffLine {
     pub side: DiffSide,
-    /// The line without its LF; a CR at the end is included.
+    /// The line without its LF. A trailing CR is included.
     pub text: String,
-    /// Whether the line ends with a LF; only the last line of a file may not.
+    /// Whether the line ends with an LF. Only the last line of a file may lack it.
     #[serde(skip_serializing_if = "is_ended")]
     pub has_newline: bool,
 }
@@ -87,7 +87,7 @@ fn is_ended(has_newline: &bool) -> bool {
     *has_newline
 }
 
-/// The files that contain a line.
+/// Side of the diff that contains a line: the old file, the new file or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffSide {
@@ -107,24 +107,25 @@ impl DiffSide {
 }
 
 impl FileDiff {
-    /// Creates the diff of a file with the names of both sides: `a/x` and `b/x`, or `/dev/null` for a missing side.
+    /// Creates the diff of a file with the names of both sides: `a/x` and `b/x`, or `/dev/null` for a missing file.
     pub fn new(old: &str, new: &str, hunks: Vec<DiffHunk>) -> Self {
         Self::default().with_hunks(old, new, hunks)
     }
 
-    /// Creates the diff of a file with git's first line, which names it even if no line changes.
+    /// Creates the diff of a file with git's first line, which names the file even if no line
+    /// changes.
     pub fn with_title(old: &str, new: &str) -> Self {
         let file = Self { name: Some(new.to_owned()), ..Self::default() };
         file.with_row(format!("diff --git a/{old} b/{new}"), false)
     }
 
-    /// Records that the file is new, with its mode in git's form: `100644`.
+    /// Marks the file as new, with its mode as git writes it: `100644`.
     #[must_use]
     pub fn created(self, mode: &str) -> Self {
         Self { kind: FileDiffKind::Added, ..self.with_row(format!("new file mode {mode}"), true) }
     }
 
-    /// Records that the file is deleted, with its former mode.
+    /// Marks the file as deleted, with its former mode.
     #[must_use]
     pub fn deleted(self, mode: &str) -> Self {
         Self { kind: FileDiffKind::Deleted, ..self.with_row(format!("deleted file mode {mode}"), true) }
@@ -142,21 +143,21 @@ impl FileDiff {
         self.with_row(format!("similarity index {percent}%"), false)
     }
 
-    /// Records that the file is renamed.
+    /// Marks the file as renamed.
     #[must_use]
     pub fn renamed(self, from: &str, to: &str) -> Self {
         let file = self.with_row(format!("rename from {from}"), true).with_row(format!("rename to {to}"), true);
         Self { kind: FileDiffKind::Renamed, ..file }
     }
 
-    /// Records that a side is not text.
+    /// Marks a side as binary.
     #[must_use]
     pub fn binary(self, name: &str) -> Self {
         let file = self.with_row(format!("Binary files a/{name} and b/{name} differ"), true);
         Self { kind: FileDiffKind::Binary, ..file }
     }
 
-    /// Adds the changed lines, with the names of both sides. Without hunks, no lines are added.
+    /// Adds the hunks, and the names of both sides if there are hunks.
     #[must_use]
     pub fn with_hunks(mut self, old: &str, new: &str, hunks: Vec<DiffHunk>) -> Self {
         if !hunks.is_empty() {
@@ -167,12 +168,12 @@ impl FileDiff {
         self
     }
 
-    /// Returns the rows about the file as a whole: modes, names of a rename, and text that no header explains.
+    /// Returns the rows about the whole file: modes, names of a rename, and text that is not part of a header.
     pub fn remarks(&self) -> impl Iterator<Item = &str> {
         self.head.iter().filter(|row| row.is_remark).map(|row| row.text.as_str())
     }
 
-    /// Reports whether the text form is empty.
+    /// Returns whether the text form is empty.
     pub fn is_empty(&self) -> bool {
         self.head.is_empty() && self.hunks.is_empty()
     }
@@ -201,7 +202,7 @@ impl FileDiff {
     }
 }
 
-/// Number of bytes written.
+/// Writer that only counts bytes.
 struct Length(usize);
 
 impl fmt::Write for Length {
@@ -212,18 +213,18 @@ impl fmt::Write for Length {
 }
 
 impl DiffHunk {
-    /// Moves the hunk by a number of lines on each side, for the hunk of a part of a file.
+    /// Shifts the line numbers of a hunk on each side, to build the diff of a part of a file.
     pub fn move_down(&mut self, old_lines: u64, new_lines: u64) {
         let later = |start: usize, lines: u64| start.saturating_add(usize::try_from(lines).unwrap_or(usize::MAX));
         (self.old_start, self.new_start) = (later(self.old_start, old_lines), later(self.new_start, new_lines));
     }
 
-    /// Returns the lines of the old file, each with its line end.
+    /// Returns the lines of the old file, each with its line ending.
     pub fn old_lines(&self) -> impl Iterator<Item = String> {
         self.lines_without(DiffSide::Added)
     }
 
-    /// Returns the lines of the new file, each with its line end.
+    /// Returns the lines of the new file, each with its line ending.
     pub fn new_lines(&self) -> impl Iterator<Item = String> {
         self.lines_without(DiffSide::Removed)
     }
@@ -256,7 +257,7 @@ impl fmt::Display for DiffHunk {
     }
 }
 
-/// Reads a unified diff. Rows that belong to no hunk and no header are preserved as remarks.
+/// Parses a unified diff. Rows outside hunks and headers are preserved as remarks.
 pub(super) fn read(unified: &str) -> Vec<FileDiff> {
     let mut reader = DiffReader::default();
     if unified.is_empty() {
@@ -273,12 +274,12 @@ pub(super) fn read(unified: &str) -> Vec<FileDiff> {
 #[derive(Default)]
 struct DiffReader {
     files: Vec<FileDiff>,
-    /// Number of lines that are still missing in the current hunk on each side.
+    /// Number of lines that the current hunk still lacks on each side.
     old_left: usize,
     new_left: usize,
     /// Whether the current file started with a `diff --git` row and has no names yet.
     is_in_head: bool,
-    /// The row after an old name, which is the new one.
+    /// Whether the next row is the new name, because the previous one was the old name.
     is_new_name: bool,
 }
 
@@ -310,7 +311,7 @@ impl DiffReader {
         self.read_header_row(row, next);
     }
 
-    /// Processes a row outside a hunk.
+    /// Parses a row outside a hunk.
     fn read_header_row(&mut self, row: &str, next: &str) {
         (self.old_left, self.new_left) = (0, 0);
         if let Some(hunk) = header(row) {
@@ -357,7 +358,7 @@ impl DiffReader {
         self.file().head.push(HeadRow { text: row.to_owned(), is_remark: false });
     }
 
-    /// Returns the current file; a diff may start without a name.
+    /// Returns the current file, or starts one without a name.
     fn file(&mut self) -> &mut FileDiff {
         if self.files.is_empty() {
             self.files.push(FileDiff::default());
@@ -367,7 +368,7 @@ impl DiffReader {
     }
 }
 
-/// Returns a name without the prefix of its side, the quotes and the time that may follow it.
+/// Returns a file name without side prefix, quotes and timestamp.
 fn strip_name(name: &str, prefix: &str) -> String {
     let name = name.split('\t').next().unwrap_or(name).trim_end().trim_matches('"');
     name.strip_prefix(prefix).unwrap_or(name).to_owned()

@@ -6,17 +6,17 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The file diffs, in order. No diff is empty. Copies share the memory, since a proposal has several owners.
+/// File diffs in order, none of them empty. Clones share the memory, because a proposal has several owners.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileDiffs(Arc<Vec<FileDiff>>);
 
 impl FileDiffs {
-    /// Reads a unified diff. Lines outside hunks and headers are preserved as remarks.
+    /// Parses a unified diff. Lines outside hunks and headers are preserved as remarks.
     pub fn read(unified: &str) -> Self {
         Self(Arc::new(read(unified)))
     }
 
-    /// Adds the diff of one more file, unless it is empty.
+    /// Adds the diff of another file, unless it is empty.
     pub fn push(&mut self, file: FileDiff) {
         if !file.is_empty() {
             Arc::make_mut(&mut self.0).push(file);
@@ -28,7 +28,7 @@ impl FileDiffs {
         self.0.iter().flat_map(|file| &file.hunks)
     }
 
-    /// Returns the hunks of all files, to change them in this copy.
+    /// Returns mutable references to the hunks of all files, in this copy.
     pub fn hunks_mut(&mut self) -> impl Iterator<Item = &mut DiffHunk> {
         Arc::make_mut(&mut self.0).iter_mut().flat_map(|file| &mut file.hunks)
     }

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Number of failed checks after which a goal ends, if `--rounds` names no other.
+/// Default number of failed checks after which a goal ends; `--rounds` overrides it.
 pub const GOAL_ROUNDS: u32 = 25;
-/// Highest number of rounds that can be set.
+/// Maximum number of rounds that can be set.
 const MAX_GOAL_ROUNDS: u32 = 1_000;
-/// Longest time that can be set.
+/// Maximum time limit in milliseconds: 30 days.
 const MAX_GOAL_MS: u64 = 30 * 24 * 3_600_000;
-/// Form of a goal, for error messages.
+/// Syntax of a goal, for error messages.
 pub const GOAL_FORM: &str = "/goal \"TEXT\" --until \"COMMAND\" [--budget 2usd] [--for 30m] [--rounds 25]";
 
 /// Goal as the user sets it.
@@ -23,7 +23,7 @@ pub struct Goal {
     /// Maximum cost in US dollars, from the moment the goal is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
-    /// Maximum time in milliseconds. It does not pass while the goal is paused.
+    /// Maximum time in milliseconds, without pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
     /// Number of failed checks after which the goal ends.
@@ -40,10 +40,10 @@ impl Goal {
         Self { text: text.into(), check: check.into(), budget_usd: None, time_ms: None, max_rounds: GOAL_ROUNDS }
     }
 
-    /// Reads the words after `/goal`.
+    /// Parses the arguments of `/goal`.
     ///
     /// # Errors
-    /// Says which word is invalid.
+    /// Returns a message that names the invalid word.
     pub fn parse(words: &str) -> Result<Self, String> {
         let (mut text, mut check) = (Vec::new(), None);
         let mut goal = Self::new("", "");
@@ -87,10 +87,10 @@ impl Goal {
         command
     }
 
-    /// Checks a goal that was not parsed.
+    /// Validates a goal that was not parsed from text.
     ///
     /// # Errors
-    /// Says what is invalid.
+    /// Returns a message that names the invalid part.
     pub fn validate(&self) -> Result<(), String> {
         let is_dollars = |dollars: f64| dollars.is_finite() && dollars > 0.0;
         if self.text.trim().is_empty() {
@@ -110,10 +110,10 @@ impl Goal {
     }
 }
 
-/// Checks the command that decides about a goal.
+/// Validates the check command of a goal.
 ///
 /// # Errors
-/// Says what is invalid.
+/// Returns the reason why the command is invalid.
 pub fn validate_check(check: &str) -> Result<(), String> {
     match check.trim() {
         "" => Err("the check is empty; it must be a command, such as `cargo test`".to_owned()),
@@ -122,10 +122,10 @@ pub fn validate_check(check: &str) -> Result<(), String> {
     }
 }
 
-/// Reads an amount of dollars: `2`, `2usd`, `$2.50`.
+/// Parses an amount in dollars: `2`, `2usd`, `$2.50`.
 ///
 /// # Errors
-/// Says why the amount is invalid.
+/// Returns the reason why the amount is invalid.
 fn parse_dollars(text: &str) -> Result<f64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let number = lower.strip_prefix('$').unwrap_or(&lower);
@@ -134,10 +134,10 @@ fn parse_dollars(text: &str) -> Result<f64, String> {
     dollars.ok_or_else(|| format!("`{text}` is not an amount of dollars (example: 2usd)"))
 }
 
-/// Reads a time: `90s`, `30m`, `1h30m`, `2d`. A number alone is minutes.
+/// Parses a duration into milliseconds: `90s`, `30m`, `1h30m`, `2d`. A bare number is in minutes.
 ///
 /// # Errors
-/// Says why the time is invalid.
+/// Returns the reason why the duration is invalid.
 pub fn parse_time(text: &str) -> Result<u64, String> {
     let invalid = || format!("`{text}` is not a time (example: 30m, 90s or 1h30m)");
     let (mut total, mut number, mut parts) = (0_u64, String::new(), 0);
@@ -172,16 +172,16 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads a number of rounds.
+/// Parses a number of rounds.
 ///
 /// # Errors
-/// Says why the number is invalid.
+/// Returns the reason why the number is invalid.
 pub fn parse_rounds(text: &str) -> Result<u32, String> {
     let rounds: Option<u32> = text.trim().parse().ok().filter(|rounds| (1..=MAX_GOAL_ROUNDS).contains(rounds));
     rounds.ok_or_else(|| format!("`{text}` is not a number of rounds between 1 and {MAX_GOAL_ROUNDS}"))
 }
 
-/// Returns a time in its two largest units: `1 h 30 min`, `45 s`.
+/// Formats a duration in its two largest units: `1 h 30 min`, `45 s`.
 pub fn time_text(ms: u64) -> String {
     let seconds = ms / 1_000;
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
@@ -217,7 +217,7 @@ fn split(text: &str) -> Result<Vec<Word>, String> {
                 (Some('"'), '\\') if rest.peek().is_some_and(|next| matches!(next, '"' | '\\')) => word.extend(rest.next()),
                 (Some(_), c) => word.push(c),
                 (None, c) if c.is_whitespace() => break,
-                // An apostrophe inside a word quotes nothing.
+                // An apostrophe inside a word does not start a quotation.
                 (None, c) => match closing_quote(c).filter(|_| is_first || word.ends_with('=')) {
                     Some(end) => {
                         is_quoted |= is_first;
@@ -253,10 +253,10 @@ pub enum GoalStatus {
     Working,
     /// The check runs.
     Checking,
-    /// Waits for the user.
+    /// The goal waits for the user.
     Paused,
     Reached,
-    /// Ended without being reached.
+    /// The goal ended without being reached.
     Ended,
 }
 
@@ -266,9 +266,9 @@ pub enum GoalStatus {
 pub enum GoalReason {
     /// The check exited with 0.
     CheckPassed,
-    /// The check failed in the same way several times in a row, and no file changed.
+    /// The check failed several times in a row with the same result, and no file changed.
     Blocked,
-    /// The check did not run: the check was denied, its program is missing, or it timed out.
+    /// The check did not run: it was denied, its program is missing, or it timed out.
     CheckDidNotRun,
     /// The user stopped the task or the check.
     Interrupted,
@@ -300,10 +300,11 @@ pub struct GoalState {
     pub cost_usd: Option<f64>,
     /// Time in milliseconds since the goal was set, without pauses.
     pub elapsed_ms: u64,
-    /// Files that changed since the goal was set and that the check may read: tests, its configuration, files that it names.
+    /// Files that the check may read and that changed since the goal was set: tests, its configuration, and files that
+    /// it names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_check_files: Vec<String>,
-    /// Sentence for the user about a change; absent if only figures changed.
+    /// Message for the user about a change; absent if only numbers changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -356,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_goal_is_read_with_its_options_in_any_order_and_with_any_quotes() {
+    fn goal_options_are_parsed_in_any_order_with_any_quotes() {
         let full = Goal { budget_usd: Some(2.0), time_ms: Some(1_800_000), max_rounds: 5, ..Goal::new("fix it", "cargo test") };
         for words in [
             r#""fix it" --until "cargo test" --budget 2usd --for 30m --rounds 5"#,
@@ -370,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_of_a_goal_sets_the_same_goal_again() {
+    fn a_goal_round_trips_through_its_command() {
         let full = Goal { budget_usd: Some(2.5), time_ms: Some(1_800_000), max_rounds: 5, ..Goal::new("fix it", "cargo test") };
         for goal in [full, Goal::new("don't --stop \"now\" \\", r#"echo "a \\b""#)] {
             assert_eq!(
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_that_cannot_be_read_says_what_is_wrong() {
+    fn an_invalid_goal_is_rejected_with_the_reason() {
         for (words, why) in [
             ("", "missing `--until COMMAND`"),
             ("fix it", "missing `--until COMMAND`"),
@@ -406,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_shown_in_two_units_and_read_back() {
+    fn times_are_formatted_in_two_units_and_parsed_back() {
         for (ms, text) in [
             (0, "0 s"),
             (45_000, "45 s"),

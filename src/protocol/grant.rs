@@ -1,4 +1,4 @@
-//! "Always allow": rules that could be saved for an approval, their location, and the user's choice.
+//! "Always allow": rules that can be saved for an approval, their location, and the user's choice.
 
 use super::FileDiffs;
 use jiff::Timestamp;
@@ -29,15 +29,16 @@ pub enum GrantRule {
 pub struct CommandRule {
     /// Program and arguments.
     pub words: Vec<String>,
-    /// Whether the rule matches exactly these words, and not every command that begins with them.
+    /// Whether the rule matches exactly these words, instead of every command that begins with
+    /// them.
     pub exact: bool,
     /// Whether the command runs without a prompt only in a copy of the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sandboxed: bool,
-    /// Whether the rule covers any message of `git commit` after these words, and no other argument.
+    /// Whether the rule allows `git commit` with any message after these words, and no other argument.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub message: bool,
-    /// Hosts that the command reaches in its copy without a prompt: `index.example.com:443`.
+    /// Hosts that the command may reach in its copy without approval: `index.example.com:443`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
 }
@@ -62,8 +63,8 @@ impl CommandRule {
         keys
     }
 
-    /// Returns the commands that a saved rule lists as examples: commands that it matches, and commands that it does not match.
-    /// None for a rule about exact words, which are their own example.
+    /// Returns examples for a saved rule: commands that it matches, and commands that it does not match. A rule for
+    /// exact words has none, because the words are their own example.
     pub fn examples(&self) -> (Vec<String>, Vec<String>) {
         let plain =
             |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
@@ -83,7 +84,7 @@ impl CommandRule {
     }
 }
 
-/// Returns words as an array of TOML.
+/// Formats words as a TOML array.
 fn list(words: &[String]) -> String {
     toml::Value::from(words.to_vec()).to_string()
 }
@@ -99,7 +100,7 @@ impl GrantRule {
         }
     }
 
-    /// Returns the keys that define its scope, as written in a policy file.
+    /// Returns the keys that define the scope of the rule, as written in a policy file.
     pub fn keys(&self) -> Vec<String> {
         match self {
             Self::Command(rule) => rule.keys(),
@@ -165,7 +166,7 @@ impl GrantRule {
     }
 }
 
-/// Splits at each `;` outside quotes.
+/// Splits a line at each `;` outside quotes.
 fn pieces(line: &str) -> Vec<&str> {
     let (mut pieces, mut from, mut quote, mut escaped) = (Vec::new(), 0, None, false);
     for (at, letter) in line.char_indices() {
@@ -210,16 +211,16 @@ pub enum GrantScope {
 pub struct GrantOptions {
     /// Offers from the narrowest to the widest; empty if no rule may be saved.
     pub offers: Vec<GrantOption>,
-    /// Reasons why no rule may be saved, one for each part: `rm -rf x deletes`.
+    /// Reasons why no rule may be saved, one for each part of the command: `rm -rf x deletes`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub never: Vec<String>,
-    /// Expiry choices: a number of days, and the time at which it ends.
+    /// Choices for the expiry: a number of days, and the resulting time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<(u32, Timestamp)>,
 }
 
 impl GrantOptions {
-    /// Removes the offers that no file can represent, and marks the other ones.
+    /// Removes the offers that a file cannot represent, and marks the remaining ones.
     #[must_use]
     pub fn only_in_files(mut self) -> Self {
         self.offers.retain(|offer| offer.memory_only.is_none());
@@ -227,7 +228,7 @@ impl GrantOptions {
         self
     }
 
-    /// Removes the offers with a rule that applies only in a copy of the workspace, if no copy is possible.
+    /// Removes the offers whose rule applies only in a copy of the workspace, if copies are not possible.
     #[must_use]
     pub fn without_copies(mut self, reason: &str) -> Self {
         let needs_copy =
@@ -248,7 +249,7 @@ impl GrantOptions {
 pub struct GrantOption {
     /// Rules for this run and for this project.
     pub rules: Vec<GrantRule>,
-    /// Rules in the form required for all projects.
+    /// Rules for all projects.
     pub everywhere: Vec<GrantRule>,
     /// Whether the user wrote the rule.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -256,22 +257,22 @@ pub struct GrantOption {
     /// Reason why the rule cannot be saved to a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_only: Option<String>,
-    /// Whether the rule can be saved only to a file, because an agent makes the call, which has its own session.
+    /// Whether the rule can be saved only to a file, because the call comes from an agent, which has its own session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub file_only: bool,
     /// Scopes in which aye still asks, because this system has no sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks_still: Vec<GrantScope>,
-    /// Locations in policy files; filled in by the part that knows the files.
+    /// Locations in policy files; filled in by the owner of the files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<RulePlace>,
 }
 
 impl GrantOption {
-    /// Returns why a scope is not offered, independent of the files.
+    /// Returns the reason why a scope is not offered, independent of the files.
     pub fn refuses(&self, scope: GrantScope) -> Option<&'static str> {
         if self.file_only && scope == GrantScope::Session {
-            return Some("a rule for the call of an agent is saved for this project or for all projects");
+            return Some("a rule for an agent's call can only be saved for this project or for all projects");
         }
         let is_readable = self.rules.iter().any(|rule| matches!(rule, GrantRule::Readable { .. }));
         (is_readable && scope != GrantScope::Project)
@@ -322,9 +323,9 @@ pub struct GrantChoice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum RuleQuery {
-    /// Whether a rule written by the user, on one line, may be saved.
+    /// Whether a rule that the user wrote on one line may be saved.
     Written { rule: String },
-    /// Recent commands that this offer would have allowed.
+    /// Which recent commands the offer would have allowed.
     Reach { offer: usize },
 }
 

@@ -68,11 +68,11 @@ impl FromIterator<HookEvent> for HookEvents {
     }
 }
 
-/// Decision of a hook about a call. No hook can allow one.
+/// Decision of a hook about a call. Hooks cannot allow calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookDecision {
-    /// The policy decides alone.
+    /// The hook leaves the decision to the policy.
     #[default]
     None,
     /// The call requires approval.
@@ -93,7 +93,7 @@ pub struct HookRun {
     /// Text for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Files of the call that the hook changed before they were written, as shown.
+    /// Files of the call that the hook changed before they were written, in display form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
     /// Whether the hook rewrote the arguments of the call.
@@ -108,7 +108,7 @@ pub struct HookRun {
 #[serde(rename_all = "camelCase")]
 pub struct CallHooks {
     pub runs: Vec<HookRun>,
-    /// Arguments with which the call is judged and runs, if a hook rewrote them.
+    /// Rewritten arguments, with which the call is judged and run; absent if no hook rewrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Arguments>,
 }
@@ -120,7 +120,7 @@ impl CallHooks {
         Some((&run.hook, run.reason.as_deref().unwrap_or("no reason given")))
     }
 
-    /// Returns the reason if a hook requires approval of the call.
+    /// Returns the reason why a hook requires approval of the call, if one does.
     pub fn question(&self) -> Option<String> {
         let asks = self.runs.iter().filter(|run| run.decision == HookDecision::Ask);
         let asks: Vec<String> = asks
@@ -132,21 +132,21 @@ impl CallHooks {
         (!asks.is_empty()).then(|| asks.join("; "))
     }
 
-    /// Returns the sentence about a rewritten call, for the user: `rewritten by the hook …`.
+    /// Returns a note for the user about a rewritten call: `rewritten by the hook …`.
     pub fn rewriting(&self) -> Option<String> {
         self.arguments.as_ref()?;
         let hooks: Vec<&str> = self.runs.iter().filter(|run| run.rewrote).map(|run| run.hook.as_str()).collect();
         Some(format!("rewritten by the hook {}", hooks.join(" and the hook ")))
     }
 
-    /// Returns the sentence about files that hooks changed before they were written, for the user.
+    /// Returns a note for the user about files that hooks changed before they were written.
     pub fn changes(&self) -> Option<String> {
         let words = |run: &HookRun| format!("the hook {} changed {}", run.hook, run.changed.join(", "));
         let changes: Vec<String> = self.runs.iter().filter(|run| !run.changed.is_empty()).map(words).collect();
         (!changes.is_empty()).then(|| changes.join("; "))
     }
 
-    /// Adds the runs of the hooks after the call, in place of earlier ones.
+    /// Replaces the runs of the hooks after the call.
     pub fn add_runs_after(&mut self, runs: Vec<HookRun>) {
         let is_after = |run: &HookRun| run.hook.contains(HookEvent::PostToolUse.as_str());
         self.runs.retain(|run| !is_after(run));
@@ -170,12 +170,12 @@ impl CallHooks {
     }
 }
 
-/// Outcome of the hooks of an event that is not about a call.
+/// Outcome of the hooks for an event without a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventHooks {
-    /// Hook that blocks the prompt, or that lets the model continue, with its reason.
+    /// Hook that blocks the prompt or makes the model continue, and its reason.
     pub block: Option<(String, String)>,
-    /// Text for the model, each with its hook.
+    /// Texts for the model, each with the name of its hook.
     pub context: Vec<(String, String)>,
     /// Failures and messages for the user.
     pub notices: Vec<String>,
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_denial_counts_and_all_questions_are_named() {
+    fn the_first_denial_applies_and_all_approval_requests_are_named() {
         let run = |hook: &str, decision, reason: Option<&str>| HookRun {
             hook: hook.to_owned(),
             decision,

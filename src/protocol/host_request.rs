@@ -6,11 +6,11 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Look-up, or an action on a session other than the current one. The model sees none of it.
+/// Look-up, or an action on another session. The model sees none of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum HostRequest {
-    /// Files and folders that match the text; without text, the ones changed last.
+    /// Files and folders that match the text; for an empty text, the most recently changed ones.
     Files {
         words: String,
     },
@@ -18,7 +18,7 @@ pub enum HostRequest {
     Symbols {
         words: String,
     },
-    /// Files named by a pasted text: the first interpretation whose files all exist.
+    /// Files that a pasted text names, in the first interpretation for which all files exist.
     Dropped {
         pasted: String,
         readings: Vec<Vec<String>>,
@@ -57,13 +57,13 @@ pub enum HostRequest {
         session_id: SessionId,
         archived: bool,
     },
-    /// Fork this session with its whole conversation, or with the beginning of it.
+    /// Fork this session with all or the first part of its conversation.
     Fork {
         session_id: SessionId,
         #[serde(default)]
         until: ForkUntil,
     },
-    /// This session, its forks, and its ancestors.
+    /// This session with its forks and ancestors.
     Branches {
         session_id: SessionId,
     },
@@ -73,9 +73,9 @@ pub enum HostRequest {
     KeepTheme {
         name: String,
     },
-    /// State of the workspace for the status row, after a change.
+    /// State of the workspace for the status row.
     Worktree,
-    /// Tasks in copies of the workspace, now and whenever one of them changes its state.
+    /// Tasks in copies of the workspace. Sent now and whenever one of them changes its state.
     Tasks,
     /// Start a task in a copy of the workspace. It ends with this process.
     StartTask {
@@ -93,7 +93,7 @@ pub enum HostRequest {
     Memory(MemoryRequest),
 }
 
-/// Initial part of a session for a fork.
+/// First part of a session that a fork contains.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "until", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ForkUntil {
@@ -105,7 +105,7 @@ pub enum ForkUntil {
     Prompt { task_id: TaskId },
 }
 
-/// Result of a look-up.
+/// Result of a `HostRequest`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum HostResponse {
@@ -119,7 +119,7 @@ pub enum HostResponse {
         words: String,
         symbols: Vec<FoundSymbol>,
     },
-    /// Dropped files; empty if the text names none.
+    /// Dropped files; empty if the text names no files.
     Dropped {
         pasted: String,
         files: Vec<DroppedFile>,
@@ -127,7 +127,7 @@ pub enum HostResponse {
     Clipboard(ClipboardData),
     Commands {
         commands: Vec<CustomCommand>,
-        /// Problems with some of the entries, each listed once.
+        /// Problems with some of the entries, without duplicates.
         notices: Vec<String>,
     },
     Resources {
@@ -137,7 +137,7 @@ pub enum HostResponse {
     Prompts {
         prompts: Vec<ServerPrompt>,
     },
-    /// Text of the server prompt, or why there is none.
+    /// Text of the server prompt, or the reason why it is unavailable.
     Prompt {
         server: String,
         name: String,
@@ -152,7 +152,7 @@ pub enum HostResponse {
         /// Number of sessions in this project, and in all projects.
         here: u64,
         everywhere: u64,
-        /// Whether more results follow.
+        /// Whether more results will follow.
         looks_on: bool,
     },
     Session(SessionPreview),
@@ -183,7 +183,8 @@ pub enum HostResponse {
     Places {
         rows: Vec<(String, String)>,
     },
-    /// User's keymap file: its content, or why it cannot be read; absent if there is none.
+    /// Content of the user's keymap file, or the reason why it cannot be read; absent without such
+    /// a file.
     Keys {
         path: String,
         text: Option<Result<String, String>>,
@@ -198,7 +199,7 @@ pub enum HostResponse {
         branch: Option<String>,
         /// Number of files that differ from the git index, if known.
         changed: Option<u64>,
-        /// Whether the count is incomplete.
+        /// Whether further files were not counted.
         more: bool,
         /// Output of the user's status command.
         line: Option<String>,
@@ -213,7 +214,7 @@ pub enum HostResponse {
         /// Result of the request, as a sentence.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notice: Option<String>,
-        /// Reason why it was not carried out.
+        /// Reason for a failure of the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed: Option<Problem>,
     },
@@ -314,13 +315,13 @@ pub struct ListedTask {
     /// Number of changed files, if they can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_files: Option<u64>,
-    /// Number of these files that were also changed in the workspace.
+    /// Number of these files that also changed in the workspace.
     #[serde(default)]
     pub conflicts: u64,
     /// Result of the check command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
-    /// Call that waits for the approval of the user.
+    /// Call that waits for approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
     /// Branch of its worktree, if it has one.
@@ -333,9 +334,9 @@ pub struct ListedTask {
 #[serde(rename_all = "snake_case")]
 pub enum ListedTaskState {
     Running,
-    /// Open on another screen.
+    /// Open in another front end.
     Open,
-    /// Waits for a decision of the user.
+    /// The task waits for a decision of the user.
     NeedsYou,
     Done,
     Failed,
@@ -366,7 +367,7 @@ pub struct ListedSession {
     pub session_id: SessionId,
     pub title: Option<String>,
     pub state: ListedState,
-    /// Directory for display, if it differs.
+    /// Directory of the session for display, if it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
     /// Time of the last message.
@@ -385,7 +386,7 @@ pub struct ListedSession {
     /// Reason why the session cannot be opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
-    /// Line that contains the searched text.
+    /// Line that matches the search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hit: Option<String>,
 }
@@ -412,7 +413,7 @@ pub struct Branch {
     pub archived: bool,
 }
 
-/// End of a session, for a preview before it is opened.
+/// Last part of a session, for a preview before it is opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionPreview {

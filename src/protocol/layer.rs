@@ -21,7 +21,7 @@ pub struct PolicyLayer {
 }
 
 impl PolicyLayer {
-    /// Returns the version of the policy that these layers form: that of the first bundle with a version.
+    /// Returns the combined version of these layers: the version of the first bundle that has one.
     pub fn combined_version(layers: &[Self]) -> Option<String> {
         layers.iter().find_map(|layer| layer.bundle_version.clone())
     }

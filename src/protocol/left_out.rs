@@ -1,35 +1,37 @@
-//! Omissions in an output: counts that remain correct when the output is shortened again.
+//! Omissions in an output, with counts that stay correct when the output is shortened again.
 
 use super::truncate::{cut_position_before, gap, middle, truncate_with_gap};
 use serde::{Deserialize, Serialize};
 
-/// Prefix of redaction markers. No text is cut inside one.
+/// Prefix of redaction markers. Text is never cut inside a marker.
 const MARKER: &str = "[redacted:";
 
 /// Omitted parts of an output.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftOut {
-    /// Omitted bytes for each marker `[... truncated N bytes ...]` in the output, in order.
+    /// Number of omitted bytes for each marker `[... truncated N bytes ...]` in the output, in
+    /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<u64>,
-    /// Continuation of the output by another call, if it is a run of items.
+    /// Continuation of the output by another call, if the output is a run of items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
 }
 
-/// Output that is a run of items (lines of a file, or matches) and that another call can continue.
+/// Run of items (lines of a file, or matches) that another call can continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// Length of the output in bytes up to the end of the last item.
+    /// Length of the output in bytes, up to the end of the last item.
     pub body_bytes: usize,
-    /// Length in bytes of the note after the items. A cut replaces it.
+    /// Length in bytes of the note after the items. A cut replaces this note.
     pub note_bytes: usize,
     /// Number of the first item, as counted by the argument that continues the output.
     pub first: u64,
     pub items: Items,
-    /// Note after a cut. `{last}` is the last item shown, `{next}` the next one, and `{missing}` the number of omitted bytes.
+    /// Note after a cut. `{last}` is the last item shown, `{next}` the next one, and `{missing}` the number of omitted
+    /// bytes.
     pub note: String,
     /// Continuation of a cut inside the first line; absent if no call can continue there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +52,8 @@ fn is_zero(number: &u64) -> bool {
 pub struct Within {
     /// Column of the first character shown.
     pub column: u64,
-    /// Note after a cut. `{last}` is the last column shown, `{next}` the next one, and `{missing}` the number of omitted bytes.
+    /// Note after a cut. `{last}` is the last column shown, `{next}` the next one, and `{missing}` the number of
+    /// omitted bytes.
     pub note: String,
 }
 
@@ -58,14 +61,15 @@ pub struct Within {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Items {
-    /// Each line is an item. `folded`: output lines that represent several lines, and the number of further lines.
+    /// Each line is an item. `folded`: lines of the output that represent several items, each with the number of
+    /// additional items.
     Lines { folded: Vec<(u64, u64)> },
     /// Output lines, counted from 0, at which the items start.
     Starts { lines: Vec<u64> },
 }
 
 impl LeftOut {
-    /// Returns `None` without omissions.
+    /// Creates the record of omissions; `None` if there are none.
     pub fn from_gaps(gaps: Vec<u64>, run: Option<Run>) -> Option<Box<Self>> {
         (!gaps.is_empty() || run.is_some()).then(|| Box::new(Self { gaps, run }))
     }
@@ -99,7 +103,7 @@ impl Run {
                     }
                     folded.push((line - gone, more));
                 }
-                // The item of each line is no longer known.
+                // The items of the lines can no longer be determined.
                 Items::Starts { .. } => return None,
             }
             line += more;
@@ -108,8 +112,8 @@ impl Run {
         Some(self)
     }
 
-    /// Shortens the output to about `most_bytes` of items and the text after them, and returns it with its omissions; `None` if it is not
-    /// longer.
+    /// Shortens the output to about `most_bytes` of items, followed by the remaining text, and returns it with its
+    /// omissions; `None` if it is short enough.
     pub fn truncate(&self, output: &str, most_bytes: usize) -> Option<(String, LeftOut)> {
         let (body, rest) = (output.get(..self.body_bytes)?, output.get(self.body_bytes..)?);
         let (note, tail) = (rest.get(..self.note_bytes)?, rest.get(self.note_bytes..)?);
@@ -128,7 +132,7 @@ impl Run {
         Some((format!("{kept}{gap}{note}{tail}"), left_out))
     }
 
-    /// Returns the run after all but the start was cut off.
+    /// Returns the run for a shortened output that consists of its first items.
     fn shortened(&self, kept: &str, note_bytes: usize, missing: usize) -> Self {
         let lines = breaks(kept);
         let items = match &self.items {
@@ -142,7 +146,7 @@ impl Run {
         Self { body_bytes: kept.len(), note_bytes, items, missing: self.missing + missing as u64, ..self.clone() }
     }
 
-    /// Returns the first items, the note after them, and the bytes omitted inside the first item, if it is cut.
+    /// Returns the first items, the note after them, and the number of bytes omitted inside the first item.
     fn head(&self, body: &str, most_bytes: usize) -> (String, String, Option<u64>) {
         let filled = |note: &str, last: u64, next: u64, kept: usize| {
             let missing = (self.missing + (body.len() - kept) as u64).to_string();
@@ -156,7 +160,7 @@ impl Run {
         if let (Some(within), Items::Lines { .. }) = (&self.within, &self.items) {
             let end = cut_position_before(body, most_bytes);
             let end = body[..end].rfind(MARKER).filter(|at| !body[*at..end].contains(']')).unwrap_or(end);
-            // Columns of the output do not match columns of the file after redacted text.
+            // Columns of the output differ from columns of the file after redacted text.
             let end = body[..end].find(MARKER).unwrap_or(end);
             if end > 0 {
                 let next = within.column + body[..end].chars().count() as u64;
@@ -167,7 +171,7 @@ impl Run {
         let (kept, gap) = truncate_with_gap(first, most_bytes);
         let kept = kept.into_owned();
         if first.len() == body.len() && self.note_bytes == 0 {
-            // Nothing follows the items, so no call can continue.
+            // There is no note after the items, so no call can continue them.
             return (kept, String::new(), gap);
         }
         (kept, filled(&self.note, next - 1, next, first.len()), gap)
@@ -217,8 +221,8 @@ fn breaks(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
-/// Shortens an output that already omits `gaps` to about `most_bytes`, and returns it with the new gaps. Omitted gaps are included in the
-/// new counts.
+/// Shortens an output that already omits `gaps` to about `most_bytes`, and returns it with the new gaps, which include
+/// the earlier ones.
 pub fn truncate_again(text: &str, most_bytes: usize, gaps: &[u64]) -> Option<(String, Vec<u64>)> {
     if text.len() <= most_bytes {
         return None;

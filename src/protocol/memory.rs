@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Name of the tool with which the model makes a proposal.
+/// Name of the tool that the model uses for a proposal.
 pub const SUGGEST_MEMORY: &str = "SuggestMemory";
 
 /// Instruction file that a proposal would change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryTarget {
-    /// The instruction file in the workspace, which everybody who works on the project shares.
+    /// The instruction file in the workspace, shared by everyone who works on the project.
     Project,
-    /// The user's own file for this workspace, outside of it.
+    /// The user's own file for this workspace, stored outside of it.
     Personal,
     /// The user's file for all projects.
     Global,
@@ -32,7 +32,7 @@ impl MemoryTarget {
         Self::ALL.into_iter().find(|target| target.as_str() == name)
     }
 
-    /// Returns the target that follows this one in a list of all targets, as in a ring.
+    /// Returns the next target in the list of all targets; after the last one, the first.
     #[must_use]
     pub fn next(self) -> Self {
         match self {
@@ -49,7 +49,7 @@ impl MemoryTarget {
 pub enum MemorySource {
     /// The model suggested it.
     Model,
-    /// The user gave the same instruction in several tasks.
+    /// The user repeated the instruction in several tasks.
     Repeated,
     /// The user added it.
     User,
@@ -65,7 +65,7 @@ impl MemorySource {
     }
 }
 
-/// Sentence of a prompt, and when the user wrote it.
+/// Sentence of a prompt, with the time of the prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryQuote {
@@ -73,11 +73,11 @@ pub struct MemoryQuote {
     pub text: String,
 }
 
-/// Proposal as the user sees it: the change of a file, and where it comes from.
+/// Proposal as the user sees it: the change of a file, and the source of the instruction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryProposal {
-    /// ID: 8 hex digits, the same for the same instruction and target.
+    /// ID: 8 hexadecimal digits, always the same for an instruction and its target.
     pub id: String,
     /// The instruction, on one line.
     pub text: String,
@@ -91,22 +91,23 @@ pub struct MemoryProposal {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<MemoryQuote>,
     pub created: jiff::Timestamp,
-    /// Unified diff between the current file and the file with the instruction.
+    /// Unified diff that adds the instruction to the current file.
     pub diff: String,
-    /// Digest of the file before and after the change. Applying it requires the digest of the diff that was shown.
+    /// Digest of the file before and after the change. Applying the proposal requires the digest of the diff that was
+    /// shown.
     pub digest: String,
-    /// Reason why it cannot be applied now.
+    /// Reason why the proposal cannot be applied now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// Request about the proposals of the workspace. The response lists them.
+/// Request about the proposals of the workspace. The response always lists them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum MemoryRequest {
-    /// List them, after a search for instructions that the user repeats.
+    /// List the proposals, after a search for instructions that the user repeats.
     List,
-    /// Apply one. `digest`: that of the diff that the user saw.
+    /// Apply a proposal. `digest`: the digest of the diff that the user saw.
     Apply { id: String, digest: String },
     Edit {
         id: String,
@@ -115,8 +116,8 @@ pub enum MemoryRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<MemoryTarget>,
     },
-    /// Drop one for good.
+    /// Drop a proposal permanently.
     Drop { id: String },
-    /// Add one of the user.
+    /// Add a proposal of the user.
     Add { text: String, target: MemoryTarget },
 }

@@ -71,7 +71,8 @@ pub enum Part {
     Text {
         text: String,
     },
-    /// Reasoning. `opaque` is the provider's own block, including its signature; it is sent back to that provider unchanged.
+    /// Reasoning. `opaque` is the provider's own block, including its signature; it is sent back to that provider
+    /// unchanged.
     Reasoning {
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,34 +99,35 @@ pub struct ToolCall {
 #[serde(untagged)]
 pub enum Arguments {
     Object(Map<String, Value>),
-    /// Text that is not a JSON object, kept for the error message. The call never runs.
+    /// Text that is not a JSON object, kept for the error message. A call with such arguments never
+    /// runs.
     Malformed(String),
 }
 
-/// Maximum length in bytes of the arguments of one call.
+/// Maximum size in bytes of one call's arguments.
 pub const ARGUMENT_BYTES: usize = 1 << 20;
-/// Maximum number of values in the JSON arguments of one call: each takes many times its text in memory.
+/// Maximum number of values in the JSON arguments of one call. A parsed value needs many times the memory of its text.
 const ARGUMENT_VALUES: usize = 20_000;
-/// Separator between the start of overlong arguments and the limit they exceed.
+/// Separator between the start of arguments that exceed a limit and the description of the limit.
 const OVER_LIMIT: &str = "… [over a limit: ";
 
-/// Reason why a call does not run because of its arguments.
+/// Reason why the arguments of a call prevent it from running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentFault {
     NotAnObject,
     /// The server never marked the call as complete.
     Unfinished,
-    /// The exceeded limit, described in text.
+    /// The arguments exceed a limit, which the text describes.
     OverLimit(String),
 }
 
 impl Arguments {
-    /// Returns arguments of which only the beginning is stored.
+    /// Creates arguments that contain only the beginning of the original text.
     pub fn over_limit(head: &str, limit: &str) -> Self {
         Self::Malformed(format!("{head}{OVER_LIMIT}{limit}]"))
     }
 
-    /// Returns the limit of one call that this JSON text exceeds, described in text.
+    /// Returns a description of the limit that this JSON text exceeds, if any.
     pub fn describe_exceeded_limit(text: &str) -> Option<String> {
         if text.len() > ARGUMENT_BYTES {
             return Some(format!("{} bytes; a call may have at most {ARGUMENT_BYTES}", text.len()));
@@ -133,7 +135,7 @@ impl Arguments {
         (value_count(text.as_bytes()) > ARGUMENT_VALUES).then(|| format!("more than {ARGUMENT_VALUES} values"))
     }
 
-    /// Returns why the call cannot run, if so.
+    /// Returns the reason why the call cannot run, if any.
     pub fn fault(&self) -> Option<ArgumentFault> {
         let Self::Malformed(text) = self else { return None };
         let limit = text.strip_suffix(']').and_then(|text| text.rsplit_once(OVER_LIMIT));
@@ -144,7 +146,7 @@ impl Arguments {
         })
     }
 
-    /// Parses arguments. Empty text is parsed as an empty object, because several servers send no text for a call without
+    /// Parses arguments. Empty text counts as an empty object, because several servers send no text for a call without
     /// arguments.
     pub fn parse(text: &str) -> Self {
         if text.trim().is_empty() {
@@ -157,7 +159,7 @@ impl Arguments {
     }
 }
 
-/// Returns the number of values in a JSON text, counted by its separators.
+/// Returns the number of values in a JSON text, estimated from its separators.
 pub fn value_count(json: &[u8]) -> usize {
     let (mut count, mut in_text, mut escaped) = (0, false, false);
     for &byte in json {

@@ -1,4 +1,4 @@
-//! Shared vocabulary: IDs, messages, tool calls, actions, proposals, approvals, commands, queries, events.
+//! Shared types: IDs, messages, tool calls, actions, proposals, approvals, commands, queries, events.
 //!
 //! This module has no side effects. Serialized types use camelCase fields and `snake_case` event names.
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Modes, ordered from the strictest to the laxest.
+/// Modes, ordered from the strictest to the most permissive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -18,7 +18,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// All modes, from the strictest to the laxest.
+    /// All modes, from the strictest to the most permissive.
     pub const ALL: [Self; 4] = [Self::Plan, Self::Ask, Self::AutoEdit, Self::Auto];
 
     pub fn from_name(name: &str) -> Option<Self> {

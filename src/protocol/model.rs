@@ -52,7 +52,7 @@ pub struct PriceElsewhere {
 pub struct ModelUse {
     pub model: ModelFacts,
     pub usage: Usage,
-    /// Price in US dollars in addition to that of the tokens, such as for each search.
+    /// Fee in US dollars in addition to the price of the tokens, for example per search.
     pub fee_usd: f64,
 }
 
@@ -62,7 +62,7 @@ pub struct ModelUse {
 pub struct Price {
     pub input: f64,
     pub output: f64,
-    /// Also accepted as `cache_read`, the name in the catalogue.
+    /// Price of cached tokens. Also accepted as `cache_read`, the name in the catalogue.
     #[serde(alias = "cache_read")]
     pub cache_read: f64,
     #[serde(alias = "cache_write")]
@@ -90,10 +90,10 @@ pub struct AssumedPrice {
 }
 
 impl AssumedPrice {
-    /// Maximum dollars per million tokens; more is a mistake.
+    /// Maximum price in dollars per million tokens; a higher value is treated as a typing error.
     const MOST: f64 = 100_000.0;
 
-    /// Returns the price; cached tokens cost as much as uncached ones.
+    /// Returns the price, in which cached tokens cost as much as uncached ones.
     pub fn price(self) -> Price {
         Price { input: self.input, output: self.output, cache_read: self.input, cache_write: self.input }
     }
@@ -140,7 +140,7 @@ impl ModelFacts {
         self.price.map(|price| price.cost_usd(usage))
     }
 
-    /// Returns the efforts that can be chosen; if only their existence is known, the levels that most models have.
+    /// Returns the efforts that can be chosen. If they are unknown, returns the levels of most models.
     pub fn supported_efforts(&self) -> &[Effort] {
         match (self.reasoning, self.efforts.as_slice()) {
             (false, _) => &[],
@@ -149,8 +149,8 @@ impl ModelFacts {
         }
     }
 
-    /// Returns the nearest supported effort; `None` if the model has no configurable effort. Reasoning is turned off only if
-    /// `wanted` says so. Of two equally near efforts, the lower one costs less.
+    /// Returns the nearest supported effort; `None` if the effort is not configurable. Reasoning is turned off only if
+    /// `wanted` is `Off`. Of two equally near efforts, the lower one is chosen, because it costs less.
     pub fn nearest_effort(&self, wanted: Effort) -> Option<Effort> {
         let supported = self.supported_efforts().iter().copied();
         let others = supported.clone().filter(|effort| *effort != Effort::Off || wanted == Effort::Off);
@@ -192,7 +192,7 @@ impl Effort {
         }
     }
 
-    /// Returns the effort of this name; `none` is the same as `off`.
+    /// Returns the effort with this name; `none` is an alias of `off`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "none" => Some(Self::Off),
@@ -206,7 +206,7 @@ impl Effort {
     }
 }
 
-/// Model in the list of choices.
+/// Model in the list of available models.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedModel {
@@ -215,15 +215,15 @@ pub struct ListedModel {
     /// Reason why it cannot be used now: `set ANTHROPIC_API_KEY or aye auth login anthropic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
-    /// Provider whose API key is the only thing missing.
+    /// Provider of the model, if only its API key is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_of: Option<String>,
     /// Source of the entry: `catalogue`, `config.toml`, `listed by http://localhost:11434/v1`.
     pub source: String,
-    /// Documentation of the provider, or the list from which the catalogue has the entry.
+    /// Documentation of the provider, or the list from which the catalogue took the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation: Option<String>,
-    /// Day on which the entry was checked against the provider's documentation: `2026-11-29`; absent if the entry was not
+    /// Day on which the entry was checked against the provider's documentation: `2026-11-29`; absent if it was not
     /// checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<String>,

@@ -1,4 +1,4 @@
-//! Expected path states after a call, known before it runs. After a crash, the disk shows whether the call ran.
+//! States of paths before and after a call, predicted before it runs. After a crash, they show whether the call ran.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use std::path::PathBuf;
 pub struct PlaceChange {
     pub path: PathBuf,
     pub before: PathState,
-    /// `None` if only the call itself determines the state.
+    /// `None` if the state is only known after the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<PathState>,
 }
 
-/// State of a path. The file mode is not compared: no file tool changes the mode of an existing file.
+/// State of a path, without its mode: no file tool changes the mode of an existing file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum PathState {
@@ -32,7 +32,7 @@ pub enum PathState {
         links: u64,
         bytes: u64,
     },
-    /// Written by another version of aye.
+    /// The record was written by another version of aye.
     #[serde(other)]
     Unreadable,
 }

@@ -1,17 +1,17 @@
-//! Piped input: its delimiters in a prompt.
+//! Delimiters of piped input in a prompt.
 
 /// Line before the input.
 const BEGIN: &str = "<stdin>";
 /// Line after the input.
 const END: &str = "</stdin>";
 
-/// Returns the prompt followed by the input between two marker lines.
+/// Returns the prompt followed by the input between the delimiters.
 pub fn with_input(prompt: &str, input: &str) -> String {
     let (prompt, input) = (prompt.trim_end(), input.strip_suffix('\n').unwrap_or(input));
     format!("{prompt}\n\n{BEGIN}\n{input}\n{END}")
 }
 
-/// Returns the part of a prompt that the user wrote, without attached input.
+/// Returns the part of a prompt that the user wrote, without piped input.
 pub fn without_input(prompt: &str) -> &str {
     let is_attached = prompt.ends_with(&format!("\n{END}"));
     let begin = prompt.find(&format!("\n{BEGIN}\n")).filter(|_| is_attached);

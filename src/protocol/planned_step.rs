@@ -7,7 +7,7 @@ use std::fmt;
 /// Name of the tool that replaces the list.
 pub const UPDATE_STEPS: &str = "UpdateSteps";
 
-/// One step of the list. The model writes it; the step itself has no effect.
+/// One step of the list. The model writes it; aye only shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedStep {
@@ -27,7 +27,7 @@ pub enum StepStatus {
 impl StepStatus {
     const ALL: [Self; 3] = [Self::Pending, Self::InProgress, Self::Done];
 
-    /// Returns the mark before the text of a step.
+    /// Returns the symbol before the text of a step.
     pub fn mark(self) -> &'static str {
         match self {
             Self::Pending => "[ ]",
@@ -47,8 +47,8 @@ impl StepStatus {
 }
 
 impl PlannedStep {
-    /// Returns the list that a call has set; `None` for a call that sets none. The result of such a call contains the list, one step per
-    /// line, so that the journal needs no other record of it.
+    /// Returns the list that a call set; `None` if it set none. The result of such a call contains the list, one step
+    /// per line, so that the journal needs no other record of it.
     pub fn list_in(result: &ToolResult) -> Option<Vec<Self>> {
         let sets = result.tool_name == UPDATE_STEPS && result.status == ToolStatus::Succeeded;
         sets.then(|| result.output_text.lines().filter_map(Self::from_line).collect())
@@ -67,7 +67,7 @@ impl PlannedStep {
         steps.iter().filter(|step| step.status == StepStatus::Done).count()
     }
 
-    /// Returns the step that the model works on, or else the next one; `None` if all are done.
+    /// Returns the current step of the model, or else the next one; `None` if all are done.
     pub fn current(steps: &[Self]) -> Option<&Self> {
         let with = |status| steps.iter().find(|step| step.status == status);
         with(StepStatus::InProgress).or_else(|| with(StepStatus::Pending))

@@ -1,4 +1,4 @@
-//! Errors for the user as data: the failure, its cause, and hints.
+//! User-facing errors as data: the failure, its cause, and hints.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -8,7 +8,7 @@ const ERROR: &str = "error: ";
 /// Label of a hint.
 pub const HINT: &str = "hint: ";
 
-/// An error for the user. Library code fills in the parts, and front ends lay them out with [`Problem::lines`].
+/// Error for the user. Library code fills in the parts; front ends lay them out with [`Problem::lines`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
@@ -20,12 +20,12 @@ pub struct Problem {
     /// Lines that show the location of the error, such as a numbered line of a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excerpt: Vec<String>,
-    /// Actions that solve it, one each.
+    /// Actions that solve the problem, one per hint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
 }
 
-/// Part of an error that a line shows.
+/// Kind of a line in the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemLine {
     Message,
@@ -51,13 +51,13 @@ impl Problem {
         self
     }
 
-    /// Adds the location of the error before the message: ``/etc/x line 3: …``.
+    /// Prepends the location of the error to the message: ``/etc/x line 3: …``.
     #[must_use]
     pub fn with_location(self, place: impl fmt::Display) -> Self {
         Self { what: format!("{place}: {}", self.what), ..self }
     }
 
-    /// Joins several errors into the first one; the other errors become its lines.
+    /// Merges several errors into the first one, whose excerpt lists the others.
     pub fn joined(problems: Vec<Self>) -> Self {
         let mut problems = problems.into_iter();
         let mut first = problems.next().unwrap_or_else(|| Self::new("unknown error"));
@@ -65,7 +65,7 @@ impl Problem {
         first
     }
 
-    /// Returns the error in one line with its hints, for messages that have no lines.
+    /// Returns the error with its hints as a single line.
     pub fn one_line(&self) -> String {
         let mut line = self.to_string();
         for hint in &self.hints {

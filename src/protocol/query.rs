@@ -1,4 +1,4 @@
-//! Queries: requests of a front end outside the session. The turn machine neither sees them nor waits for them.
+//! Queries: requests of a front end outside the session. They never reach or delay the turn machine.
 
 use super::{ExportForm, HostRequest, ReviewQuery, SetupRequest, TaskId};
 use std::collections::BTreeMap;
@@ -10,13 +10,13 @@ pub enum Query {
     LookUp(HostRequest),
     /// Data for first-time setup.
     Setup(SetupRequest),
-    /// Review of changes alongside the session.
+    /// Review of changes, independent of the running task.
     Review(ReviewQuery),
     /// Events before this position of the journal.
     LoadHistory { before: i64 },
     /// Export the session to a file; without a path, to a new file in the workspace.
     Export { form: ExportForm, path: Option<PathBuf> },
-    /// Query that only a running session can answer.
+    /// Query that requires a running session.
     Session(SessionQuery),
 }
 

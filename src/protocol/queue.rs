@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Queued message. It can be edited and removed until it is delivered.
+/// Queued message. It can be edited or removed until it is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "StoredMessage")]
 pub struct QueuedMessage {
     /// ID, counted from 1 within a session and never reused.
     pub id: u64,
     pub text: String,
-    /// Whether the message goes to the next step of the running task instead of starting a new task.
+    /// Whether the message is delivered with the next step of the running task, instead of starting a new task.
     pub steer: bool,
 }
 
-/// Stored form. Older versions stored only the text.
+/// Stored form of a message. Older versions stored only the text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum StoredMessage {

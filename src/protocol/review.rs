@@ -4,12 +4,12 @@ use super::{Effort, FileDiff, FileDiffs, Problem, format_count};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Options that select the changes to review, with the names of their values.
+/// Options that select the changes to review, with the placeholders of their values.
 const BASE: (&str, &str) = ("--base", "BRANCH");
 const COMMIT: (&str, &str) = ("--commit", "COMMIT");
 const STAGED: &str = "--staged";
 
-/// Maximum number of paths in a note; further paths are counted.
+/// Maximum number of paths in a note; it counts the remaining ones.
 const NAMES: usize = 20;
 
 /// The changes to review.
@@ -24,10 +24,11 @@ pub enum ReviewSubject {
 }
 
 impl ReviewSubject {
-    /// Reads the arguments of `/review`, which are the same as for `aye review`.
+    /// Parses the arguments of `/review`, which are the same as for `aye review`.
     ///
     /// # Errors
-    /// An argument is unknown, lacks its value, has an invalid one, or excludes another.
+    /// Returns an error if an argument is unknown, lacks its value, has an invalid value, or
+    /// excludes another one.
     pub fn parse(arguments: &str) -> Result<Self, Problem> {
         let mut words = arguments.split_whitespace();
         let mut chosen: Option<(String, Self)> = None;
@@ -48,7 +49,7 @@ impl ReviewSubject {
                 STAGED if value.is_none() => (STAGED.to_owned(), Self::Staged),
                 _ => return Err(Problem::new(format!("unexpected argument '{word}' found"))),
             };
-            // Of an option that is given twice, the last one counts.
+            // If an option is repeated, the last one applies.
             if let Some((before, _)) = chosen.replace((label.clone(), subject)).filter(|(before, _)| *before != label) {
                 return Err(Problem::new(format!("the argument '{before}' cannot be used with '{label}'")));
             }
@@ -57,10 +58,10 @@ impl ReviewSubject {
     }
 }
 
-/// Accepts the name of a revision that git cannot mistake for an option.
+/// Validates the name of a revision, so that git cannot mistake it for an option.
 ///
 /// # Errors
-/// Says what the name must be.
+/// Returns a description of a valid name.
 pub fn revision(given: &str) -> Result<String, String> {
     let is_name = |letter: char| letter.is_alphanumeric() || "._/@^~{}+-".contains(letter);
     let is_valid = !given.is_empty() && !given.starts_with('-') && !given.contains("..") && given.chars().all(is_name);
@@ -127,7 +128,7 @@ impl Finding {
         format!("{}:{}", self.file, self.line)
     }
 
-    /// Returns whether the finding refers to a line on the new side of a diff.
+    /// Returns whether the line of the finding is on the new side of the diff.
     pub fn is_in(&self, diff: &FileDiff) -> bool {
         let is_in = |start: usize, count: usize| self.line >= start && self.line - start < count;
         diff.name.as_deref() == Some(self.file.as_str()) && diff.hunks.iter().any(|hunk| is_in(hunk.new_start, hunk.new_count))
@@ -141,7 +142,7 @@ pub struct ReviewedChanges {
     /// Name of the changes: `uncommitted changes`.
     pub title: String,
     pub diffs: FileDiffs,
-    /// Changed files that are not in the diffs.
+    /// Changed files that are missing from the diffs.
     pub left_out: Vec<String>,
 }
 
@@ -161,7 +162,7 @@ impl ReviewedChanges {
         }
     }
 
-    /// Returns the names of the omitted files, the first ones if there are many.
+    /// Returns the names of the omitted files; if there are many, only the first ones.
     pub fn left_out_names(&self) -> Option<String> {
         let named: Vec<_> = self.left_out.iter().take(NAMES).map(String::as_str).collect();
         let more = self.left_out.len().saturating_sub(NAMES);
@@ -170,13 +171,13 @@ impl ReviewedChanges {
     }
 }
 
-/// Result of a review. Its findings are about lines of the diffs.
+/// Result of a review. Its findings refer to lines of the diffs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Review {
     pub changes: ReviewedChanges,
     /// One or two sentences about the changes as a whole.
     pub summary: String,
-    /// The strongest first.
+    /// Findings, the most severe ones first.
     pub findings: Vec<Finding>,
     /// Number of findings about files or lines that are not in the diffs.
     pub dropped: usize,
@@ -188,7 +189,8 @@ impl Review {
         self.findings.iter().any(|finding| finding.severity <= Severity::High)
     }
 
-    /// Returns the number of findings, and of each severity: `3 findings (1 high, 2 low)`.
+    /// Returns the total number of findings, and the number for each severity: `3 findings (1 high,
+    /// 2 low)`.
     pub fn summary(&self) -> String {
         let count = |severity| self.findings.iter().filter(|finding| finding.severity == severity).count();
         let of = |severity: Severity| format!("{} {}", count(severity), severity.as_str());
@@ -225,10 +227,11 @@ impl Review {
     }
 }
 
-/// Request about a review alongside the session. Only one runs at a time.
+/// Request about a review that runs independently of the session's task. Only one review runs at a
+/// time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewQuery {
-    /// Review changes with this model and effort, by default those in the settings.
+    /// Start a review with this model and effort; the settings provide the defaults.
     Start {
         subject: ReviewSubject,
         model: Option<String>,
@@ -237,15 +240,15 @@ pub enum ReviewQuery {
     Stop,
 }
 
-/// Progress and result of a review alongside the session.
+/// Progress and result of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", content = "content", rename_all = "snake_case")]
 pub enum ReviewUpdate {
-    /// The changes were read; the model reviews them. Contains their summary.
+    /// The changes were read, and the model starts the review. Contains their summary.
     Started(String),
     /// Current step of the model: `Read src/main.rs`.
     Step(String),
-    /// The review ended. Without diffs, no request was sent to the model.
+    /// The review ended. Without changes, no request was sent to the model.
     Ended(Box<Review>),
     Stopped,
     Failed(Problem),
@@ -256,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arguments_are_those_of_the_command_line() {
+    fn review_arguments_match_the_command_line() {
         for (arguments, expected) in [
             ("", Ok(ReviewSubject::Default)),
             ("--staged", Ok(ReviewSubject::Staged)),
@@ -279,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_review_is_one_sentence() {
+    fn a_review_without_changes_is_one_sentence() {
         let changes = |title: &str, left_out: &[&str]| ReviewedChanges {
             title: title.to_owned(),
             left_out: left_out.iter().map(|name| (*name).to_owned()).collect(),

@@ -1,4 +1,4 @@
-//! Rewind of the conversation, the files, or both to before a prompt or step; and redo.
+//! Rewind of the conversation, the files or both to the state before a prompt or step; and redo.
 
 use super::{FileDiffs, StepId, TaskId};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ impl RewindScope {
     }
 }
 
-/// Prompt that can be rewound to, with its effects.
+/// Prompt to which a session can be rewound, with its effects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RewindPoint {
@@ -83,7 +83,7 @@ impl RewindChange {
     }
 }
 
-/// Path that a rewind changes or would change.
+/// Path that a rewind changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RewindFile {
@@ -93,7 +93,7 @@ pub struct RewindFile {
     /// Added and removed lines.
     pub added: u64,
     pub removed: u64,
-    /// Reason why the path is not restored by default: the path was changed outside aye since then.
+    /// Reason why the path is not restored by default: it was changed outside aye.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<String>,
     /// Whether the path is left unchanged.
@@ -101,7 +101,7 @@ pub struct RewindFile {
     pub kept: bool,
 }
 
-/// Planned effects of a rewind. Nothing has been changed yet.
+/// Planned effects of a rewind. No file has been changed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RewindPlan {
@@ -129,7 +129,7 @@ pub struct Rewound {
     pub scope: RewindScope,
     /// Number of changed paths.
     pub restored: u64,
-    /// Paths left unchanged: changed outside aye since then, or not writable.
+    /// Paths that were not restored: changed outside aye, or not writable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<RewindFile>,
     /// Number of messages removed from the conversation, or restored by a redo.

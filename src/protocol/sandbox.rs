@@ -1,10 +1,10 @@
-//! Sandbox reports: confinement of a command, blocked access, and effects of a preview.
+//! Sandbox reports: restrictions of a command, blocked access, and effects of a preview.
 
 use super::{CallId, format_count};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Sandbox strength on this system, from none to previews.
+/// Sandbox strength on this system, from none to support for previews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxTier {
@@ -13,7 +13,7 @@ pub enum SandboxTier {
     Bare,
     /// Landlock and seccomp, without namespaces.
     LandlockOnly,
-    /// Namespaces: protected paths are out of reach; writes are real.
+    /// Namespaces: protected paths are inaccessible. Writes take effect immediately.
     Guarded,
     /// Namespaces, and writes can go to a copy first.
     Preview,
@@ -29,19 +29,19 @@ impl SandboxTier {
         }
     }
 
-    /// Returns whether a policy rule that allows commands may rely on the sandbox.
+    /// Returns whether policy rules that allow commands may rely on the sandbox.
     pub fn is_enforcing(self) -> bool {
         self >= Self::Guarded
     }
 }
 
-/// Access outside the sandbox: blocked for a command, or granted by an approval for one run.
+/// Access outside the sandbox: either blocked, or granted by an approval for one run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SandboxAccess {
-    /// Host, reached through aye's proxy.
+    /// Host, reachable through aye's proxy.
     Host { host: String, port: u16 },
-    /// Network, if the host is unknown.
+    /// Network access to an unknown host.
     Network,
     /// Write access to this path and all paths below it.
     Write { path: String },
@@ -78,7 +78,7 @@ pub enum PreviewOffer {
     #[default]
     None,
     Possible,
-    /// No preview is possible; the reason, for the user.
+    /// A preview is impossible for this reason.
     Impossible {
         reason: String,
     },
@@ -88,7 +88,7 @@ pub enum PreviewOffer {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effects {
-    /// Exit status: `exit 0`, `killed after 300 s`.
+    /// How the command ended: `exit 0`, `killed after 300 s`.
     pub ended: String,
     /// Output, as the model will see it after approval.
     pub output: String,
@@ -97,9 +97,10 @@ pub struct Effects {
     /// Folders with many new files; each lists its files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<CreatedFiles>,
-    /// Number of paths beyond the listing limit. If there are any, the effects cannot be approved.
+    /// Number of paths beyond the listing limit. If it is not 0, the effects cannot be approved.
     pub more_files: u64,
-    /// Directories with build output, which is applied without approval or was written directly.
+    /// Directories with build output. Their changes are applied without approval, or were written
+    /// directly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<CountedEffects>,
     /// Effects that are never applied, regardless of the decision.
@@ -109,13 +110,13 @@ pub struct Effects {
     /// Digest of all effects and the output, as hexadecimal digits.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
-    /// Reason why these effects could not be applied: files that changed since the command ran. The command can only run again.
+    /// Reason why these effects cannot be applied: files changed after the command ran. It can only run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<String>,
 }
 
 impl Effects {
-    /// Returns whether approval would change no file.
+    /// Returns whether approval would change no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.groups.is_empty() && self.counted.is_empty() && self.more_files == 0
     }
@@ -125,24 +126,25 @@ impl Effects {
         self.files.is_empty() && self.groups.is_empty() && self.more_files == 0
     }
 
-    /// Returns why the effects cannot be approved, if not all are listed.
+    /// Returns the reason why the effects cannot be approved, if some of them are not listed.
     pub fn unlisted_reason(&self) -> Option<String> {
         let more = self.more_files;
         (more > 0)
             .then(|| format!("{more} more changed paths are not listed, so the changes cannot be applied; split up the command"))
     }
 
-    /// Returns why the effects cannot be approved: a conflict, or an incomplete list.
+    /// Returns the reason why the effects cannot be approved: a conflict, or an incomplete list.
     pub fn approval_obstacle(&self) -> Option<String> {
         self.conflict.clone().or_else(|| self.unlisted_reason())
     }
 
-    /// Returns the listed paths that can be left out: files, then folders.
+    /// Returns the listed paths that can be left out: first files, then folders.
     pub fn listed_paths(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|file| file.path.as_str()).chain(self.groups.iter().map(|group| group.folder.as_str()))
     }
 
-    /// Names the changed paths in one row: `created a.rs, deleted b.rs and 3 more; build output in target/: 12 files`.
+    /// Returns the changed paths in one line: `created a.rs, deleted b.rs and 3 more; build output in target/: 12
+    /// files`.
     pub fn summary(&self) -> String {
         const MAX_NAMED: usize = 3;
         let files = self.files.iter().map(|file| format!("{} {}", file.kind.verb(), file.path));
@@ -199,18 +201,18 @@ pub enum EffectKind {
         bytes: u64,
         binary: bool,
     },
-    /// Moved, and possibly changed.
+    /// Moved, possibly with changed content.
     Renamed {
         from: String,
         changed: bool,
     },
-    /// Permission bits only: `0644` as a number.
+    /// Only the permission bits changed, to this mode: `0644` as a number.
     ModeChanged {
         from: u32,
         to: u32,
     },
     DirectoryCreated,
-    /// Deleted with all its content.
+    /// Directory deleted with all its content.
     DirectoryDeleted {
         files: u64,
     },
@@ -235,7 +237,8 @@ impl EffectKind {
     }
 }
 
-/// New regular files of one folder. None of them runs code when the folder is opened, is a link, or has its own note.
+/// New regular files in one folder. Files that are links, have notes, or run code when the folder is opened are listed
+/// separately.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedFiles {
@@ -249,7 +252,7 @@ pub struct CreatedFiles {
     pub ignored: bool,
 }
 
-/// Changes below a directory with build output. In journals of earlier versions: a directory that git ignores.
+/// Changes in a directory with build output. In journals of earlier versions: in a directory that git ignores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CountedEffects {
@@ -259,12 +262,12 @@ pub struct CountedEffects {
     pub deleted: u64,
     /// Total size in bytes of new and changed files.
     pub bytes: u64,
-    /// Whether the command wrote to the directory itself; these changes remain regardless of the decision.
+    /// Whether the command wrote to the directory itself. Such changes remain, regardless of the decision.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
 }
 
-/// Effect that is not applied, and why.
+/// Effect that is not applied, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedEffect {

@@ -1,4 +1,4 @@
-//! MCP servers as a front end sees them: their state, and their requests to the user.
+//! MCP servers as a front end sees them: their states, and their requests to the user.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ pub struct ServerStatus {
     pub reached_by: String,
     #[serde(flatten)]
     pub state: ServerState,
-    /// Number of offered tools that the policy lists.
+    /// Number of tools that the policy lists.
     pub tools: u64,
     pub offered: u64,
     /// Whether the server is configured by the project.
@@ -29,7 +29,7 @@ pub struct ServerStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ServerState {
-    /// Not started yet; its tools are known from an earlier run.
+    /// Not started yet; the tools are known from an earlier run.
     Asleep,
     Starting,
     Ready,
@@ -87,10 +87,10 @@ impl ServerStatus {
     }
 }
 
-/// Name of the answer to a question of the model, in the content of `ElicitationAnswer::Accept`.
+/// Key of the answer to a question of the model, in the content of `ElicitationAnswer::Accept`.
 pub const QUESTION_ANSWER: &str = "answer";
 
-/// Request for input from the user during a call: of a server, or a question of the model.
+/// Request for input from the user during a call, by a server or as a question of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Elicitation {
@@ -114,11 +114,11 @@ pub enum ElicitationKind {
     Form {
         fields: Vec<FormField>,
     },
-    /// Visit of a URL. The user opens it; aye never does.
+    /// Request to visit a URL. The user opens it; aye never does.
     Visit {
         url: String,
     },
-    /// Question of the model, with options. Any other text is an answer too.
+    /// Question of the model, with options. The user can also enter other text.
     #[serde(rename_all = "camelCase")]
     Question {
         options: Vec<QuestionOption>,
@@ -175,11 +175,11 @@ pub enum FieldKind {
         maximum: Option<f64>,
     },
     Flag,
-    /// One of these choices, each a value and its label.
+    /// One of these choices: pairs of a value and its label.
     Choice {
         choices: Vec<(String, String)>,
     },
-    /// Several of these choices.
+    /// Several of these choices: pairs of a value and its label.
     Choices {
         choices: Vec<(String, String)>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,12 +197,12 @@ pub enum ElicitationAnswer {
         content: Map<String, Value>,
     },
     Decline,
-    /// Neither accepted nor declined: the user left.
+    /// Neither accepted nor declined: the user closed the request.
     Cancel,
 }
 
 impl ElicitationAnswer {
-    /// Returns the answer to a question of the model.
+    /// Creates the answer to a question of the model.
     pub fn to_question(answer: String) -> Self {
         Self::Accept { content: Map::from_iter([(QUESTION_ANSWER.to_owned(), Value::String(answer))]) }
     }
@@ -223,7 +223,7 @@ pub enum ElicitationOutcome {
     Accepted,
     Declined,
     Cancelled,
-    /// The server no longer waits, because its call has ended.
+    /// The server no longer waits for an answer, because its call has ended.
     Withdrawn,
 }
 
@@ -238,7 +238,7 @@ pub struct ServerResource {
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// Whether the URI is a template with `{names}` to fill in.
+    /// Whether the URI is a template with `{names}` as placeholders.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_template: bool,
 }

@@ -1,19 +1,19 @@
-//! First-time setup: model, policy and theme. Its requests and their results.
+//! First-time setup of model, policy and theme: its requests and their results.
 
 use super::{Mode, Problem, SecretString};
 use serde::{Deserialize, Serialize};
 
-/// Setup requests that concern the user's files and this machine. No front end accepts them in writing: they contain an API key and choose
-/// what needs approval.
+/// Setup request that concerns the user's files and this machine. Front ends never accept it as text, because it
+/// contains an API key and determines what needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetupRequest {
     /// List the available choices.
     Look,
-    /// Send one minimal request. The number is returned with the result.
+    /// Send one minimal request. The result contains the same number.
     Test { reach: Reach, number: u64 },
-    /// Save the API key, if there is one, and make this the model of new sessions.
+    /// Save the API key, if any, and use this model for new sessions.
     Take { reach: Reach },
-    /// Finish setup: save the choice about approvals, by its name, the theme, and whether to check daily for a new list of
+    /// Finish setup: save the approval choice by its name, the theme, and whether to check daily for a new list of
     /// models.
     End { approvals: Option<String>, theme: Option<String>, looks_daily: bool },
 }
@@ -23,7 +23,7 @@ pub enum SetupRequest {
 pub struct Reach {
     /// `provider/name`. With an address, only the name; empty for the first model that the server lists.
     pub model: String,
-    /// Typed API key; otherwise the saved or configured one is used.
+    /// Typed API key; absent to use the saved or configured key.
     pub key: Option<SecretString>,
     /// Address of a server that supports OpenAI's Chat Completions API.
     pub address: Option<String>,
@@ -38,13 +38,13 @@ pub enum SetupEvent {
         number: u64,
         outcome: TestOutcome,
     },
-    /// This model is used for new sessions from now on. The lines list the written files.
+    /// The model is used for new sessions from now on. The lines list the written files.
     Taken {
         model: String,
         lines: Vec<String>,
     },
     Ended {
-        /// Mode of new sessions, if approvals were chosen.
+        /// Mode of new sessions, if an approval choice was made.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
         lines: Vec<String>,
@@ -81,17 +81,17 @@ pub struct SetupInfo {
     pub model_now: Option<String>,
     /// Location where API keys are saved.
     pub keys_go_to: String,
-    /// Choices about approvals.
+    /// Choices for approvals.
     pub approvals: Vec<ApprovalsChoice>,
-    /// Name of the choice that is configured, if any.
+    /// Name of the configured choice, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvals_now: Option<String>,
     /// Sandbox of this system.
     pub sandbox: String,
-    /// Public list of models, unless a list is configured.
+    /// URL of the public list of models, unless a list is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_list: Option<String>,
-    /// Other agents whose settings can be imported, one sentence each.
+    /// Other agents with settings that can be imported, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_agents: Vec<String>,
 }
@@ -105,13 +105,13 @@ pub struct FoundModel {
     pub by: String,
 }
 
-/// Choice about approvals: the actions that need approval in new sessions.
+/// Choice for approvals: which actions need approval in new sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalsChoice {
     pub name: String,
     pub title: String,
-    /// Sentence about the consequences.
+    /// Sentence about the consequences of the choice.
     pub words: String,
     pub suggested: bool,
 }

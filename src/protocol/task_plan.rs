@@ -1,4 +1,4 @@
-//! Plans that the model proposes for a task, and the effect of approving one.
+//! Plans that the model proposes for a task, and the effects of approving them.
 
 use super::Action;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub const PROPOSE_PLAN: &str = "ProposePlan";
 pub struct TaskPlan {
     /// Whole document, in Markdown.
     pub text: String,
-    /// Digest of the document. Approving binds to it.
+    /// Digest of the document, to which an approval is bound.
     pub digest: String,
     /// Files, commands and hosts that the document names, in order.
     pub lines: Vec<PlanLine>,
@@ -22,11 +22,11 @@ pub struct TaskPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLine {
     pub subject: PlanSubject,
-    /// The action, or why the line names none.
+    /// The action, or the reason why the line has none.
     pub action: Result<Action, String>,
 }
 
-/// File, command or host, as the plan names it.
+/// File, command or host, as written in the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "name", rename_all = "snake_case")]
 pub enum PlanSubject {
@@ -51,15 +51,15 @@ impl fmt::Display for PlanSubject {
 pub enum Coverage {
     /// Allowed until the task ends, without another approval.
     Covered,
-    /// Allowed already, by this rule.
+    /// Already allowed by this rule.
     Allowed { rule: String },
-    /// Needs its own approval all the same.
+    /// Needs its own approval in any case.
     Asks { reason: String },
-    /// Denied, whether the plan is approved or not.
+    /// Denied, with or without the plan.
     Denied { reason: String },
 }
 
-/// Line of a plan, with the effect of approving the plan.
+/// Line of a plan, with the effect that approving the plan has on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JudgedLine {
@@ -75,23 +75,23 @@ pub struct JudgedLine {
 pub struct ProposedPlan {
     /// Whole document, in Markdown.
     pub text: String,
-    /// Digest of the document. Approving binds to it.
+    /// Digest of the document, to which an approval is bound.
     pub digest: String,
-    /// Each file, command and host that the document names, with the effect of approving.
+    /// Files, commands and hosts that the document names, each with the effect of approval.
     pub lines: Vec<JudgedLine>,
-    /// Whether approving leaves plan mode.
+    /// Whether approval ends plan mode.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaves_plan_mode: bool,
 }
 
 impl ProposedPlan {
-    /// Returns the actions that approving allows until the task ends.
+    /// Returns the actions that approval allows until the task ends.
     pub fn allows(&self) -> Vec<String> {
         let covered = self.lines.iter().filter(|line| line.coverage == Coverage::Covered);
         covered.map(|line| line.subject.to_string()).collect()
     }
 
-    /// Returns the actions in the plan that approving does not allow, with the reasons.
+    /// Returns the actions of the plan that approval does not allow, with the reasons.
     pub fn will_ask(&self) -> Vec<String> {
         let line = |line: &JudgedLine| match &line.coverage {
             Coverage::Covered | Coverage::Allowed { .. } => None,
@@ -101,7 +101,7 @@ impl ProposedPlan {
         self.lines.iter().filter_map(line).collect()
     }
 
-    /// Returns the effect of approving, in sections of lines.
+    /// Returns a description of the effect of approval, in sections.
     pub fn effect_of_approval(&self) -> String {
         let mut text = String::new();
         let section = |text: &mut String, title: &str, lines: &[String]| {

@@ -31,10 +31,10 @@ pub struct Proposal {
     /// Details that the diff cannot show: `creates the file`, `line endings stay CRLF`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Number of leading notes that are the same for every command here, such as the shell and environment.
+    /// Number of leading notes that are the same for every command in this session, such as the shell and environment.
     #[serde(default, skip_serializing_if = "is_none_usual")]
     pub usual_notes: usize,
-    /// Changed files that other programs run, or whose instructions they follow.
+    /// Changed files that other programs execute, or from which they read instructions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs_code: Vec<RunsCode>,
     /// Errors that language servers report before and after the change; the notes contain them as text.
@@ -47,18 +47,18 @@ fn is_none_usual(count: &usize) -> bool {
 }
 
 impl Proposal {
-    /// Returns the notes specific to this call.
+    /// Returns the notes that are specific to this call.
     pub fn own_notes(&self) -> &[String] {
         self.notes.get(self.usual_notes..).unwrap_or_default()
     }
 
-    /// Returns the notes that are the same for every command here.
+    /// Returns the notes that are the same for every command in this session.
     pub fn shared_notes(&self) -> &[String] {
         self.notes.get(..self.usual_notes).unwrap_or(&self.notes)
     }
 }
 
-/// File that other programs run, or that determines which code they run.
+/// File that other programs execute, or that determines which code they execute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunsCode {
@@ -69,7 +69,7 @@ pub struct RunsCode {
     pub readers: String,
 }
 
-/// Time at which the content of a file is run.
+/// Time at which the content of a file is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunsWhen {
@@ -108,7 +108,7 @@ pub enum ErrorCode {
     OutcomeUnknown,
 }
 
-/// Reason why a call failed; the message contains the next step.
+/// Reason why a call failed; the message includes the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
@@ -161,13 +161,13 @@ pub struct ToolResult {
     /// Access that the sandbox blocked, if that is why the command failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<SandboxAccess>,
-    /// Workspace changes of a command, for the user.
+    /// Workspace changes made by a command, for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Box<Proposal>>,
     /// Parts omitted from the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<Box<LeftOut>>,
-    /// Usage of a model by the tool. It is counted at once and not stored with the result.
+    /// Usage of a model by the tool. It is counted immediately and not stored with the result.
     #[serde(skip)]
     pub used: Option<Box<ModelUse>>,
 }
@@ -190,7 +190,7 @@ impl ToolResult {
         }
     }
 
-    /// Returns a failed result: `denied` for codes that mean a refusal by the user or a rule, `failed` for all others.
+    /// Creates a failed result: `denied` for codes that mean a refusal by the user or a rule, `failed` for all others.
     pub fn from_error(id: CallId, tool: impl Into<String>, error: ToolError) -> Self {
         let status = match error.code {
             ErrorCode::PolicyDenied | ErrorCode::UserDenied | ErrorCode::ApprovalTimeout | ErrorCode::NoApprover => {
@@ -223,10 +223,11 @@ impl ToolResult {
         }
     }
 
-    /// Returns the result as stored in the thread: about `most_bytes` of output, without the parts for the user.
+    /// Shortens the result to the form stored in the thread: about `most_bytes` of output, without the parts for the
+    /// user.
     ///
-    /// For a run of lines or matches, the output is the start, with the argument that continues it. For other outputs it is the start and
-    /// the end, with the number of omitted bytes between them.
+    /// An output of lines or matches is cut at the end, with a note about the argument that continues it. Other outputs
+    /// are cut in the middle, with the number of omitted bytes.
     pub fn truncate_to(mut self, most_bytes: usize) -> Self {
         self.changed = None;
         if self.output_text.len() <= most_bytes {
@@ -247,9 +248,9 @@ impl ToolResult {
         self
     }
 
-    /// Returns the note after an output that was truncated in the middle, with the location of the full text.
+    /// Returns the note after an output that was cut in the middle, with the location of the full text.
     fn rest_note(&self) -> String {
-        // Copies in an object store are for others: tools read the artifact itself.
+        // Tools read the artifact itself. Copies in an object store are for other programs.
         let here: Vec<&str> =
             self.artifact_uris.iter().map(String::as_str).filter(|uri| uri.starts_with(ARTIFACT_SCHEME)).collect();
         let rest = match &here[..] {

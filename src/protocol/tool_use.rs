@@ -4,7 +4,7 @@ use super::ToolStatus;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Maximum number of tool names counted separately, because a model can invent names.
+/// Maximum number of tool names that are counted separately, because a model can invent names.
 const NAMES: usize = 200;
 /// Name under which all other tools are counted.
 const OTHERS: &str = "others";

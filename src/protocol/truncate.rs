@@ -1,16 +1,16 @@
-//! Truncation of text to a number of bytes at a character boundary, and of lists to a number of items.
+//! Truncation of text to a number of bytes at character boundaries, and of lists to a number of items.
 
 use std::borrow::Cow;
 
-/// Percentage of the limit used for the start of a long text; the remainder is for its end.
+/// Share of the limit for the start of a long text, in percent; the rest is for its end.
 const HEAD_PERCENT: usize = 80;
 
-/// Shortens a text to about `most_bytes`: its start, its end, and between them the number of omitted bytes.
+/// Shortens a text to about `most_bytes`: its start, a marker with the number of omitted bytes, and its end.
 pub fn truncate(text: &str, most_bytes: usize) -> Cow<'_, str> {
     truncate_with_gap(text, most_bytes).0
 }
 
-/// Shortens a text like `truncate`, and returns the number of omitted bytes, if any.
+/// Shortens a text like `truncate`. Also returns the number of omitted bytes, if any.
 pub fn truncate_with_gap(text: &str, most_bytes: usize) -> (Cow<'_, str>, Option<u64>) {
     if text.len() <= most_bytes {
         return (Cow::Borrowed(text), None);
@@ -46,12 +46,13 @@ pub fn format_count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Returns the last position up to `at` where the text can be cut. (`str::floor_char_boundary` needs a newer Rust version.)
+/// Returns the last position up to `at` at which the text can be cut. (`str::floor_char_boundary` needs a newer Rust
+/// version.)
 pub fn cut_position_before(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Returns the first position from `at` on where the text can be cut.
+/// Returns the first position from `at` on at which the text can be cut.
 pub fn cut_position_after(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }

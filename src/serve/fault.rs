@@ -1,4 +1,4 @@
-//! Errors of requests, with numbers for programs.
+//! Errors of requests, with numeric codes.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -77,7 +77,7 @@ impl Serialize for FaultCode {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Fault {
     pub code: FaultCode,
-    /// The problem and the solution, as text.
+    /// The problem and its solution, as text.
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,

@@ -3,7 +3,7 @@
 pub(crate) use crate::text::Line;
 use crate::text::LineSplitter;
 
-/// Maximum bytes of a message; a longer one is discarded.
+/// Maximum size in bytes of a message; a longer one is discarded.
 pub(crate) const LINE_BYTES: usize = 16 << 20;
 
 /// The current, incomplete line.
@@ -26,7 +26,7 @@ impl Lines {
         lines
     }
 
-    /// Ends the input. Returns the remaining input as a line, because half of a message is not valid JSON.
+    /// Ends the input. Returns the rest as a line, whose parse error reports the incomplete message.
     pub(crate) fn end(&mut self) -> Option<Line> {
         self.0.finish().filter(is_message)
     }

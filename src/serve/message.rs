@@ -18,7 +18,7 @@ impl Id {
         Self(raw.to_owned())
     }
 
-    /// Returns the ID of responses to messages without a readable ID.
+    /// Returns the ID for responses to messages whose ID cannot be read.
     pub(crate) fn null() -> Self {
         Self(RawValue::NULL.to_owned())
     }
@@ -45,7 +45,7 @@ pub(crate) struct RequestError {
     pub fault: Fault,
 }
 
-/// The content of a line.
+/// The content of an input line.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     One(Result<Request, RequestError>),
@@ -83,7 +83,7 @@ impl Incoming {
     }
 }
 
-/// The raw members of a request.
+/// The members of a request before they are parsed.
 #[derive(Deserialize)]
 struct Members<'a> {
     #[serde(borrow, default, deserialize_with = "read_optional")]
@@ -162,14 +162,14 @@ impl Serialize for Answer {
     }
 }
 
-/// A line for the client.
+/// A line sent to the client.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     Answer(Answer),
     Batch(Vec<Answer>),
     /// The notification `SessionEvent`.
     Event(Box<Event>),
-    /// An event under a name that only this host uses.
+    /// An event with a name that only this host uses.
     Named {
         name: &'static str,
         /// An additional member of the payload.
@@ -179,7 +179,7 @@ pub(crate) enum Outgoing {
 }
 
 impl Outgoing {
-    /// Returns the response to a message that has no readable request.
+    /// Returns the response to a message that contains no readable request.
     pub(crate) fn refusal(fault: Fault) -> Self {
         Self::Answer(Answer { id: Id::null(), outcome: Err(fault) })
     }

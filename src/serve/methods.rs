@@ -31,7 +31,7 @@ pub(crate) struct CreateSession {
     /// The model, as `PROVIDER/NAME`. Default: the configured model.
     #[serde(default)]
     pub model: Option<String>,
-    /// The approval mode, at most as lax as that of the process.
+    /// The approval mode, at most as permissive as that of the process.
     #[serde(default)]
     pub mode: Option<Mode>,
     /// The protocol version that the client requires: `1`.
@@ -39,8 +39,8 @@ pub(crate) struct CreateSession {
     pub protocol_version: Option<Value>,
 }
 
-/// Resumes a stored session and continues unfinished work of its previous process. If the session of this process is paused,
-/// reads the policy again and continues that session. The result names the policy and the tools in effect.
+/// Resumes a stored session and continues unfinished work of its previous process. If the session of this process is
+/// paused, reads the policy again and continues that session. The result names the policy and the tools in effect.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResumeSession {
@@ -57,8 +57,8 @@ pub(crate) struct ResumeSession {
     pub protocol_version: Option<Value>,
 }
 
-/// Starts a task. The response is sent once it has started; its outcome is reported by events. Refused while the
-/// session is paused.
+/// Starts a task. The response is sent once the task has started; events report its outcome. Refused while the session
+/// is paused.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StartTask {
@@ -74,7 +74,7 @@ pub(crate) struct TaskOptions {
     /// Maximum model requests before the task fails with `max_steps_exceeded`; at most `--max-steps`.
     #[serde(default)]
     pub max_steps: Option<u32>,
-    /// Makes the prompt a goal: tasks follow until its check passes. `goal_changed` reports the state.
+    /// Makes the prompt a goal: aye starts further tasks until its check passes. `goal_changed` reports the state.
     #[serde(default)]
     pub goal: Option<TaskGoal>,
 }
@@ -96,7 +96,8 @@ pub(crate) struct TaskGoal {
     pub max_rounds: Option<u32>,
 }
 
-/// Continues a paused goal, or ends the goal. The response confirms that the session received it; `goal_changed` reports the state.
+/// Continues a paused goal, or ends the goal. The response confirms that the session received the decision;
+/// `goal_changed` reports the state.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DecideGoal {
@@ -121,8 +122,8 @@ pub(crate) struct GoalDecided {
     pub decision: GoalDecision,
 }
 
-/// Interrupts the task: the model and running commands stop immediately (SIGINT, and SIGKILL 2 s later), file changes finish. The
-/// response so far stays in the conversation.
+/// Interrupts the task: the model and running commands stop immediately (SIGINT, and SIGKILL 2 s later), and file
+/// changes finish. The response so far stays in the conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CancelTask {
@@ -146,11 +147,11 @@ pub(crate) struct GetPatchPreview {
 pub(crate) struct ApproveAction {
     pub approval_id: String,
     pub decision: Verdict,
-    /// The reason of a denial, which is passed to the model.
+    /// The reason for a denial, which is passed to the model.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Files and folders whose changes are applied, as listed in `effects` of a command; other changes are discarded. Default:
-    /// all.
+    /// Files and folders whose changes are applied, as listed in the `effects` of a command; other changes are
+    /// discarded. Default: all.
     #[serde(default)]
     pub paths: Option<Vec<String>>,
     /// The digest of the effects that were shown (`effects.digest`). Required with `paths`.
@@ -163,7 +164,8 @@ pub(crate) struct ApproveAction {
 pub(crate) enum Verdict {
     Approved,
     Denied,
-    /// After a conflict (`effects.conflict`), the command runs again in a copy, and another approval follows for its effects.
+    /// After a conflict (`effects.conflict`), the command runs again in a copy, and another approval follows for its
+    /// effects.
     RunAgain,
 }
 
@@ -172,7 +174,7 @@ pub(crate) enum Verdict {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AnswerQuestion {
     pub elicitation_id: String,
-    /// The label of an option, or any other text. Without it, the user declines to answer, and aye tells the model.
+    /// The label of an option, or any other text. Without it, the user declines to answer, and aye informs the model.
     #[serde(default)]
     pub answer: Option<String>,
 }
@@ -181,7 +183,7 @@ pub(crate) struct AnswerQuestion {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StopAgent {
-    /// The agent's session, as its events name it.
+    /// The agent's session, as named in its events.
     pub agent_session_id: SessionId,
 }
 
@@ -217,8 +219,8 @@ pub(crate) struct SessionResumed {
     pub task: Option<TaskState>,
     /// The last completed step.
     pub step_cursor: Option<StepId>,
-    /// Calls that were running when the process ended and whose outcome is unknown. aye tells the model; they are not run
-    /// again.
+    /// Calls that were running when the process ended and whose outcome is unknown. aye informs the model; they are not
+    /// run again.
     pub interrupted: Vec<Interrupted>,
 }
 
@@ -338,7 +340,7 @@ pub(crate) struct Ended {
     pub status: SessionStatus,
 }
 
-/// Parses the parameters of a method, or returns an error with the reason. Unknown parameters are ignored.
+/// Parses the parameters of a method. Unknown parameters are ignored; an error contains the reason.
 pub(crate) fn params<T: DeserializeOwned>(method: &str, given: Map<String, Value>) -> Result<T, Fault> {
     serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
         let path = error.path().to_string();

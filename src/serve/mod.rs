@@ -15,5 +15,5 @@ pub(crate) use lines::{LINE_BYTES, Line, Lines};
 pub(crate) use message::Outgoing;
 pub(crate) use methods::{CreateSession, ResumeSession};
 
-/// The version of the protocol, which a client can require by `protocolVersion`.
+/// The protocol version, which a client can require with `protocolVersion`.
 pub(crate) const PROTOCOL_VERSION: &str = "1";

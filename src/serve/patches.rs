@@ -1,4 +1,4 @@
-//! Completed and pending changes, file by file.
+//! Applied and pending changes, file by file.
 
 use super::methods::{Patch, PatchPreview, PatchStatus};
 use crate::protocol::{Approval, ChangeStatus, ChangedFiles, FileDiff};
@@ -27,7 +27,7 @@ pub(crate) fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: 
     PatchPreview { files, notes }
 }
 
-/// Splits a proposal into its files, with one diff each if they can be separated.
+/// Splits a proposal into its files, with one diff for each if they can be separated.
 fn split_proposal(approval: &Approval, workspace: &Path) -> Vec<Patch> {
     let proposal = &approval.proposal;
     let patch = |path: String, diff: String| Patch {

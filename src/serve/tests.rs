@@ -1,4 +1,4 @@
-//! The state machine of the host, without a session.
+//! Tests of the state machine of the host, without a session.
 
 mod page;
 
@@ -16,7 +16,7 @@ fn line(text: &str) -> Line {
     Line::Whole(text.as_bytes().to_vec())
 }
 
-/// Returns the messages as the client reads them.
+/// Returns the messages as the client receives them.
 fn sent(acts: &[ConnectionAction]) -> Vec<Value> {
     let message = |act: &ConnectionAction| match act {
         ConnectionAction::Send(message) => Some(serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()),
@@ -64,7 +64,7 @@ fn mark() -> Event {
     event(EventKind::BudgetShown { budgets: Vec::new() })
 }
 
-/// Returns a desk with a running session.
+/// Returns a connection with a running session.
 fn live() -> ClientConnection {
     let mut desk = ClientConnection::default();
     assert!(matches!(&desk.line(line(HELLO))[..], [ConnectionAction::Open(_)]));
@@ -278,7 +278,7 @@ fn a_task_that_cannot_start_fails_when_the_session_is_paused() {
     assert_eq!((&refused["id"], &refused["error"]["data"]["reason"]), (&json!(2), &json!("paused")), "{refused}");
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("the disk is full") && message.contains("ResumeSession"), "{message}");
-    // Nothing is answered twice.
+    // No request is answered twice.
     let begun = desk.event(event(EventKind::TaskStarted { prompt: "go".to_owned(), max_steps: 9 }));
     assert!(sent(&begun).iter().all(|message| message.get("id").is_none()));
 }
@@ -393,7 +393,7 @@ fn a_session_whose_end_cannot_be_saved_fails_with_the_reason() {
     let (name, params) = named(&desk.event(ended()));
     assert!(name.contains("session_failed") || params.to_string().contains("session_failed"), "{name} {params}");
     assert!(params.to_string().contains("the disk is full") && params.to_string().contains('7'), "{params}");
-    // An earlier failure that passed is not the reason.
+    // The reason does not mention an earlier failure that was resolved.
     let mut desk = live();
     desk.event(unsaved(false));
     desk.event(unsaved(true));

@@ -1,22 +1,23 @@
-//! Delays between attempts: doubled for each failure, with jitter, up to a limit.
+//! Delays between attempts, doubled after each failure, with jitter and a limit.
 
 use std::time::Duration;
 
 /// Delay after the first failure.
 const BASE: Duration = Duration::from_secs(1);
-/// Maximum delay without a request of the service.
+/// Maximum delay, unless the service requests a longer one.
 const MAX: Duration = Duration::from_secs(300);
 /// Maximum delay that a service may request.
 const MAX_REQUESTED: Duration = Duration::from_secs(3600);
 
-/// Returns the delay after this number of failures, or the one that the service requested, if that is longer.
+/// Returns the delay after this number of failures, or a longer one that the service requested.
 pub(super) fn delay(failures: u32, requested: Option<Duration>) -> Duration {
-    // The last digits of a random UUID; only their spread matters.
+    // Use the last digits of a random UUID, of which only the distribution matters.
     let jitter = uuid::Uuid::new_v4().as_u128() as u16;
     delay_with(failures, requested, f64::from(jitter) / f64::from(u16::MAX))
 }
 
-/// `jitter`: from 0 to 1. The delay is at least half of the full one, so that it still grows.
+/// Returns the delay for a `jitter` from 0 to 1. It is at least half of the full delay, so that it
+/// still grows.
 fn delay_with(failures: u32, requested: Option<Duration>, jitter: f64) -> Duration {
     let full = BASE.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1).min(16))).min(MAX);
     full.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0).max(requested.unwrap_or_default().min(MAX_REQUESTED))

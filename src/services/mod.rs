@@ -1,5 +1,5 @@
-//! Services beyond this machine: receivers of records, an object store, and tools. All of them are optional, and off unless the
-//! settings name them.
+//! Services beyond this machine: receivers of records, an object store, and tools. They are optional, and off unless
+//! configured.
 
 pub(crate) mod approvals;
 mod audit;
@@ -32,13 +32,13 @@ pub(crate) struct SessionFacts {
     pub workspace_id: WorkspaceId,
     /// Canonical path of the workspace.
     pub workspace: String,
-    /// Name of the agent, if this is the session of an agent.
+    /// Name of the agent, if this is an agent's session.
     pub agent: Option<String>,
-    /// Provider of the model at the start; absent if it is not known.
+    /// Provider of the model at the start; absent if unknown.
     pub provider: Option<String>,
 }
 
-/// The configured services. Cheap to clone; nothing runs before [`Services::start`].
+/// Configured services. Cheap to clone; nothing runs before [`Services::start`].
 #[derive(Clone)]
 pub(crate) struct Services(Arc<Inner>);
 
@@ -50,14 +50,14 @@ struct Inner {
     telemetry_content: Option<bool>,
     receivers: Vec<Arc<dyn Receiver>>,
     limit: OutboxLimit,
-    /// Number of commits with rows; a change wakes the delivery.
+    /// Number of commits with rows. A change wakes the delivery.
     commits: watch::Sender<u64>,
-    /// Whether the outbox had no room for some records.
+    /// Whether some records did not fit in the outbox.
     losses: watch::Sender<bool>,
 }
 
 impl Services {
-    /// Returns the configured services; `None` if there are none. Reads no secret and opens no connection.
+    /// Creates the configured services; `None` if there are none. Reads no secrets and opens no connections.
     pub(crate) fn new(settings: &ServiceSettings, environment: &Environment, credentials: &Credentials) -> Option<Self> {
         if settings.is_empty() {
             return None;
@@ -91,7 +91,7 @@ impl Services {
         self.0.approvals.as_ref()
     }
 
-    /// Returns the limit of the outbox, and what happens when it is reached.
+    /// Returns the limit of the outbox, and the action when it is reached.
     pub(crate) fn limit(&self) -> OutboxLimit {
         self.0.limit
     }
@@ -121,10 +121,10 @@ impl Services {
         SessionOutbox { feed: Arc::new(Feeds(feeds)), limit: self.0.limit, committed }
     }
 
-    /// Waits until records no longer fit in the outbox, and returns a warning for the user.
+    /// Waits until records no longer fit in the outbox, then returns a warning for the user.
     pub(crate) async fn warning(&self) -> String {
         let mut losses = self.0.losses.subscribe();
-        // The sender is part of `self`, so it is not gone.
+        // `self` contains the sender, so the channel is open.
         let _ = losses.wait_for(|lost| *lost).await;
         let limit = size(self.0.limit.bytes);
         format!(
@@ -133,19 +133,21 @@ impl Services {
         )
     }
 
-    /// Starts to deliver the rows of a store in one task, until the returned handle is dropped.
+    /// Starts a task that delivers the rows of a store, until the returned handle is dropped.
     pub(crate) fn start(&self, store: &Store) -> DeliveryTask {
         DeliveryTask::start(store, &self.0.receivers, &self.0.commits)
     }
 
-    /// Delivers all rows of a store now, even if the next attempt is not due. Stops at the first failure of each service.
+    /// Delivers all rows of a store now, even if the next attempt is not due. Stops at the first failure of each
+    /// service.
     pub(crate) async fn drain(&self, store: &Store) -> Vec<DrainResult> {
         let stop = CancellationToken::new();
         futures_util::future::join_all(self.0.receivers.iter().map(|receiver| drain(store, receiver, true, &stop))).await
     }
 }
 
-/// Combines two outboxes into one with the rows of both. The outbox of the services sets the limit.
+/// Combines two outboxes into one with the rows of both. The outbox of the services determines the
+/// limit.
 pub(crate) fn join_outboxes(services: Option<SessionOutbox>, other: Option<SessionOutbox>) -> Option<SessionOutbox> {
     let (services, other) = match (services, other) {
         (Some(services), Some(other)) => (services, other),
@@ -159,7 +161,7 @@ pub(crate) fn join_outboxes(services: Option<SessionOutbox>, other: Option<Sessi
     SessionOutbox { feed: Arc::new(BothFeeds(services.feed, other.feed)), limit: services.limit, committed }.into()
 }
 
-/// Pushes the sessions that wait for the object store now, even if the next attempt is not due.
+/// Pushes the sessions in the queue to the object store now, even if the next attempt is not due.
 pub(crate) async fn push_waiting(store: &Store, queue: workspace::PushQueue) -> DrainResult {
     let receiver: Arc<dyn Receiver> = Arc::new(queue);
     drain(store, &receiver, true, &CancellationToken::new()).await

@@ -1,14 +1,14 @@
-//! Redaction of everything that is sent to a service.
+//! Redaction of all data that is sent to a service.
 
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Replacement of the secrets in a text.
+/// Function that replaces the secrets in a text.
 pub(crate) type RedactText = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// Returns a value as redacted JSON. The strings are redacted before they are encoded: in JSON, a secret with a quotation mark or a
-/// line break is not the same text.
+/// Returns a value as redacted JSON. Strings are redacted before encoding, because JSON escapes quotation marks and
+/// line breaks in a secret.
 pub(super) fn redacted_json(value: &impl Serialize, redact: &RedactText) -> String {
     let Ok(mut value) = serde_json::to_value(value) else { return String::new() };
     redact_value(&mut value, redact);

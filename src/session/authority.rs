@@ -1,10 +1,10 @@
-//! Authority in records, which an exported, imported or forked session must not contain.
+//! Removal of authority from records, for sessions that are exported, imported or forked.
 
 use crate::ports::Record;
 use crate::protocol::Decision;
 
-/// Returns a record for use outside its store, with its facts but without any authority. Rules, budgets, goals and
-/// assumptions belong to the user of that machine.
+/// Returns a record for use outside its store: it keeps its facts but loses all authority. Rules, budgets, goals and
+/// assumptions belong to the user of the original machine.
 pub(crate) fn without_authority(record: Record) -> Option<Record> {
     match record {
         Record::RuleSaved { .. }

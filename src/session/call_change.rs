@@ -1,9 +1,9 @@
-//! Changes of a call of the open step, as its records make them.
+//! Changes of calls in the open step, derived from records.
 
 use crate::ports::EditedCommand;
 use crate::protocol::{Action, Approval, CallHooks, Decision, Proposal, Resolution, ToolCall, ToolResult};
 
-/// The change of a call by a record.
+/// Change of a call by a record.
 #[derive(Debug)]
 pub(crate) enum CallChange<'r> {
     /// The hooks before it ran.
@@ -28,9 +28,9 @@ pub(crate) enum CallChange<'r> {
         rule: &'r str,
         reason: &'r str,
     },
-    /// Planned again, because its files changed.
+    /// Planned again because its files changed.
     Renewed,
-    /// Effects that could not be applied, because files changed.
+    /// The effects could not be applied because files changed.
     Conflicted,
     PreviewStarted,
     LayerEnded,
@@ -42,12 +42,12 @@ pub(crate) enum CallChange<'r> {
         rule: &'r str,
         edited: Option<&'r EditedCommand>,
     },
-    /// Ended, after the sandbox blocked something.
+    /// Ended after the sandbox blocked access.
     Blocked,
     Finished {
         result: &'r ToolResult,
         latency_ms: u64,
-        /// The last shown changes; absent if the preview failed.
+        /// Changes shown last; absent if the preview failed.
         proposal: Option<Proposal>,
     },
     /// The user's decision about a call whose outcome is unknown.

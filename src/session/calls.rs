@@ -1,4 +1,4 @@
-//! The calls of the open step: their progress, and the user's decisions about them.
+//! Calls of the open step: their progress, and the user's decisions about them.
 
 use super::CallChange;
 use crate::ports::{EditedCommand, Record};
@@ -11,37 +11,37 @@ use crate::protocol::{
 pub(crate) struct OpenCall {
     pub tool_call_id: CallId,
     pub tool_name: String,
-    /// The call as the model or the user requested it. Absent if the journal lacks that record.
+    /// The call as requested by the model or the user. Absent if the journal lacks that record.
     pub call: Option<ToolCall>,
     pub stage: CallStage,
     /// The call as originally planned.
     pub planned: Option<EditedCommand>,
-    /// The call as the user edited it, once it ran in that form.
+    /// The call as edited by the user, once it ran in that form.
     pub edited: Option<EditedCommand>,
-    /// True if the call started as edited and was not renewed since.
+    /// True if the call started in its edited form and was not planned again since.
     pub runs_edited: bool,
     /// The last one-line summary, such as `$ cargo test`.
     pub summary: String,
     pub changes: bool,
     /// The last proposed change.
     pub proposal: Option<Proposal>,
-    /// True if the call ran as a preview; running the call applies the effects of the preview.
+    /// True if the call ran as a preview. Running it then applies the effects of the preview.
     pub previewed: bool,
     /// True if the call ran, or started to run, in a layer before approval.
     pub layered: bool,
     /// Digest of the effects of that run, once it has ended.
     pub layer_digest: Option<String>,
-    /// Reason why the effects of its last run could not be applied; the call has not been rerun.
+    /// Reason why the effects of its last run could not be applied. The call has not been run again.
     pub conflict: Option<String>,
     pub amendments: Vec<Amendment>,
     pub renewed: bool,
-    /// Text for the model about the user's edits, added to the result.
+    /// Note for the model about the user's edits, added to the result.
     pub told: Option<String>,
-    /// Outcome of the hooks before it.
+    /// Outcome of the hooks before the call.
     pub hooks: Option<CallHooks>,
-    /// The first run, parts of which the sandbox blocked.
+    /// First run, in which the sandbox blocked access.
     pub first_run: Option<FirstRun>,
-    /// The files it changes, before and after, from its last start; absent if it did not start.
+    /// Files that the call changes, before and after, according to its last start; absent if it did not start.
     pub places: Option<Vec<PlaceChange>>,
     /// The user's denial.
     pub denied: Option<CallDenial>,
@@ -50,29 +50,29 @@ pub(crate) struct OpenCall {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallStage {
-    /// Planned or to be planned: no approval is pending, and no call runs.
+    /// Planned or to be planned. No approval is pending, and the call is not running.
     Planning,
-    /// An approval prompt is open.
+    /// An approval is pending.
     Asking,
     Running,
-    /// Ended, after the sandbox blocked something.
+    /// Ended after the sandbox blocked access.
     Blocked,
     Done,
 }
 
-/// A run parts of which the sandbox blocked.
+/// A run in which the sandbox blocked access.
 #[derive(Debug, Clone)]
 pub(crate) struct FirstRun {
     pub result: ToolResult,
     pub latency_ms: u64,
-    /// True if the call started again with more access.
+    /// True if the call was started again with more access.
     pub runs_again: bool,
 }
 
 /// A denial by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallDenial {
-    /// The reason in the user's words, if there is one.
+    /// Reason in the user's words, if the user gave one.
     pub reason: Option<String>,
 }
 
@@ -108,18 +108,19 @@ impl OpenCall {
         self.stage == CallStage::Done
     }
 
-    /// Returns true if the call started and the journal has no result.
+    /// Returns whether the call was started but has no result in the journal.
     pub(crate) fn has_no_result(&self) -> bool {
         self.places.is_some() && self.result.is_none()
     }
 
-    /// Returns the digest of its effects in a layer, if it ended there and they are neither applied nor discarded.
+    /// Returns the digest of the effects of a run in a layer, if the run ended and the effects are neither applied nor
+    /// discarded.
     pub(crate) fn undecided_layer(&self) -> Option<&str> {
         let is_open = self.previewed && self.layered && matches!(self.stage, CallStage::Planning | CallStage::Asking);
         self.layer_digest.as_deref().filter(|_| is_open)
     }
 
-    /// Returns true if the call was running when the journal ended.
+    /// Returns whether the call was running when the journal ended.
     pub(crate) fn is_running(&self) -> bool {
         self.stage == CallStage::Running
     }
@@ -152,7 +153,7 @@ impl Calls {
         self.0 = calls.map(open).collect();
     }
 
-    /// Adds the results of a step, which arrive in one message.
+    /// Adds the results of a step, which are all in one message.
     pub(crate) fn finish_all(&mut self, message: &Message) {
         for part in &message.content {
             if let Part::ToolResult(result) = part
@@ -164,7 +165,7 @@ impl Calls {
         }
     }
 
-    /// Marks all calls as started: a record that cannot be read may be the start of any call.
+    /// Marks all calls as started, because an unreadable record may be the start of any call.
     pub(crate) fn assume_started(&mut self) {
         for call in self.0.iter_mut().filter(|call| !call.is_done()) {
             call.run();
@@ -172,7 +173,7 @@ impl Calls {
         }
     }
 
-    /// Applies a record about a call; returns `None` for other records.
+    /// Applies a record about a call. Returns `None` for other records.
     pub(crate) fn apply<'r>(&mut self, record: &'r Record) -> Option<(&'r CallId, CallChange<'r>)> {
         match record {
             Record::Intent { .. } => self.plan(record),
@@ -310,14 +311,14 @@ impl Calls {
         (id, CallChange::Finished { result, latency_ms, proposal })
     }
 
-    /// Updates the unfinished call with this ID, or the first of several.
+    /// Updates the unfinished call with this ID; if there are several, the first one.
     fn update(&mut self, id: &CallId, change: impl FnOnce(&mut OpenCall)) {
         if let Some(call) = self.0.iter_mut().find(|call| !call.is_done() && call.tool_call_id == *id) {
             change(call);
         }
     }
 
-    /// Adds a call whose response is not in the journal.
+    /// Adds a call whose response is missing in the journal.
     fn add(&mut self, id: &CallId, tool_name: &str) -> &mut OpenCall {
         self.0.push(OpenCall::new(id.clone(), tool_name.to_owned(), None));
         let last = self.0.len() - 1;

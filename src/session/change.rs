@@ -1,4 +1,4 @@
-//! Changes: the effect of each record of a journal on its session, in the order of the journal.
+//! Changes: the effect of each record on its session, in the order of the journal.
 
 use super::{CallChange, Expense, ModelChoice, OpenCall, RewindEffect};
 use crate::ports::{GoalChange, TaskEnd};
@@ -8,12 +8,12 @@ use crate::protocol::{
 };
 use std::path::PathBuf;
 
-/// The outcome of one record.
+/// Outcome of one record.
 #[derive(Debug)]
 pub(crate) struct AppliedRecord<'r> {
-    /// The text of a response that broke off before this record, and the reason.
+    /// Text of a response that was cut off before this record, and the reason.
     pub interrupted: Option<(String, &'r str)>,
-    /// The calls of the step that this record ends, with or without results.
+    /// Calls of the step that this record ends, with or without results.
     pub closed: Vec<OpenCall>,
     pub change: Change<'r>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct AppliedRecord<'r> {
 pub(crate) enum Change<'r> {
     /// No visible change.
     None,
-    /// No change: the journal already has this message.
+    /// No change, because the journal already has this message.
     Repeated,
     TaskStarted {
         prompt: &'r Message,
@@ -72,7 +72,7 @@ pub(crate) enum Change<'r> {
         spent: Expense,
     },
     CompactionUndone {
-        /// Tokens before the compaction; absent if the journal has none to undo.
+        /// Tokens before the compaction; absent if the journal has no compaction to undo.
         tokens: Option<u64>,
     },
     Truncated {
@@ -110,7 +110,7 @@ pub(crate) enum Change<'r> {
         rewound: &'r Rewound,
         effect: RewindEffect<'r>,
     },
-    /// A command that the user runs.
+    /// A command of the user was started.
     UserCommandStarted {
         task_id: &'r TaskId,
         step_id: &'r StepId,
@@ -123,7 +123,7 @@ pub(crate) enum Change<'r> {
     UserCommandEnded {
         /// Absent if the start is not in the journal.
         tool_call_id: Option<CallId>,
-        /// The text that aye sends to the model with the next prompt.
+        /// Text that aye sends to the model with the next prompt.
         shared: Option<&'r str>,
     },
     GoalChanged {
@@ -139,7 +139,7 @@ pub(crate) enum Change<'r> {
     Unreadable,
 }
 
-/// Purpose to which the tokens of a request without a response to the user are charged.
+/// Purpose for which the tokens of a request without a response to the user are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Payer<'r> {
     FailedRequest,
@@ -150,7 +150,7 @@ pub(crate) enum Payer<'r> {
 }
 
 impl<'r> Change<'r> {
-    /// Returns the message that this adds to the conversation. A response without content adds none.
+    /// Returns the message that this change adds to the conversation. A response without content adds none.
     pub(crate) fn message(&self) -> Option<&'r Message> {
         match self {
             Self::TaskStarted { prompt: message, .. } | Self::Steered { message } | Self::StepCompleted { message, .. } => {

@@ -1,33 +1,33 @@
-//! The goal of a session: its rounds, and its next action.
+//! Goal of a session: its rounds, and its next action.
 
 use crate::ports::GoalChange;
 use crate::protocol::{Goal, GoalReason, GoalState, GoalStatus, TaskId};
 
-/// The goal that was set last, and its progress.
+/// The goal set last, and its progress.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GoalProgress {
     pub goal: Goal,
     /// Session cost in US dollars when the goal was set.
     pub cost_before: Option<f64>,
-    /// The first task for the goal; files are compared with their state before it.
+    /// First task for the goal. Files are compared with their state before it.
     pub first_task: Option<TaskId>,
     pub stage: GoalStage,
-    /// Why the goal waits for the user.
+    /// Reason why the goal waits for the user.
     pub paused: Option<GoalReason>,
     pub ended: Option<GoalReason>,
     /// Number of failed checks.
     pub failures: u32,
-    /// Number of the last checks in a row that failed in the same way, while no file changed.
+    /// Number of consecutive checks that failed in the same way without a changed file.
     pub same_failures: u32,
     /// The last failed check.
     pub last: Option<FailedCheck>,
-    /// Files that the check may read and that changed.
+    /// Changed files that may affect the check.
     pub changed_check_files: Vec<String>,
-    /// Time in milliseconds without pauses, as of the last record.
+    /// Elapsed time in milliseconds without pauses, as of the last record.
     pub elapsed_ms: u64,
 }
 
-/// Next part of a round.
+/// Next stage of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GoalStage {
     /// The next task begins.
@@ -76,7 +76,7 @@ impl GoalProgress {
         self.ended.is_none() && self.paused.is_none()
     }
 
-    /// Applies a change to the goal; a new goal replaces it.
+    /// Applies a change to the goal. A new goal replaces it.
     pub(crate) fn apply(goal: &mut Option<Self>, change: &GoalChange) {
         if let GoalChange::Set { goal: set, cost_before } = change {
             *goal = Some(Self::new(set.clone(), *cost_before));
@@ -117,7 +117,7 @@ impl GoalProgress {
         }
     }
 
-    /// Records that a task started.
+    /// Records the start of a task.
     pub(crate) fn on_task_start(&mut self, task: &TaskId) {
         if self.is_active() {
             self.first_task.get_or_insert_with(|| task.clone());
@@ -125,12 +125,12 @@ impl GoalProgress {
         }
     }
 
-    /// Notes the end of a task. The check is next, once the goal continues.
+    /// Records the end of a task. The check is next, once the goal continues.
     pub(crate) fn on_task_end(&mut self) {
         self.stage = GoalStage::Check;
     }
 
-    /// Notes that the last task continues.
+    /// Records that the last task continues.
     pub(crate) fn on_task_continued(&mut self) {
         self.stage = GoalStage::Task;
     }

@@ -1,7 +1,7 @@
-//! The state of a session, as recorded in its journal: the only code that knows the meaning of a record.
+//! State of a session as recorded in its journal. Only this module interprets records.
 //!
-//! [`SessionState::apply`] takes the records one by one and returns the changes that each of them made. All code that
-//! shows, summarizes or resumes a session is a view: it reads the state, or it consumes the changes in order.
+//! [`SessionState::apply`] takes the records one by one and returns the changes made by each. All code that shows,
+//! summarizes or resumes a session is a view: it reads the state, or it consumes the changes in order.
 
 mod authority;
 mod call_change;

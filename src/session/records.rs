@@ -1,13 +1,13 @@
-//! Facts derived from a single record, regardless of the records before it.
+//! Facts derived from a single record, independent of the records before it.
 
 use super::SessionStatus;
 use crate::ports::Record;
 use crate::protocol::{Arguments, ToolCall};
 
-/// Maximum characters of a title, which is a single line in a list.
+/// Maximum number of characters of a title, which is one line of a list.
 const TITLE_CHARS: usize = 80;
 
-/// Returns true if all calls before this record have ended, even if their end cannot be read.
+/// Returns whether all calls before this record have ended, even if their end cannot be read.
 pub(crate) fn closes_calls(record: &Record) -> bool {
     let changes_conversation = matches!(
         record,
@@ -33,23 +33,24 @@ fn starts_or_ends_step(record: &Record) -> bool {
     )
 }
 
-/// Returns true if a stored record starts a step or a task, so that the records before it can be shown without it.
+/// Returns whether a stored record starts a step or a task, so that the records from it on can be shown without earlier
+/// ones.
 pub(crate) fn starts_step(json: &[u8]) -> bool {
     is_named(json, "step_started") || is_named(json, "task_started")
 }
 
-/// Returns true if a stored record plans a call.
+/// Returns whether a stored record plans a call.
 pub(crate) fn plans_call(json: &[u8]) -> bool {
     is_named(json, "intent")
 }
 
-/// Returns true if the JSON of a record begins with this name.
+/// Returns whether the JSON of a record begins with this name.
 fn is_named(json: &[u8], name: &str) -> bool {
     let rest = json.strip_prefix(br#"{"record":""#).and_then(|rest| rest.strip_prefix(name.as_bytes()));
     rest.is_some_and(|rest| rest.starts_with(b"\""))
 }
 
-/// Returns true if a summary may still be in progress after this record. A record of its cost does not end it, because
+/// Returns whether a summary may still be in progress after this record. A record of its cost does not end it, because
 /// the request may be retried.
 pub(crate) fn may_follow_compaction(record: &Record) -> bool {
     matches!(
@@ -65,7 +66,7 @@ pub(crate) fn may_follow_compaction(record: &Record) -> bool {
     )
 }
 
-/// Returns the status that a record gives its session; `None` if the status is unchanged.
+/// Returns the session status that follows from a record; `None` if the status does not change.
 pub(crate) fn status_after(record: &Record) -> Option<SessionStatus> {
     match record {
         Record::TaskStarted { .. } | Record::Decided { .. } | Record::Continued | Record::OwnStarted { .. } => {

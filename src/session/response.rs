@@ -1,4 +1,4 @@
-//! The text of a response in several parts, for a model that stopped early and was asked to continue.
+//! Text of a response in several parts, for a model that stopped early and was asked to continue.
 
 use crate::protocol::{Message, StopReason};
 
@@ -7,12 +7,12 @@ use crate::protocol::{Message, StopReason};
 pub(crate) struct ResponseParts(String);
 
 impl ResponseParts {
-    /// Returns true if the model is asked to continue a response with this stop reason.
+    /// Returns whether the model is asked to continue a response with this stop reason.
     pub(crate) fn continues(stop_reason: StopReason) -> bool {
         matches!(stop_reason, StopReason::MaxTokens | StopReason::PauseTurn)
     }
 
-    /// Adds a response of the model. A response with calls is complete: the next one is a new response.
+    /// Adds a response of the model. A response with calls is complete, so the next one is a new response.
     pub(crate) fn note(&mut self, message: &Message, stop_reason: StopReason) {
         if message.tool_calls().next().is_some() {
             self.0.clear();

@@ -1,4 +1,4 @@
-//! Prompts of the conversation, and the rewinds that can be undone.
+//! Prompts of the conversation, and the rewinds that can be reversed.
 
 use crate::protocol::{Message, MessageId, RewindTarget, Rewound, TaskId};
 
@@ -11,7 +11,7 @@ pub(crate) struct Prompt {
     pub line: String,
 }
 
-/// The effect of a rewind on the conversation.
+/// Effect of a rewind on the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RewindEffect<'r> {
     /// No effect.
@@ -20,7 +20,7 @@ pub(crate) enum RewindEffect<'r> {
     Files,
     /// The conversation now ends before this message, without these prompts.
     Cut { from: Option<&'r MessageId>, prompts: Vec<Prompt> },
-    /// The previous rewind was undone; this many prompts are in the conversation again.
+    /// The previous rewind was reversed; this many prompts are in the conversation again.
     Redone { prompts: usize },
 }
 
@@ -29,12 +29,12 @@ pub(crate) enum RewindEffect<'r> {
 pub(crate) struct Rewinds {
     /// The prompts, oldest first.
     pub prompts: Vec<Prompt>,
-    /// The prompts that each rewind removed, for rewinds that can be undone, latest last.
+    /// Prompts that each rewind removed, for rewinds that can be reversed, latest last.
     undoable: Vec<Vec<Prompt>>,
 }
 
 impl Rewinds {
-    /// Adds a prompt. The rewinds before it can no longer be undone.
+    /// Adds a prompt. Earlier rewinds can then no longer be reversed.
     pub(crate) fn add(&mut self, prompt: &Message) {
         self.undoable.clear();
         let line = prompt.typed_text().lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
@@ -61,7 +61,7 @@ impl Rewinds {
         if conversation { RewindEffect::Cut { from, prompts } } else { RewindEffect::Files }
     }
 
-    /// Returns the index of the first removed prompt. A rewind into a task preserves the prompt of that task.
+    /// Returns the index of the first removed prompt. A rewind into a task keeps the prompt of that task.
     fn prompt_index(&self, from: &MessageId, target: &RewindTarget) -> usize {
         let of_message = self.prompts.iter().position(|prompt| prompt.message_id == *from);
         let of_task = || match target {

@@ -1,4 +1,4 @@
-//! The state of a session after a number of records of its journal.
+//! State of a session after a number of records of its journal.
 
 use super::calls::Calls;
 use super::goal::GoalProgress;
@@ -11,22 +11,22 @@ use super::{
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{Action, CallId, Failure, HistorySum, Mode, PlannedStep, PolicyLayer, QueuedMessage, StepId, ToolUses};
 
-/// The reason why a response broke off, if no record gives one.
+/// Reason why a response was cut off, if no record gives one.
 const PROCESS_ENDED: &str = "aye exited here";
 
-/// The actions of an approved plan.
+/// Actions of an approved plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Mandate {
-    /// Allowed until the task ends, as far as the policy lets a plan cover them.
+    /// Actions allowed until the task ends, as far as the policy lets a plan cover them.
     pub actions: Vec<Action>,
-    /// Named in the plan, but each still needs approval.
+    /// Actions that the plan names but that still need approval.
     pub asks: Vec<Action>,
 }
 
 /// The state of a session, without its messages.
 #[derive(Debug, Default)]
 pub(crate) struct SessionState {
-    /// The status by the last record that changes it; absent if none does.
+    /// Status according to the last record that changes it; absent if no record does.
     pub status: Option<SessionStatus>,
     /// The title, from the first prompt or from a command that the user ran before it.
     pub title: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct SessionState {
     pub queue: Vec<QueuedMessage>,
     /// The steps that the model planned for the last task.
     pub planned_steps: Vec<PlannedStep>,
-    /// Actions that the approved plan of the running task names.
+    /// Actions of the running task's approved plan.
     pub mandate: Mandate,
     /// The failure that paused the task.
     pub pause: Option<Failure>,
@@ -56,9 +56,9 @@ pub(crate) struct SessionState {
     /// Tenant and user of an imported session at its origin.
     pub tenant_id: Option<String>,
     pub user_id: Option<String>,
-    /// True if a compaction started and no record contains its outcome.
+    /// True if a compaction has started and no record has its outcome.
     pub is_compacting: bool,
-    /// True if the last task is open, or ended before it was completed.
+    /// True if the last task is open or ended before it was completed.
     is_unfinished: bool,
     tally: TallyCounter,
     steps: Steps,
@@ -70,7 +70,7 @@ pub(crate) struct SessionState {
     compactions: Vec<u64>,
     /// The text of the response that is being streamed.
     partial: String,
-    /// Bytes of that text that no record of a request includes.
+    /// Bytes of that text that no record of a request includes yet.
     uncounted_bytes: usize,
     parts: ResponseParts,
     response: String,
@@ -85,7 +85,7 @@ impl SessionState {
         state
     }
 
-    /// Applies one record, in the order of the journal.
+    /// Applies one record. Records must be applied in the order of the journal.
     pub(crate) fn apply<'r>(&mut self, record: &'r Record) -> AppliedRecord<'r> {
         self.records += 1;
         if !self.tally.add(&TallyEntry::from(record)) {
@@ -105,7 +105,7 @@ impl SessionState {
         AppliedRecord { interrupted, closed, change: self.change(record) }
     }
 
-    /// Returns the streamed text that broke off, if the record shows that it did.
+    /// Returns the streamed text that was cut off, if the record shows that it was.
     fn interrupt<'r>(&mut self, record: &'r Record) -> Option<(String, &'r str)> {
         let reason = match record {
             Record::PartialAnswer { text, .. } => {
@@ -288,7 +288,7 @@ impl SessionState {
         }
     }
 
-    /// Applies a record about a request without a response to the user, or about a change to the messages that are sent.
+    /// Applies a record about a request without a response to the user, or about a change of the sent messages.
     fn change_context<'r>(&mut self, record: &'r Record) -> Change<'r> {
         match record {
             Record::Wasted { usage, cost_usd, estimated, .. } => {
@@ -417,12 +417,12 @@ impl SessionState {
         &self.rewinds.prompts
     }
 
-    /// Returns the text of a response that breaks off at the end of the journal, and the reason.
+    /// Returns the text of a response that is cut off at the end of the journal, and the reason.
     pub(crate) fn interrupted_answer(&self) -> Option<(&str, &'static str)> {
         (!self.partial.is_empty()).then_some((self.partial.as_str(), PROCESS_ENDED))
     }
 
-    /// Returns the bytes of a paid response that no record includes.
+    /// Returns the number of bytes of a paid response that no record includes.
     pub(crate) fn uncounted_bytes(&self) -> usize {
         self.uncounted_bytes
     }
@@ -432,7 +432,7 @@ impl SessionState {
         &self.response
     }
 
-    /// Returns true if the session is idle until the next prompt.
+    /// Returns whether the session is idle until the next prompt.
     pub(crate) fn is_done(&self) -> bool {
         self.queue.is_empty() && !self.is_unfinished && !self.goal.as_ref().is_some_and(GoalProgress::is_active)
     }

@@ -1,15 +1,15 @@
-//! The status of a session in lists: idle, running, waiting or paused.
+//! Status of a session in lists: idle, running, waiting or paused.
 
 use serde::Serialize;
 
-/// The status of a session, by the last record that changes it.
+/// Status of a session according to the last record that changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SessionStatus {
     /// No task is open.
     Idle,
     Running,
-    /// An approval prompt is open.
+    /// An approval is pending.
     Waiting,
     Paused,
 }
@@ -24,7 +24,7 @@ impl SessionStatus {
         }
     }
 
-    /// Returns the status with this name; idle if the name is unknown.
+    /// Returns the status with this name; idle for an unknown name.
     pub(crate) fn parse(text: &str) -> Self {
         [Self::Running, Self::Waiting, Self::Paused].into_iter().find(|status| status.as_str() == text).unwrap_or(Self::Idle)
     }

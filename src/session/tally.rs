@@ -1,5 +1,5 @@
-//! Totals of a session: tasks, steps, tokens and cost. One computation for the state of a session and for the session
-//! list, which reads records without their content.
+//! Totals of a session: tasks, steps, tokens and cost. They are computed in one place for the session state and for the
+//! session list, which reads only the counted part of each record.
 
 use super::task::ends_step;
 use crate::ports::Record;
@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// Number of recent messages in which a repeated message is recognized.
+/// Number of recent messages that are compared to recognize a repeated message.
 const RECENT_MESSAGES: usize = 3;
 
 /// Tokens and cost of one request.
@@ -22,7 +22,7 @@ pub(crate) struct Expense {
     pub estimated: bool,
 }
 
-/// The sum of several requests.
+/// Sum over several requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Totals {
     pub usage: Usage,
@@ -64,7 +64,7 @@ impl Totals {
         self.usage.input_tokens + self.usage.output_tokens
     }
 
-    /// Returns the whole cost in US dollars; absent if the price of a part is unknown.
+    /// Returns the total cost in US dollars; absent if the price of any part is unknown.
     pub(crate) fn whole_cost_usd(&self) -> Option<f64> {
         self.cost_usd.filter(|_| !self.unpriced)
     }
@@ -81,7 +81,7 @@ pub(crate) struct Tally {
     pub queued: u64,
 }
 
-/// The part of a record that is counted.
+/// Counted part of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TallyEntry<'a> {
     step: Step,
@@ -117,7 +117,7 @@ impl TallyEntry<'_> {
 enum Step {
     TaskStarted,
     Started(u32),
-    /// The started step has its response, and no calls.
+    /// The started step has a response without calls.
     Answered,
     Completed(u32),
     TaskEnded(u32),
@@ -125,7 +125,7 @@ enum Step {
     Other,
 }
 
-/// A counter for the records of a session, in order.
+/// Counter for the records of a session, which must be added in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TallyCounter {
     pub tally: Tally,
@@ -137,7 +137,7 @@ pub(crate) struct TallyCounter {
 }
 
 impl TallyCounter {
-    /// Counts a record. Returns false if its message is already in the journal, so that it is not counted.
+    /// Counts a record. Returns false if the journal already has its message, so that it is not counted.
     pub(crate) fn add(&mut self, entry: &TallyEntry<'_>) -> bool {
         if let Some(id) = &entry.message_id {
             if self.recent.iter().any(|recent| recent == id) {
@@ -267,7 +267,7 @@ struct PartKind {
 }
 
 impl MessageFields {
-    /// Like `ends_step`, for a stored record.
+    /// Returns whether the step ends, like the function `ends_step`, for a stored record.
     fn ends_step(&self, stop_reason: Option<StopReason>) -> bool {
         !self.content.is_empty()
             && self.content.iter().all(|part| part.name != "tool_call")
@@ -276,7 +276,7 @@ impl MessageFields {
 }
 
 impl<'a> TallyEntry<'a> {
-    /// Parses the counted part of a stored record; returns `None` if it cannot be read.
+    /// Parses the counted part of a stored record; `None` if it cannot be read.
     pub(crate) fn parse(json: &'a [u8]) -> Option<Self> {
         let Fields { record, step_count, usage, cost_usd, estimated, prompts, stop_reason, message, model, compaction } =
             serde_json::from_slice(json).ok()?;

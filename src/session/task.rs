@@ -1,4 +1,4 @@
-//! The last task of a session: its prompt, its steps and its progress.
+//! Last task of a session: its prompt, its steps and its progress.
 
 use crate::ports::TaskEnd;
 use crate::protocol::{Message, StepId, StopReason, TaskId};
@@ -17,7 +17,7 @@ pub(crate) struct TaskProgress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskStage {
     Running,
-    /// An approval prompt is open.
+    /// An approval is pending.
     Waiting,
     Paused,
     Completed,
@@ -37,12 +37,12 @@ impl TaskStage {
         }
     }
 
-    /// Returns true if the task has ended.
+    /// Returns whether the task has ended.
     pub(crate) fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// Returns true if the task has not ended and is not paused.
+    /// Returns whether the task has neither ended nor been paused.
     pub(crate) fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Waiting)
     }
@@ -63,7 +63,7 @@ pub(crate) fn ends_step(message: &Message, stop_reason: StopReason) -> bool {
     !message.content.is_empty() && message.tool_calls().next().is_none() && stop_reason != StopReason::Cancelled
 }
 
-/// The latest task and step of a session.
+/// Latest task and step of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     pub task: Option<TaskProgress>,
@@ -71,9 +71,9 @@ pub(crate) struct Steps {
     cursor: Option<StepId>,
     /// The running step, and its number in the task.
     current: Option<(StepId, u32)>,
-    /// Whether the running step has its response, and is complete although no record confirms it yet.
+    /// Whether the running step has its response and is complete although no record confirms it yet.
     is_answered: bool,
-    /// Steps that one run adds to the limit of the task.
+    /// Number of steps that one run adds to the limit of the task.
     steps_per_run: u32,
 }
 
@@ -104,7 +104,7 @@ impl Steps {
         }
     }
 
-    /// Notes the response of the running step.
+    /// Records the response of the running step.
     pub(crate) fn answer(&mut self, message: &Message, stop_reason: StopReason) {
         if let Some((_, count)) = self.current.as_ref().filter(|_| ends_step(message, stop_reason)) {
             self.complete(*count);
@@ -128,7 +128,7 @@ impl Steps {
         }
     }
 
-    /// Continues the task. A task that had ended gets as many steps in addition.
+    /// Continues the task. A task that had ended gets the same number of additional steps.
     pub(crate) fn continue_task(&mut self) {
         if self.task.as_ref().is_some_and(|task| matches!(task.stage, TaskStage::Failed | TaskStage::Cancelled)) {
             self.add_steps();

@@ -1,4 +1,4 @@
-//! The state of a session: by single records, and by any sequence of them.
+//! State of a session after single records, and after any sequence of them.
 
 use super::{CallDenial, CallStage, Change, OpenCall, RewindEffect, SessionState, TallyCounter, TallyEntry, Totals};
 use crate::ports::{Record, TaskEnd};
@@ -204,7 +204,7 @@ fn sampling_and_failed_requests_count_for_the_session_and_its_last_task() {
 }
 
 #[test]
-fn a_review_counts_for_the_session_and_for_none_of_its_tasks() {
+fn review_usage_counts_for_the_session_but_for_no_task() {
     let reviewed = Record::Reviewed { usage: usage(5), cost_usd: Some(0.25), estimated: false };
     let state = state(&[prompt(1, "x"), reviewed.clone(), ended(TaskEnd::Completed), reviewed]);
     let sum = state.history_sum();
@@ -243,7 +243,7 @@ fn calls_without_a_result_are_tracked_until_their_step_ends() {
 }
 
 #[test]
-fn a_denied_call_is_done_and_an_unreadable_record_may_have_started_the_others() {
+fn denied_calls_are_done_and_an_unreadable_record_counts_as_a_start_of_the_others() {
     let mut records = vec![prompt(1, "x"), answer(2, &["c1", "c2"]), intent("c1"), intent("c2")];
     records.push(decided("c1", Decision::Denied { reason: Some("no".to_owned()) }));
     records.push(Record::Unreadable);

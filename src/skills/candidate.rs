@@ -1,4 +1,4 @@
-//! The directories in a folder of skills, before their content is examined.
+//! Directories in a folder of skills that may be skills.
 
 use super::SKILL_FILE;
 use super::origin::Origin;
@@ -8,36 +8,36 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of skills in a folder.
 pub(super) const MAX_SKILLS: usize = 200;
-/// Maximum number of examined entries of a folder.
+/// Maximum number of entries of a folder that are examined.
 const MAX_ENTRIES: usize = 10_000;
 /// Maximum bytes of a `SKILL.md`.
 const SKILL_BYTES: u64 = 256 << 10;
-/// Maximum bytes of all hashed files of a folder.
+/// Maximum total bytes of the hashed files of a folder.
 const FOLDER_BYTES: u64 = 64 << 20;
-/// Maximum number of all hashed files of a folder.
+/// Maximum total number of hashed files of a folder.
 const FOLDER_FILES: usize = 2_000;
 
 /// A folder that can contain skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Folder {
     pub path: PathBuf,
-    /// The path as users know it: `~/.claude/skills`.
+    /// Path for display: `~/.claude/skills`.
     pub shown: String,
     pub origin: Origin,
-    /// Directory that must contain the folder, its skills and the targets of their links; `None` if they may be anywhere.
+    /// Directory that must contain the folder, its skills and the targets of their links; `None` for no restriction.
     pub boundary: Option<PathBuf>,
     /// Directories that a skill must not contain, such as the home directory.
     pub kept_apart: Vec<PathBuf>,
 }
 
-/// A directory that can be a skill.
+/// A directory that may be a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
     /// Name of the directory.
     pub name: String,
-    /// Directory without links.
+    /// Directory path without symlinks.
     pub real: PathBuf,
-    /// Directory as users know it: `.claude/skills/pdf`.
+    /// Directory path for display: `.claude/skills/pdf`.
     pub shown: String,
     pub origin: Origin,
     pub contents: Contents,
@@ -49,14 +49,14 @@ pub(crate) enum Contents {
     Read {
         /// Content of `SKILL.md`.
         text: Vec<u8>,
-        /// All files with their hashes; `None` for a user skill, whose files are not pinned.
+        /// All files with their hashes; `None` for a skill of the user, whose files are not pinned.
         files: Option<Vec<PinnedFile>>,
-        /// Entries that are not part of the skill, with the reason.
+        /// Entries that are not part of the skill, each with the reason.
         left_out: Vec<(String, String)>,
     },
     /// A symlink that points outside the boundary.
     Outside { to: PathBuf },
-    /// Not usable, with the reason.
+    /// The directory is not usable, for this reason.
     Closed { why: String },
 }
 
@@ -65,7 +65,7 @@ pub(crate) enum Contents {
 pub(crate) struct FolderContents {
     /// The skills, sorted by name.
     pub candidates: Vec<Candidate>,
-    /// Number of directories beyond the limit, which are not examined.
+    /// Number of directories beyond the limit, which were not examined.
     pub rest: usize,
     /// Reason why the folder itself cannot be used.
     pub problem: Option<String>,
@@ -73,14 +73,14 @@ pub(crate) struct FolderContents {
     pub outside: Option<PathBuf>,
 }
 
-/// The amount of content of a folder that may still be hashed.
+/// Remaining limit on the content of a folder that may be hashed.
 struct Budget {
     bytes: u64,
     files: usize,
 }
 
 impl Folder {
-    /// Returns the skills of the folder. Directories in `seen` were already found elsewhere and are skipped.
+    /// Returns the skills of the folder. Directories in `seen` were already found in another folder and are skipped.
     pub(crate) fn contents(&self, seen: &mut HashSet<PathBuf>) -> FolderContents {
         let mut contents = FolderContents::default();
         if self.path.symlink_metadata().is_err() {
@@ -124,7 +124,7 @@ impl Folder {
         self.candidate(name.to_owned(), self.path.join(name), &mut HashSet::new(), &mut Budget::default())
     }
 
-    /// Reads one directory. Returns `None` if it was already found elsewhere.
+    /// Reads one directory; `None` if it was already found in another folder.
     fn candidate(&self, name: String, directory: PathBuf, seen: &mut HashSet<PathBuf>, budget: &mut Budget) -> Option<Candidate> {
         let shown = format!("{}/{name}", self.shown);
         let real = directory.canonicalize().unwrap_or(directory);
@@ -194,7 +194,7 @@ impl Budget {
 }
 
 impl Candidate {
-    /// Returns the file of the skill as users know it.
+    /// Returns the file of the skill for display.
     pub(crate) fn file(&self) -> String {
         format!("{}/{SKILL_FILE}", self.shown)
     }

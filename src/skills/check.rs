@@ -1,4 +1,4 @@
-//! Errors in the skills of a directory, for their authors.
+//! Checks of the skills in a directory, whose errors are for the authors.
 
 use super::SKILL_FILE;
 use super::candidate::{Candidate, Contents, Folder};

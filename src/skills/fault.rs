@@ -1,11 +1,11 @@
-//! Errors in a file, with their line.
+//! Errors in a file, each with its line.
 
 use serde::Serialize;
 
 /// An error in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Fault {
-    /// Line number, from 1; `None` if the error concerns no single line.
+    /// Line number, from 1; `None` if the error does not concern a single line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     pub message: String,

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 16;
 pub(crate) enum Value {
     Text(String),
     List(Vec<String>),
-    /// A mapping, or a list with other values than text.
+    /// A mapping, or a list that contains values other than text.
     Nested,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn split_front_matter(text: &str) -> Result<(&str, &str), Fault> {
     Err(Fault::at(1, "the front matter is not closed; end it with a line `---`"))
 }
 
-/// Returns the line in the file of a position in the front matter, which begins in the second line.
+/// Returns the line in the file for a position in the front matter, which begins in the second line.
 fn line_number(span: Span) -> usize {
     span.start.line() + 1
 }
@@ -133,7 +133,7 @@ fn value(events: &mut Events<'_>) -> Result<Value, Fault> {
     }
 }
 
-/// Returns the text of a scalar; an empty plain value and `~` mean that there is none.
+/// Returns the text of a scalar; `None` for an empty plain value and for `~`.
 fn scalar(text: &str, style: ScalarStyle) -> String {
     if style == ScalarStyle::Plain && text == "~" { String::new() } else { text.to_owned() }
 }
@@ -153,7 +153,7 @@ fn list(events: &mut Events<'_>) -> Result<Value, Fault> {
     Ok(if is_nested { Value::Nested } else { Value::List(items) })
 }
 
-/// Skips the remaining part of a started value.
+/// Skips the rest of a value that was started.
 fn skip(events: &mut Events<'_>) -> Result<(), Fault> {
     let mut depth = 1;
     while let Some((event, span)) = next(events)? {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_value_is_read() {
+    fn every_value_syntax_is_parsed() {
         for (header, value) in [
             ("a: plain words", text("plain words")),
             ("a: \"quoted: \\\"x\\\" # y\"", text("quoted: \"x\" # y")),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_reported_with_its_line() {
+    fn front_matter_errors_have_a_line_number() {
         for (content, line, part) in [
             ("no front matter", 1, "begin it with a line `---`"),
             ("", 1, "begin it with"),

@@ -1,4 +1,4 @@
-//! The content of a `SKILL.md`: its front matter, checked, and its instructions.
+//! Manifest of a skill (`SKILL.md`): its front matter, which is checked, and its instructions.
 
 use super::fault::Fault;
 use super::front_matter::{Entry, Value, parse};
@@ -12,7 +12,7 @@ const HINT_CHARS: usize = 100;
 /// Maximum number of entries of `allowed-tools`.
 const MAX_TOOLS: usize = 100;
 
-/// Keys that only inform readers.
+/// Keys that are only informational.
 const INFORMATIVE: &[&str] = &["license", "compatibility", "metadata", "version", "author", "tags"];
 /// Keys of other agents that have no effect in aye.
 const OF_OTHERS: &[&str] = &[
@@ -31,14 +31,14 @@ const OF_OTHERS: &[&str] = &[
     "disallowed-tools",
 ];
 
-/// A skill as its file describes it.
+/// A skill as described by its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub name: String,
     /// Description in one line, without control characters.
     pub description: String,
     pub argument_hint: Option<String>,
-    /// The tools that the skill needs; `None` if the file does not list any. Other tools ask while the skill is active.
+    /// Tools that the skill needs; `None` if the file lists none. While the skill is active, other tools need approval.
     pub allowed_tools: Option<Vec<String>>,
     /// Whether the model may load the skill.
     pub for_model: bool,
@@ -71,7 +71,7 @@ struct Fields {
 }
 
 impl Manifest {
-    /// Reads a file. `directory`: the name of the directory that contains it.
+    /// Parses a file. `directory`: name of the directory that contains it.
     pub(crate) fn read(directory: &str, bytes: &[u8]) -> ReadManifest {
         let failed = |fault: Fault| ReadManifest { errors: vec![fault], ..ReadManifest::default() };
         if let Some(fault) = wrong_name(directory).map(Fault::general) {
@@ -109,7 +109,7 @@ impl Fields {
         }
     }
 
-    /// Returns the text of a key in one line.
+    /// Returns the text of a key as one line.
     fn line_of_text(&mut self, entry: Entry) -> Option<String> {
         let Value::Text(text) = entry.value else {
             self.errors.push(Fault::at(entry.line, format!("`{}` must be text", entry.key)));
@@ -218,7 +218,7 @@ impl Fields {
     }
 }
 
-/// Returns the fault in the name of a skill or a plugin.
+/// Returns the error in the name of a skill or a plugin; `None` if it is valid.
 pub(crate) fn wrong_name(name: &str) -> Option<String> {
     let shown = name.chars().take(NAME_CHARS).collect::<String>();
     let shown = shown.escape_debug();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skill_is_read_with_all_its_fields() {
+    fn all_fields_of_a_skill_are_parsed() {
         let read = read(
             "---\nname: pdf\ndescription: >-\n  Fills in\n  forms: \u{1b}[31mred\nargument-hint: [file]\nallowed-tools: Read, Bash(git log:*) Grep\n\
              disable-model-invocation: true\nuser-invocable: true\nlicense: MIT\nmodel: opus\nfrobs: 1\nmetadata:\n  a: b\n---\n\n# Forms\n\nDo it.\n",
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_listed_in_every_way() {
+    fn tool_lists_are_parsed_in_every_notation() {
         for (value, expected) in [
             ("Read Grep", vec!["Read", "Grep"]),
             ("\n  - Read\n  - Bash(npm run test:*)", vec!["Read", "Bash(npm run test:*)"]),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_says_what_is_wrong_and_where() {
+    fn invalid_files_are_errors_with_line_and_reason() {
         let long = "x".repeat(1025);
         for (header, part) in [
             ("description: x", "f:1: `name` is missing; add `name: pdf`"),

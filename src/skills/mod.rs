@@ -1,5 +1,5 @@
-//! Skills: directories with a `SKILL.md` that instructs the model, and with files that it uses. Reading, checking and
-//! precedence; nothing here decides whether a skill may be used.
+//! Skills: directories with a `SKILL.md` that instructs the model, and with the files that it uses. This module reads
+//! and checks skills and resolves precedence. It does not decide whether a skill may be used.
 
 mod candidate;
 mod check;
@@ -25,7 +25,8 @@ pub(crate) use unused::{BrokenFile, HiddenFile, broken_notice};
 
 /// Name of the file with the instructions of a skill.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
-/// Folders of a project that can contain skills; of two skills with the same name, the skill in the earlier folder is used.
+/// Folders of a project that can contain skills. Of two skills with the same name, the one in the earlier folder is
+/// used.
 pub(crate) const PROJECT_FOLDERS: [&str; 3] = [".aye/skills", ".agents/skills", ".claude/skills"];
-/// Folders of skills in the home directory, after `skills` in the config directory.
+/// Folders of skills in the home directory, searched after `skills` in the config directory.
 pub(crate) const HOME_FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];

@@ -1,4 +1,4 @@
-//! The skills of a session: usable skills, with precedence among equal names, and unusable ones.
+//! Skills of a session: usable skills, with precedence among equal names, and unusable ones.
 
 use super::candidate::{Candidate, Contents, Folder, FolderContents, MAX_SKILLS};
 use super::fault::Fault;
@@ -16,22 +16,22 @@ pub(crate) struct SkillSet {
     pub skills: Vec<Skill>,
     pub broken: Vec<BrokenFile>,
     pub hidden: Vec<HiddenFile>,
-    /// Sentences about folders that are not read completely.
+    /// Messages about folders that were not read completely.
     pub limits: Vec<String>,
 }
 
 /// Locations of skills.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SkillFolders {
-    /// Skills of a trusted project, with the content that was trusted.
+    /// Skills of a trusted project, with the content that the user trusted.
     pub project: Vec<FolderContents>,
-    /// Workspace that must contain the targets of their links.
+    /// Workspace that must contain the targets of the skills' links.
     pub workspace: PathBuf,
     /// Folders of the user.
     pub own: Vec<Folder>,
 }
 
-/// The skills of a plugin, with the content that was added.
+/// Skills of a plugin, with the content that the user added.
 #[derive(Debug, Clone)]
 pub(crate) struct PluginSkills {
     /// Name of the plugin.
@@ -42,7 +42,7 @@ pub(crate) struct PluginSkills {
 }
 
 impl SkillFolders {
-    /// Reads the skills of the user from the disk, and adds them to the project skills.
+    /// Reads the user's skills from the disk, and adds them to the project's skills.
     pub(crate) fn read(&self) -> SkillSet {
         let mut set = SkillSet::default();
         let mut seen = HashSet::new();
@@ -59,7 +59,7 @@ impl SkillFolders {
 }
 
 impl SkillSet {
-    /// Adds the skills of a plugin. A skill with a name that is already used is added as `PLUGIN:NAME`.
+    /// Adds the skills of a plugin. A skill whose name is already used is added as `PLUGIN:NAME`.
     pub(crate) fn add_plugin(&mut self, skills: &PluginSkills) {
         for candidate in &skills.candidates {
             self.add_candidate(candidate, &skills.root, Some(&skills.plugin));
@@ -67,7 +67,7 @@ impl SkillSet {
         self.skills.sort_by(|one, other| one.name().cmp(other.name()));
     }
 
-    /// Returns the skill of this name.
+    /// Returns the skill with this name.
     pub(crate) fn find(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.name() == name)
     }
@@ -77,24 +77,24 @@ impl SkillSet {
         self.skills.iter().filter(|skill| skill.manifest.for_model)
     }
 
-    /// Returns the directories of the skills of the user and of plugins, without links.
+    /// Returns the directories of the skills of the user and of plugins, without symlinks.
     pub(crate) fn own_directories(&self) -> Vec<PathBuf> {
         let own = self.skills.iter().filter(|skill| skill.origin != Origin::Project);
         own.map(|skill| skill.real.clone()).collect()
     }
 
-    /// Returns the skill of the project that contains a file whose content differs from the trusted one.
+    /// Returns the project's skill that contains a file whose content differs from the trusted one.
     pub(crate) fn changed_owner(&self, real: &Path) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.has_changed(real))
     }
 
-    /// Returns how the skill of a plugin that contains a file differs from what the user added.
+    /// Describes how the plugin skill that contains a file differs from what the user added; `None` if it is unchanged.
     pub(crate) fn changed_plugin_skill(&self, real: &Path) -> Option<String> {
         let skill = self.skills.iter().find(|skill| skill.origin == Origin::Plugin && real.starts_with(&skill.real))?;
         Some(format!("the skill `{}`: {} {}", skill.name(), skill.change()?, skill.reviewed_when()))
     }
 
-    /// Returns a sentence about skills that are not used, for the start of a session.
+    /// Returns a message about skills that are not used, for the start of a session.
     pub(crate) fn notice(&self) -> Option<String> {
         broken_notice(&self.broken, "skill")
     }

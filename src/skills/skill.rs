@@ -1,4 +1,4 @@
-//! A skill that can be used: its manifest, its location and its files.
+//! A usable skill: its manifest, its location and its files.
 
 use super::SKILL_FILE;
 use super::manifest::{Manifest, ReadManifest};
@@ -7,23 +7,23 @@ use super::tree::{Detail, PinnedFile, first_change, is_unchanged, read_tree};
 use crate::protocol::CustomCommand;
 use std::path::{Path, PathBuf};
 
-/// Beginning of the line that names the skill in a prompt or a result.
+/// Prefix of the line that names the skill in a prompt or a result.
 const HEADER: &str = "[Skill ";
 /// Placeholder of other agents for the directory of the skill.
 const DIRECTORY: &str = "${CLAUDE_SKILL_DIR}";
 
-/// A skill that can be used.
+/// A usable skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Skill {
     pub manifest: Manifest,
-    /// Directory without links.
+    /// Directory path without symlinks.
     pub real: PathBuf,
-    /// Directory as users know it: `.claude/skills/pdf`.
+    /// Directory path for display: `.claude/skills/pdf`.
     pub shown: String,
     pub origin: Origin,
     /// Hash of `SKILL.md`.
     pub digest: String,
-    /// Files of a skill of a project or a plugin, as the user reviewed them.
+    /// Files of a project's or a plugin's skill, as the user reviewed them.
     pub pinned: Option<HashedFiles>,
 }
 
@@ -40,7 +40,7 @@ impl Skill {
         &self.manifest.name
     }
 
-    /// Returns the file of the skill as users know it.
+    /// Returns the file of the skill for display.
     pub(crate) fn file(&self) -> String {
         format!("{}/{SKILL_FILE}", self.shown)
     }
@@ -50,7 +50,7 @@ impl Skill {
         format!("{HEADER}{}, from {}]", self.name(), self.file())
     }
 
-    /// Returns the names in the lines of text that look like the header of a skill.
+    /// Returns the names in lines of text that look like the header of a skill.
     pub(crate) fn names_in_text(text: &str) -> impl Iterator<Item = (&str, &str)> {
         let headers = text.lines().filter(|line| line.starts_with(HEADER));
         headers.filter_map(|line| Some((line[HEADER.len()..].split_once(',')?.0, line)))
@@ -92,7 +92,7 @@ impl Skill {
     /// Returns the skill with the current content of its file.
     ///
     /// # Errors
-    /// Returns why the file can no longer be used.
+    /// The file can no longer be used, for this reason.
     pub(crate) fn reread(&self, most_bytes: u64) -> Result<Self, String> {
         let file = self.real.join(SKILL_FILE).canonicalize().map_err(|error| error.to_string())?;
         if !file.starts_with(&self.real) {
@@ -104,7 +104,7 @@ impl Skill {
         Ok(Self { manifest, digest: blake3::hash(&text).to_hex().to_string(), ..self.clone() })
     }
 
-    /// Returns the moment since which the files must be unchanged, for messages to the user.
+    /// Describes the time since which the files must be unchanged, for messages to the user.
     pub(crate) fn reviewed_when(&self) -> &'static str {
         match self.origin {
             Origin::Project | Origin::User => "since you trusted the project",
@@ -125,13 +125,14 @@ impl Skill {
         }
     }
 
-    /// Returns how the skill of a project or a plugin differs from the content that the user reviewed. Reads all of its files.
+    /// Describes how a project's or a plugin's skill differs from the content that the user reviewed; `None` if it is
+    /// unchanged. Reads all of its files.
     pub(crate) fn change(&self) -> Option<String> {
         let pinned = self.pinned.as_ref()?;
         first_change(&self.real, &pinned.boundary, &pinned.files)
     }
 
-    /// Returns whether only exactly the files that the user reviewed are used.
+    /// Returns whether only the exact files that the user reviewed are used.
     pub(crate) fn is_pinned(&self) -> bool {
         self.pinned.is_some()
     }

@@ -1,4 +1,4 @@
-//! The files of a skill: found and hashed within limits. Links that leave the skill's boundary are not followed.
+//! Files of a skill, found and hashed within limits. Links that leave the boundary of the skill are not followed.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -13,13 +13,13 @@ const MAX_DEPTH: usize = 6;
 const FILE_BYTES: u64 = 16 << 20;
 /// Maximum bytes of all hashed files in a skill.
 const TREE_BYTES: u64 = 32 << 20;
-/// Directories of version control, which are not part of a skill.
+/// Version control directories, which are not part of a skill.
 const SKIPPED: &[&str] = &[".git", ".hg", ".svn"];
 
 /// A file of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PinnedFile {
-    /// Path below the directory of the skill.
+    /// Path relative to the directory of the skill.
     pub path: String,
     pub bytes: u64,
     /// Hash of the content; empty if the files were only listed.
@@ -30,21 +30,21 @@ pub(crate) struct PinnedFile {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tree {
     pub files: Vec<PinnedFile>,
-    /// Entries that are not part of the skill, with the reason.
+    /// Entries that are not part of the skill, each with the reason.
     pub left_out: Vec<(String, String)>,
 }
 
-/// The detail in which files are read.
+/// Level of detail at which files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     Listed,
     Hashed,
 }
 
-/// Returns the files below a directory without links in its path. Files outside `boundary` are skipped.
+/// Returns the files below a directory whose path has no symlinks. Files outside `boundary` are skipped.
 ///
 /// # Errors
-/// Returns why the directory cannot be used: it is too large, or not readable.
+/// The directory is too large or not readable.
 pub(crate) fn read_tree(real: &Path, boundary: &Path, detail: Detail) -> Result<Tree, String> {
     let mut tree = Tree::default();
     let (mut entries, mut total) = (0, 0);
@@ -95,7 +95,7 @@ pub(crate) fn read_tree(real: &Path, boundary: &Path, detail: Detail) -> Result<
     Ok(tree)
 }
 
-/// Returns a regular file, or why it is not part of the skill.
+/// Returns a regular file, or the reason why it is not part of the skill.
 fn file(path: &Path, shown: String, boundary: &Path, detail: Detail) -> Result<PinnedFile, String> {
     let real = path.canonicalize().map_err(|_| "a dangling symlink, or not readable".to_owned())?;
     if !real.starts_with(boundary) {
@@ -116,7 +116,7 @@ fn file(path: &Path, shown: String, boundary: &Path, detail: Detail) -> Result<P
     Ok(PinnedFile { path: shown, bytes, hash })
 }
 
-/// Returns the hash of the content of a file without links in its path.
+/// Returns the hash of a file's content. Its path must not contain symlinks.
 fn hash(real: &Path) -> Result<String, String> {
     match crate::sys::file::read(real, FILE_BYTES) {
         Ok(content) => Ok(blake3::hash(&content).to_hex().to_string()),
@@ -125,7 +125,7 @@ fn hash(real: &Path) -> Result<String, String> {
     }
 }
 
-/// Returns the first difference between the files of a skill and their hashes when it was read.
+/// Returns the first difference between the files of a skill and the hashes taken when it was read.
 pub(super) fn first_change(real: &Path, boundary: &Path, pinned: &[PinnedFile]) -> Option<String> {
     let now = match read_tree(real, boundary, Detail::Hashed) {
         Ok(tree) => tree.files,

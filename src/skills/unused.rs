@@ -1,16 +1,16 @@
-//! Files of skills and agents that are not used, with the reason.
+//! Files of skills and agents that are not used, each with the reason.
 
 use super::fault::Fault;
 use serde::Serialize;
 
-/// A file that is not used, because of its faults.
+/// A file that is not used because of its errors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct BrokenFile {
     pub file: String,
     pub faults: Vec<Fault>,
 }
 
-/// A file that is not used, because a different one has the same name.
+/// A file that is not used because another one with the same name takes precedence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HiddenFile {
@@ -20,7 +20,7 @@ pub(crate) struct HiddenFile {
     pub used_file: String,
 }
 
-/// Returns a sentence about broken files, for the start of a session. `kind`: `skill` or `agent`.
+/// Returns a message about broken files, for the start of a session. `kind`: `skill` or `agent`.
 pub(crate) fn broken_notice(broken: &[BrokenFile], kind: &str) -> Option<String> {
     let first = broken.first()?;
     let fault = first.faults.first().map(|fault| fault.with_file(&first.file)).unwrap_or_default();

@@ -50,7 +50,7 @@ impl Failure {
     }
 }
 
-/// Returns the name of the backup, `aye.db.before-v3`, numbered if taken.
+/// Returns the name of the backup, `aye.db.before-v3`, with a number if the name is taken.
 fn free_name(path: &Path, format: i64) -> PathBuf {
     let first = with_suffix(path, &format!(".before-v{format}"));
     let numbered = (2..).map(|number: u32| with_suffix(path, &format!(".before-v{format}-{number}")));

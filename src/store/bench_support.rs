@@ -80,7 +80,7 @@ pub struct Measure {
     commits: Vec<Duration>,
 }
 
-/// Opens and closes a store; returns its notices.
+/// Opens and closes a store. Returns its notices.
 #[cfg(feature = "fuzzing")]
 pub fn open(data_dir: &Path) -> Result<Vec<String>, String> {
     Store::open(data_dir).map(|store| store.notices().to_vec()).map_err(|error| error.to_string())
@@ -117,7 +117,7 @@ impl Measure {
         Ok(measure)
     }
 
-    /// Sets whether further writes survive a power failure.
+    /// Sets whether later writes survive a power failure.
     #[cfg(feature = "fuzzing")]
     pub fn sync(&mut self, synced: bool) {
         self.durability = if synced { Durability::Power } else { Durability::Process };
@@ -161,7 +161,8 @@ impl Measure {
         Ok(())
     }
 
-    /// Writes more steps: every second one changes a file after an approval. Returns the commit durations since the last call.
+    /// Writes more steps, every second of which changes a file after an approval. Returns the commit durations since
+    /// the last call.
     pub fn steps(&mut self, count: u32) -> Result<Vec<Duration>, String> {
         for _ in 0..count {
             self.steps += 1;
@@ -284,7 +285,7 @@ impl Measure {
         vec![Record::Finished { result, latency_ms: 12 }, completed, self.step_started()]
     }
 
-    /// Ends the task, releases the session and closes the store; returns the size of the conversation in bytes.
+    /// Ends the task, releases the session and closes the store. Returns the size of the conversation in bytes.
     pub fn end(mut self) -> Result<usize, String> {
         let end = Record::TaskEnded { task_id: self.task.clone(), step_count: self.steps, end: crate::ports::TaskEnd::Completed };
         self.commit(vec![end])?;

@@ -1,4 +1,4 @@
-//! Database file of the store: opened or recovered, with a connection for reading and the writer.
+//! Database file of the store: opened or recovered, with a connection for reading and a writer.
 
 use super::error::StoreError;
 use super::new_session::UnwrittenSessions;
@@ -13,14 +13,15 @@ pub(super) const FILE_NAME: &str = "aye.db";
 
 pub(super) struct Database {
     pub path: PathBuf,
-    /// Connection for reading; all writes go through the writer.
+    /// Connection for reading. All writes go through the writer.
     reader: Mutex<Connection>,
     pub writer: Writer,
     pub unwritten: UnwrittenSessions,
 }
 
 impl Database {
-    /// Opens or creates the database of a data directory, with notices for the user. A damaged store is moved aside, never overwritten.
+    /// Opens or creates the database of a data directory. Returns it with notices for the user. A damaged database is
+    /// moved aside, never overwritten.
     pub(super) fn open(data_dir: &Path) -> Result<(Self, Vec<String>), StoreError> {
         directory::prepare(data_dir)?;
         let _only_one_opens = directory::lock(data_dir)?;
@@ -78,8 +79,8 @@ impl Database {
     }
 }
 
-/// Replaces a damaged store with a new one that contains all readable data. A crash does not lose data: the recovered data is
-/// complete under its own name before anything is moved, and the next start continues from there.
+/// Replaces a damaged store with a new one that contains all readable data. A crash in between loses no data: the
+/// recovered data is complete under its own name before anything is moved, and the next start continues from there.
 fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {
     let saved = if schema::salvaged_path(path).exists() { None } else { Some(schema::rescue(path)?) };
     let moved = quarantine::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;

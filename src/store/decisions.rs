@@ -1,4 +1,4 @@
-//! Log of decisions and the rule or user behind each, stored next to the journal for a limited time.
+//! Log of decisions and of the rule or user behind each, stored next to the journal for a limited time.
 
 use super::StoreError;
 use super::database::Database;
@@ -15,16 +15,16 @@ use std::collections::{HashMap, HashSet};
 const KEPT_DAYS: i64 = 90;
 /// Maximum number of logged decisions.
 const KEPT_ROWS: i64 = 50_000;
-/// Maximum number of rows deleted at once, so that no step waits; further rows follow later.
+/// Maximum number of rows deleted at a time, so that no step has to wait. Further rows follow later.
 const MAX_SWEPT_ROWS: i64 = 2 * SWEEP_EVERY;
-/// Number of records searched for a call with an approval from an earlier process.
+/// Number of records that are searched for a call whose approval is from an earlier process.
 const CALL_LOOKBACK_RECORDS: i64 = 512;
 /// Number of inserted rows between two cleanups.
 const SWEEP_EVERY: i64 = 256;
 const DAY_MS: i64 = 86_400_000;
-/// Maximum length of a summary, which is a line in a list.
+/// Maximum length of a summary in characters. It is one line of a list.
 const SUMMARY_CHARS: usize = 400;
-/// Decider of a verdict for which no rule matched.
+/// Decider of a verdict for which no rule matched: the user.
 const YOU: &str = "you";
 /// Decider of a denial by the approval service.
 const SERVICE: &str = "approval service";
@@ -39,10 +39,10 @@ pub(crate) struct DecisionFilter {
     pub most: usize,
 }
 
-/// Decision without its time and session.
+/// Decision without its time and its session.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// ID of the call, if its details are only in the journal.
+    /// ID of the call, if only the journal has its details.
     pub unknown: Option<CallId>,
     pub tool_name: String,
     pub summary: String,
@@ -56,7 +56,7 @@ pub(super) struct Row {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: HashMap<CallId, (String, String)>,
-    /// Actions of hooks on unfinished calls.
+    /// Changes by hooks to unfinished calls.
     hooked: HashMap<CallId, String>,
     mode: Option<Mode>,
 }
@@ -159,8 +159,8 @@ fn find_call(transaction: &Transaction<'_>, session: i64, id: &CallId) -> rusqli
     Ok(found)
 }
 
-/// Inserts decisions in the transaction of their records, and deletes the oldest from time to time. Returns what `feed` makes of
-/// them for the outbox.
+/// Inserts decisions in the transaction of their records, and occasionally deletes the oldest ones. Returns the data
+/// that `feed` creates from them for the outbox.
 pub(super) fn insert(
     transaction: &Transaction<'_>,
     rows: &[Row],

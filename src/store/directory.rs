@@ -29,7 +29,7 @@ pub(super) fn lock(data_dir: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Returns options for files that only their owner may read.
+/// Returns options for files that only their owner can read.
 pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);

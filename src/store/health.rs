@@ -1,4 +1,4 @@
-//! Health check of the store: reads the whole database without changes.
+//! Health check of the store, which reads the whole database without changing it.
 
 use super::StoreError;
 use super::database::FILE_NAME;
@@ -8,12 +8,12 @@ use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// No store yet; the first start creates it.
+    /// There is no store yet; the first start creates it.
     Missing,
     Sound {
         bytes: u64,
     },
-    /// Damaged, for this reason; the next start moves the store aside.
+    /// The store is damaged, for this reason; the next start moves it aside.
     Damaged(String),
 }
 

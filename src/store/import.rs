@@ -1,4 +1,4 @@
-//! Import of a session in one transaction, without its decisions.
+//! Import of a session in one transaction. Its decisions are not imported.
 
 use super::database::Database;
 use super::metadata::{self, Parent};
@@ -23,15 +23,15 @@ pub(crate) struct ImportedSession {
     pub records: Vec<TimedRecord>,
 }
 
-/// Imports a session. Returns `false` if a session with this ID exists, which is left unchanged.
+/// Imports a session. Returns `false` if a session with this ID already exists, which is then left unchanged.
 pub(super) fn import(database: &Database, foreign: ImportedSession) -> Result<bool, StoreError> {
     let texts = texts(database, &foreign.records)?;
     let bytes = texts.iter().map(String::len).sum();
     database.write(move |desk| desk.transact(Durability::Power, bytes, |transaction| foreign.write(transaction, &texts)))
 }
 
-/// Adds the records after the first `known` ones to a claimed session, which has the records before them. Its draft is replaced unless
-/// the other one is empty. Returns `false`, and changes nothing, if this process does not hold its lock.
+/// Adds the records after the first `known` ones to a claimed session, which already has the earlier ones. Replaces its
+/// draft unless the new draft is empty. Returns `false`, and changes nothing, if this process does not own its lock.
 pub(super) fn extend(database: &Database, claim: &Claim, foreign: ImportedSession, known: usize) -> Result<bool, StoreError> {
     let new = foreign.records.get(known..).unwrap_or_default();
     let (texts, id) = (texts(database, new)?, claim.id().clone());

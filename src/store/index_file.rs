@@ -1,11 +1,11 @@
-//! Small databases that index a directory outside the session store; these databases must not block work.
+//! Small databases that index a directory outside the session store. They must not block work.
 
 use rusqlite::Connection;
 use std::path::Path;
 use std::time::Duration;
 
-/// Time to wait for another aye process, which may be storing a large first snapshot. After that the turn continues without
-/// storing.
+/// Time to wait for another aye process, which may be storing a large first snapshot. After that, the turn continues
+/// without storing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Format of an index database.
@@ -40,7 +40,7 @@ impl IndexError {
     }
 }
 
-/// Opens or creates the database. A damaged one is moved aside, since its loss must not block work.
+/// Opens or creates the database. A damaged one is moved aside, because losing it must not block work.
 pub(super) fn open(path: &Path, shape: &Shape) -> Result<Connection, IndexError> {
     match connect(path, shape) {
         Err(IndexError::Database(error)) if is_damage(&error) => {

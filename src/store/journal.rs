@@ -1,4 +1,4 @@
-//! Journal of one session: takes records, commits rows.
+//! Journal of one session, which receives records and commits rows.
 
 use super::database::Database;
 use super::decisions::{self, Calls, Row};
@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 pub(super) struct SessionJournal {
     database: Arc<Database>,
     id: SessionId,
-    /// Data for the session's row, if there is none yet.
+    /// Data for the session's row, if the row does not exist yet.
     unwritten: Option<NewSession>,
     mode: Mode,
     calls: Mutex<Calls>,
@@ -88,7 +88,7 @@ impl SessionJournal {
         }
     }
 
-    /// Queues an entry; it is in the queue when this returns.
+    /// Queues an entry. When this returns, the entry is in the queue.
     fn submit(&self, entry: JournalTransaction, durability: Durability) -> oneshot::Receiver<Result<(), JournalError>> {
         let (answer, answered) = oneshot::channel();
         self.database.writer.submit(move |desk| {
@@ -158,14 +158,14 @@ impl Journal for SessionJournal {
     }
 }
 
-/// Creates an error that a retry may fix.
+/// Creates an error that a retry may resolve.
 fn retryable_error(message: String) -> JournalError {
     JournalError { message, lost: false }
 }
 
 /// Result of writing an entry.
 enum WriteOutcome {
-    /// Written; `is_complete` is false if the outbox had no room for all of its rows.
+    /// Written. `is_complete`: whether the outbox had space for all of its rows.
     Yes { is_complete: bool },
     /// The session was deleted before the entry was written.
     Deleted,

@@ -18,7 +18,7 @@ pub(crate) struct LoggedDecision {
     pub verdict: String,
     /// Rule or user that decided: `user:31`, `you`, `auto mode`.
     pub by: String,
-    /// Reason for a refusal, or what hooks did about an allowed call.
+    /// Reason for a refusal, or the changes that hooks made to an allowed call.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
     pub mode: String,

@@ -23,10 +23,10 @@ pub(super) fn insert_new_session(transaction: &Transaction<'_>, session: i64, pa
     Ok(())
 }
 
-/// Value of `archived` for the session of an agent: it is listed only with its parent.
+/// Value of `archived` for the session of an agent, which is listed only with its parent.
 pub(super) const OF_AGENT: i64 = 2;
 
-/// Marks a session as that of an agent that another session started.
+/// Marks a session as started for an agent by another session.
 pub(super) fn started(transaction: &Transaction<'_>, session: i64, parent: &SessionId) -> rusqlite::Result<()> {
     transaction.execute(
         "INSERT INTO marks (session, archived, parent, parent_records) VALUES (?1, ?2, ?3, 0)
@@ -36,7 +36,7 @@ pub(super) fn started(transaction: &Transaction<'_>, session: i64, parent: &Sess
     Ok(())
 }
 
-/// Returns the number of records a session shares with its parent; 0 if it is not a fork.
+/// Returns the number of records that a session shares with its parent; 0 if it is not a fork.
 pub(super) fn parent_records(database: &Database, id: &SessionId) -> Result<u64, StoreError> {
     const SQL: &str = "SELECT parent_records FROM marks JOIN sessions ON sessions.key = marks.session WHERE id = ?1";
     let found: Option<Option<i64>> =
@@ -44,7 +44,7 @@ pub(super) fn parent_records(database: &Database, id: &SessionId) -> Result<u64,
     Ok(found.flatten().map(i64::unsigned_abs).unwrap_or_default())
 }
 
-/// Archives or unarchives a session. Nothing else is changed, and a process that has it open continues.
+/// Archives or unarchives a session. Changes nothing else; a process that has the session open continues.
 pub(super) fn archive(database: &Database, id: &SessionId, archived: bool) -> Result<(), StoreError> {
     let wanted = id.clone();
     let done = database.write(move |desk| {

@@ -56,7 +56,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// All sessions of a user on this machine. Cheap to clone; the database closes with the last clone, claim or journal.
+/// All sessions of a user on this machine. Cheap to clone. The database is closed with the last clone, claim or
+/// journal.
 #[derive(Clone)]
 pub(crate) struct Store {
     database: Arc<Database>,
@@ -87,7 +88,7 @@ impl Store {
         self.journal_with_outbox(id, mode, None)
     }
 
-    /// Returns the journal of a created or claimed session, whose records also produce rows of the outbox.
+    /// Returns the journal of a created or claimed session. Its records also add rows to the outbox.
     pub(crate) fn journal_with_outbox(&self, id: &SessionId, mode: Mode, outbox: Option<SessionOutbox>) -> Arc<dyn Journal> {
         let unwritten = self.database.unwritten.get(id);
         Arc::new(journal::SessionJournal::new(self.database.clone(), id.clone(), unwritten, mode, outbox))
@@ -113,7 +114,8 @@ impl Store {
         sessions::load(&self.database, id)
     }
 
-    /// Returns about `about` of the last records before a position, or of all, in whole steps.
+    /// Returns about `about` of the last records before a position, in whole steps. Without a position, returns the
+    /// last records of the session.
     pub(crate) fn page(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<SessionPart, StoreError> {
         sessions::load_page(&self.database, id, before, about)
     }
@@ -132,13 +134,13 @@ impl Store {
         scan::for_each_record(&self.database, id, visit)
     }
 
-    /// Returns the totals of a session; parses only the relevant records.
+    /// Returns the totals of a session. Parses only the relevant records.
     pub(crate) fn tally(&self, id: &SessionId) -> Result<Tally, StoreError> {
         scan::tally(&self.database, id)
     }
 
-    /// Visits the counted part of the records of a session in order, without records that a fork shares with its parent. `visit`
-    /// must not use this store.
+    /// Visits the counted part of a session's records in order, without records that a fork shares with its parent.
+    /// `visit` must not use this store.
     pub(crate) fn for_each_tally_entry(
         &self,
         id: &SessionId,
@@ -152,22 +154,23 @@ impl Store {
         scan::sizes(&self.database)
     }
 
-    /// Returns the number of records a session shares with its parent; 0 if it is not a fork.
+    /// Returns the number of records that a session shares with its parent; 0 if it is not a fork.
     pub(crate) fn parent_records(&self, id: &SessionId) -> Result<u64, StoreError> {
         metadata::parent_records(&self.database, id)
     }
 
-    /// Archives or unarchives a session. Nothing else is changed, and a process that has it open continues.
+    /// Archives or unarchives a session. Changes nothing else; a process that has the session open continues.
     pub(crate) fn archive(&self, id: &SessionId, archived: bool) -> Result<(), StoreError> {
         metadata::archive(&self.database, id, archived)
     }
 
-    /// Locks a stored session for this process. Fails if a live process owns the lock; the lock of a dead process is ignored.
+    /// Locks a stored session for this process. Fails if a running process owns the lock; the lock of a dead process is
+    /// ignored.
     pub(crate) fn claim(&self, id: &SessionId) -> Result<Claim, StoreError> {
         session_lock::claim(&self.database, id)
     }
 
-    /// Returns the live process that owns a session lock.
+    /// Returns the running process that owns the lock of a session.
     pub(crate) fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
         session_lock::holder(&self.database, id)
     }
@@ -182,7 +185,7 @@ impl Store {
         session_lock::delete(&self.database, id)
     }
 
-    /// Deletes a session that is unlocked and unchanged since `updated`; returns whether it was deleted.
+    /// Deletes a session that is unlocked and unchanged since `updated`. Returns whether it was deleted.
     pub(crate) fn forget_if_idle(&self, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
         prune::forget_if_idle(&self.database, id, updated)
     }
@@ -192,24 +195,24 @@ impl Store {
         prune::release_pages(&self.database, how)
     }
 
-    /// Imports a session. Returns `false` if a session with this ID exists, which is left unchanged.
+    /// Imports a session. Returns `false` if a session with this ID already exists, which is then left unchanged.
     pub(crate) fn import(&self, foreign: ImportedSession) -> Result<bool, StoreError> {
         import::import(&self.database, foreign)
     }
 
-    /// Adds the records after the first `known` ones, which another machine wrote, to a claimed session. Returns `false` if this
-    /// process does not hold its lock.
+    /// Adds the records after the first `known` ones, which another machine wrote, to a claimed session. Returns
+    /// `false` if this process does not own its lock.
     pub(crate) fn extend(&self, claim: &Claim, foreign: ImportedSession, known: usize) -> Result<bool, StoreError> {
         import::extend(&self.database, claim, foreign, known)
     }
 
-    /// Logs a decision without a session, with its rows of the outbox.
+    /// Logs a decision without a session, and adds its rows to the outbox.
     pub(crate) fn log_decision(&self, decision: LoggedDecision, outbox: Option<SessionOutbox>) -> Result<(), StoreError> {
         decisions::log_decision(&self.database, decision, outbox)
     }
 
-    /// Stores data for services that belongs to no record, and returns whether all of it was stored. A full outbox counts the rest
-    /// as missing.
+    /// Stores data for services that belongs to no record. Returns whether all of it was stored. If the outbox is full,
+    /// the rest is counted as missing.
     #[cfg_attr(not(test), expect(dead_code, reason = "for services whose data belongs to no record"))]
     pub(crate) fn enqueue(&self, entries: Vec<OutboxEntry>, limit: OutboxLimit) -> Result<bool, StoreError> {
         outbox::enqueue(&self.database, entries, limit)
@@ -220,7 +223,7 @@ impl Store {
         outbox::transfer(&self.database, &to.database)
     }
 
-    /// Claims a sink of the outbox for delivery. `at_once`: even if the next attempt is not due.
+    /// Claims a sink of the outbox for delivery. `at_once`: even if the next attempt is not due yet.
     pub(crate) fn claim_sink(&self, sink: OutboxSink, at_once: bool) -> Result<ClaimResult, StoreError> {
         outbox::claim(&self.database, sink, at_once)
     }
@@ -236,7 +239,7 @@ impl Store {
     }
 }
 
-/// Number and total size of contents stored outside the database.
+/// Number and total size in bytes of contents stored outside the database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ExternalContents {
     pub count: u64,
@@ -249,7 +252,7 @@ impl ExternalContents {
     }
 }
 
-/// Locks a mutex even after a panic; each change is a single call, so the data is consistent.
+/// Locks a mutex even after a panic. Each change is a single call, so the data is consistent.
 fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

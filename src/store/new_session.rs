@@ -1,4 +1,4 @@
-//! New sessions, which have no row because they have no records yet.
+//! New sessions, which have no records and therefore no row yet.
 
 use super::lock_ignoring_poison;
 use crate::protocol::{SessionId, WorkspaceId};
@@ -15,7 +15,7 @@ pub(crate) struct NewSession {
     pub workspace: PathBuf,
     /// Model of the session: `anthropic/claude-sonnet-5`.
     pub model: String,
-    /// Parent session, if this is the session of an agent. Such a session is not listed.
+    /// Parent session, if this session belongs to an agent. Such a session is not listed.
     pub started_by: Option<SessionId>,
 }
 
@@ -32,7 +32,7 @@ impl UnwrittenSessions {
         lock_ignoring_poison(&self.0).get(id).cloned()
     }
 
-    /// Removes a session whose row has been written, or never will be.
+    /// Removes a session whose row was written or never will be.
     pub(super) fn remove(&self, id: &SessionId) {
         lock_ignoring_poison(&self.0).remove(id);
     }

@@ -1,5 +1,5 @@
-//! Outbox: rows for services, written in the transaction of the records that they describe, and deleted once a service has
-//! acknowledged them.
+//! Outbox: rows for services. They are written in the transaction of the records that they describe, and deleted once a
+//! service has acknowledged them.
 
 mod delivery;
 mod insertion;
@@ -20,7 +20,7 @@ use crate::ports::Durability;
 use crate::session::{CallChange, Change};
 use std::sync::Arc;
 
-/// Kind of the row that reports records that could not be stored, because the outbox was full.
+/// Kind of the row that reports records missing because the outbox was full.
 pub(crate) const GAP: &str = "gap";
 
 /// Service that receives rows.
@@ -45,7 +45,7 @@ impl OutboxSink {
         }
     }
 
-    /// Returns true if rows may be dropped when the outbox is full, oldest first.
+    /// Returns whether rows of this sink may be dropped, oldest first, when the outbox is full.
     pub(crate) fn may_drop(self) -> bool {
         self == Self::Telemetry
     }
@@ -59,7 +59,7 @@ impl OutboxSink {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutboxEntry {
     pub sink: OutboxSink,
-    /// Kind of the data, in terms of the sink.
+    /// Kind of the data, as defined by the sink.
     pub kind: &'static str,
     pub body: Vec<u8>,
 }
@@ -67,9 +67,9 @@ pub(crate) struct OutboxEntry {
 /// Stored data for a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutboxRow {
-    /// Position; rows of a sink are delivered in this order.
+    /// Position. The rows of a sink are delivered in this order.
     pub key: i64,
-    /// Idempotency key: the same for every attempt to deliver this row, and for no other row.
+    /// Idempotency key: identical for every attempt to deliver this row, and different for every other row.
     pub id: String,
     /// Time of the transaction.
     pub time: jiff::Timestamp,
@@ -77,17 +77,17 @@ pub(crate) struct OutboxRow {
     pub body: Vec<u8>,
 }
 
-/// Limit of all rows together, and the behaviour when it is reached.
+/// Limit on the size of all rows, and the behaviour when it is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutboxLimit {
     pub bytes: u64,
-    /// True if a session pauses before its next effect when the limit is reached; otherwise it continues, and the outbox counts
-    /// the missing records.
+    /// Whether a session pauses before its next effect when the limit is reached. Otherwise it continues, and the
+    /// outbox counts the missing records.
     pub pauses: bool,
 }
 
-/// Conversion of one session's changes to rows. Calls are in the order of the records. After a failed commit, the same changes come
-/// again.
+/// Converts the changes of one session to rows. It is called in the order of the records. After a failed commit, it is
+/// called again with the same changes.
 pub(crate) trait OutboxFeed: Send + Sync {
     /// Returns the data for changes that are committed together at `now`.
     fn changes(&self, changes: &[Change<'_>], now: jiff::Timestamp) -> Vec<OutboxEntry>;
@@ -101,12 +101,13 @@ pub(crate) trait OutboxFeed: Send + Sync {
 pub(crate) struct SessionOutbox {
     pub feed: Arc<dyn OutboxFeed>,
     pub limit: OutboxLimit,
-    /// Called in the writer thread after rows were committed, with `false` if not all of them were stored; must not block.
+    /// Called in the writer thread after rows were committed, with `false` if not all of them were stored. Must not
+    /// block.
     pub committed: Arc<dyn Fn(bool) + Send + Sync>,
 }
 
-/// Stores data without a record, and returns whether all data that may not be dropped was stored. A full outbox counts the
-/// rest as missing.
+/// Stores data without a record. Returns whether all data that must not be dropped was stored. If the outbox is full,
+/// the rest is counted as missing.
 pub(super) fn enqueue(database: &Database, entries: Vec<OutboxEntry>, limit: OutboxLimit) -> Result<bool, StoreError> {
     if entries.is_empty() {
         return Ok(true);
@@ -119,7 +120,7 @@ pub(super) fn enqueue(database: &Database, entries: Vec<OutboxEntry>, limit: Out
     })
 }
 
-/// Returns true if one of the changes starts an effect, which a full outbox may hold back.
+/// Returns whether one of the changes starts an effect, which must wait while the outbox is full.
 pub(super) fn starts_effect(changes: &[Change<'_>]) -> bool {
     let is_start = |change: &Change<'_>| {
         matches!(

@@ -1,4 +1,5 @@
-//! Output tails of running commands: one row each, replaced while the command runs, deleted with the commit of its outcome.
+//! Output tails of running commands: one row per command, replaced while it runs and deleted with the commit of its
+//! outcome.
 
 use crate::ports::SavedTail;
 use crate::protocol::CallId;

@@ -16,7 +16,7 @@ const FORMAT: u8 = 1;
 const COPY: u8 = 1;
 /// Minimum length of a copied string; shorter ones are left to the compression.
 const MIN_COPIED_BYTES: usize = 256;
-/// Maximum unpacked size of a row; a row that claims more is damaged.
+/// Maximum unpacked size of a row in bytes. A row that claims more is damaged.
 const MAX_BYTES: usize = 256 << 20;
 
 /// Stored record and its time.
@@ -49,7 +49,7 @@ pub(super) fn pack(records: &[StoredRecord]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Writes a record with copies of earlier long strings; `at` is its offset in all packed data.
+/// Writes a record in which long strings that occurred earlier are copies. `at`: its offset in all packed data.
 fn copy_known_strings<'a>(json: &'a [u8], at: usize, known: &mut HashMap<&'a [u8], usize>, out: &mut Vec<u8>) {
     let mut written = 0;
     for (start, end) in strings(json) {
@@ -91,7 +91,7 @@ fn strings(json: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// Unpacks the readable part of a row; `false` if part of it is unreadable.
+/// Unpacks the readable part of a row. The flag is `false` if a part of it is unreadable.
 pub(super) fn unpack(row: &[u8]) -> (Vec<StoredRecord>, bool) {
     let mut records = Vec::new();
     let Some((&FORMAT, packed)) = row.split_first() else { return (records, false) };
@@ -110,7 +110,7 @@ pub(super) fn unpack(row: &[u8]) -> (Vec<StoredRecord>, bool) {
     (records, whole)
 }
 
-/// Appends the next record to the previous ones; returns the time since the last record.
+/// Appends the next record to the previous ones. Returns the time since the last record.
 fn next(rest: &mut &[u8], all: &mut Vec<u8>) -> Option<i64> {
     let passed = unzigzag(take_number(rest)?);
     let length = take_number(rest)?;

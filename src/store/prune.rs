@@ -9,9 +9,9 @@ use crate::protocol::SessionId;
 use rusqlite::params;
 use std::sync::Arc;
 
-/// Maximum number of pages freed in one transaction, which limits how long other processes wait.
+/// Maximum number of pages freed in one transaction. This limits how long other processes wait.
 const PAGES_AT_ONCE: u32 = 512;
-/// Minimum size and minimum share of free space for a complete rewrite.
+/// Minimum size and minimum percentage of free space for a complete rewrite.
 const REWRITTEN_FROM_BYTES: u64 = 16 << 20;
 const REWRITTEN_FROM_PERCENT: u64 = 25;
 
@@ -24,16 +24,16 @@ pub(super) struct FreeSpace {
     pub free_bytes: u64,
 }
 
-/// Method of returning free pages to the file system.
+/// Way of returning free pages to the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReleaseMode {
-    /// In small steps that do not block other processes; a store from an older aye reuses its free pages.
+    /// In small steps that do not block other processes. A store from an older aye reuses its free pages instead.
     InSteps,
-    /// Complete rewrite, if worthwhile and no live process owns a session lock.
+    /// Complete rewrite, if it is worthwhile and no running process owns a session lock.
     Whole,
 }
 
-/// Deletes a session that is unlocked and unchanged since `updated`; returns whether it was deleted.
+/// Deletes a session that is unlocked and unchanged since `updated`. Returns whether it was deleted.
 pub(super) fn forget_if_idle(database: &Arc<Database>, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
     let claim = match claim(database, id) {
         Ok(claim) => claim,
@@ -97,7 +97,7 @@ pub(super) fn release_pages(database: &Database, how: ReleaseMode) -> Result<(),
     })
 }
 
-/// Returns whether a live process owns a session lock, whose commits would have to wait.
+/// Returns whether a running process owns a session lock, so that its commits would have to wait.
 fn is_any_session_open(connection: &rusqlite::Connection) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare("SELECT owner FROM sessions WHERE owner IS NOT NULL")?;
     let owners = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;

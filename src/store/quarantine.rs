@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// File name suffixes of SQLite's companion files.
 pub(super) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Renames the database and its companions consistently. Returns the new path of the database.
+/// Renames the database together with its companion files. Returns the new path of the database.
 pub(super) fn move_aside(path: &Path) -> io::Result<PathBuf> {
     let target = free_name(path);
     for companion in COMPANIONS {

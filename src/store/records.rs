@@ -4,13 +4,13 @@ use super::packed::{self, StoredRecord};
 use crate::session::starts_step;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// Target size of a packed row; only a single larger record exceeds it.
+/// Target size of a packed row in bytes. Only a single larger record exceeds it.
 const ROW_BYTES: usize = 256 << 10;
-/// Minimum size worth a row while the session continues.
+/// Minimum bytes of records that are packed while the session continues.
 pub(super) const MIN_PACKED_BYTES: usize = 64 << 10;
-/// Maximum size packed at once, so that the next write does not wait long.
+/// Maximum bytes packed at a time, so that the next write does not wait long.
 pub(super) const PACK_BATCH_BYTES: usize = 1 << 20;
-/// Maximum size of a record that is packed.
+/// Maximum size in bytes of a record that is packed.
 const MAX_PACKED_BYTES: usize = 16 << 20;
 
 /// Journal position: a record or a gap.
@@ -32,7 +32,7 @@ pub(super) fn last(connection: &Connection, session: i64) -> rusqlite::Result<i6
         .query_row([session], |row| row.get(0))
 }
 
-/// Visits positions in order. The caller must hold a transaction, so that nothing is packed in between.
+/// Visits positions in order. The caller must have a transaction open, so that nothing is packed in between.
 pub(super) fn visit(
     connection: &Connection,
     session: i64,
@@ -100,7 +100,8 @@ fn visit_single(
     Ok(())
 }
 
-/// Packs the oldest single records of a session; returns whether there may be more. Fewer than `least` bytes are not packed.
+/// Packs the oldest single records of a session. Returns whether there may be more. Fewer than `least` bytes are not
+/// packed.
 pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usize) -> rusqlite::Result<bool> {
     let key: Option<i64> = transaction
         .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
@@ -129,7 +130,7 @@ pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usi
     Ok(more)
 }
 
-/// Oldest single records as runs without gaps, each with its first position, and whether more follow.
+/// Oldest single records as runs without gaps, each with its first position, and whether more records follow.
 type Runs = Vec<(i64, Vec<StoredRecord>)>;
 
 fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, bool)> {
@@ -156,7 +157,7 @@ fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, b
     Ok((runs, false))
 }
 
-/// Splits a run into rows, preferably at the start of a step, to keep duplicates within a step together.
+/// Splits a run into rows, preferably at the start of a step, so that duplicates within a step stay together.
 fn split_into_rows(run: &[StoredRecord]) -> Vec<&[StoredRecord]> {
     let mut rows = Vec::new();
     let (mut start, mut bytes) = (0, 0);

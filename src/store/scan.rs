@@ -11,10 +11,10 @@ use rusqlite::OptionalExtension;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Number of positions visited between two checks whether to stop.
+/// Number of positions visited between two checks for a stop.
 const STRETCH: i64 = 5_000;
 
-/// Record and the time it was written.
+/// Record and the time at which it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TimedRecord {
     pub time: jiff::Timestamp,
@@ -41,7 +41,7 @@ pub(super) fn for_each_record(
     })
 }
 
-/// Returns the totals of a session; parses only the relevant records.
+/// Returns the totals of a session. Parses only the relevant records.
 pub(super) fn tally(database: &Database, id: &SessionId) -> Result<Tally, StoreError> {
     let mut counter = TallyCounter::default();
     for_each_text(database, id, |_, text| {
@@ -53,7 +53,7 @@ pub(super) fn tally(database: &Database, id: &SessionId) -> Result<Tally, StoreE
     Ok(counter.tally)
 }
 
-/// Visits the counted part of the records of a session in order, without records that a fork shares with its parent.
+/// Visits the counted part of a session's records in order, without records that a fork shares with its parent.
 pub(super) fn for_each_tally_entry(
     database: &Database,
     id: &SessionId,

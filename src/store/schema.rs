@@ -10,11 +10,11 @@ use std::time::Duration;
 
 /// Value in the file header that identifies aye's database.
 pub(super) const APPLICATION_ID: i64 = 0x6179_6501;
-/// Maximum size of a store that is fully checked at each start, in bytes.
+/// Maximum size in bytes of a store that is fully checked at each start.
 const MAX_CHECKED_BYTES: u64 = 64 << 20;
-/// Size to which a larger log is truncated when it restarts, in bytes.
+/// Size in bytes to which a larger log is truncated when it restarts.
 const MAX_LOG_BYTES: i64 = 8 << 20;
-/// Page cache per connection, in KiB; small, because the system caches the file anyway.
+/// Page cache per connection in KiB. It is small, because the system caches the file anyway.
 const PAGES_KIB: i64 = 512;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -29,7 +29,7 @@ const OUTPUT_TAILS: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Metadata of sessions. The reference to the parent is retained after its deletion.
+/// Metadata of sessions. The reference to a parent is kept after the parent is deleted.
 const METADATA: &str = "
     CREATE TABLE marks (
         session INTEGER PRIMARY KEY REFERENCES sessions (key) ON DELETE CASCADE,
@@ -39,7 +39,8 @@ const METADATA: &str = "
     );
 ";
 
-/// Rows for services, and the state of each service. `key` is never used again, because it is the position of an acknowledgement.
+/// Rows for services, and the state of each service. `key` is never reused, because it is the position of an
+/// acknowledgement.
 const OUTBOX: &str = "
     CREATE TABLE outbox (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -68,7 +69,7 @@ const OUTBOX: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// One step per version; a store at version n has run the first n.
+/// Migrations, one per version. A store at version n has run the first n.
 pub(super) const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE sessions (
@@ -146,7 +147,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     METADATA,
     OUTBOX,
 ];
-/// Query that names every column, and so fails if one is missing.
+/// Query that names every column, so that it fails if one is missing.
 const EXPECTED: &str = "
     SELECT s.key, s.id, s.workspace_id, s.workspace, s.title, s.created, s.updated, s.status, s.model, s.draft, s.owner,
            r.key, r.session, r.seq, r.json, r.time,
@@ -165,7 +166,7 @@ pub(super) enum State {
     Damaged(String),
 }
 
-/// Examines the database at `path`; changes it only if it is sound.
+/// Examines the database at `path`. Changes it only if it is sound.
 pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
     let companions: Vec<_> = companions(path).filter_map(|file| file.symlink_metadata().ok()).collect();
     let metadata = match path.metadata() {
@@ -207,7 +208,7 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
     }
 }
 
-/// Returns the damage that an error indicates; `None` if the error is about the machine.
+/// Returns the damage that an error indicates; `None` if the error concerns the machine.
 fn damage(error: &rusqlite::Error) -> Option<String> {
     if let rusqlite::Error::SqlInputError { msg, .. } = error {
         return Some(format!("unexpected tables: {msg}"));
@@ -281,13 +282,13 @@ fn renew(connection: &mut Connection, path: &Path, version: i64) -> Result<Strin
     ))
 }
 
-/// Creates a database, which gets its name only when complete.
+/// Creates a database. It gets its name only when it is complete.
 pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
     create_with(path, path, |_| Ok(()))?;
     connect(path).map_err(|error| StoreError::database(path, &error))
 }
 
-/// Returns the path of a recovered store until the damaged store has been moved.
+/// Returns the path that a recovered store has until the damaged store was moved.
 pub(super) fn salvaged_path(path: &Path) -> PathBuf {
     with_suffix(path, ".salvaged")
 }
@@ -368,7 +369,7 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Opens an existing database. Checkpoints are left to the writer, because they must not delay a step.
+/// Opens an existing database. Only the writer performs checkpoints, because they must not delay a step.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;

@@ -1,4 +1,4 @@
-//! Session lock: one live process may write to a session.
+//! Session lock, which allows only one running process to write to a session.
 
 use super::StoreError;
 use super::database::Database;
@@ -20,7 +20,7 @@ pub(crate) struct Claim {
 pub(crate) struct Holder {
     #[serde(flatten)]
     pub instance: Instance,
-    /// Absent if an older version took the lock.
+    /// Time of locking; absent if an older version took the lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<jiff::Timestamp>,
 }
@@ -77,7 +77,8 @@ impl Drop for Claim {
     }
 }
 
-/// Locks a stored session for this process. Fails if a live process owns the lock; the lock of a dead process is ignored.
+/// Locks a stored session for this process. Fails if a running process owns the lock; the lock of a dead process is
+/// ignored.
 pub(super) fn claim(database: &Arc<Database>, id: &SessionId) -> Result<Claim, StoreError> {
     let wanted = id.clone();
     let taken = database.write(move |desk| {
@@ -107,7 +108,7 @@ pub(super) fn claim(database: &Arc<Database>, id: &SessionId) -> Result<Claim, S
     }
 }
 
-/// Returns the live process that owns a session lock.
+/// Returns the running process that owns the lock of a session.
 pub(super) fn holder(database: &Database, id: &SessionId) -> Result<Option<Holder>, StoreError> {
     let owner: Option<Option<String>> = database.read(|reader| {
         reader.prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?.query_row([id.as_str()], |row| row.get(0)).optional()
@@ -142,12 +143,12 @@ pub(super) fn delete(database: &Arc<Database>, id: &SessionId) -> Result<(), Sto
     deleted.map(drop)
 }
 
-/// Returns the holder of a lock, if it is alive. An unreadable entry is no lock.
+/// Returns the holder of a lock if its process is running. An unreadable entry is no lock.
 pub(super) fn live_holder(owner: Option<&str>) -> Option<Holder> {
     parse_holder(owner).filter(|holder| holder.instance.is_alive())
 }
 
-/// Reports whether this run of the process is the recorded owner.
+/// Returns whether this run of the process is the recorded owner.
 pub(super) fn is_held_by(me: &Instance, owner: Option<&str>) -> bool {
     parse_holder(owner).is_some_and(|holder| holder.instance == *me)
 }

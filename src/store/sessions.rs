@@ -29,11 +29,11 @@ pub(crate) struct SessionSummary {
     pub updated: jiff::Timestamp,
     pub status: SessionStatus,
     pub model: String,
-    /// Live process that owns the session lock.
+    /// Running process that owns the session lock.
     pub held_by: Option<u32>,
     /// Whether the session is archived: hidden from the list of sessions to resume.
     pub archived: bool,
-    /// Whether this is the session of an agent; `parent` is the session that started it.
+    /// Whether this session belongs to an agent. `parent` is then the session that started it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub of_agent: bool,
     /// Parent session, if any.
@@ -46,15 +46,15 @@ pub(crate) struct SessionSummary {
 pub(crate) struct LoadedSession {
     /// Records in order, including unreadable ones.
     pub records: Vec<Record>,
-    /// Number of records this version cannot read; they remain in the store.
+    /// Number of records that this version cannot read. They remain in the store.
     pub skipped: usize,
     /// Draft: text typed but not sent.
     pub draft: String,
-    /// Last output of commands with unknown outcome.
+    /// Last output of commands with an unknown outcome.
     pub tails: HashMap<CallId, SavedTail>,
 }
 
-/// Part of a session, starting with a step or task.
+/// Part of a session that starts with a step or a task.
 #[derive(Debug, Default)]
 pub(crate) struct SessionPart {
     pub records: Vec<Record>,
@@ -63,7 +63,7 @@ pub(crate) struct SessionPart {
 }
 
 impl LoadedSession {
-    /// Adds a record. Unreadable records keep their position, because it matters in an open step.
+    /// Adds a record. Unreadable records keep their position, because it is significant in an open step.
     fn push(&mut self, place: Place<'_>) {
         let (record, count) = match place {
             Place::Record { json, .. } => (serde_json::from_slice(json).unwrap_or(Record::Unreadable), 1),
@@ -135,7 +135,8 @@ pub(super) fn load(database: &Database, id: &SessionId) -> Result<LoadedSession,
     loaded.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
 }
 
-/// Returns about `about` of the last records before a position, or of all, in whole steps.
+/// Returns about `about` of the last records before a position, in whole steps. Without a position, returns the last
+/// records of the session.
 pub(super) fn load_page(
     database: &Database,
     id: &SessionId,
@@ -173,8 +174,8 @@ pub(super) fn draft(database: &Database, id: &SessionId) -> Result<String, Store
     found.pop().ok_or_else(|| StoreError::NoSession { given: id.to_string() })
 }
 
-/// Returns the records between two positions from the first step on; `None` if no step starts there, unless it is the start of
-/// the session.
+/// Returns the records between two positions from the first step on; `None` if no step starts there. The start of the
+/// session counts as a step.
 fn whole_steps(reader: &rusqlite::Connection, key: i64, (from, last): (i64, i64)) -> rusqlite::Result<Option<SessionPart>> {
     let mut piece = SessionPart::default();
     let mut begun = from <= 1;

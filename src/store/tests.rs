@@ -175,7 +175,7 @@ fn committed_records_survive_a_process_that_dies_without_closing() {
 
 const CHILD_DIRECTORY: &str = "AYE_TEST_STORE_DIRECTORY";
 
-/// Helper run by the test below in its own process: prints each committed record until it is killed.
+/// Run by the test below in its own process: prints each committed record until it is killed.
 #[test]
 #[ignore = "is killed by the test that starts it"]
 fn a_process_that_never_stops_writing() {

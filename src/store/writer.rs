@@ -1,4 +1,4 @@
-//! Writer thread with its own connection, started on the first write.
+//! Writer thread with its own connection, which is started on the first write.
 
 use super::quarantine::with_suffix;
 use super::records::{self, MIN_PACKED_BYTES, PACK_BATCH_BYTES};
@@ -13,13 +13,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Bytes written after which the log is checkpointed when the thread is idle.
+/// Number of written bytes after which the log is checkpointed when the thread is idle.
 const CHECKPOINT_EVERY_BYTES: usize = 4 << 20;
-/// Bytes written after which the log is checkpointed even if a job waits.
+/// Number of written bytes after which the log is checkpointed even if a job is waiting.
 const FORCED_CHECKPOINT_BYTES: usize = 16 << 20;
 /// Idle time after which finished records are packed.
 const PACK_AFTER: Duration = Duration::from_millis(30);
-/// Unpacked bytes of a session that are packed without waiting for idle time.
+/// Unpacked bytes of a session above which its records are packed without waiting for idle time.
 const FORCED_PACK_BYTES: usize = 256 << 10;
 /// Overhead of a transaction in the log, in bytes.
 const TRANSACTION_BYTES: usize = 16 << 10;
@@ -37,8 +37,8 @@ impl Writer {
         Self { path, thread: Mutex::new(None) }
     }
 
-    /// Queues a job, which runs after all earlier ones. If the thread cannot run, the job is dropped and its waiter sees a closed
-    /// channel.
+    /// Queues a job, which runs after all earlier ones. If the thread cannot run, the job is dropped, and its waiter
+    /// sees a closed channel.
     pub(super) fn submit(&self, job: impl FnOnce(&mut WriterState) + Send + 'static) {
         let mut thread = lock_ignoring_poison(&self.thread);
         if thread.is_none() {
@@ -130,12 +130,12 @@ impl WriterState {
         *unpacked = unpacked.saturating_add(bytes);
     }
 
-    /// Notes an opened session, whose number of unpacked bytes is unknown.
+    /// Registers an opened session, whose number of unpacked bytes is unknown.
     pub(super) fn on_session_opened(&mut self, session: &SessionId) {
         self.on_written(session, MIN_PACKED_BYTES);
     }
 
-    /// Packs the remaining records of a session that ends, within one batch.
+    /// Packs the remaining records of a session when it ends, within one batch.
     pub(super) fn on_session_closed(&mut self, session: &SessionId) {
         if self.unpacked.contains_key(session) {
             self.pack(session, 1);
@@ -143,7 +143,7 @@ impl WriterState {
         }
     }
 
-    /// Packs the oldest records of a session. Records that cannot be packed now are safe where they are.
+    /// Packs the oldest records of a session. Records that cannot be packed now stay unpacked.
     fn pack(&mut self, session: &SessionId, least: usize) {
         let bytes = self.unpacked.get(session).copied().unwrap_or_default().min(PACK_BATCH_BYTES);
         let packed =
@@ -156,7 +156,7 @@ impl WriterState {
         }
     }
 
-    /// Runs `write` in a transaction with this durability. `bytes` is the approximate size.
+    /// Runs `write` in a transaction with this durability. `bytes`: its approximate size.
     pub(super) fn transact<T>(
         &mut self,
         durability: Durability,
@@ -180,7 +180,7 @@ impl WriterState {
         Ok(value)
     }
 
-    /// Returns the connection; after a failure it is reopened, so that a disk with space again is used again.
+    /// Returns the connection. After a failure it is reopened, so that writing works again once the disk has space.
     pub(super) fn connection(&mut self) -> rusqlite::Result<&mut Connection> {
         if self.connection.is_none() {
             self.durability = None;

@@ -1,9 +1,9 @@
-//! Files that can describe an agent, and their formats.
+//! Files that may define an agent, and their formats.
 
 use super::definition::AgentOrigin;
 use std::path::Path;
 
-/// The format of the files of a folder.
+/// Format of the files in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Markdown with front matter.
@@ -11,10 +11,10 @@ pub(crate) enum Format {
     Toml,
 }
 
-/// A file that can describe an agent.
+/// A file that may define an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentFile {
-    /// The path as users know it: `.claude/agents/reviewer.md`.
+    /// Path for display: `.claude/agents/reviewer.md`.
     pub shown: String,
     /// The content, or the reason why it cannot be used.
     pub content: Result<Vec<u8>, String>,
@@ -30,7 +30,7 @@ impl Format {
         }
     }
 
-    /// Returns the format of a file by its extension.
+    /// Returns the format of a file, based on its extension.
     pub(crate) fn of_file(name: &str) -> Option<Self> {
         let extension = Path::new(name).extension()?;
         [Self::Markdown, Self::Toml].into_iter().find(|format| extension == format.extension())

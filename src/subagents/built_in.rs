@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_built_in_agent_can_be_read() {
+    fn every_built_in_agent_parses() {
         let names: Vec<String> = built_in().map(|agent| agent.name).collect();
         assert_eq!(names, ["explore", "review"]);
         for (name, text) in FILES {

@@ -1,4 +1,4 @@
-//! The definition of an agent: its name, its tools, its model and its instructions.
+//! Definition of an agent: its name, its tools, its model and its instructions.
 
 use crate::protocol::Effort;
 use crate::skills::Fault;
@@ -7,11 +7,11 @@ use serde::Serialize;
 
 /// Maximum characters of a name.
 const NAME_CHARS: usize = 64;
-/// Maximum characters of a description that are used.
+/// Maximum number of characters of a description; the rest is cut off.
 const DESCRIPTION_CHARS: usize = 2048;
 /// Maximum number of entries of a list of tools.
 const MAX_TOOLS: usize = 200;
-/// Modes of other agents in which an agent only reads.
+/// Modes of other agents in which an agent is read-only.
 const READING_MODES: [&str; 2] = ["plan", "read-only"];
 /// Maximum bytes of the instructions.
 const PROMPT_BYTES: usize = 64 << 10;
@@ -26,7 +26,7 @@ pub(crate) enum AgentOrigin {
     BuiltIn,
 }
 
-/// An agent as its file describes it.
+/// An agent as described by its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentDefinition {
     pub name: String,
@@ -36,7 +36,7 @@ pub(crate) struct AgentDefinition {
     pub tools: Option<Vec<String>>,
     /// Tools that the agent does not get, as written.
     pub denied_tools: Vec<String>,
-    /// Whether the agent only reads, whatever its tools are.
+    /// Whether the agent is read-only, regardless of its tools.
     pub reads_only: bool,
     /// The model, as written.
     pub model: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct AgentDefinition {
     /// Instructions of the agent.
     pub prompt: String,
     pub origin: AgentOrigin,
-    /// File of the agent as users know it.
+    /// File of the agent for display.
     pub file: String,
 }
 
@@ -57,7 +57,7 @@ impl AgentDefinition {
     }
 }
 
-/// The fields of a file that are read so far.
+/// Fields of a file that were read so far.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     pub name: Option<(String, usize)>,
@@ -101,7 +101,8 @@ impl Fields {
         self.effort = Some(effort);
     }
 
-    /// Sets the mode. Only a mode that reads has a meaning: no other mode gives an agent more than its session has.
+    /// Sets the mode. Only a read-only mode has an effect, because no mode gives an agent more permissions than its
+    /// session has.
     pub(super) fn take_mode(&mut self, name: &str, line: usize) {
         if READING_MODES.contains(&name) {
             self.reads_only = true;
@@ -111,7 +112,7 @@ impl Fields {
         }
     }
 
-    /// Sets the model; `inherit` is the model of the session.
+    /// Sets the model; `inherit` means the model of the session.
     pub(super) fn take_model(&mut self, name: &str, line: usize) {
         let name = clean_line(name.trim());
         if name.is_empty() || name.eq_ignore_ascii_case("inherit") {
@@ -143,7 +144,7 @@ impl Fields {
         tools
     }
 
-    /// Returns the agent. `stem`: the name of the file without its extension.
+    /// Returns the agent. `stem`: file name without its extension.
     pub(super) fn finish(mut self, stem: &str, file: &str, origin: AgentOrigin) -> ReadDefinition {
         let name = self.checked_name(stem);
         let description = self.checked_description();

@@ -1,4 +1,4 @@
-//! A folder of the user that can contain agents.
+//! Folders of the user that can contain agents.
 
 use super::agent_file::{AgentFile, Format};
 use super::definition::AgentOrigin;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Maximum number of agents in a folder.
 const MAX_AGENTS: usize = 200;
-/// Maximum number of entries of a directory that are searched for agents.
+/// Maximum number of directory entries that are searched for agents.
 const MAX_ENTRIES: usize = 10_000;
 /// Maximum depth of nested folders.
 const MAX_DEPTH: usize = 3;
@@ -15,19 +15,19 @@ const MAX_FOLDERS: usize = 100;
 /// Maximum bytes of a file.
 const FILE_BYTES: u64 = 256 << 10;
 
-/// A folder of agents that may be anywhere.
+/// A folder of agents, anywhere on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentFolder {
     pub path: PathBuf,
-    /// The path as users know it: `~/.claude/agents`.
+    /// Path for display: `~/.claude/agents`.
     pub shown: String,
     pub format: Format,
     pub origin: AgentOrigin,
 }
 
 impl AgentFolder {
-    /// Reads the files of the folder and of the folders in it, sorted by name. The second value is a sentence about files
-    /// beyond the limit.
+    /// Reads the files of the folder and its subfolders, sorted by name. Also returns a message about files beyond the
+    /// limit.
     pub(crate) fn read(&self) -> (Vec<AgentFile>, Option<String>) {
         let mut names = Vec::new();
         let mut folders = vec![(self.path.clone(), String::new(), 0)];

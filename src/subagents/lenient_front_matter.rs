@@ -1,4 +1,4 @@
-//! Front matter that other agents accept although it is not valid YAML: unquoted text with `: `.
+//! Lenient parser for front matter that other agents accept although it is not valid YAML: unquoted text with `: `.
 
 use crate::skills::{Document, Entry, Fault, Value, parse as parse_yaml, split_front_matter};
 

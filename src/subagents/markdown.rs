@@ -4,7 +4,7 @@ use super::definition::{AgentOrigin, Fields, ReadDefinition};
 use super::lenient_front_matter::{self, Parsed};
 use crate::skills::{Entry, Fault, Value, split_tools};
 
-/// Keys that only inform readers.
+/// Keys that are only informational.
 const INFORMATIVE: &[&str] = &["color", "version", "author", "license", "tags", "category", "emoji", "vibe", "metadata"];
 /// Keys of other agents that have no effect in aye.
 const OF_OTHERS: &[&str] = &[

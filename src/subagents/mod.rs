@@ -1,5 +1,5 @@
-//! Subagents: definitions of agents that the model can start for a part of a task. Reading, checking and precedence;
-//! nothing here decides whether an agent may run.
+//! Definitions of agents that the model can start for part of a task. This module reads and checks them and resolves
+//! precedence. It does not decide whether an agent may run.
 
 mod agent_file;
 mod built_in;
@@ -15,8 +15,9 @@ pub(crate) use definition::{AgentDefinition, AgentOrigin};
 pub(crate) use folder::AgentFolder;
 pub(crate) use set::{AgentSet, check};
 
-/// Folders of a project that can contain agents; of two agents with the same name, the agent in the earlier folder is used.
+/// Folders of a project that can contain agents. Of two agents with the same name, the one in the earlier folder is
+/// used.
 pub(crate) const PROJECT_FOLDERS: [(&str, Format); 3] =
     [(".aye/agents", Format::Markdown), (".claude/agents", Format::Markdown), (".codex/agents", Format::Toml)];
-/// Folders of agents in the home directory, after `agents` in the config directory.
+/// Folders of agents in the home directory, searched after `agents` in the config directory.
 pub(crate) const HOME_FOLDERS: [(&str, Format); 2] = [(".claude/agents", Format::Markdown), (".codex/agents", Format::Toml)];

@@ -1,4 +1,4 @@
-//! The agents of a session: which of several with the same name is used, and which cannot be.
+//! Agents of a session: which of several with the same name is used, and which are unusable.
 
 use super::agent_file::{AgentFile, Format};
 use super::built_in::built_in;
@@ -17,7 +17,7 @@ pub(crate) struct AgentSet {
     pub agents: Vec<AgentDefinition>,
     pub broken: Vec<BrokenFile>,
     pub hidden: Vec<HiddenFile>,
-    /// Sentences about folders that are not read completely.
+    /// Messages about folders that were not read completely.
     pub limits: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ impl AgentSet {
         set
     }
 
-    /// Adds the files of a plugin. An agent with a name that is already used becomes `PLUGIN:NAME`.
+    /// Adds the files of a plugin. An agent whose name is already used becomes `PLUGIN:NAME`.
     pub(crate) fn add_plugin(&mut self, plugin: &str, files: &[AgentFile]) {
         for file in files {
             self.add_file(file, Some(plugin));
@@ -43,7 +43,7 @@ impl AgentSet {
         self.agents.sort_by(|one, other| one.name.cmp(&other.name));
     }
 
-    /// Returns the agent of this name.
+    /// Returns the agent with this name.
     pub(crate) fn find(&self, name: &str) -> Option<&AgentDefinition> {
         self.agents.iter().find(|agent| agent.is_named(name))
     }
@@ -53,7 +53,7 @@ impl AgentSet {
         self.agents.iter().all(|agent| agent.origin == AgentOrigin::BuiltIn)
     }
 
-    /// Returns a sentence about agents that are not used, for the start of a session.
+    /// Returns a message about agents that are not used, for the start of a session.
     pub(crate) fn notice(&self) -> Option<String> {
         broken_notice(&self.broken, "agent")
     }

@@ -1,7 +1,7 @@
-//! Allocator settings, and return of unused memory to the system.
+//! Allocator settings, and release of unused memory to the system.
 
-/// Limits the allocator to two heaps for all threads: by default nearly each thread has its own, and memory freed in one is of
-/// no use to the others. Must be called before threads start.
+/// Limits the allocator to two heaps for all threads. By default, nearly every thread has its own heap, and memory
+/// freed in one heap cannot be used by others. Must be called before threads start.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe call sets the number of heaps")]
 pub(crate) fn share_heaps() {
@@ -9,12 +9,13 @@ pub(crate) fn share_heaps() {
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 2) };
 }
 
-/// No operation: other allocators have no such setting.
+/// Does nothing: other allocators have no such setting.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn share_heaps() {}
 
-/// Prevents other processes of the same user from reading the memory of this process, which contains keys, and prevents core
-/// dumps. Child processes are not affected. A process that is already traced stays unchanged: its tracer can read it anyway.
+/// Prevents other processes of the same user from reading the memory of this process, which contains keys, and prevents
+/// core dumps. Child processes are not affected. A process that is already traced is left unchanged, because its tracer
+/// can read the memory anyway.
 #[cfg(target_os = "linux")]
 pub(crate) fn hide_from_others() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -25,12 +26,12 @@ pub(crate) fn hide_from_others() {
     }
 }
 
-/// No operation: other systems have no such switch.
+/// Does nothing: other systems have no such switch.
 #[cfg(not(target_os = "linux"))]
 pub fn hide_from_others() {}
 
-/// Returns freed memory to the system: the allocator keeps it for later, and a process that waits for its user does not need
-/// it.
+/// Returns freed memory to the system. The allocator would keep it for later, but a process that waits for its user
+/// does not need it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe call trims the heap")]
 pub(crate) fn release_free_memory() {
@@ -38,7 +39,7 @@ pub(crate) fn release_free_memory() {
     unsafe { libc::malloc_trim(0) };
 }
 
-/// No operation: other allocators return memory on their own.
+/// Does nothing: other allocators return memory on their own.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn release_free_memory() {}
 
@@ -59,11 +60,11 @@ pub(crate) fn release_code_pages() {
     }
 }
 
-/// No operation: other systems are not known to retain such pages.
+/// Does nothing: other systems are not known to retain such pages.
 #[cfg(not(target_os = "linux"))]
 pub fn release_code_pages() {}
 
-/// Returns the ranges to which the code of a program is mapped.
+/// Returns the ranges at which the code of a program is mapped.
 #[cfg(target_os = "linux")]
 fn code<'m>(maps: &'m str, program: &'m str) -> impl Iterator<Item = (usize, usize)> + 'm {
     maps.lines().filter_map(move |line| {

@@ -1,4 +1,4 @@
-//! Clipboard programs of the desktop. They get the text on their input, never on a command line.
+//! Clipboard programs of the desktop. They get the text on stdin, never on the command line.
 
 mod content;
 
@@ -22,7 +22,7 @@ pub(crate) struct Program {
     arguments: &'static [&'static str],
 }
 
-/// Programs: name, arguments, and the required environment variable.
+/// Clipboard programs: name, arguments, and the required environment variable.
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("wl-copy", &[], "WAYLAND_DISPLAY"),
     ("xclip", &["-selection", "clipboard"], "DISPLAY"),
@@ -30,7 +30,7 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("pbcopy", &[], ""),
     ("termux-clipboard-set", &[], ""),
 ];
-/// Over SSH the desktop is on another machine; only X forwarding may reach it.
+/// Programs that can work over SSH, where the desktop is on another machine: only X forwarding may reach it.
 const OVER_NETWORK: [&str; 2] = ["xclip", "xsel"];
 
 /// Returns the first available program for these environment variables.
@@ -58,7 +58,7 @@ fn is_remote(variable: &impl Fn(&str) -> Option<String>) -> bool {
 }
 
 impl Program {
-    /// Passes the text to the program; returns errors as a sentence.
+    /// Passes the text to the program. The error is a sentence.
     pub(crate) fn take(&self, text: &str) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.name);
         let mut child = Command::new(&self.path)

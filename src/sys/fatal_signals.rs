@@ -3,16 +3,16 @@
 use libc::{c_int, c_void, siginfo_t};
 use std::sync::OnceLock;
 
-/// Signals that end the process. Other signals are handled in the main loop.
+/// Signals that end the process. The main loop handles other signals.
 const FATAL: [c_int; 6] = [libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGQUIT, libc::SIGSEGV];
 
 static CALL: OnceLock<fn()> = OnceLock::new();
 /// Settings of the terminal before aye changed them.
 static LINES: OnceLock<libc::termios> = OnceLock::new();
-/// Handlers of the signals before aye set its own.
+/// Signal handlers that were set before those of aye.
 static BEFORE: OnceLock<Vec<(c_int, libc::sigaction)>> = OnceLock::new();
 
-/// Restores the terminal and runs `call` before a fatal signal takes effect. `call` must neither lock nor allocate.
+/// Restores the terminal and runs `call` before a fatal signal takes effect. `call` must not lock or allocate.
 #[expect(unsafe_code, reason = "no safe call handles signals that a fault raises")]
 pub(crate) fn install(call: fn()) {
     if CALL.set(call).is_err() {

@@ -10,13 +10,13 @@ const HASH: usize = 20;
 const STATUS: usize = 40;
 /// Length of an entry before its name, in bytes.
 pub(crate) const FIXED: usize = STATUS + HASH + 2;
-/// Bits of the flags with the length of the name; all are set if the name is longer.
+/// Flag bits that contain the length of the name. All are set if the name is longer.
 const NAME_LENGTH: u16 = 0xfff;
 const IS_EXTENDED: u16 = 0x4000;
 
-/// One entry, in index order.
+/// An entry of the index.
 pub(crate) struct IndexEntry<'a> {
-    /// Path relative to the repository, as in the index: it need not be a file, and may point outside the repository.
+    /// Path relative to the repository, as in the index. It need not be a file, and may point outside the repository.
     pub path: &'a Path,
     pub hash: [u8; HASH],
     pub flags: u16,
@@ -26,14 +26,14 @@ pub(crate) struct IndexEntry<'a> {
 }
 
 impl IndexEntry<'_> {
-    /// Returns a number of the status: 2 and 3 are the modification time, 6 the mode, 9 the size.
+    /// Returns a number of the status: 2 and 3 are the modification time, 6 is the mode, 9 the size.
     pub(crate) fn status(&self, at: usize) -> u32 {
         self.status.get(at * 4..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_be_bytes(*bytes))
     }
 }
 
-/// Passes each entry of an index to `each` and returns the data after the entries. `None`, perhaps after some entries, for a
-/// split index, an index with longer hashes, or invalid data.
+/// Passes each entry of an index to `each`. Returns the data after the entries. `None` (possibly after some entries)
+/// for a split index, an index with longer hashes, or invalid data.
 pub(crate) fn read_index(index: &[u8], mut each: impl FnMut(&IndexEntry<'_>)) -> Option<&[u8]> {
     let mut rest = index.strip_prefix(b"DIRC")?;
     let version = number(&mut rest)?;
@@ -82,7 +82,8 @@ fn number(bytes: &mut &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*first))
 }
 
-/// Decodes a variable-length offset: seven bits per byte, each further byte counting from the end of the previous range.
+/// Decodes a variable-length offset: seven bits per byte, where each further byte counts from the end of the previous
+/// range.
 fn offset(bytes: &mut &[u8]) -> Option<usize> {
     let mut value = 0_usize;
     loop {

@@ -1,4 +1,4 @@
-//! HTTP client for model providers: a POST with a streamed response, or a GET, limited in time.
+//! HTTP client for model providers: POST requests with a streamed response, and GET requests, with timeouts.
 
 mod decompress;
 pub(crate) mod fetch;
@@ -21,16 +21,16 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Maximum time for the body of an error response, regardless of its speed.
+/// Timeout for the body of an error response, regardless of its speed.
 const HEAD_TIME: Duration = Duration::from_secs(20);
-/// Metadata servers of AWS, of its containers, and of Google Cloud.
+/// Metadata servers of AWS, of AWS containers, and of Google Cloud.
 const METADATA_HOSTS: &[&str] =
     &["169.254.169.254", "[fd00:ec2::254]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]", "metadata.google.internal"];
 
 /// Headers of a request.
 pub(crate) type Headers = Vec<(Cow<'static, str>, String)>;
 
-/// Time limits for a silent server.
+/// Timeouts for a server that does not respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Timeouts {
     pub connect: Duration,
@@ -70,18 +70,18 @@ pub(crate) enum HttpError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transport {
-    /// Plain http on this machine only, so neither certificates nor a proxy apply.
+    /// Plain http, only to this machine, so that neither certificates nor a proxy are used.
     Loopback,
     /// Plain http to the metadata server of a cloud platform, which is on the same link.
     LinkLocal,
     Tls,
 }
 
-/// A server; its client is created by the first request.
+/// A server. Its client is created by the first request.
 #[derive(Debug)]
 pub(crate) struct Server {
     base: String,
-    /// Host, with the port if it is not the default.
+    /// Host name, with the port if it is not the default.
     name: String,
     transport: Transport,
     timeouts: Timeouts,
@@ -89,7 +89,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Creates a server; `base` is the part of the URL before the paths of [`Server::post`].
+    /// Creates a server. `base`: part of the URL before the paths of [`Server::post`].
     pub(crate) fn new(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
         let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
         let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;
@@ -114,8 +114,8 @@ impl Server {
         Ok(Self { base, name, transport, timeouts, client: OnceLock::new() })
     }
 
-    /// Creates a server that gives a machine its credentials; plain http is allowed to the known addresses of such servers, and to
-    /// this machine.
+    /// Creates a server that provides the machine's credentials. Plain http is allowed to this machine and to the known
+    /// addresses of such servers.
     pub(crate) fn link_local(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
         let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
         let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;
@@ -142,7 +142,7 @@ impl Server {
         &self.base
     }
 
-    /// Sends `body` as JSON and waits for the head of the response. Redirects are not followed.
+    /// Sends `body` as JSON, and waits for the head of the response. Does not follow redirects.
     pub(crate) async fn post(&self, path: &str, headers: &Headers, body: Bytes) -> Result<Reply, HttpError> {
         let request = self
             .client()?
@@ -152,13 +152,14 @@ impl Server {
         self.send(request.body(body), headers).await
     }
 
-    /// Sends `body` to the address itself, as this type of content, and waits for the head of the response. Redirects are not followed.
+    /// Sends `body` with this content type to the address itself, and waits for the head of the response. Does not
+    /// follow redirects.
     pub(crate) async fn post_as(&self, content_type: &str, headers: &Headers, body: Bytes) -> Result<Reply, HttpError> {
         let request = self.client()?.post(&self.base).header("content-type", content_type);
         self.send(request.body(body), headers).await
     }
 
-    /// Sends the fields of a form and waits for the head of the response. Redirects are not followed.
+    /// Sends the fields of a form, and waits for the head of the response. Does not follow redirects.
     pub(crate) async fn submit(&self, path: &str, headers: &Headers, form: &[(&str, String)]) -> Result<Reply, HttpError> {
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
         let request = self
@@ -169,13 +170,13 @@ impl Server {
         self.send(request.body(body), headers).await
     }
 
-    /// Sends a PUT request without a body and waits for the head of the response. Redirects are not followed.
+    /// Sends a PUT request without a body, and waits for the head of the response. Does not follow redirects.
     pub(crate) async fn put(&self, path: &str, headers: &Headers) -> Result<Reply, HttpError> {
         let request = self.client()?.put(format!("{}{path}", self.base)).header("content-length", "0");
         self.send(request, headers).await
     }
 
-    /// Requests `path` and waits for the head of the response. Redirects are not followed.
+    /// Requests `path`, and waits for the head of the response. Does not follow redirects.
     pub(crate) async fn get(&self, path: &str, headers: &Headers) -> Result<Reply, HttpError> {
         let request = self.client()?.get(format!("{}{path}", self.base)).header("accept", "application/json");
         self.send(request, headers).await
@@ -210,7 +211,7 @@ impl Server {
 
     fn send_error(&self, error: &reqwest::Error) -> HttpError {
         let server = self.name.clone();
-        // A time-out without a failed connection means that the peer vanished after the request was sent.
+        // A timeout without a failed connection means that the peer vanished after the request was sent.
         if error.is_connect() && error.is_timeout() {
             HttpError::ConnectTimeout { server: self.with_proxy(server), seconds: self.timeouts.connect.as_secs() }
         } else if error.is_connect() {
@@ -222,7 +223,7 @@ impl Server {
         }
     }
 
-    /// Adds the proxy to the name of the server, if there is one between.
+    /// Adds the proxy to the name of the server, if one is used.
     fn with_proxy(&self, server: String) -> String {
         let proxy = (self.transport == Transport::Tls).then(|| proxies::proxy_for(&self.base)).flatten();
         proxy.map_or_else(|| server.clone(), |proxy| format!("{server}` through the proxy `{proxy}"))
@@ -258,14 +259,14 @@ fn no_certificates() -> Result<rustls::ClientConfig, HttpError> {
     Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }
 
-/// Returns whether a host in a URL is this machine, regardless of DNS.
+/// Returns whether a host in a URL is this machine, without a DNS lookup.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Returns the innermost error, which is the informative one (`Connection refused`, `certificate has expired`), with its layer
-/// (DNS, TLS) if the text does not show it.
+/// Returns the innermost error, which is the most specific one (`Connection refused`, `certificate has expired`), with
+/// its layer (DNS, TLS) if the text does not name it.
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let (mut cause, mut place) = (error, "");
     while let Some(deeper) = cause.source() {
@@ -292,7 +293,7 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     format!("{place}{words}")
 }
 
-/// Head of a response whose body is still to come.
+/// Head of a response whose body has not been read yet.
 #[derive(Debug)]
 pub(crate) struct Reply {
     response: reqwest::Response,
@@ -315,7 +316,7 @@ impl Reply {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// Returns the chunks as they arrive; ends with an error if the connection breaks or times out.
+    /// Returns the chunks as they arrive. The stream ends with an error if the connection fails or times out.
     pub(crate) fn into_stream(self) -> BoxStream<'static, Result<Bytes, HttpError>> {
         stream::unfold(Some(self), |state| async move {
             let mut reply = state?;
@@ -340,7 +341,7 @@ impl Reply {
         Ok(Some(body))
     }
 
-    /// Returns the beginning of the body, limited in bytes and time; data before an error is included.
+    /// Returns the beginning of the body, limited in size and time. Includes data received before an error.
     pub(crate) async fn into_head(mut self, limit: usize) -> Vec<u8> {
         let mut head = Vec::new();
         let read = async {

@@ -1,13 +1,13 @@
-//! Ignore files of a walk. A repository supplies them: a symlink to a device could be read without end, and a pipe would block,
-//! so aye checks them before it opens them.
+//! Ignore files of a walk. They come from the repository: reading a symlink to a device could go on forever, and a pipe
+//! would block, so aye checks them before it opens them.
 
 use ignore::{DirEntry, WalkBuilder};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-/// Maximum size in bytes; hand-written ignore files are never larger.
+/// Maximum size in bytes. Hand-written ignore files are never larger.
 const MAX_BYTES: u64 = 1 << 20;
-/// Ignore file that only aye applies.
+/// Name of the ignore file that only aye applies.
 const OWN_LIST: &str = ".ayeignore";
 /// Maximum length in bytes of the line in which git stores the location of its data.
 const POINTER_BYTES: u64 = 4096;
@@ -19,7 +19,7 @@ pub(crate) fn trap(directory: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option
     named.map(str::to_owned).or_else(|| is_trap(&directory.join(".git"), may_read).then(|| ".git".to_owned()))
 }
 
-/// Checks the start of a search and all directories above it in the same way.
+/// Checks the start of a search, and all directories above it, in the same way.
 pub(crate) fn trap_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     start.ancestors().find_map(|directory| Some(directory.join(trap(directory, may_read)?)))
 }
@@ -27,7 +27,7 @@ pub(crate) fn trap_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Opti
 /// Returns the text of aye's own ignore file in a directory, if there is one.
 ///
 /// # Errors
-/// Returns why it cannot be used.
+/// The file cannot be used, for this reason.
 pub(crate) fn own_list(directory: &Path) -> Result<Option<String>, String> {
     let path = directory.join(OWN_LIST);
     if path.symlink_metadata().is_err() {
@@ -48,8 +48,8 @@ pub(crate) enum Lists {
     GitsAndOwn,
 }
 
-/// Keeps a walk from opening ignore files that are not plain files of a usual size. `enters` selects the entries that it visits
-/// otherwise.
+/// Keeps a walk from opening ignore files that are not regular files of a usual size. `enters`: selects the entries
+/// that the walk visits otherwise.
 pub(crate) fn guard(
     walk: &mut WalkBuilder,
     start: &Path,
@@ -72,7 +72,8 @@ pub(crate) fn guard(
     });
 }
 
-/// Returns whether the user's global ignore file, and the git configuration that names it, are plain files of a usual size.
+/// Returns whether the user's global ignore file, and the git configuration that names it, are regular files of a usual
+/// size.
 pub(crate) fn is_global_plain() -> bool {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = variable("HOME");
@@ -88,7 +89,7 @@ pub(crate) fn is_global_plain() -> bool {
         && ignore::gitignore::gitconfig_excludes_path().is_none_or(|list| is_plain(&list))
 }
 
-/// Returns whether the exclude file of a `.git` must not be opened. For a work tree it is stored elsewhere.
+/// Returns whether the exclude file of a `.git` must not be opened. A work tree stores this file elsewhere.
 fn is_trap(git: &Path, may_read: &dyn Fn(&Path) -> bool) -> bool {
     let Ok(metadata) = git.metadata() else { return false };
     if !metadata.is_file() {

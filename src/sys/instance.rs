@@ -1,8 +1,8 @@
-//! Process instances: identity of one run of a process, and whether it is still alive.
+//! Process instances: the identity of one run of a process, and whether the process is still alive.
 
 use serde::{Deserialize, Serialize};
 
-/// One run of one process. A process ID alone is not enough, because it can be reused, for example after a reboot.
+/// One run of one process. A process ID alone is not sufficient, because it can be reused, for example after a reboot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Instance {
     pub pid: u32,
@@ -23,7 +23,7 @@ impl Instance {
         Self { pid, start_time: running_since(pid).unwrap_or_default(), boot_id: boot_id() }
     }
 
-    /// Returns the process that has this ID now.
+    /// Returns the process that currently has this ID.
     #[cfg(test)]
     pub(crate) fn from_pid(pid: u32) -> Option<Self> {
         Some(Self { pid, start_time: running_since(pid)?, boot_id: boot_id() })
@@ -78,7 +78,7 @@ fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
-/// Returns when the process started; `None` if it does not exist or is a zombie.
+/// Returns the start time of the process; `None` if it does not exist or is a zombie.
 #[cfg(target_os = "linux")]
 fn running_since(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

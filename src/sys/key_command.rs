@@ -1,5 +1,5 @@
-//! A program of the user that prints an API key, such as `pass show …`: started without a shell and without a terminal, limited in
-//! time and output.
+//! A program of the user that prints an API key, such as `pass show …`. It is started without a shell and without a
+//! terminal, with limits on time and output.
 
 use super::process::program_environment;
 use super::programs::{find, find_outside};
@@ -12,14 +12,14 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Maximum bytes of the first line; longer text is not a key.
+/// Maximum bytes of the first line. Longer text is not a key.
 const KEY_BYTES: usize = 16 << 10;
-/// Maximum bytes of all output; a program that prints more does not print a key.
+/// Maximum bytes of all output. A program that prints more does not print a key.
 const OUTPUT_BYTES: usize = 64 << 10;
 /// Maximum characters of the error output in a message.
 const ERROR_CHARS: usize = 400;
 const ERROR_BYTES: u64 = 8 << 10;
-/// Time to wait for error output after the program has ended; a program that it started may keep the pipe open.
+/// Time to wait for error output after the program has ended. A process that it started may keep the pipe open.
 const GRACE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,24 +41,24 @@ pub(crate) enum KeyCommandError {
 /// A program with its arguments.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyCommand<'a> {
-    /// The first element is an absolute path or a name in PATH.
+    /// Arguments. The first one is an absolute path or a name in PATH.
     pub argv: &'a [String],
     pub home: &'a Path,
     pub timeout: Duration,
-    /// Environment variables that the program does not get: aye's API keys.
+    /// Environment variables that are withheld from the program: aye's API keys.
     pub withheld: &'a [String],
-    /// Directories whose programs are not found by name.
+    /// Directories in which no program is found by name.
     pub roots: &'a [PathBuf],
 }
 
-/// End of the program.
+/// Output of the finished program.
 struct ProgramOutput {
     stdout: Vec<u8>,
     status: std::io::Result<ExitStatus>,
 }
 
 impl KeyCommand<'_> {
-    /// Runs the program and returns the first line of its output. Blocks until it ends, at most until the time limit.
+    /// Runs the program, and returns the first line of its output. Blocks until the program ends or times out.
     pub(crate) fn print_key(&self) -> Result<String, KeyCommandError> {
         let (text, stderr) = self.run()?;
         let line = text.lines().next().unwrap_or_default().trim();
@@ -69,12 +69,12 @@ impl KeyCommand<'_> {
         Ok(line.to_owned())
     }
 
-    /// Runs the program and returns its full output, like [`KeyCommand::print_key`].
+    /// Runs the program like [`KeyCommand::print_key`], and returns its full output.
     pub(crate) fn output(&self) -> Result<String, KeyCommandError> {
         self.run().map(|(text, _)| text)
     }
 
-    /// Returns the output and the error output of a program that succeeds.
+    /// Runs the program. Returns its output and its error output if it succeeds.
     fn run(&self) -> Result<(String, Vec<u8>), KeyCommandError> {
         let (name, arguments) = self.argv.split_first().ok_or_else(|| KeyCommandError::Missing(String::new()))?;
         let mut environment = program_environment(std::env::vars_os(), self.withheld);
@@ -136,7 +136,7 @@ impl KeyCommand<'_> {
     }
 }
 
-/// Returns the end of the error output for a message, without the printed key.
+/// Returns the end of the error output for a message, with the printed key removed.
 fn error_tail(stderr: &[u8], key: &str) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -163,7 +163,7 @@ fn drain_stderr(child: &mut Child) -> Receiver<Vec<u8>> {
     told
 }
 
-/// Reads the output and waits for the end in a thread; after a time-out, the result is dropped.
+/// Reads the output and waits for the end in a thread. After a timeout, the result is dropped.
 fn collect_output(mut child: Child) -> Receiver<ProgramOutput> {
     let (tell, told) = channel();
     let stdout = child.stdout.take();

@@ -1,4 +1,5 @@
-//! Keyring of the operating system, accessed in a separate thread, so that a hanging keyring does not block for long.
+//! Keyring of the operating system. It is accessed in a separate thread, so that a hanging keyring does not block for
+//! long.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -17,7 +18,7 @@ pub(crate) enum KeyringError {
     Refused(String),
 }
 
-/// Returns the secret of a user of the service, if there is one.
+/// Returns the secret of a user of the service; `None` if there is none.
 pub(crate) fn get(user: &str, patience: Duration) -> Result<Option<String>, KeyringError> {
     with_entry(user, patience, |entry| match entry.get_password() {
         Err(keyring::Error::NoEntry) => Ok(None),
@@ -31,7 +32,7 @@ pub(crate) fn set(user: &str, secret: &str, patience: Duration) -> Result<(), Ke
     with_entry(user, patience, move |entry| entry.set_password(&secret))
 }
 
-/// Deletes a secret; returns whether there was one.
+/// Deletes a secret. Returns whether there was one.
 pub(crate) fn delete(user: &str, patience: Duration) -> Result<bool, KeyringError> {
     with_entry(user, patience, |entry| match entry.delete_credential() {
         Err(keyring::Error::NoEntry) => Ok(false),
@@ -60,7 +61,7 @@ fn with_entry<T: Send + 'static>(
     }
 }
 
-/// Returns an error without any stored secret: some errors of the library contain it.
+/// Returns an error with any stored secret removed, which some errors of the library contain.
 fn redacted_error(error: &keyring::Error) -> KeyringError {
     match error {
         keyring::Error::NoDefaultStore => KeyringError::Absent,

@@ -1,4 +1,4 @@
-//! OAuth callback server: listens on a port of 127.0.0.1 until it has received one response. It accepts and reveals
+//! OAuth callback server. It listens on a port of 127.0.0.1 until it has received one response, and accepts and reveals
 //! nothing else.
 
 use std::io;
@@ -9,11 +9,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 const PATH: &str = "/callback";
-/// Time to sign in; long enough to find a password, a phone and a code.
+/// Timeout of the sign-in, long enough to find a password, a phone and a code.
 const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 const HEAD_BYTES: usize = 16 << 10;
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Maximum concurrent connections; a browser opens a few ahead of time.
+/// Maximum concurrent connections. A browser opens a few in advance.
 const MAX_CONNECTIONS: usize = 16;
 
 pub(crate) struct CallbackServer {
@@ -22,7 +22,7 @@ pub(crate) struct CallbackServer {
 }
 
 impl CallbackServer {
-    /// Opens the server on this port, or on any free one.
+    /// Opens the server on this port; without one, on any free port.
     pub(crate) async fn open(port: Option<u16>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
         let port = listener.local_addr()?.port();
@@ -34,7 +34,7 @@ impl CallbackServer {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// Returns the URL that the browser was redirected to. Only a request with the correct `state` is accepted.
+    /// Returns the URL to which the browser was redirected. Accepts only a request with the correct `state`.
     pub(crate) async fn arrival(self, state: &str) -> Result<String, String> {
         let minutes = TIMEOUT.as_secs() / 60;
         let over = || format!("timed out: the browser did not return within {minutes} minutes; you are not signed in");

@@ -13,7 +13,7 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 
-/// Time to wait for the program; a program that runs in the foreground continues after that.
+/// Time to wait for the program. A program in the foreground continues after that.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const FILE_MANAGER: &str = "org.freedesktop.FileManager1";
 
@@ -62,7 +62,7 @@ pub(crate) enum OpenError {
     Failed { program: String, code: String, meaning: &'static str },
 }
 
-/// Systems with different desktops.
+/// Kinds of systems with different desktops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum System {
     Freedesktop,
@@ -123,7 +123,7 @@ impl Desktop {
         std::env::split_paths(&self.path).map(|place| place.join(name)).find(|path| is_program(path))
     }
 
-    /// Carries out the request. The program continues without aye and without its terminal.
+    /// Carries out the request. The program keeps running independently of aye and its terminal.
     pub(crate) async fn perform(&self, opening: &Opening) -> Result<OpenerResult, OpenError> {
         let system = System::current();
         if system == System::Freedesktop && !self.has("DISPLAY") && !self.has("WAYLAND_DISPLAY") {
@@ -167,7 +167,7 @@ impl Desktop {
     }
 }
 
-/// Returns the programs to try, the best first.
+/// Returns the programs to try, in order of preference.
 fn attempts(system: System, opening: &Opening, bus: bool) -> Vec<Attempt> {
     let attempt = |program, words: Vec<OsString>| Attempt { program, words, only_directory: false };
     let word = |path: &Path| path.as_os_str().to_owned();
@@ -203,7 +203,7 @@ fn attempts(system: System, opening: &Opening, bus: bool) -> Vec<Attempt> {
     }
 }
 
-/// Returns the path as a file URI for the file manager; special characters are escaped.
+/// Returns the path as a file URI for the file manager, with special characters escaped.
 fn uri(path: &Path) -> String {
     let mut uri = "file://".to_owned();
     for byte in path.as_os_str().as_bytes() {
@@ -220,7 +220,7 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns the first program with this name in aye's own `PATH`; relative directories are skipped.
+/// Returns the first program with this name in aye's own `PATH`. Relative directories are skipped.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let places = std::env::split_paths(&path).filter(|place| place.is_absolute());

@@ -1,4 +1,4 @@
-//! Work on many items at once, on a few threads.
+//! Processing of many items in parallel on a few threads.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -8,7 +8,8 @@ pub(crate) const CHUNK_ITEMS: usize = 256;
 /// Maximum number of threads, including the calling one.
 const MAX_THREADS: usize = 8;
 
-/// Applies `work` to each item, and returns the results in the order of the items. A single item needs no other thread.
+/// Applies `work` to each item, and returns the results in the order of the items. A single item is processed without
+/// another thread.
 pub(crate) fn map<T: Send, R: Send>(items: impl ExactSizeIterator<Item = T> + Send, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(items.len());
     let queue = Mutex::new(items.enumerate());

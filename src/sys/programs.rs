@@ -1,9 +1,9 @@
-//! Programs in PATH, found as a shell finds them, without running one.
+//! Programs in PATH, found in the same way as by a shell. No program is run.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Returns the directories of a `PATH` outside these roots, because a project must not choose a program of the user.
+/// Returns the directories of a `PATH` outside these roots. A project must not choose a program of the user.
 pub(crate) fn find_outside(path: &OsStr, roots: &[PathBuf]) -> OsString {
     let is_outside = |place: &PathBuf| {
         let real = place.canonicalize();
@@ -13,8 +13,8 @@ pub(crate) fn find_outside(path: &OsStr, roots: &[PathBuf]) -> OsString {
     std::env::join_paths(std::env::split_paths(path).filter(is_outside)).unwrap_or_default()
 }
 
-/// Returns the `names` that exist in a directory of `path`, a value of `PATH`. Relative directories are ignored, because they
-/// depend on the working directory.
+/// Returns those of `names` that exist in a directory of `path`, a value of `PATH`. Relative directories are ignored,
+/// because they depend on the working directory.
 pub(crate) fn find_present<'a>(names: impl IntoIterator<Item = &'a str>, path: &str) -> Vec<&'a str> {
     let directories: Vec<_> = std::env::split_paths(path).filter(|directory| directory.is_absolute()).collect();
     let there = |name: &&str| directories.iter().any(|directory| is_program(&directory.join(name)));
@@ -27,14 +27,14 @@ pub(crate) fn find(name: &str, path: &str) -> Option<PathBuf> {
     places.into_iter().find(|place| is_program(place))
 }
 
-/// Returns whether a path is a file that can be executed.
+/// Returns whether a path is an executable file.
 #[cfg(unix)]
 pub(crate) fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns whether a path is a file that can be executed.
+/// Returns whether a path is an executable file.
 #[cfg(not(unix))]
 pub(crate) fn is_program(path: &Path) -> bool {
     ["exe", "cmd", "bat"].iter().any(|kind| path.with_extension(kind).is_file())

@@ -1,4 +1,4 @@
-//! Prompt for a secret that is typed on the terminal without echo.
+//! Prompt for a secret, which is typed on the terminal without echo.
 
 use nix::sys::termios::{LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr};
 use std::fs::{File, OpenOptions};
@@ -9,8 +9,8 @@ const INTERRUPT: u8 = 3;
 /// Maximum length of the line in bytes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// Asks on the terminal of this process, even if its input and output are redirected. Returns `None` if the user cancelled with
-/// `ctrl+c` or `ctrl+d`.
+/// Prompts on the terminal of this process, even if its input and output are redirected. Returns `None` if the user
+/// cancelled with `ctrl+c` or `ctrl+d`.
 pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     let line = {
@@ -23,7 +23,7 @@ pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
     Ok(line)
 }
 
-/// Asks for a line that may be shown.
+/// Prompts for a line that may be shown while it is typed.
 pub(crate) fn ask_openly(question: &str) -> io::Result<Option<String>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     terminal.write_all(question.as_bytes())?;
@@ -44,7 +44,8 @@ fn line(mut terminal: &File) -> io::Result<Option<String>> {
     Ok(Some(text).filter(|text| !text.is_empty()))
 }
 
-/// Turns echo off until it is dropped. `ctrl+c` ends the line and not the process, which would leave the terminal without echo.
+/// Turns echo off until it is dropped. `ctrl+c` ends the line instead of the process, which would leave the terminal
+/// without echo.
 struct EchoGuard<'a> {
     terminal: &'a File,
     before: Termios,

@@ -1,6 +1,7 @@
 //! Signal settings inherited from the parent process.
 
-/// Returns whether the process ignores the end of the terminal, as with `nohup`. Must be called before a handler is installed.
+/// Returns whether the process ignores the hangup signal of the terminal, as with `nohup`. Must be called before a
+/// handler is installed.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_hangup_ignored() -> bool {
     const SIGHUP: u32 = 1;
@@ -14,8 +15,8 @@ pub fn is_hangup_ignored() -> bool {
     false
 }
 
-/// Makes this process the leader of a new session of the system, without a terminal. Signals of the terminal no longer reach it. A
-/// process that is already a leader stays as it is.
+/// Makes this process the leader of a new session without a terminal, so that signals of the terminal no longer reach
+/// it. A process that already leads a session is unchanged.
 pub(crate) fn leave_terminal() {
     let _ = nix::unistd::setsid();
 }

@@ -1,4 +1,4 @@
-//! Local socket for one user: other users cannot reach it, and every client is checked.
+//! Local socket for one user: other users cannot connect to it, and every client is checked.
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::socket::{MsgFlags, recv};
@@ -12,15 +12,15 @@ use std::os::unix::net::{UnixListener as Blocking, UnixStream};
 use std::path::{Path, PathBuf};
 use tokio::net::UnixListener;
 
-/// Sticky bit of a directory, in which users may delete only their own files.
+/// Sticky bit of a directory, in which users can delete only their own files.
 const STICKY: u32 = 0o1000;
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Listens until it is dropped, and then removes the socket.
+/// Listener on a socket, which is removed when the listener is dropped.
 pub(crate) struct Listener {
     inner: UnixListener,
     path: PathBuf,
-    /// Device and inode, because another process may create a new socket at the path.
+    /// Device and inode of the socket, because another process may create a new socket at the path.
     identity: (u64, u64),
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Peer {
     },
 }
 
-/// Reason why a server cannot listen at a path, and a hint if known.
+/// Reason why a server cannot listen at a path, with a hint if there is one.
 #[derive(Debug)]
 pub(crate) struct BindError {
     pub why: String,
@@ -111,7 +111,7 @@ fn private<T>(make: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Returns why others could replace the socket.
+/// Returns the reason why other users could replace the socket; `None` if they cannot.
 fn not_ours(directory: &Metadata) -> Option<&'static str> {
     let (mode, owner) = (directory.mode(), directory.uid());
     if !directory.is_dir() {
@@ -125,7 +125,8 @@ fn not_ours(directory: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Removes the socket of a process that has ended. A socket in use, or a file that is not our socket, is not removed.
+/// Removes the socket of a process that has ended. A socket in use, or a file that is not a socket of aye, is not
+/// removed.
 fn make_way(path: &Path) -> Result<(), BindError> {
     let shown = path.display();
     let found = match path.symlink_metadata() {
@@ -148,8 +149,8 @@ fn make_way(path: &Path) -> Result<(), BindError> {
     }
 }
 
-/// Returns whether a descriptor is a socket with data. Nothing is taken from it: it may belong to another program, such as the
-/// supervisor that started aye.
+/// Returns whether a descriptor is a socket with data to read. No data is read from it, because it may belong to
+/// another program, such as the supervisor that started aye.
 pub(crate) fn has_data(socket: impl AsFd) -> bool {
     let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
     recv(socket.as_fd().as_raw_fd(), &mut [0], flags).is_ok_and(|bytes| bytes > 0)

@@ -1,4 +1,4 @@
-//! Supervisor: the role in which aye starts itself to run a command and watch it.
+//! Supervisor: the role in which aye starts itself to run and watch a command.
 
 /// First argument that makes this program a helper.
 pub(in crate::sys) const SUPERVISE: &str = "__supervise";

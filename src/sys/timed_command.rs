@@ -7,7 +7,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
-/// Runs a command without the terminal while `read` reads its output. At the deadline, kills its processes. Returns `None` then.
+/// Runs a command without the terminal while `read` reads its output. Kills its processes at the deadline, and then
+/// returns `None`.
 ///
 /// # Errors
 /// The command cannot be started.
@@ -40,7 +41,7 @@ pub(crate) fn run_until<T>(
     Ok((!is_late).then_some((status, value)))
 }
 
-/// Lets the command start in a new session and process group, without the terminal.
+/// Starts the command in a new session and process group, without the terminal.
 #[expect(unsafe_code, reason = "there is no other way to start a program in a new session")]
 fn detach(command: &mut Command) {
     // SAFETY: between fork and exec only `setsid` is called, which is async-signal-safe.

@@ -1,4 +1,5 @@
-//! Record of changes in the directories of a tree until it is read. No process is woken: the kernel stores the list.
+//! Record of changes in the directories of a tree since the last read. No process is woken, because the kernel stores
+//! the list.
 
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
@@ -13,7 +14,7 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_MOVED_TO)
     .union(AddWatchFlags::IN_ONLYDIR)
     .union(AddWatchFlags::IN_DONT_FOLLOW);
-/// Maximum number of reads; each returns a part of the kernel's list, which has a lower limit of its own.
+/// Maximum number of reads. Each returns a part of the kernel's list, which has a lower limit of its own.
 const MAX_READS: usize = 10_000;
 
 pub(crate) struct TreeWatch {
@@ -37,7 +38,7 @@ impl TreeWatch {
         Ok(Self { queue, directories: HashMap::new() })
     }
 
-    /// Watches one directory, without its subdirectories. A missing directory is not an error.
+    /// Watches one directory without its subdirectories. A missing directory is not an error.
     pub(crate) fn add(&mut self, directory: &Path) -> io::Result<()> {
         match self.queue.add_watch(directory, CHANGES) {
             Ok(watch) => drop(self.directories.insert(watch, directory.to_owned())),

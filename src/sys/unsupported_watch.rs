@@ -53,7 +53,7 @@ pub mod watch {
             Err(super::unsupported())
         }
 
-        #[expect(clippy::unused_async, reason = "the watch of Linux waits")]
+        #[expect(clippy::unused_async, reason = "the Linux implementation is async")]
         pub async fn wait_for_change(&mut self) -> io::Result<()> {
             match *self {}
         }

@@ -1,4 +1,4 @@
-//! Watch for changes of a few files. Reading the files causes no events.
+//! Watch for changes to a few files. Reading the files causes no events.
 
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Time without events after which a change is complete, because editors write a file in several steps.
+/// Time without events after which a change counts as complete. Editors write a file in several steps.
 const DEBOUNCE: Duration = Duration::from_millis(60);
-/// Maximum number of pauses to wait, in case a program never stops writing.
+/// Maximum number of pauses to wait for, in case a program never stops writing.
 const TIMEOUT: usize = 20;
-/// Number of symlinks after which a path is treated as a loop.
+/// Number of symlinks after which a path counts as a loop.
 const MAX_LINKS: usize = 40;
 /// Events in a directory that can change a file.
 const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
@@ -139,7 +139,7 @@ impl Watch {
     }
 }
 
-/// Returns the file, its real path, and every symlink in the path: a change to any of these paths changes the file.
+/// Returns the file, its real path, and every symlink in the path. A change to any of these changes the file.
 fn links_on_path(file: &Path) -> BTreeSet<PathBuf> {
     let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
     let mut found = BTreeSet::from([file.to_owned()]);

@@ -1,15 +1,16 @@
-//! Colours of command output, encoded as private-use characters while lines are cleaned, then extracted.
+//! Colours of command output. They are encoded as private-use characters while lines are cleaned, and extracted
+//! afterwards.
 
 use std::ops::Range;
 
-/// Private-use characters that encode a style between [`Ansi`] and [`parse_paints`]; such characters in the input are not
-/// trusted.
+/// Private-use characters that encode a style between [`Ansi`] and [`parse_paints`]. Such characters in the input are
+/// ignored.
 const FIRST: u32 = 0x0010_f000;
 const CODES: u32 = 0x200;
-/// Maximum length of a sequence whose end has not arrived, in bytes.
+/// Maximum length in bytes of a sequence whose end has not arrived.
 const MAX_LEN: usize = 64;
 
-/// One of the eight named terminal colours.
+/// Terminal colour with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hue {
     Red,
@@ -97,7 +98,7 @@ fn bright(number: u16) -> Hue {
     if number == 0 { Hue::Grey } else { basic(number) }
 }
 
-/// Parses the parameters after 38 or 48: one of 256 colours, or three components.
+/// Parses the parameters after 38 or 48: one of 256 colours, or three colour components.
 fn parse_extended(numbers: &mut impl Iterator<Item = u16>) -> Option<Hue> {
     match numbers.next()? {
         5 => Some(match numbers.next()? {
@@ -135,7 +136,8 @@ fn nearest(red: u16, green: u16, blue: u16) -> Hue {
     }
 }
 
-/// Replaces each style sequence with a private-use character; other text is unchanged.
+/// Converter that replaces each style sequence with a private-use character, and leaves other text
+/// unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Ansi {
     paint: Paint,
@@ -175,7 +177,7 @@ impl Ansi {
                 }
             }
             _ => {
-                // Not a style; the cleaner handles it.
+                // The sequence is not a style, so the cleaner handles it.
                 out.push_str(&std::mem::take(&mut self.held));
                 self.apply(letter, out);
             }
@@ -183,7 +185,7 @@ impl Ansi {
     }
 }
 
-/// Returns a string without style characters, and its styles with their start bytes.
+/// Returns a string without style characters, and its styles with their start positions in bytes.
 pub(crate) fn parse_paints(text: &str) -> (String, Vec<(usize, Paint)>) {
     let (mut plain, mut paints) = (String::with_capacity(text.len()), Vec::new());
     for letter in text.chars() {
@@ -212,7 +214,7 @@ pub(crate) fn paints_within(paints: &[(usize, Paint)], range: Range<usize>) -> V
     out
 }
 
-/// Reports whether no part of the text is visible.
+/// Returns whether no part of the text is visible.
 pub(super) fn is_blank(text: &str) -> bool {
     text.chars().all(|letter| letter.is_whitespace() || Paint::from_char(letter).is_some())
 }

@@ -1,9 +1,9 @@
-//! Recogniser for terminal escape sequences that are split across chunks.
+//! Recognizer for terminal escape sequences that may be split across chunks.
 
-/// Length up to which an unterminated string sequence is shown as text, in bytes.
+/// Length in bytes up to which an unterminated string sequence is shown as text.
 const KEPT: usize = 4096;
 
-/// Recogniser state; takes one character at a time.
+/// State of the recognizer, which takes one character at a time.
 #[derive(Default)]
 pub(super) enum Escape {
     #[default]
@@ -14,7 +14,7 @@ pub(super) enum Escape {
     Intermediate,
     /// State inside a control sequence, after `ESC [`.
     Control,
-    /// Inside an OSC, DCS, APC, PM or SOS string: its start, and the number of characters after that.
+    /// Inside an OSC, DCS, APC, PM or SOS string: its start, and the number of characters after it.
     Body { kept: String, more: usize },
     /// After an `ESC` in such a string.
     Ending,
@@ -26,9 +26,11 @@ pub(super) enum Step {
     Text,
     /// The character is part of an escape sequence.
     Taken,
-    /// The character and the escape character before it are text: no sequence has this form.
+    /// The character and the preceding escape character are text, because no sequence has this
+    /// form.
     AfterStray,
-    /// The character and this string are text: the string looked like a string sequence, but was not terminated on its line.
+    /// The character and this string are text. The string looked like a string sequence, but was not terminated on its
+    /// line.
     AfterUnended(String),
 }
 
@@ -113,7 +115,7 @@ impl Escape {
     }
 }
 
-/// Returns the displayed form of an unterminated string, with the number of omitted characters.
+/// Returns an unterminated string for display, with the number of omitted characters.
 fn show_unterminated(mut kept: String, more: usize) -> String {
     if more > 0 {
         kept = format!("{kept}<+{more} characters>");

@@ -3,8 +3,8 @@
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// Fuzzy matcher of characters in order, for many names. Words separated by spaces match separately; capital letters are
-/// case-sensitive.
+/// Matcher that finds characters in order, for many names. Words separated by spaces match separately, and capital
+/// letters are case-sensitive.
 pub(crate) struct Fuzzy {
     pattern: Pattern,
     matcher: Matcher,
@@ -17,7 +17,7 @@ impl Fuzzy {
         Self::new(words, Config::DEFAULT)
     }
 
-    /// Creates a matcher for paths: matches after a `/` score higher.
+    /// Creates a matcher for paths, in which matches after a `/` score higher.
     pub(crate) fn paths(words: &str) -> Self {
         Self::new(words, Config::DEFAULT.match_paths())
     }

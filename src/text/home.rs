@@ -1,9 +1,9 @@
-//! Home directory abbreviation: `~/src/greeter` for a path in the user's home directory.
+//! Abbreviation of the home directory in paths: `~/src/greeter`.
 
 use std::path::Path;
 
-/// Returns the path as displayed: `~` for `home`, `~/…` for paths in it, other paths unchanged. If the home directory is `/`,
-/// nothing is abbreviated.
+/// Returns a path for display: `~` for `home`, `~/…` for paths in it, other paths unchanged. Does nothing if the home
+/// directory is `/`.
 pub(crate) fn abbreviate_home(path: &Path, home: &Path) -> String {
     match path.strip_prefix(home) {
         Ok(_) | Err(_) if home.parent().is_none() => path.display().to_string(),

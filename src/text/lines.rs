@@ -1,11 +1,11 @@
-//! Line splitter: cuts incoming bytes into lines of limited length. Unlike the codec of tokio-util it needs no runtime, accepts
-//! bytes that are not UTF-8, and continues after an overlong line.
+//! Line splitter, which splits incoming bytes into lines of limited length. Unlike the codec of tokio-util, it needs no
+//! runtime, accepts bytes that are not UTF-8, and continues after an overlong line.
 
 /// A line without its line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
     Whole(Vec<u8>),
-    /// Longer than the limit; the line is discarded.
+    /// Line that exceeded the limit and was discarded.
     TooLong,
 }
 
@@ -19,13 +19,13 @@ pub(crate) struct LineSplitter {
 }
 
 impl LineSplitter {
-    /// Creates a splitter; `max_bytes` is the limit of a line, without its line break.
+    /// Creates a splitter. `max_bytes`: limit of a line, without its line break.
     pub(crate) fn new(max_bytes: usize) -> Self {
         Self { max_bytes, line: Vec::new(), has_begun: false, is_too_long: false }
     }
 
-    /// Consumes bytes up to the end of the line. Returns the line, or `None` if its end has not arrived; all bytes are then
-    /// consumed.
+    /// Consumes bytes up to the end of the line and returns the line. If its end has not arrived, consumes all bytes
+    /// and returns `None`.
     pub(crate) fn take_line(&mut self, bytes: &mut &[u8]) -> Option<Line> {
         let end = memchr::memchr(b'\n', bytes);
         let (piece, rest) = match end {
@@ -43,12 +43,12 @@ impl LineSplitter {
         end.is_some().then(|| self.cut())
     }
 
-    /// Returns the last line if it has no line break.
+    /// Returns the last line, if it has no line break.
     pub(crate) fn finish(&mut self) -> Option<Line> {
         self.has_begun.then(|| self.cut())
     }
 
-    /// Reports whether the current line is already longer than the limit.
+    /// Returns whether the current line already exceeds the limit.
     pub(crate) fn is_too_long(&self) -> bool {
         self.is_too_long
     }

@@ -1,11 +1,11 @@
-//! Mixed-script words, which may imitate other words.
+//! Detection of words with mixed scripts, which may imitate other words.
 
 use unicode_script::{Script, UnicodeScript};
 
-/// Scripts that are mixed in real East Asian words, including Latin.
+/// Scripts that ordinary East Asian words mix, including Latin.
 const TOGETHER: [Script; 6] = [Script::Latin, Script::Han, Script::Hiragana, Script::Katakana, Script::Bopomofo, Script::Hangul];
 
-/// Returns the first word that mixes scripts not used together, and the names of two such scripts.
+/// Returns the first word that mixes incompatible scripts, and the names of two of them.
 pub(crate) fn find_mixed_word(text: &str) -> Option<(&str, [&'static str; 2])> {
     if text.is_ascii() {
         return None;

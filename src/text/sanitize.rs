@@ -11,7 +11,7 @@ use super::confusables::{
 use super::escape::{Escape, Step};
 use super::width::mark_tabs;
 
-/// Maximum number of combining marks on one character; further marks are counted instead.
+/// Maximum number of combining marks on one character. Further marks are only counted.
 const MARKS: usize = 8;
 /// Maximum length of a flag subdivision (`gbeng`, `ustx` …) with its terminator, in characters.
 const TAGS: usize = 8;
@@ -30,7 +30,7 @@ enum Overwrites {
     Pass,
 }
 
-/// Cleans text that arrives in chunks; the result does not depend on the chunk boundaries.
+/// Cleans text that arrives in chunks. The result does not depend on the chunk boundaries.
 pub(crate) struct Filter {
     sequences: Sequences,
     overwrites: Overwrites,
@@ -82,7 +82,7 @@ impl Filter {
         Self::new(Sequences::Remove, Overwrites::Pass)
     }
 
-    /// Appends the cleaned chunk; an incomplete end is processed with the next chunk.
+    /// Appends the cleaned chunk. An incomplete end is processed with the next chunk.
     pub(crate) fn push(&mut self, chunk: &str, out: &mut String) {
         let mut rest = chunk;
         while let Some(letter) = rest.chars().next() {
@@ -152,12 +152,12 @@ impl Filter {
         }
     }
 
-    /// Reports whether a combining mark has no base; in revealed text a space is not a base.
+    /// Returns whether a combining mark has no base. In revealed text, a space is not a base.
     fn has_no_base(&self, letter: char) -> bool {
         !is_drawn_onto(self.last, letter) || (self.sequences == Sequences::Show && self.last == ' ')
     }
 
-    /// Resolves buffered characters; returns true if `next` was consumed.
+    /// Resolves buffered characters. Returns true if `next` was consumed.
     fn resolve_pending(&mut self, next: Option<char>, out: &mut String) -> bool {
         match std::mem::take(&mut self.held) {
             PendingCharacter::Nothing => false,
@@ -250,7 +250,7 @@ impl Filter {
     }
 }
 
-/// Returns the length of the leading printable ASCII, line breaks and tabs.
+/// Returns the length of the prefix of printable ASCII, line breaks and tabs.
 fn plain_prefix(text: &str) -> usize {
     text.bytes().position(|byte| !is_plain(byte)).unwrap_or(text.len())
 }
@@ -269,19 +269,19 @@ fn filter_text(text: &str, mut filter: Filter) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Cleans text from outside for display: removes escape sequences, shows other controls, direction changes and invisible
-/// characters as marks, and counts excessive combining marks. Line breaks and tabs stay.
+/// Cleans text from outside for display: removes escape sequences, shows other controls, direction changes and
+/// invisible characters as marks, and counts excessive combining marks. Keeps line breaks and tabs.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     filter_text(text, Filter::default())
 }
 
-/// Cleans text that the user judges by its appearance (a command, a path, a diff): shows escape sequences instead of removing
+/// Cleans text whose appearance the user judges (a command, a path, a diff): shows escape sequences instead of removing
 /// them.
 pub(crate) fn reveal(text: &str) -> Cow<'_, str> {
     filter_text(text, Filter::new(Sequences::Show, Overwrites::Show))
 }
 
-/// Like [`reveal`], but for drawn rows, with tabs as arrows up to the next stop.
+/// Like [`reveal`], but for drawn rows, in which tabs become arrows up to the next stop.
 pub(crate) fn reveal_rows(text: &str) -> String {
     mark_tabs(&reveal(text)).into_owned()
 }
@@ -309,7 +309,8 @@ fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns [`reveal`] and the ranges of its real marks, as opposed to text that looks like one.
+/// Returns the result of [`reveal`] and the ranges of its real marks, as opposed to text that looks
+/// like a mark.
 pub(crate) fn reveal_at(text: &str) -> (String, Vec<Range<usize>>) {
     let mut filter = Filter { places: Some(Vec::new()), ..Filter::new(Sequences::Show, Overwrites::Show) };
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Shell quoting, so that a program gets exactly the given words.
+//! Shell quoting, so that a program receives exactly the given words.
 
 /// Words with a special meaning at the start of a command.
 const RESERVED: &[&str] = &[
@@ -6,7 +6,7 @@ const RESERVED: &[&str] = &[
     "until", "while",
 ];
 
-/// Returns a shell line: a single word is the line itself, several words are quoted as needed.
+/// Returns a shell line. A single word is the line itself; several words are quoted as needed.
 pub(crate) fn quoted_line(words: &[String]) -> String {
     match words {
         [line] => line.clone(),

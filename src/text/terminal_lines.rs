@@ -1,4 +1,4 @@
-//! Terminal lines: command output after its carriage returns and backspaces are applied.
+//! Command output as lines, after carriage returns and backspaces are applied.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -6,13 +6,14 @@ use super::ansi::is_blank;
 use super::confusables::is_combining;
 use super::sanitize::Filter;
 
-/// Maximum length of an unfinished line, in bytes; a longer one is written in pieces.
+/// Maximum length in bytes of an unfinished line; a longer one is written in pieces.
 const OPEN: usize = 64 * 1024;
 
-/// Renders output as it arrives: complete lines are appended to `out`, the unfinished one is [`Cleaner::open_line`].
+/// Renders output as it arrives. Complete lines are appended to `out`, and the unfinished one is
+/// [`Cleaner::open_line`].
 ///
-/// An overwritten line keeps only its last state if the states form one progress display. Other overwritten text stays visible
-/// before a `␍`, so that a command cannot hide its output.
+/// If the states of an overwritten line form one progress display, only the last state is kept. Other overwritten text
+/// stays visible before a `␍`, so that a command cannot hide its output.
 pub(crate) struct Cleaner {
     filter: Filter,
     /// Part of the line that no longer changes.
@@ -45,7 +46,7 @@ impl Cleaner {
         }
     }
 
-    /// Processes the next chunk; sequences may continue in the next one.
+    /// Processes the next chunk. Sequences may continue in a later one.
     pub(crate) fn push(&mut self, chunk: &str, out: &mut String) {
         let mut text = String::with_capacity(chunk.len());
         self.filter.push(chunk, &mut text);
@@ -111,7 +112,7 @@ impl Cleaner {
         }
     }
 
-    /// Restarts the line and decides whether the previous state was progress.
+    /// Restarts the line, and decides whether the previous state was progress.
     fn end_state(&mut self) {
         self.backspaces = 0;
         if is_blank(&self.current) {
@@ -150,7 +151,8 @@ impl Cleaner {
     }
 }
 
-/// Reports whether two states belong to one progress display: only figures and bars, or the same first word.
+/// Returns whether two states belong to one progress display: they contain only numbers and bars, or have the same
+/// first word.
 fn is_same_progress(before: &str, after: &str) -> bool {
     first_word(before).is_none_or(|word| Some(word) == first_word(after))
 }

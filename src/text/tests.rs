@@ -220,7 +220,8 @@ fn unterminated_sequences_are_shown_and_their_excess_is_counted() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
 
-    /// Every isolated character takes a cell, so nothing the user approves is invisible.
+    /// Tests that every isolated character takes a cell, so that nothing the user approves is
+    /// invisible.
     #[test]
     fn every_revealed_grapheme_is_visible(text in prop::collection::vec(prop_oneof![
         any::<char>(),

@@ -7,11 +7,11 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::confusables::is_combining;
 
-/// Distance of tab stops, in cells.
+/// Distance between tab stops, in cells.
 const TAB: usize = 4;
 
-/// Returns the width of a grapheme in cells, including emoji presentation, joined emoji and flags. Matches the screen buffer,
-/// where control characters take no cell.
+/// Returns the width of a grapheme in cells, including emoji presentation, joined emoji and flags. Equals the width in
+/// the screen buffer, in which control characters take no cell.
 pub(crate) fn grapheme_width(grapheme: &str) -> usize {
     match grapheme.as_bytes() {
         [byte] => usize::from((0x20..0x7f).contains(byte)),
@@ -20,25 +20,26 @@ pub(crate) fn grapheme_width(grapheme: &str) -> usize {
     }
 }
 
-/// Reports whether this is a half-width sound mark, for which the screen buffer adds a cell; fewer would overflow the row.
+/// Returns whether this is a half-width sound mark, for which the screen buffer adds a cell. A smaller width would
+/// overflow the row.
 fn is_sound_mark(letter: char) -> bool {
     matches!(letter, '\u{ff9e}' | '\u{ff9f}')
 }
 
-/// Agreement of terminals on the width of a grapheme.
+/// Kind of grapheme by how much terminals differ in its width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WidthDoubt {
     /// All terminals agree on the width.
     None,
-    /// Accented letter, or a letter that is wide with East Asian fonts, together with its whole word.
+    /// Accented letter, or a letter that is wide in East Asian fonts; affects its whole word.
     Letter,
-    /// Symbol that is wide with East Asian fonts.
+    /// Symbol that is wide in East Asian fonts.
     Sign,
-    /// Emoji, or several characters drawn as one; the width depends on the terminal and its version.
+    /// Emoji, or several characters drawn as one. The width depends on the terminal and its version.
     Picture,
 }
 
-/// Returns how much terminals disagree on the width of a grapheme.
+/// Returns the kind of width uncertainty of a grapheme.
 pub(crate) fn width_doubt(grapheme: &str) -> WidthDoubt {
     let mut letters = grapheme.chars();
     let Some(first) = letters.next().filter(|_| grapheme.len() > 1) else { return WidthDoubt::None };
@@ -60,7 +61,8 @@ pub(crate) fn width_doubt(grapheme: &str) -> WidthDoubt {
     }
 }
 
-/// Reports whether a character is drawn as emoji with a selector, and on some terminals without.
+/// Returns whether a character is drawn as emoji with a selector, and on some terminals also
+/// without.
 fn may_be_emoji(letter: char) -> bool {
     let mut bytes = [0; 8];
     let end = letter.encode_utf8(&mut bytes).len();
@@ -68,7 +70,7 @@ fn may_be_emoji(letter: char) -> bool {
     letter.width() == Some(1) && std::str::from_utf8(&bytes[..with_selector]).is_ok_and(|text| text.width() == 2)
 }
 
-/// Returns the width of a string in cells. Tabs and line breaks have width zero: expand and wrap first.
+/// Returns the width of a string in cells. Tabs and line breaks have no width, so expand and wrap the text first.
 pub(crate) fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.graphemes(true).map(grapheme_width).sum() }
 }
@@ -87,12 +89,12 @@ pub(crate) fn grapheme_end(text: &str, at: usize) -> usize {
     }
 }
 
-/// Reports whether a string is printable ASCII only, so that bytes, graphemes and cells are equal.
+/// Returns whether a string is printable ASCII, so that bytes, graphemes and cells are equal.
 pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
 }
 
-/// Returns the start of the text that fits `cells`; ends with `…` if the text was truncated.
+/// Returns the start of the text that fits in `cells`, ending with `…` if the text was truncated.
 pub(crate) fn truncate(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {
         return Cow::Borrowed(text);
@@ -113,7 +115,7 @@ pub(crate) fn truncate(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// Returns the start and end of the text, with `…` for the part cut between them.
+/// Returns the start and end of the text, with `…` in place of the part between them.
 pub(crate) fn truncate_middle(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {
         return Cow::Borrowed(text);
@@ -136,7 +138,7 @@ pub(crate) fn expand_tabs(text: &str) -> Cow<'_, str> {
     tabs(text, ' ')
 }
 
-/// Replaces tabs with arrows up to the next stop, for text that is reviewed.
+/// Replaces tabs with arrows up to the next stop, for text that the user reviews.
 pub(crate) fn mark_tabs(text: &str) -> Cow<'_, str> {
     tabs(text, '→')
 }

@@ -6,13 +6,13 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::width::{grapheme_width, is_plain};
 
-/// Wraps text; returns the byte ranges of its rows. Breaks at spaces and line breaks (which belong to no row) and between wide
-/// characters; a word longer than a row is broken at grapheme boundaries. There is at least one row.
+/// Wraps text, and returns the byte ranges of its rows. Breaks at spaces and line breaks, which belong to no row, and
+/// between wide characters. A word longer than a row is broken at grapheme boundaries. There is at least one row.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<Range<usize>> {
     wrap_keeping(text, width, &[])
 }
 
-/// Wraps text without breaking some ranges if a row has room for them; the ranges must be in order.
+/// Wraps text without breaking these ranges if they fit in a row. The ranges must be in order.
 pub(crate) fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> Vec<Range<usize>> {
     if text.len() <= width && is_plain(text) {
         return std::iter::once(0..text.len()).collect();
@@ -32,7 +32,7 @@ pub(crate) fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> 
     rows.finish(text)
 }
 
-/// Wraps text without dropping characters, for code. A row ends before a space in its last third, otherwise at its edge.
+/// Wraps code without dropping characters. A row ends before a space in its last third, or else at its edge.
 pub(crate) fn wrap_exact(text: &str, width: usize) -> Vec<Range<usize>> {
     let width = width.max(1);
     if text.len() <= width && is_plain(text) {
@@ -76,7 +76,7 @@ struct Rows {
     width: usize,
     rows: Vec<Range<usize>>,
     start: usize,
-    /// End of the last visible character of the row; spaces after it are dropped.
+    /// End of the last visible character of the row. Spaces after it are dropped.
     text_end: usize,
     used: usize,
     last_break: Option<Break>,
@@ -85,7 +85,7 @@ struct Rows {
     keeps: bool,
 }
 
-/// Kind of break allowed after the last grapheme.
+/// Kind of break that is allowed after the last grapheme.
 #[derive(Clone, Copy, PartialEq)]
 enum After {
     Start,
@@ -143,7 +143,7 @@ impl Rows {
                     self.start = place.next;
                     self.used -= place.used;
                 }
-                // An indent wider than the row is dropped.
+                // Drop an indent that is wider than the row.
                 None if self.after == After::Start => self.begin(at),
                 None => {
                     self.rows.push(self.start..at);
@@ -163,7 +163,7 @@ impl Rows {
     }
 }
 
-/// Reports whether a wide punctuation character must not start a row.
+/// Returns whether a wide punctuation character must not start a row.
 fn closes(letter: char) -> bool {
     matches!(
         letter,

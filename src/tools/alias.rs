@@ -1,4 +1,5 @@
-//! Alternative names of a tool. Most follow the habits of other agents; some have their own arguments, defaults and limits.
+//! Alternative names of a tool. Most match the conventions of other agents; some have their own arguments, defaults and
+//! limits.
 
 use super::arguments;
 use crate::protocol::ToolError;
@@ -6,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// An accepted name that is never offered. `A` is the argument type of the tool.
+/// An alias that is accepted but never offered. `A`: the argument type of the tool.
 pub(super) struct Alias<A> {
     pub name: &'static str,
     pub parse: fn(Map<String, Value>) -> Result<A, ToolError>,

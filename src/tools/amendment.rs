@@ -1,4 +1,4 @@
-//! Plans as edited by the user. The actions are judged again; the expected state of their paths is not changed.
+//! Plans edited by the user. The actions are judged again; the expected states of their paths do not change.
 
 use super::draft::{CallDraft, Effect};
 use super::error::invalid;
@@ -42,7 +42,7 @@ pub(super) fn amend_plan(plan: Plan, amendment: &Amendment, tools: &Toolset) -> 
     Ok(plan)
 }
 
-/// Replaces the proposed texts of files, by their displayed paths, as hooks changed them.
+/// Replaces the proposed texts of files with those of hooks. `texts`: by displayed path.
 pub(super) fn amend_by_hooks(plan: Plan, texts: Vec<(String, String)>, tools: &Toolset) -> Result<Plan, ToolError> {
     let tool = tools.resolve(&plan.call.tool_name)?;
     let settings = running(&plan.tool_name, &plan.call.tool_name, tools.settings());

@@ -1,11 +1,11 @@
-//! Common deviations of models from a schema, and their unambiguous corrections.
+//! Common deviations of models from a schema, and corrections where the intended meaning is clear.
 
 use super::argument_shapes::{normalize_name, reshape, unwrap};
 use super::error::invalid;
 use crate::protocol::ToolError;
 use serde_json::{Map, Value};
 
-/// Argument names that models use by habit. An alias applies if the schema has the real name and not the alias.
+/// Argument names that models use out of habit. An alias applies if the schema has the real name but not the alias.
 const ALIASES: &[(&str, &[&str])] = &[
     (
         "path",
@@ -84,14 +84,14 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("arguments", &["args", "input"]),
 ];
 
-/// Names of arguments in which models explain a call. They are ignored, because they have no effect on the tool.
+/// Names of arguments in which models explain a call. They have no effect on the tool and are ignored.
 const REMARKS: &[&str] = &["description", "explanation", "justification", "instruction", "prompt", "reason"];
 
 /// Maximum number of characters of a wrong value repeated in an error.
 const MAX_SHOWN_CHARACTERS: usize = 80;
 
-/// Converts `value` to the names and types of `schema`. Unknown or ambiguous arguments are errors: ignoring them would run a
-/// different call than intended.
+/// Converts `value` to the names and types of `schema`. Unknown or ambiguous arguments are errors, because ignoring
+/// them would run a different call than intended.
 pub(super) fn normalize(value: &mut Value, schema: &Value, at: &str) -> Result<(), ToolError> {
     list(value, schema);
     retype(value, kind(schema), at)?;
@@ -136,7 +136,7 @@ fn list(value: &mut Value, schema: &Value) {
     }
 }
 
-/// Converts a value to the expected type if it is equivalent. The parser reports other values.
+/// Converts a value to the expected type if the meaning is the same. Other values are left to the parser.
 fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
     let meant =
         match (kind, &*value) {
@@ -164,7 +164,7 @@ fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Checks the type of a value, and names the expected one in the words of the schema.
+/// Checks the type of a value. The error names the expected type in the terms of the schema.
 fn expect_kind(value: &Value, schema: &Value, at: &str) -> Result<(), ToolError> {
     let (fits, expected) = match kind(schema) {
         "integer" => (value.is_u64(), "a whole number, 0 or more"),

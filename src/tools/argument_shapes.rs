@@ -1,4 +1,4 @@
-//! Conversion of argument shapes of other agents' tools to aye's.
+//! Conversion of other agents' argument shapes to those of aye.
 
 use super::error::invalid;
 use crate::policy::line;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// Argument names that wrap all other arguments.
 const WRAPPERS: &[&str] = &["arguments", "args", "input", "parameters", "params"];
-/// Arguments, and foreign ones with the opposite meaning.
+/// Arguments of aye, and arguments of other agents with the opposite meaning.
 const OPPOSITES: &[(&[&str], &[&str])] = &[
     (&["ignoreCase", "ignore_case"], &["casesensitive", "matchcase"]),
     (&["literal"], &["isregex", "isregexp", "useregex"]),
@@ -17,7 +17,7 @@ const EXCLUDED: &[&str] = &["ignore", "exclude", "excludes", "excludepattern", "
 const SEVERAL_PATHS: &[&str] = &["paths", "filepaths", "files", "filenames"];
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/env bash"];
 
-/// Normalizes a name: without `_` and `-`, in lower case, so that `case_sensitive` equals `caseSensitive`.
+/// Normalizes a name: lower case, without `_` and `-`, so that `case_sensitive` equals `caseSensitive`.
 pub(super) fn normalize_name(name: &str) -> String {
     name.replace(['_', '-'], "").to_lowercase()
 }
@@ -35,7 +35,7 @@ pub(super) fn unwrap(object: &mut Map<String, Value>, known: &Map<String, Value>
     }
 }
 
-/// Converts arguments that the schema does not have but can express.
+/// Converts arguments that are not in the schema but can be expressed in it.
 pub(super) fn reshape(object: &mut Map<String, Value>, known: &Map<String, Value>) -> Result<(), ToolError> {
     let names: Vec<String> = object.keys().filter(|name| !known.contains_key(*name)).cloned().collect();
     for name in names {

@@ -1,4 +1,4 @@
-//! Conversion of a model's arguments into typed structs: the JSON Schema and the error messages.
+//! Conversion of a model's arguments to typed structs, with the JSON Schema and the error messages.
 
 use super::argument_names::normalize;
 use super::error::invalid;
@@ -11,12 +11,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Returns the JSON Schema of `T`, in the plain form that every provider accepts.
+/// Returns the JSON Schema of `T` in a simple form that every provider accepts.
 pub(super) fn schema<T: JsonSchema>() -> Value {
     Value::clone(&schema_for::<T>())
 }
 
-/// Returns the cached JSON Schema of `T`, because every call is checked against it.
+/// Returns the JSON Schema of `T`. It is cached, because every call is checked against it.
 fn schema_for<T: JsonSchema>() -> Arc<Value> {
     static MADE: Mutex<BTreeMap<Cow<'static, str>, Arc<Value>>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +64,7 @@ fn simplify(value: &mut Value) {
     }
 }
 
-/// Removes the limits that a request does not need: the error of a call that exceeds one names it.
+/// Removes limits that a request does not need. A call that exceeds one gets an error that names it.
 pub(super) fn without_bounds(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -87,7 +87,7 @@ pub(super) fn without_bounds(schema: &mut Value) {
 ///
 /// # Errors
 ///
-/// Names the invalid argument.
+/// An argument is invalid; the error names it.
 pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Value>) -> Result<T, ToolError> {
     let mut value = Value::Object(arguments);
     normalize(&mut value, &schema_for::<T>(), "")?;

@@ -9,7 +9,8 @@ pub(in crate::tools) async fn off_thread<T: Send + 'static>(work: impl FnOnce() 
     done.map_err(|_| ToolError::new(ErrorCode::ToolExecutionFailed, "internal error: checking or preparing the command crashed"))
 }
 
-/// Runs work in the background, outside the runtime if called from it. Work that a kill interrupts is repeated at the next start.
+/// Runs work in the background, outside the runtime if called from it. Work interrupted by a kill is repeated at the
+/// next start.
 pub(in crate::tools) fn run_in_background(work: impl FnOnce() + Send + 'static) {
     // A runtime that shuts down drops pending work, which then runs at once.
     let work = RunOnDrop(Some(work));
@@ -19,7 +20,7 @@ pub(in crate::tools) fn run_in_background(work: impl FnOnce() + Send + 'static) 
     }
 }
 
-/// Work that runs when dropped.
+/// Closure that runs when it is dropped.
 struct RunOnDrop<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> Drop for RunOnDrop<F> {

@@ -1,4 +1,4 @@
-//! The result of a call: its output, or its failure with the output so far.
+//! Result of a call: its output, or its failure with the output so far.
 
 use crate::ports::BoxFuture;
 use crate::protocol::{Artifact, ErrorCode, Image, LeftOut, ModelUse, Proposal, SandboxAccess, ToolError};
@@ -27,7 +27,7 @@ impl From<ToolError> for ToolFailure {
 #[derive(Debug, Default)]
 pub(super) struct ToolOutput {
     pub text: String,
-    /// Blocked access that made a command fail.
+    /// Blocked access that caused a command to fail.
     pub denied: Vec<SandboxAccess>,
     /// Changes made by a command, if known.
     pub changed: Option<Box<Proposal>>,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Prefix of the names of temporary files.
 const UNFINISHED: &str = ".aye-";
-/// Maximum number of named paths per kind.
+/// Maximum number of paths listed per kind.
 const MAX_NAMED: usize = 10;
 
 pub(in crate::tools) fn content(image: &PreImage) -> PathState {
@@ -25,12 +25,12 @@ pub(in crate::tools) fn entry(survey: &Survey) -> PathState {
     PathState::Entry { files, directories, links, bytes }
 }
 
-/// Returns the change of a file that is created or gets new content.
+/// Returns the planned change of a file that is created or gets new content.
 pub(in crate::tools) fn planned_write(path: &Path, before: &PreImage, after: &PreImage) -> PlaceChange {
     PlaceChange { path: path.to_owned(), before: content(before), after: Some(content(after)) }
 }
 
-/// The current state of a path relative to the call.
+/// State of a path on disk, relative to the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DiskState {
     Old,

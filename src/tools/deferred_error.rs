@@ -1,4 +1,4 @@
-//! Impossible calls whose error would reveal a hidden path: the policy judges the path first.
+//! Errors that would reveal a hidden path: they are reported only after the policy has judged the path.
 
 use super::paths::Paths;
 use super::settings::Settings;
@@ -7,7 +7,7 @@ use crate::ports::Plan;
 use crate::protocol::{Action, ToolCall, ToolError};
 use serde_json::{Map, Value};
 
-/// Returns the actions of a call, if one of them concerns an unreadable path.
+/// Returns the actions of a call if one of them concerns an unreadable path.
 pub(super) fn unreadable_actions(
     tool: &dyn AnyTool,
     called: &str,
@@ -32,7 +32,7 @@ pub(super) fn unreadable_actions(
     (!actions.iter().all(may_be_seen)).then_some(actions)
 }
 
-/// The error of an impossible call, reported after the policy has allowed the call.
+/// Error of a call that cannot succeed, reported after the policy has allowed the call.
 pub(super) struct DeferredError(pub ToolError);
 
 /// Returns the paths as the model wrote them.

@@ -1,12 +1,12 @@
-//! A list of names with one line each, within a limit, for the description of a tool.
+//! List of names with one line each, shortened to fit into the description of a tool.
 
 use crate::protocol::cut_position_before;
 use std::fmt::Write;
 
 /// Maximum bytes of a list.
 const LIST_BYTES: usize = 4 << 10;
-/// Bytes of each line, from the longest to the shortest; the longest that fits for all entries is used. Without bytes, only names
-/// are listed.
+/// Possible lengths of a line in bytes, longest first. The longest that fits for all entries is used; with 0, only
+/// names are listed.
 const LINE_BYTES: [usize; 6] = [1024, 512, 256, 128, 64, 0];
 
 /// Returns names and descriptions, shortened so that they fit.
@@ -34,7 +34,7 @@ fn list(entries: &[(&str, &str)], bytes: usize) -> String {
     text.trim_end().to_owned()
 }
 
-/// Returns as many names as fit, and a hint for finding further ones.
+/// Returns as many names as fit, with a hint for finding further ones.
 fn first_names(entries: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (at, (name, _)) in entries.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Diagnostics of language servers in proposals and results. They are information: no verdict depends on them.
+//! Diagnostics of language servers in proposals and results. They are informational; no verdict depends on them.
 
 use super::blocking::off_thread;
 use super::settings::Settings;
@@ -9,12 +9,12 @@ use crate::protocol::{FileDiagnostics, ToolResult, ToolStatus};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum number of rows in a proposal.
+/// Maximum number of diagnostics in a proposal.
 const MAX_NOTES: usize = 10;
-/// Maximum bytes in a result.
+/// Maximum bytes of diagnostics in a result.
 const MAX_RESULT_BYTES: usize = 2_000;
 
-/// Adds the diagnostics of the proposed text to a plan.
+/// Adds the diagnostics of the proposed texts to a plan.
 pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &Settings) -> Plan {
     let Some(servers) = &settings.diagnostics else { return plan };
     let Some(proposal) = plan.proposal.as_mut().filter(|_| plan.changes) else { return plan };
@@ -40,14 +40,14 @@ pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &S
     plan
 }
 
-/// The texts that a call is about to write, for the language servers.
+/// Texts that a call is about to write, for the language servers.
 pub(super) struct WrittenTexts {
     servers: Arc<dyn Diagnostics>,
     texts: Vec<ProposedText>,
 }
 
 impl WrittenTexts {
-    /// Returns the texts; `None` if no language server can see them.
+    /// Returns the texts; `None` if no language server covers them.
     pub(super) fn new(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Option<Self> {
         let servers = settings.diagnostics.clone()?;
         let texts = visible_texts(tool, payload, settings);
@@ -56,7 +56,7 @@ impl WrittenTexts {
 }
 
 impl WrittenTexts {
-    /// Returns the texts that a previewed command changed; `None` if no language server can see them.
+    /// Returns the texts that a previewed command changed; `None` if no language server covers them.
     pub(super) async fn of_command(files: Vec<ChangedFile>, settings: &Settings) -> Option<Self> {
         let servers = settings.diagnostics.clone()?;
         let texts = read_texts(files).await;
@@ -75,7 +75,7 @@ impl WrittenTexts {
     }
 }
 
-/// Tells the language servers that these texts are written, and adds new errors to the result for the model.
+/// Notifies the language servers that these texts were written, and adds new errors to the result for the model.
 pub(super) async fn add_new_errors(written: Option<WrittenTexts>, mut result: ToolResult) -> ToolResult {
     let Some(WrittenTexts { servers, texts }) = written.filter(|_| result.status == ToolStatus::Succeeded) else {
         return result;
@@ -98,8 +98,8 @@ pub(super) async fn add_new_errors(written: Option<WrittenTexts>, mut result: To
     result
 }
 
-/// Returns the files that a previewed command changed, if a language server covers them and the policy lets file tools read and write
-/// them.
+/// Returns the files that a previewed command changed, if a language server covers them and the policy allows file
+/// tools to read and write them.
 pub(super) fn changed_files(command: &PreviewedCommand, settings: &Settings) -> Vec<ChangedFile> {
     let Some(servers) = &settings.diagnostics else { return Vec::new() };
     let is_wanted = |path: &Path| servers.covers(path) && (settings.paths.may_read)(path) && (settings.paths.may_write)(path);
@@ -113,14 +113,14 @@ async fn read_texts(files: Vec<ChangedFile>) -> Vec<ProposedText> {
     off_thread(move || files.iter().filter_map(ChangedFile::text).collect()).await.unwrap_or_default()
 }
 
-/// Returns the texts of a plan that the policy lets the call read and write.
+/// Returns the texts of a plan that the policy allows the call to read and write.
 fn visible_texts(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Vec<ProposedText> {
     let mut texts = tool.proposed_texts(payload);
     texts.retain(|text| (settings.paths.may_read)(&text.path) && (settings.paths.may_write)(&text.path));
     texts
 }
 
-/// Hides secrets, which a message may quote.
+/// Redacts secrets, which a message may quote.
 fn redact(mut file: FileDiagnostics, settings: &Settings) -> FileDiagnostics {
     for error in &mut file.new_errors {
         error.message = settings.redactor.redact(&error.message).text.into_owned();

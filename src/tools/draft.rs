@@ -1,11 +1,11 @@
-//! A planned call: its actions, its proposal and the remaining work.
+//! Draft of a planned call: its actions, its proposal and the work to be done.
 
 use crate::protocol::{Action, Proposal, Target};
 use std::path::PathBuf;
 
 /// A planned call before any effect.
 pub(super) struct CallDraft<Work> {
-    /// One-line summary for the user.
+    /// Summary for the user in one line.
     pub summary: String,
     pub actions: Vec<Action>,
     pub proposal: Option<Proposal>,
@@ -14,7 +14,7 @@ pub(super) struct CallDraft<Work> {
 }
 
 impl<Work> CallDraft<Work> {
-    /// Drafts a call that reads at one path.
+    /// Drafts a call that reads one path.
     pub(super) fn reads(summary: String, target: Target, work: Work) -> Self {
         Self { summary, actions: vec![Action::Read { target }], proposal: None, effect: Effect::Reads, work }
     }
@@ -34,7 +34,7 @@ impl<Work> CallDraft<Work> {
 }
 
 impl<Work> CallDraft<Option<Work>> {
-    /// Drafts a call that the policy will deny for these actions; without further checks.
+    /// Drafts a call whose actions the policy will deny, without further checks.
     pub(super) fn for_denial(summary: String, actions: Vec<Action>) -> Self {
         Self { summary, actions, proposal: None, effect: Effect::Changes, work: None }
     }
@@ -43,10 +43,10 @@ impl<Work> CallDraft<Option<Work>> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
     Reads,
-    /// Only waits for the user's answer.
+    /// The call only waits for an answer of the user.
     Asks,
     Changes,
-    /// `files` are the files that it would run.
+    /// The call runs a command. `files`: the files that the command would run.
     Runs {
         timeout_seconds: u64,
         files: Vec<PathBuf>,

@@ -7,7 +7,7 @@ use super::toolset::Toolset;
 use crate::protocol::{Action, Place, Target, ToolCall, ToolError};
 use std::sync::Arc;
 
-/// Checks the files of a call before it is planned. Only files that the policy lets the call see are requested.
+/// Checks the files of a call before it is planned. Requests only files that the policy allows the call to read.
 pub(super) async fn check_before_planning(call: &ToolCall, tools: &Arc<Toolset>) -> Result<(), ToolError> {
     let settings = tools.settings();
     let Some(editor) = &settings.editor else { return Ok(()) };

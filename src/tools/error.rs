@@ -1,4 +1,4 @@
-//! Errors that several tools return.
+//! Errors shared by several tools.
 
 use crate::protocol::{ErrorCode, ToolError};
 
@@ -10,7 +10,7 @@ pub(super) fn amendment_error() -> ToolError {
     invalid("this call can only be approved unchanged, or denied")
 }
 
-/// Error of a call whose denial was lifted by a policy change in the meantime.
+/// Error of a call that was denied under a policy that has changed in the meantime.
 pub(super) fn stale_denial() -> ToolError {
     ToolError::new(ErrorCode::Conflict, "the policy changed since the call was checked; nothing was done. Try again")
 }

@@ -6,12 +6,12 @@ use crate::policy::{self, CodeReader, CodeReaders};
 use crate::protocol::{Action, Proposal, RunsCode, RunsWhen};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of notes in one proposal; `runs_code` has all marked files.
+/// Maximum number of notes in one proposal. `runs_code` lists all marked files.
 const MAX_NOTES: usize = 5;
 /// Maximum number of marked files in one proposal.
 const MAX_MARKED: usize = 1_000;
 
-/// Returns the program that runs this real path as code, if any.
+/// Returns the name of the program that runs this real path as code, if there is one.
 pub(super) fn reader(path: &Path, settings: &Settings) -> Option<CodeReader> {
     policy::runs_code(path, &roots(settings))
 }
@@ -25,7 +25,7 @@ fn roots(settings: &Settings) -> Vec<PathBuf> {
     settings.command.sandbox.roots.iter().chain([&settings.workspace]).cloned().collect()
 }
 
-/// Returns whether a program runs the file as soon as the folder is opened.
+/// Returns whether a program runs the file as soon as its folder is opened.
 pub(super) fn is_opened(path: &Path, settings: &Settings) -> bool {
     reader(path, settings).is_some_and(|found| found.when == RunsWhen::Opened)
 }

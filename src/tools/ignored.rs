@@ -1,4 +1,5 @@
-//! Directories that git ignores by the rules from before the command, so that a command cannot hide its own changes.
+//! Directories that git ignored before a command ran. The rules from before are used, so that a command cannot hide its
+//! own changes.
 
 use crate::sys::ignore_files::{trap, trap_above};
 use crate::sys::overlay::{Change, Kind};
@@ -11,11 +12,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(in crate::tools) struct IgnoreRules<'a> {
     directory: &'a Path,
-    /// Whether a file with rules may be read.
+    /// Whether an ignore file may be read.
     may_read: &'a dyn Fn(&Path) -> bool,
-    /// Rules of each directory; `None` if there are none, or if they cannot be read safely.
+    /// Ignore rules per directory; `None` if there are none, or if they cannot be read safely.
     rules: HashMap<PathBuf, Option<Gitignore>>,
-    /// The outermost ignored directory of each directory.
+    /// Outermost ignored directory for each directory.
     known: HashMap<PathBuf, Option<PathBuf>>,
     reads: bool,
 }
@@ -26,7 +27,7 @@ impl<'a> IgnoreRules<'a> {
         Self { directory, may_read, rules: HashMap::new(), known: HashMap::new(), reads }
     }
 
-    /// Returns the ignored directory that contains a change.
+    /// Returns the ignored directory that contains a changed path.
     pub(crate) fn ignored_directory(&mut self, change: &Change) -> Option<PathBuf> {
         let is_directory = change.kind() == Some(Kind::Directory);
         let directory = if is_directory { change.path.as_path() } else { change.path.parent()? };
@@ -39,7 +40,7 @@ impl<'a> IgnoreRules<'a> {
             || (self.reads && self.matches(&change.path, change.kind() == Some(Kind::Directory)))
     }
 
-    /// Returns whether a file with rules for a path was changed since the session started.
+    /// Returns whether an ignore file for a path has changed since the session started.
     pub(crate) fn changed_since(&mut self, path: &Path, since: SystemTime) -> bool {
         let since = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128);
         let is_later = |file: PathBuf| {
@@ -50,7 +51,7 @@ impl<'a> IgnoreRules<'a> {
         files.chain([self.directory.join(".git/info/exclude")]).any(is_later)
     }
 
-    /// Returns the outermost ignored directory that contains a directory, or is it.
+    /// Returns the outermost ignored directory that contains a directory or is that directory.
     pub(crate) fn outermost(&mut self, directory: &Path) -> Option<PathBuf> {
         let parent = directory.parent().filter(|_| self.reads)?;
         if let Some(known) = self.known.get(directory) {

@@ -1,4 +1,4 @@
-//! The tools without a session, for `fuzz/` and `benches/mcp.rs`.
+//! Tools without a session, for `fuzz/` and `benches/mcp.rs`.
 
 use super::{
     CommandSettings, Commands, Conflict, HttpAccess, PathAccess, ReadState, RemoteConfig, Router, SandboxPolicy, SessionSearch,
@@ -75,7 +75,7 @@ pub fn actions(tool_name: &str, text: &str) -> Result<Vec<Action>, String> {
     tools.actions_for(tool_name, &arguments).map_err(|error| format!("{error:?}"))
 }
 
-/// A policy that allows reading the workspace and all MCP tools without approval.
+/// Policy that allows reading the workspace and using all MCP tools without approval.
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\nrequires_approval = false\n";
 

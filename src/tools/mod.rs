@@ -1,4 +1,4 @@
-//! The tools: planning and execution, one file per tool.
+//! Tools: their planning and execution, one file per tool.
 
 mod agents;
 mod alias;

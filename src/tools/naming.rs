@@ -7,13 +7,13 @@ const MAX_LETTERS: usize = 64;
 const HASH_LETTERS: usize = 8;
 const BETWEEN: &str = "__";
 
-/// The meaning of an unqualified name that a local tool and an MCP tool share: `tools.conflict`.
+/// Meaning of an unqualified name that a local tool and an MCP tool share: `tools.conflict`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Conflict {
     #[default]
     LocalFirst,
     McpFirst,
-    /// Neither, until the name is qualified.
+    /// Refers to neither of them; the name must be qualified.
     Error,
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum NameError {
     Ambiguous { name: String, names: Vec<String> },
 }
 
-/// All tool names at one time.
+/// All tool names at one point in time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameTable {
     local: Vec<String>,
@@ -70,7 +70,8 @@ fn is_same_ignoring_case(one: &str, other: &str) -> bool {
 }
 
 impl NameTable {
-    /// Collects the names of local tools and of MCP tools as `(server, tool)`. Duplicates are removed.
+    /// Builds the table from the names of local tools and of MCP tools, given as `(server, tool)`. Duplicates are
+    /// removed.
     pub(crate) fn new<'a>(
         local: impl IntoIterator<Item = &'a str>,
         remote: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -88,7 +89,7 @@ impl NameTable {
                 pairs.push(pair);
             }
         }
-        // Sorted, so that the names do not depend on which server responded first.
+        // Sorted, so that the names do not depend on which server responds first.
         let mut ordered: Vec<(&str, &str)> = pairs.clone();
         ordered.sort_unstable();
         let mut taken: HashSet<String> = names.local.iter().map(|name| name.to_ascii_lowercase()).collect();
@@ -133,7 +134,7 @@ impl NameTable {
         local.chain(self.remote.iter().map(|remote| (remote.mapped.clone(), remote.meaning()))).collect()
     }
 
-    /// Resolves a name: an offered one, a qualified one, or an unqualified one.
+    /// Resolves an offered, qualified or unqualified name.
     pub(crate) fn meaning(&self, called: &str) -> Result<Meaning, NameError> {
         self.explicit(called).unwrap_or_else(|| self.resolve_unqualified(called))
     }
@@ -199,7 +200,7 @@ fn is_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "_-".contains(letter)
 }
 
-/// Joins server and tool, if no other pair results in the same name.
+/// Joins the names of server and tool; `None` if another pair results in the same name.
 fn join_names(server: &str, tool: &str) -> Option<String> {
     let name = format!("{server}{BETWEEN}{tool}");
     let clear = !server.is_empty()

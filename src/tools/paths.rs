@@ -1,4 +1,4 @@
-//! Conversion of path arguments to targets, and of paths to names for the model.
+//! Conversion of path arguments to targets, and of paths to display names for the model.
 
 use super::error::invalid;
 use super::settings::Settings;
@@ -15,7 +15,7 @@ pub(super) struct Paths<'a> {
 
 enum PathLookup {
     Disk,
-    /// By the text of the path alone, without the disk.
+    /// From the text of the path alone, without the disk.
     Text,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Paths<'a> {
         Ok(Target { given: kept.artifact.uri, real: kept.path, place: Place::File { bytes: kept.artifact.bytes } })
     }
 
-    /// Resolves the argument `field`. Without the disk, `meant` is the assumed kind.
+    /// Resolves the argument `field`. `meant`: the kind that is assumed when the disk is not used.
     pub(super) fn target(&self, field: &str, given: &str, meant: ExpectedKind) -> Result<Target, ToolError> {
         self.form_may_be(field, given)?;
         let (workspace, home) = (&self.settings.workspace, self.settings.home.as_deref());
@@ -117,7 +117,7 @@ impl ExpectedKind {
 
 fn file_kind(kind: Kind) -> Place {
     match kind {
-        // The symlink itself counts as a small file, because nothing reads through it.
+        // The symlink itself counts as a small file, because nothing is read through it.
         Kind::File { bytes } | Kind::Link { bytes } => Place::File { bytes },
         Kind::Directory => Place::Directory,
         Kind::Missing => Place::Missing,
@@ -140,7 +140,7 @@ fn path_error(field: &str, error: &PathError) -> ToolError {
     ToolError::new(code, format!("`{field}`: {error}"))
 }
 
-/// Returns the path relative to the workspace if it is inside; artifacts by URI.
+/// Returns the path relative to the workspace if it is inside; an artifact as its URI.
 pub(super) fn display_path(real: &Path, settings: &Settings) -> String {
     if let Some(uri) = settings.artifacts.as_ref().and_then(|artifacts| artifacts.uri_of(real)) {
         return uri;
@@ -152,7 +152,7 @@ pub(super) fn display_path(real: &Path, settings: &Settings) -> String {
     }
 }
 
-/// Returns a path for the user on one line, because a line break in a name could fake another line.
+/// Returns a path for the user on one line. A line break in a name could fake another line.
 pub(super) fn display_path_one_line(real: &Path, settings: &Settings) -> String {
     let name = display_path(real, settings);
     if !name.contains(['\n', '\r']) {
@@ -206,7 +206,7 @@ pub(super) fn not_found_error(target: &Target, settings: &Settings) -> ToolError
 }
 
 fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
-    /// Maximum number of entries examined, and the required similarity of two names.
+    /// Maximum number of examined entries, and minimum similarity of two names.
     const MAX_EXAMINED: usize = 10_000;
     const ALIKE: f64 = 0.7;
     let (Some(directory), Some(name)) = (real.parent(), real.file_name().and_then(|name| name.to_str())) else {

@@ -1,4 +1,4 @@
-//! Watches the files of pending plans and reports when they no longer match. It is idle while there are no changes.
+//! Watch on the files of pending plans. It reports when they no longer match, and is idle while nothing changes.
 
 use super::crash_outcome::is_in_state;
 use crate::ports::PendingPlans;
@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use tokio::sync::watch;
 
-/// Size in bytes above which a file is read again only if its stamp has changed.
+/// Size in bytes above which a file is read again only if its metadata has changed.
 const LARGE_BYTES: u64 = 1 << 20;
-/// Maximum number of watched directories in a tree; deeper levels are checked only before the call runs.
+/// Maximum number of watched directories in a tree. Further ones are checked only before the call runs.
 const DIRECTORIES: usize = 64;
 
-/// The stream behind `ToolRouter::watch_plans`.
+/// Returns the stream behind `ToolRouter::watch_plans`.
 pub(in crate::tools) fn follow(mut list: watch::Receiver<PendingPlans>) -> BoxStream<'static, (ApprovalId, bool)> {
     list.mark_changed();
     let follow = PlanWatcher { list, plans: Vec::new(), watch: None, untold: VecDeque::new() };
@@ -33,13 +33,13 @@ struct PlanWatcher {
 struct Plan {
     id: ApprovalId,
     places: Vec<Place>,
-    /// Last reported state; at first, a plan matches.
+    /// Last reported state. A new plan matches.
     outdated: bool,
 }
 
 struct Place {
     change: PlaceChange,
-    /// For a large file: its stamp at the last reading, and whether the content matched the plan.
+    /// For a large file: its metadata at the last read, and whether the content matched the plan.
     seen: Option<(FileStamp, bool)>,
 }
 
@@ -72,7 +72,7 @@ impl PlanWatcher {
         }
     }
 
-    /// Replaces the followed plans when the set of pending approvals changes.
+    /// Replaces the watched plans when the set of pending approvals changes.
     fn set_plans(&mut self) {
         let list = self.list.borrow_and_update().clone();
         let mut known = std::mem::take(&mut self.plans);

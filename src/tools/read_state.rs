@@ -1,7 +1,7 @@
-//! Content of each file as last seen by the model, so that changes by others are not overwritten unnoticed.
+//! Content of each file as the model last saw it, so that changes by others are not overwritten unnoticed.
 //!
-//! Timestamps are not reliable: tools set them back, or change them without changing the file. A file is identified by the hash
-//! of its content; one of more than 64 MB by its size and samples.
+//! Timestamps are not reliable: tools set them back, or change them without changing the file. A file is therefore
+//! identified by the hash of its content; a file of more than 64 MB by its size and samples.
 
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::file::Fingerprint;
@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of files. Beyond that, the file seen longest ago is dropped and no longer protected.
+/// Maximum number of files. Beyond it, the file that was seen longest ago is dropped and no longer protected.
 const MAX_FILES: usize = 4096;
 
 /// The list shared by all routers of a session.
@@ -44,10 +44,10 @@ impl ReadState {
         self.lock_files().keep(real, content);
     }
 
-    /// Returns whether the file still has the content last seen by the model. Unseen and missing files pass.
+    /// Returns whether the file still has the content that the model last saw. Unseen and missing files pass.
     ///
-    /// Used before a change that does not require reading the file: if it returns false, the file is not recorded as `wrote`
-    /// afterwards, so that the changes of others stay unseen.
+    /// Used before a change that does not require reading the file. If it returns false, the file is not recorded as
+    /// `wrote` afterwards, so that the changes of others stay unseen.
     pub(in crate::tools) fn is_current(&self, real: &Path) -> bool {
         let Some(known) = self.lock_files().known.get(real).map(|look| look.content) else { return true };
         match Fingerprint::from_file(real) {
@@ -61,7 +61,7 @@ impl ReadState {
         self.lock_files().keep(real, content);
     }
 
-    /// Runs a write of files that need not have been read, and records their new content.
+    /// Writes files that need not have been read, and records their new content.
     pub(in crate::tools) fn write_unread<T, E>(&self, reals: &[&Path], write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let stood: Vec<&Path> = reals.iter().copied().filter(|real| self.is_current(real)).collect();
         let done = write()?;
@@ -71,8 +71,8 @@ impl ReadState {
         Ok(done)
     }
 
-    /// Refuses a change that relies on outdated content. Must be called after the file was read for the change; the change
-    /// itself compares it again.
+    /// Refuses a change that is based on outdated content. Must be called after the file was read for the change, which
+    /// compares the file again itself.
     pub(in crate::tools) fn check(&self, target: &Target) -> Result<(), ToolError> {
         if self.is_current(&target.real) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Redaction markers: inserted into tool output, restored in written content.
+//! Redaction markers: inserted into tool output, and restored in written content.
 
 use super::document::content::Document;
 use super::document::replacement::with_lf;
@@ -8,7 +8,7 @@ use crate::policy::redact::{RedactionCount, Redactor, Restorer, has_marker};
 use crate::protocol::{FileDiffs, Proposal, Redaction, Target, ToolError, ToolResult};
 use serde_json::{Map, Value};
 
-/// Returns the restorer for the markers of a text file, as shown with LF endings. Any other file has none.
+/// Returns the restorer for the markers of a text file in the form shown, with LF endings. Other files have none.
 pub(super) fn restorer(before: Option<&Document>, settings: &Settings) -> Restorer {
     before.map_or_else(Restorer::default, |before| settings.redactor.restorer(&with_lf(&before.text)))
 }
@@ -24,7 +24,8 @@ pub(super) fn restore_secrets(restorer: &Restorer, text: &str, argument: &str, t
     })
 }
 
-/// Refuses a change that would expose a secret that the file hides now, for example under a new or missing name.
+/// Refuses a change that would expose a secret that is redacted in the file now, for example under a new or missing
+/// name.
 pub(super) fn refuse_exposure(
     restorer: &Restorer,
     before: Option<&Document>,
@@ -61,7 +62,7 @@ fn exposure_error(marker: &str, target: &Target) -> ToolError {
     ))
 }
 
-/// Refuses a call that contains a marker it cannot use.
+/// Refuses a call that contains a marker which it cannot restore.
 pub(super) fn refuse(tool_name: &str, restores: bool, arguments: &Map<String, Value>) -> Result<(), ToolError> {
     let mut looked_at = arguments.iter().filter(|(name, _)| !restores || name.to_ascii_lowercase().contains("path"));
     let Some(marker) = looked_at.find_map(|(_, value)| first_marker(value)) else { return Ok(()) };
@@ -88,7 +89,7 @@ pub(super) fn hide_in_proposal(redactor: &Redactor, proposal: Proposal) -> Propo
     Proposal { summary, diff: hide_in_diff(redactor, proposal.diff), ..proposal }
 }
 
-/// Hides secrets in a diff. One may span several lines, so they are looked for in the text form.
+/// Redacts secrets in a diff. A secret may span several lines, so the text form is searched.
 fn hide_in_diff(redactor: &Redactor, diff: FileDiffs) -> FileDiffs {
     let text = diff.to_string();
     let hidden = redactor.redact(&text);

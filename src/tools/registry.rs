@@ -19,7 +19,7 @@ use crate::protocol::SUGGEST_MEMORY;
 use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock};
 
-/// All built-in tools in the order shown to the model: reads, writes, commands, network.
+/// All built-in tools in the order shown to the model: reading, writing, commands, network.
 static TOOLS: LazyLock<Vec<SharedTool>> = LazyLock::new(|| {
     vec![
         erase::<read_file::ReadFile>(),
@@ -74,8 +74,8 @@ pub(super) fn enabled_built_in(settings: &Settings) -> impl Iterator<Item = &'st
     TOOLS.iter().filter(is_here)
 }
 
-/// Finds a built-in tool; its names cannot be redefined. An exact match comes first, because `grep` is an alias with its own
-/// limits.
+/// Finds a built-in tool. Built-in names cannot be redefined. An exact match takes precedence, because `grep` is an
+/// alias with its own limits.
 pub(super) fn find_built_in(name: &str) -> Option<&'static SharedTool> {
     let tools = || TOOLS.iter();
     tools()

@@ -1,4 +1,5 @@
-//! The port implementation of the tools: finds tools by name, plans calls, and runs each plan only with its permit.
+//! Tool router, the implementation of the port: finds tools by name, plans calls, and runs each plan only with its
+//! permit.
 
 use super::agents::AGENT;
 use super::amendment::{amend_by_hooks, amend_plan, offered_amendments};
@@ -58,13 +59,13 @@ use tokio_util::sync::CancellationToken;
 /// The tools of one workspace.
 pub(crate) struct Router {
     tools: Arc<Toolset>,
-    /// Outcomes stored on disk, in case of a crash before the session records them.
+    /// Outcomes that are stored on disk until the session has recorded them, in case of a crash.
     settled: Mutex<Vec<CommittedRun>>,
     /// Layers of an earlier process, until the session decides about their effects.
     undecided: Mutex<Vec<UndecidedLayer>>,
 }
 
-/// Number of stored outcomes that may not be recorded yet.
+/// Maximum number of stored outcomes that may not be recorded yet.
 const SETTLED: usize = 16;
 
 impl Router {
@@ -85,12 +86,12 @@ impl Router {
         Ok(definition(&*tool, called))
     }
 
-    /// Returns the names of all tools to show in front ends, including those that are not loaded yet.
+    /// Returns the names of all tools for front ends, including those that are not loaded yet.
     pub(crate) fn available(&self) -> Vec<String> {
         self.tools.available().into_iter().map(|tool| tool.offered_name().to_owned()).collect()
     }
 
-    /// Returns the policy names of all tools, whether or not the settings and the policy allow their use.
+    /// Returns the policy names of all tools, whether or not the settings and the policy allow them.
     pub(crate) fn full_names(&self) -> Vec<String> {
         let mut names: Vec<String> = built_in_names().map(str::to_owned).collect();
         names.extend(self.tools.local().map(|tool| tool.name().to_owned()));
@@ -110,14 +111,15 @@ impl Router {
         self.tools.resolve(name).ok().map(|tool| tool.name().to_owned())
     }
 
-    /// Returns the MCP tools at the time of creation.
+    /// Returns the MCP tools at the time when the router was created.
     pub(crate) fn remote(&self) -> Option<&RemoteTools> {
         self.tools.remote()
     }
 
-    /// Recovers previews whose process died while their changes were being applied, and cleans up all others. Must run before any
-    /// command. `bases` are the directories of previews. From the session's journal, `awaits` returns whether a call started but
-    /// has no result, and `undecided` whether the effects in its layer are not decided yet.
+    /// Recovers previews whose process died while their changes were being applied, and cleans up all others. Must run
+    /// before any command. `bases` are the directories of previews. `awaits` returns whether, according to the
+    /// session's journal, a call has started but has no result; `undecided` whether the effects in its layer are not
+    /// decided yet.
     pub(crate) fn recover(
         &self,
         bases: &[PathBuf],
@@ -130,7 +132,7 @@ impl Router {
         recovered
     }
 
-    /// Takes the undecided layer of a call. The layer is removed when the value is dropped.
+    /// Removes and returns the undecided layer of a call. Dropping the value removes the layer from disk.
     fn take_undecided(&self, call: &CallId) -> Option<UndecidedLayer> {
         let mut undecided = self.undecided.lock().unwrap_or_else(PoisonError::into_inner);
         let place = undecided.iter().position(|layer| layer.is_of(call))?;
@@ -218,7 +220,7 @@ impl Router {
         Plan { hook_runs: Some(hooked.runs), ..plan }
     }
 
-    /// Plans a call again that proposed `before`, with other texts for its files.
+    /// Plans the call of `before` again, with other texts for its files.
     async fn plan_with_texts(
         &self,
         call: ToolCall,
@@ -342,7 +344,7 @@ impl ToolRouter for Router {
     }
 
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
-        // A call allowed as read-only must not change anything, even if it tries to.
+        // A call that is allowed as read-only must not change anything, even if it tries to.
         let settings = if permit.reads_only() || unapproved_run::starts_programs(&plan.actions) {
             Arc::new(self.settings().for_permit(&permit))
         } else {
@@ -567,7 +569,7 @@ fn check_previewable(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolErro
     Err(invalid(format!("cannot preview this call: {why}")))
 }
 
-/// Returns a plan that applies the effects of a command that ran in a view. The plan needs no further access.
+/// Returns a plan that applies the effects of a command that ran in a view. It needs no further access.
 fn with_effects(mut plan: Plan, trial: PreviewRunResult, redactor: &Redactor) -> Plan {
     let PreviewRunResult { kept, effects, proposal: seen, parts, end } = trial;
     let before = plan.proposal.unwrap_or_default();
@@ -653,14 +655,14 @@ fn is_long(proposal: Option<&Proposal>) -> bool {
     proposal.is_some_and(|proposal| proposal.diff.text_bytes() > KEPT_FROM_BYTES)
 }
 
-/// Returns the error of a failed call, if the policy allows the tool: a denied tool reports only the denial. An unknown name is
-/// not denied.
+/// Returns the error of a failed call if the policy allows the tool. For a denied tool, returns only the denial. An
+/// unknown name is not denied.
 fn prefer_denial(name: &str, error: ToolError, tools: &Toolset) -> ToolError {
     let denial = tools.resolve(name).ok().and_then(|tool| (tools.settings().may_use)(tool.name()).err());
     denial.map_or(error, |why| ToolError::new(ErrorCode::PolicyDenied, why))
 }
 
-/// Checks that a command that is planned outside the sandbox has a permit for that.
+/// Checks that a command planned outside the sandbox has a permit for that.
 fn may_leave_sandbox(payload: &Payload, permit: &Permit) -> Result<(), ToolError> {
     let leaves = payload.downcast_ref::<Work>().is_some_and(|work| work.narrow.unsandboxed);
     if leaves && !permit.is_unsandboxed() {
@@ -721,7 +723,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
     })
 }
 
-/// Adds temporary access to a plan. Access to a host is judged like a request to it.
+/// Adds temporary access to a plan. Access to a host is judged like a request to that host.
 fn open(plan: Plan, mut opens: Vec<SandboxAccess>, settings: &Settings) -> Result<Plan, ToolError> {
     opens.retain(|opened| match opened {
         SandboxAccess::Write { path } => (settings.paths.may_open)(Path::new(path)),

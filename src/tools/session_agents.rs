@@ -1,4 +1,4 @@
-//! The agents of a session: the available agents, and the service that runs them.
+//! Agents of a session: the available agents, and the service that runs them.
 
 use crate::ports::AgentRunner;
 use crate::subagents::AgentSet;
@@ -19,7 +19,7 @@ impl SessionAgents {
         Self { set: Arc::new(Mutex::new(set)), runner }
     }
 
-    /// Uses other agents for subsequent calls.
+    /// Replaces the agents for later calls.
     pub(crate) fn replace(&self, set: Arc<AgentSet>) {
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = set;
     }

@@ -5,14 +5,14 @@ use crate::protocol::{AskingAgent, HookEvent, HookEvents, SessionId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Check that a hook is what the user trusts or pinned. Returns the files that it runs.
+/// Checks that a hook matches what the user trusts or pinned. Returns the files that it runs.
 pub(crate) type CheckHook = Arc<dyn Fn(&Hook) -> Result<HookFiles, String> + Send + Sync>;
 
-/// Files of a hook outside the workspace, which it must be able to read.
+/// Files outside the workspace that a hook must be able to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct HookFiles {
     pub programs: Vec<PathBuf>,
-    /// Folder of the plugin that the hook belongs to.
+    /// Folder of the plugin that contains the hook.
     pub plugin: Option<PathBuf>,
 }
 
@@ -21,9 +21,9 @@ pub(crate) struct HookFiles {
 pub(crate) struct SessionHooks {
     hooks: Arc<[Hook]>,
     check: CheckHook,
-    /// Directory in which the hooks of the user and of plugins start; those of a project start in the workspace.
+    /// Working directory for hooks of the user and of plugins. Hooks of a project start in the workspace.
     directory: PathBuf,
-    /// The agent whose session it is, and the session that started the agent.
+    /// Agent that the session belongs to, and the session that started it.
     agent: Option<(AskingAgent, SessionId)>,
 }
 
@@ -33,14 +33,14 @@ impl SessionHooks {
         (!hooks.is_empty()).then(|| Self { hooks: hooks.into(), check, directory, agent: None })
     }
 
-    /// Returns the hooks for the session of an agent. Its start and its end have their own events.
+    /// Returns the hooks for the session of an agent, whose start and end have their own events.
     #[must_use]
     pub(crate) fn for_agent(mut self, agent: AskingAgent, session: SessionId) -> Self {
         self.agent = Some((agent, session));
         self
     }
 
-    /// Returns the agent whose session it is, and the session that started the agent.
+    /// Returns the agent that the session belongs to, and the session that started it.
     pub(in crate::tools) fn agent(&self) -> Option<(&AskingAgent, &SessionId)> {
         self.agent.as_ref().map(|(agent, session)| (agent, session))
     }
@@ -53,13 +53,13 @@ impl SessionHooks {
         }
     }
 
-    /// Returns the events that have hooks. A hook that cannot run matters only before a call.
+    /// Returns the events that have hooks. A hook that cannot run is relevant only before a call.
     pub(crate) fn events(&self) -> HookEvents {
         let matters = |hook: &&Hook| hook.event == HookEvent::PreToolUse || matches!(hook.action, HookAction::Command { .. });
         self.hooks.iter().filter(matters).filter_map(|hook| self.moment(hook.event)).collect()
     }
 
-    /// Returns the event of the session at which hooks of an event run, if they do.
+    /// Maps an event of hooks to the event of this session at which they run; `None` if they do not run.
     fn moment(&self, event: HookEvent) -> Option<HookEvent> {
         match (event, &self.agent) {
             (HookEvent::SubagentStart, Some(_)) => Some(HookEvent::UserPromptSubmit),
@@ -75,12 +75,12 @@ impl SessionHooks {
         self.hooks.iter().filter(move |hook| hook.event == event && hook.matcher.matches(names))
     }
 
-    /// Returns the hooks of an event that has nothing to match.
+    /// Returns the hooks of an event that has no names to match.
     pub(crate) fn for_event(&self, event: HookEvent) -> impl Iterator<Item = &Hook> {
         self.hooks.iter().filter(move |hook| hook.event == event)
     }
 
-    /// Returns the files that a hook runs, if they are what the user trusts or pinned. Reads them.
+    /// Returns the files that a hook runs, if they match what the user trusts or pinned. Reads them.
     pub(crate) fn check(&self, hook: &Hook) -> Result<HookFiles, String> {
         (self.check)(hook)
     }

@@ -1,4 +1,4 @@
-//! The web search of a session: its service, and the number of searches left.
+//! Web search of a session: its service, and the number of remaining searches.
 
 use crate::ports::SearchEngine;
 use crate::protocol::{ErrorCode, ToolError, ToolResult, ToolStatus};
@@ -27,7 +27,7 @@ struct Shared {
 enum SearchSource {
     Nothing,
     Endpoint(Arc<dyn SearchEngine>),
-    /// The provider of the model, and whether it may be used at an address that is not its own.
+    /// The provider of the model. `anywhere`: whether it may also be used at an address that is not its own.
     Model {
         anywhere: bool,
     },
@@ -50,8 +50,8 @@ impl SessionSearch {
         Self::new(SearchSource::Endpoint(engine), most)
     }
 
-    /// Creates the search of the model's provider. `anywhere`: also where the address is not the provider's own, so that it is
-    /// not certain that the server has a search.
+    /// Creates the search of the model's provider. `anywhere`: whether it is also used at an address that is not the
+    /// provider's own, where the server may have no search.
     pub(crate) fn for_model(anywhere: bool, most: u64) -> Self {
         Self::new(SearchSource::Model { anywhere }, most)
     }
@@ -72,7 +72,7 @@ impl SessionSearch {
         self.engine().is_some()
     }
 
-    /// Uses the search of another model's provider; `None` if it has none.
+    /// Replaces the search after a model change; `None` if the provider has no search.
     pub(crate) fn set_model(&self, engine: Option<Arc<dyn SearchEngine>>) {
         let before = self.is_available();
         *self.0.of_model.lock().unwrap_or_else(PoisonError::into_inner) = engine;
@@ -86,14 +86,14 @@ impl SessionSearch {
         self.0.changes.subscribe()
     }
 
-    /// Counts a search of an earlier process of the session.
+    /// Counts a search that an earlier process of the session made.
     pub(crate) fn note_result(&self, result: &ToolResult) {
         if result.tool_name == WEB_SEARCH && result.status == ToolStatus::Succeeded {
             self.0.sent.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Checks that another search may be sent.
+    /// Checks that another search is allowed.
     pub(super) fn check(&self) -> Result<(), ToolError> {
         if self.0.sent.load(Ordering::Relaxed) < self.0.most { Ok(()) } else { Err(self.limit_error()) }
     }

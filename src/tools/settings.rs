@@ -1,4 +1,4 @@
-//! Settings of the tools: the rules of the policy, limits, and state shared between the calls of a session.
+//! Settings of the tools: rules of the policy, limits, and state shared by the calls of a session.
 
 use super::background::Commands;
 use super::editor_buffers::EditorConnection;
@@ -58,7 +58,7 @@ pub(crate) struct Settings {
     pub(crate) text: TextTools,
     /// Whether the policy grants a capability to any call.
     pub(crate) grants: Grants,
-    /// Whether a tool may be used at all, or why not.
+    /// Whether a tool may be used at all, or the reason why it may not.
     pub(crate) may_use: MayUse,
     /// Store for workspace snapshots before commands; `None` if there is none.
     pub(crate) checkpoints: Option<Arc<dyn Checkpoints>>,
@@ -78,28 +78,29 @@ pub(crate) struct Settings {
     pub(crate) seen: ReadState,
     /// Session of the calls; `None` if results are not needed after a crash.
     pub(crate) session: Option<SessionId>,
-    /// Start of the session in this process. Later ignore rules do not make a file build output.
+    /// Start of the session in this process. Ignore rules from later times do not make a file build output.
     pub(crate) since: SystemTime,
     /// Redacts secrets in all tool output.
     pub(crate) redactor: Arc<Redactor>,
 }
 
-/// Paths that the policy lets tools and commands use.
+/// Paths that the policy allows tools and commands to use.
 #[derive(Clone)]
 pub(crate) struct PathAccess {
-    /// Whether a search may show this real path. The policy judges where a search starts; this hides blocked paths below.
+    /// Whether a search may show this real path. The policy judges where a search starts; this check hides blocked
+    /// paths below it.
     pub(crate) may_read: MayTouch,
-    /// A faster version of `may_read` for the entries of a directory that may be shown.
+    /// Faster version of `may_read` for the entries of a directory that may be shown.
     pub(crate) may_read_entry: Option<MayTouch>,
     /// Whether a copied or moved tree may write this real path.
     pub(crate) may_write: MayTouch,
     /// Whether a deleted or moved tree may remove this real path.
     pub(crate) may_delete: MayTouch,
-    /// Whether aye may ask the user to let one command write this real path outside the workspace.
+    /// Whether the user may be asked to let one command write this real path outside the workspace.
     pub(crate) may_open: MayTouch,
-    /// Whether aye may ask the user to let a command read this real path outside the workspace.
+    /// Whether the user may be asked to let a command read this real path outside the workspace.
     pub(crate) may_show: MayTouch,
-    /// Whether a symlink may lead a command to read this real path without approval.
+    /// Whether a command may read this real path through a symlink without approval.
     pub(crate) may_follow: MayTouch,
     /// Whether a path may be relative to the workspace.
     pub(crate) relative_paths: bool,
@@ -107,10 +108,10 @@ pub(crate) struct PathAccess {
     pub(crate) follow_links: bool,
 }
 
-/// Requests and connections that the policy lets tools make, and the client that makes them.
+/// Requests and connections that the policy allows tools to make, and the client that makes them.
 #[derive(Clone)]
 pub(crate) struct HttpAccess {
-    /// Verdict of the policy for a request, checked again for each redirect.
+    /// Verdict of the policy on a request, checked again for each redirect.
     pub(crate) may_fetch: MayFetch,
     /// Whether a connection for this URL may be opened to this address.
     pub(crate) may_connect: MayConnect,
@@ -127,7 +128,7 @@ pub(crate) struct CommandSettings {
     pub(crate) secret_names: Vec<String>,
     pub(crate) helper: Helper,
     pub(crate) sandbox: SandboxPolicy,
-    /// True in a copy of the workspace that does not include the repository: writes of a command to `.git` would be lost.
+    /// Whether this is a copy of the workspace without the repository. Writes of a command to `.git` would be lost.
     pub(crate) git_is_read_only: bool,
 }
 
@@ -151,12 +152,13 @@ impl Settings {
         self.with_sandbox(self.command.sandbox.clone().read_only())
     }
 
-    /// Returns the settings for an unapproved command in a preview, whose changes are reviewed before they apply.
+    /// Returns the settings for an unapproved command in a preview, whose changes are reviewed before they are applied.
     pub(super) fn for_preview(&self) -> Self {
         self.with_sandbox(SandboxPolicy { unasked: Some(UnaskedConditions::default()), ..self.command.sandbox.clone() })
     }
 
-    /// Returns the settings for a command in a layer before approval: it sees no secrets, and only the usual variables.
+    /// Returns the settings for a command that runs in a layer before approval. It sees no secrets, and only the usual
+    /// variables.
     pub(super) fn for_layer(&self) -> Self {
         let mut layered = self.for_preview();
         layered.command.sandbox.layered = true;
@@ -167,15 +169,15 @@ impl Settings {
         layered
     }
 
-    /// Returns the settings for hooks that run in a layer with proposed files: without network, whatever commands have, because
-    /// nobody has approved the files yet.
+    /// Returns the settings for hooks that run in a layer with proposed files. They have no network even if commands
+    /// do, because the files are not approved yet.
     pub(super) fn for_hooks_in_layer(&self) -> Self {
         let mut layered = self.for_layer();
         layered.command.sandbox.network = NetworkAccess::Proxied;
         layered
     }
 
-    /// Returns the settings for a command that a rule knows by the name of its program.
+    /// Returns the settings for a command that a rule identifies by the name of its program.
     pub(super) fn for_named_program(mut self) -> Self {
         self.command.sandbox.unasked = Some(UnaskedConditions { by_name: true, ..UnaskedConditions::default() });
         self

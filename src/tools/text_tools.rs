@@ -7,7 +7,7 @@ use std::path::Path;
 /// Delete, which are not restricted under their own names.
 const NAMES: &[&str] = &["textinspect", "textpatch", "textread", "textcreate", "textsearch", "textdelete"];
 
-/// Extension for file names without one.
+/// Extension that is assumed for file names without one.
 const PLAIN: &str = "txt";
 
 /// Settings of the text tools.

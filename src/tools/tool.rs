@@ -1,4 +1,4 @@
-//! The interface of tools: typed arguments in, actions and deferred work out.
+//! Interface of tools: it takes typed arguments and returns actions and deferred work.
 
 use super::alias::Alias;
 use super::annotations;
@@ -19,28 +19,29 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// One tool. A new tool is a type with this trait and an entry in the registry.
+/// A tool. A new tool is a type with this trait and an entry in the registry.
 pub(super) trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     /// Names that other agents use for the tool; accepted, but not listed.
     const ALIASES: &'static [Alias<Self::Arguments>];
     const CAPABILITY: &'static str;
     const DESCRIPTION: &'static str;
-    /// Whether the tool writes to the file in which secrets were redacted, and can restore them from their markers.
+    /// Whether the tool writes to the file in which secrets were redacted, and can therefore restore them from their
+    /// markers.
     const RESTORES: bool = false;
     type Arguments: DeserializeOwned + JsonSchema + 'static;
     type Work: Send + 'static;
 
     /// Returns the actions of a call.
     fn actions(arguments: &Self::Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
-    /// Drafts a call. It may read files, but reveals their content only to the user in the approval prompt.
+    /// Drafts a call. It may read files, but their content is shown only to the user in the approval prompt.
     fn draft(arguments: Self::Arguments, settings: &Settings) -> Result<CallDraft<Self::Work>, ToolError>;
-    /// Returns the state of the changed paths before and after, if known in advance.
+    /// Returns the state of the changed paths before and after the call, if it is known in advance.
     fn planned_changes(work: &Self::Work) -> Vec<PlaceChange> {
         let _ = work;
         Vec::new()
     }
-    /// Returns the text of each changed file before and after, if both are known.
+    /// Returns the text of each changed file before and after the call, if both are known.
     fn proposed_texts(work: &Self::Work) -> Vec<ProposedText> {
         let _ = work;
         Vec::new()
@@ -60,7 +61,7 @@ pub(super) trait Tool: Send + Sync + 'static {
 
 pub(super) type Payload = Box<dyn Any + Send>;
 
-/// A tool without its type parameters, for lists of tools.
+/// A tool without its type parameters, for use in lists.
 pub(super) trait AnyTool: Send + Sync {
     fn name(&self) -> &str;
     /// Returns the name offered to the model.
@@ -71,7 +72,7 @@ pub(super) trait AnyTool: Send + Sync {
     fn capability(&self) -> &'static str;
     fn description(&self) -> &str;
     fn restores(&self) -> bool;
-    /// Returns the hints for other agents; `None` if the tool is not for them.
+    /// Returns the hints for other agents; `None` if the tool is not available to them.
     fn hints(&self) -> Option<ToolHints> {
         None
     }
@@ -113,7 +114,7 @@ pub(super) type SharedTool = Arc<dyn AnyTool>;
 pub(super) struct ErasedTool<T>(pub PhantomData<T>);
 
 impl<T: Tool> ErasedTool<T> {
-    /// Returns the alias of this name; `None` for the tool's own name.
+    /// Returns the alias with this name; `None` for the tool's own name.
     fn alias(called: &str) -> Option<&'static Alias<T::Arguments>> {
         if called == T::NAME {
             return None;

@@ -1,4 +1,4 @@
-//! The tools of a session under one policy, found by name.
+//! Tools of a session under one policy, found by name.
 
 use super::agents::{self, AGENT, AgentTool};
 use super::arguments::object;
@@ -16,14 +16,14 @@ use crate::policy::NamedCommand;
 use crate::protocol::{Action, Arguments, ErrorCode, ToolError};
 use std::sync::Arc;
 
-/// The tools that are not built in, and whether tools are loaded on demand.
+/// Tools that are not built in, and whether tools are loaded on demand.
 #[derive(Clone, Default)]
 pub(crate) struct ToolSources {
     /// Commands that the policy offers as tools.
     pub named: Vec<NamedCommand>,
     /// Custom tools from manifests.
     pub custom: Vec<Arc<CustomTool>>,
-    /// The patch file that the session applies; no other session has the matching tool.
+    /// Patch file that the session applies. Other sessions do not have the tool for it.
     pub patch: Option<Arc<PatchFile>>,
     /// MCP servers; `None` if no server is configured.
     pub remote: Option<RemoteConfig>,
@@ -36,7 +36,7 @@ pub(crate) struct ToolSources {
 /// The tools of a session under one policy.
 pub(crate) struct Toolset {
     settings: Arc<Settings>,
-    /// Named commands of the policy, then custom tools; without those whose name is taken.
+    /// Named commands of the policy, then custom tools. Tools whose name is already in use are omitted.
     own: Vec<SharedTool>,
     /// MCP tools; `None` if no server is configured.
     remote: Option<RemoteTools>,
@@ -49,7 +49,7 @@ pub(crate) struct Toolset {
 }
 
 impl Toolset {
-    /// Combines the built-in tools with those of the sources, as the MCP servers offer them now.
+    /// Combines the built-in tools with those of the sources. MCP servers contribute the tools that they offer now.
     pub(crate) fn new(settings: Settings, sources: ToolSources) -> Self {
         let ToolSources { named, custom, patch, remote, on_demand, loaded } = sources;
         let commands = named.iter().filter(|command| find_built_in(&command.name).is_none());
@@ -83,7 +83,7 @@ impl Toolset {
         &self.settings
     }
 
-    /// Returns the MCP tools at the time of creation.
+    /// Returns the MCP tools at the time when the toolset was created.
     pub(crate) fn remote(&self) -> Option<&RemoteTools> {
         self.remote.as_ref()
     }
@@ -98,20 +98,20 @@ impl Toolset {
         enabled_built_in(&self.settings).map(|tool| tool as &SharedTool).chain(&self.skills).chain(&self.agents).chain(&self.own)
     }
 
-    /// Returns whether a local tool has this name, so that it does not name an MCP tool.
+    /// Returns whether a local tool has this name, so that the name does not refer to an MCP tool.
     pub(crate) fn is_local(&self, name: &str) -> bool {
         find_built_in(name).is_some()
             || self.skills.iter().chain(&self.agents).chain(&self.own).any(|tool| tool.name().eq_ignore_ascii_case(name))
     }
 
-    /// Returns all callable tools: local ones whose name is not taken by an MCP tool, then MCP tools.
+    /// Returns all callable tools: local ones whose name no MCP tool uses, then MCP tools.
     fn all_tools(&self) -> impl Iterator<Item = &dyn AnyTool> {
         let clear = |tool: &&dyn AnyTool| self.remote().is_none_or(|remote| !remote.is_remote_name(tool.name()));
         let local = self.local().map(|tool| &**tool).filter(clear);
         local.chain(self.remote().into_iter().flat_map(RemoteTools::listed_tools))
     }
 
-    /// Returns the tools of the next request. Loaded tools come last, so that the list before them does not change.
+    /// Returns the tools of the next request. Loaded tools come last, so that the list before them stays the same.
     pub(super) fn offered_tools(&self) -> Vec<&dyn AnyTool> {
         let Some(finder) = self.finder() else { return self.all_tools().collect() };
         let mut offered: Vec<&dyn AnyTool> = self.all_tools().filter(|tool| !finder.loads(*tool)).collect();
@@ -120,7 +120,7 @@ impl Toolset {
         offered
     }
 
-    /// Returns the tools to show in front ends: those of the next request, and built-in ones that are not loaded yet.
+    /// Returns the tools for front ends: those of the next request, and built-in ones that are not loaded yet.
     pub(super) fn available(&self) -> Vec<&dyn AnyTool> {
         let Some(finder) = self.finder() else { return self.all_tools().collect() };
         let shown =
@@ -165,7 +165,7 @@ impl Toolset {
     }
 }
 
-/// Tools of other agents without a counterpart, and the alternatives.
+/// Tools of other agents without a counterpart in aye, and the alternatives to them.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["readmanyfiles", "readfiles", "readmultiplefiles"], "call ReadFile once for each file, all in one response"),
     (&["todowrite", "todoread", "updateplan", "writetodos"], "write the plan in your responses"),
@@ -178,7 +178,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["skill", "activateskill", "loadskill", "useskill"], "no skills are available"),
 ];
 
-/// Limit of listed names, because MCP servers may offer thousands.
+/// Maximum number of listed names. MCP servers may offer thousands.
 const MAX_NAMED: usize = 100;
 
 /// Builds the error for an unknown tool, with suggestions from `names`.
@@ -199,11 +199,11 @@ fn unknown_tool<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolErr
     ToolError::new(ErrorCode::ToolNotFound, format!("unknown tool `{name}`; {meant}"))
 }
 
-/// Checks that a tool has this name or alias, among the built-in ones and `named`.
+/// Checks that a built-in tool or one of `named` has this name or alias.
 ///
 /// # Errors
 ///
-/// `TOOL_NOT_FOUND`, with the available names.
+/// `TOOL_NOT_FOUND`; the error lists the available names.
 pub(crate) fn check_known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
     let mut names: Vec<&str> = built_in_names().collect();
     names.extend(named.iter().map(|command| command.name.as_str()));

@@ -1,4 +1,4 @@
-//! The file format of exported sessions: a checkpoint, with the data for a lossless import in `aye`.
+//! File format of exported sessions: a checkpoint, with the data for a lossless import in `aye`.
 
 use crate::ports::Record;
 use crate::protocol::{
@@ -21,7 +21,7 @@ pub(crate) struct Checkpoint {
     pub checkpoint_version: &'static str,
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
-    /// Known for imported sessions only.
+    /// Present only for imported sessions.
     pub tenant_id: Option<String>,
     pub user_id: Option<String>,
     pub session_status: SessionStatus,
@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
-/// aye's data beyond the checkpoint format.
+/// Data of aye beyond the checkpoint format.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AyeData {
@@ -162,7 +162,7 @@ pub(crate) struct AyeData {
     pub draft: String,
     /// Messages in the queue.
     pub queue: Vec<QueuedMessage>,
-    /// Null if no price is known.
+    /// Cost in US dollars; null if no price is known.
     pub cost_usd: Option<f64>,
     pub estimated: bool,
     pub records: Vec<Entry>,

@@ -1,4 +1,4 @@
-//! The messages of a conversation: including messages that a summary replaces in requests, without messages that a rewind
+//! Messages of a conversation, including those that a summary replaces in requests, but without those that a rewind
 //! removed.
 
 use crate::protocol::Message;
@@ -9,7 +9,7 @@ use crate::session::{Change, RewindEffect};
 pub(crate) struct Conversation {
     /// The messages, in order.
     pub messages: Vec<Message>,
-    /// The messages before each rewind that can be undone; `None` if it did not change them.
+    /// Messages before each rewind that can be reversed; `None` if the rewind did not change them.
     rewound: Vec<Option<Vec<Message>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Errors of an export, an import or a fork.
+//! Errors of exports, imports and forks.
 
 use crate::protocol::Problem;
 use crate::store::StoreError;

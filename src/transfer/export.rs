@@ -29,7 +29,7 @@ pub(crate) fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path
     }
 }
 
-/// Maximum bytes of a transcript on the screen; the end is shown.
+/// Maximum bytes of a transcript on the screen. Only its end is shown if it is longer.
 const READ_BYTES: usize = 1 << 20;
 
 /// Returns the title of a session, and its transcript as Markdown.
@@ -45,7 +45,7 @@ pub(crate) fn to_read(store: &Store, id: &SessionId) -> Result<(String, String),
     Ok((summary.title.unwrap_or_else(|| "(draft only)".to_owned()), text))
 }
 
-/// Returns a session in a format. Only JSON has artifacts.
+/// Returns a session in a format. Only JSON includes artifacts.
 pub(crate) fn page(
     store: &Store,
     summary: &SessionSummary,
@@ -59,7 +59,7 @@ pub(crate) fn page(
     })
 }
 
-/// The treatment of an existing file.
+/// Handling of an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Present {
     Stays,
@@ -76,7 +76,7 @@ pub(crate) fn write(path: &Path, content: &[u8], present: Present) -> std::io::R
     kept.map(drop).map_err(|error| error.error)
 }
 
-/// Returns JSON without characters that a terminal obeys; its meaning is unchanged.
+/// Returns JSON without characters that a terminal would interpret. Its meaning does not change.
 pub(crate) fn as_json(checkpoint: &Checkpoint) -> Result<String, TransferError> {
     let text = serde_json::to_string_pretty(checkpoint)
         .map_err(|error| TransferError::Failed(Problem::new("cannot write the session as JSON").because(error)))?;
@@ -91,7 +91,7 @@ pub(crate) fn checkpoint(
     build_checkpoint(store, summary, artifacts, None).map(|(checkpoint, _)| checkpoint)
 }
 
-/// Returns the checkpoint of a session after its first records, and their number.
+/// Returns the checkpoint of a session after its first records, and the number of these records.
 pub(crate) fn build_checkpoint(
     store: &Store,
     summary: &SessionSummary,

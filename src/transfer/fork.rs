@@ -1,4 +1,4 @@
-//! Forks: copies of a session, or of the first part of one.
+//! Forks: copies of a session or of its first part.
 
 use super::error::TransferError;
 use super::{export, import};
@@ -7,7 +7,7 @@ use crate::session::{Change, SessionState};
 use crate::store::{ArtifactStore, Parent, Store, StoreError};
 use std::ops::ControlFlow;
 
-/// The ID of a fork, and notices about omitted parts.
+/// ID of a fork, and notices about omitted parts.
 pub(crate) struct ForkResult {
     pub session_id: SessionId,
     pub notices: Vec<String>,
@@ -18,8 +18,8 @@ const MARK: &str = " (fork)";
 
 const TITLE_CHARS: usize = 80;
 
-/// Copies all records, or the first ones. Like an import, it has no rules, no policy
-/// and no budget, and nothing that runs in the original is running in it.
+/// Copies all records, or the first ones. As for an import, the copy has no rules, no policy and no budget, and nothing
+/// that is running in the original is running in the copy.
 pub(crate) fn fork(
     store: &Store,
     artifacts_of: &dyn Fn(&SessionId) -> ArtifactStore,

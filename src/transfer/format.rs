@@ -1,4 +1,4 @@
-//! Figures and lines of text in exports and lists.
+//! Formatting of numbers and lines of text in exports and lists.
 
 use crate::text::clean;
 
@@ -7,7 +7,7 @@ pub(crate) fn one_line(text: &str) -> String {
     clean(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
-/// Returns a size such as `12.3 MB`, `812 KB` or `0 bytes`.
+/// Formats a size, such as `12.3 MB`, `812 KB` or `0 bytes`.
 pub(crate) fn format_size(bytes: u64) -> String {
     const KB: u64 = 1 << 10;
     const MB: u64 = 1 << 20;
@@ -18,12 +18,12 @@ pub(crate) fn format_size(bytes: u64) -> String {
     }
 }
 
-/// Returns a number with its noun: `1 prompt`, `2 prompts`.
+/// Formats a number with its noun: `1 prompt`, `2 prompts`.
 pub(crate) fn format_count(count: u64, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
-/// Returns an amount in US dollars, with more decimals for small amounts.
+/// Formats an amount in US dollars, with more decimals for small amounts.
 pub(crate) fn dollars(cost: f64, estimated: bool) -> String {
     let about = if estimated { "~" } else { "" };
     if cost > 0.0 && cost < 0.01 { format!("{about}${cost:.4}") } else { format!("{about}${cost:.2}") }

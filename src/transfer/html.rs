@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::fmt::Write as _;
 
-/// The head of the page. The content security policy forbids loading content and running code.
+/// Head of the page. Its content security policy forbids loading content and running code.
 const HEAD: &str = r#"<!doctype html>
 <html lang="en">
 <head>
@@ -154,7 +154,8 @@ fn escape(content: &str) -> String {
     escaped
 }
 
-/// Renders a response as HTML: tags are escaped, images become their text, and only links to web pages remain.
+/// Renders a response as HTML. Tags are escaped, images are replaced with their text, and only links to web pages
+/// remain.
 fn markdown(content: &str) -> String {
     let content = clean(content);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
@@ -182,7 +183,7 @@ fn markdown(content: &str) -> String {
     page
 }
 
-/// Returns true for a link that a user can follow.
+/// Returns whether a user can follow a link.
 pub(crate) fn is_web_link(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme))

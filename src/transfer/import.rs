@@ -1,5 +1,5 @@
 //! Import of sessions from checkpoints. The content has no authority: it brings no rules, no policy and no budget, and
-//! pending approvals have to be given here.
+//! pending approvals have to be decided again.
 
 use super::checkpoint::{ArtifactContent, OWN_FORMAT, VERSION};
 use super::error::TransferError;
@@ -20,7 +20,7 @@ const ID_DIGITS: usize = 32;
 /// Maximum characters of a title.
 const TITLE_CHARS: usize = 80;
 
-/// The version fields of a file, which are checked first.
+/// Version fields of a file, which are checked first.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Form {
@@ -33,7 +33,7 @@ struct OwnForm {
     format: Option<serde_json::Value>,
 }
 
-/// A session that is ready to be imported, and notices about it.
+/// Session that is ready to be imported, and notices about it.
 pub(crate) struct PreparedImport {
     pub foreign: ImportedSession,
     pub artifacts: Vec<ArtifactContent>,
@@ -172,7 +172,7 @@ fn records_from_entries(entries: &[IncomingEntry<'_>], notices: &mut Vec<String>
     records
 }
 
-/// Stores artifacts whose content matches their names; for other artifacts, the session only has the name.
+/// Stores artifacts whose content matches their names. Of other artifacts, the session only keeps the name.
 pub(crate) fn keep(store: &ArtifactStore, artifacts: Vec<ArtifactContent>) -> Vec<String> {
     let kept = artifacts.into_iter().filter_map(|ArtifactContent { artifact, base64 }| {
         let kept =

@@ -1,4 +1,4 @@
-//! The fields of a checkpoint to import; most are optional.
+//! Fields of a checkpoint to import, most of which are optional.
 
 use super::checkpoint::{ArtifactContent, Content};
 use jiff::Timestamp;

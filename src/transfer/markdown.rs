@@ -1,4 +1,5 @@
-//! A session as Markdown. Text of the model and its tools can neither imitate another part of the page nor add markup.
+//! Rendering of a session as Markdown. Text of the model and its tools can neither imitate another part of the page nor
+//! add markup.
 
 use super::html::is_web_link;
 use super::transcript::{Card, Transcript, TranscriptItem, truncate};
@@ -9,7 +10,7 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// Maximum number of passes that neutralize a response; then it is quoted.
+/// Maximum number of passes that neutralize a response. After that, the response is quoted.
 const PASSES: usize = 6;
 
 pub(crate) fn page(transcript: &Transcript) -> String {
@@ -80,7 +81,7 @@ fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Adds a code block that the text cannot end.
+/// Adds a code block that its text cannot close.
 fn write_fenced(page: &mut String, language: &str, text: &str) {
     let cleaned = clean(text);
     let (shown, note) = truncate(cleaned.trim_end());
@@ -139,7 +140,8 @@ fn escaped(line: &str) -> String {
     text
 }
 
-/// Returns the Markdown of a response, without tags, images and unsafe links, and with headings below the headings of the page.
+/// Returns the Markdown of a response without tags, images and unsafe links, and with its headings below those of the
+/// page.
 fn sanitize(text: &str) -> String {
     let mut tamed = clean(text).into_owned();
     // The content of a tag may be Markdown once the tag is text.

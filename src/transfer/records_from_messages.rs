@@ -1,4 +1,4 @@
-//! Creation of records from a thread alone: its tasks and steps are derived from the messages.
+//! Creation of records from a thread alone. Tasks and steps are derived from the messages.
 
 use super::checkpoint::Content;
 use crate::agent::MAX_STEPS;
@@ -9,7 +9,7 @@ use crate::transfer::incoming::{Incoming, IncomingMessage, IncomingRole, Incomin
 use jiff::Timestamp;
 use std::collections::HashSet;
 
-/// Approximate characters per token, until a provider reports token counts.
+/// Approximate number of characters per token, used until a provider reports token counts.
 const LETTERS_A_TOKEN: u64 = 4;
 
 /// Returns the records of a session with these messages.
@@ -174,7 +174,7 @@ impl RecordBuilder {
         });
     }
 
-    /// Assigns results to the calls that wait for them; other results become text.
+    /// Assigns results to the calls that wait for them. Other results become text.
     fn assign_results(&mut self, message: Message) {
         let Some(open) = &mut self.task else { return };
         let (mut results, mut others) = (Vec::new(), Vec::new());
@@ -219,7 +219,7 @@ impl RecordBuilder {
         }
     }
 
-    /// Closes a step. Calls without a result never get one; aye tells the model when the session is resumed.
+    /// Closes a step. Calls without a result never get one; the model is informed when the session is resumed.
     fn close_step(&mut self) {
         if let Some(open) = &mut self.task {
             open.calls.clear();
@@ -233,8 +233,8 @@ impl RecordBuilder {
         }
     }
 
-    /// Adds a record of the checkpoint's data beyond its thread. Its step count takes precedence over the thread, which
-    /// may be shorter.
+    /// Adds a record with the checkpoint's data beyond its thread. Its step count takes precedence over the thread,
+    /// which may be shorter.
     fn add_record(&mut self, task: Option<&IncomingTask>, incoming: &mut Incoming<'_>) {
         let kept = |text: &mut Option<String>| text.take().filter(|text| !text.trim().is_empty());
         let (tenant_id, user_id) = (kept(&mut incoming.tenant_id), kept(&mut incoming.user_id));
@@ -254,7 +254,7 @@ impl RecordBuilder {
         self.add(Record::Imported { tenant_id, user_id, policy_bundle_version, step_count, step_cursor });
     }
 
-    /// Ends the last task, unless the checkpoint says that it is open, or it has no response.
+    /// Ends the last task, unless the checkpoint marks it as open or it has no response.
     fn end(&mut self, task: Option<&IncomingTask>) {
         let Some(open) = &self.task else { return };
         let status = task.and_then(|task| task.status.as_deref()).unwrap_or_default().to_ascii_lowercase();
@@ -275,7 +275,7 @@ impl RecordBuilder {
         Message { message_id, role, content, token_count, task_id, step_id: None, timestamp: self.at }
     }
 
-    /// Returns the given ID, unless it is already in use.
+    /// Returns the given ID; a new one if it is already in use.
     fn id(&mut self, given: Option<String>) -> MessageId {
         let mut id = given.filter(|id| !id.is_empty());
         loop {

@@ -10,15 +10,15 @@ const MAX_AGENTS: usize = 500;
 /// Maximum number of stored calls of an agent.
 const MAX_CALLS: usize = 200;
 
-/// The agents that the session started in this process, and their view.
+/// Agents that the session started in this process, and the open text about them.
 #[derive(Debug, Default)]
 pub(crate) struct Agents {
     entries: Vec<AgentEntry>,
-    /// Content of the open text, which is updated while it is open.
+    /// Open text about agents, which is updated while it is open.
     pub view: Option<AgentsView>,
 }
 
-/// A text about agents.
+/// Text about agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AgentsView {
     List,
@@ -48,7 +48,7 @@ impl Agents {
         self.entries.is_empty()
     }
 
-    /// Adds an agent that starts; one that continues replaces its entry.
+    /// Adds an agent that starts. An agent that continues replaces its entry.
     pub(crate) fn add(&mut self, entry: AgentEntry) {
         self.entries.retain(|known| known.id != entry.id);
         self.entries.push(entry);
@@ -105,7 +105,7 @@ impl AgentEntry {
         format!("Agent {}: {}", text::clean_line(&self.agent), text::clean_line(&self.title))
     }
 
-    /// Returns the agent in one line: `explore  working, 12 calls: Find the parser`.
+    /// Returns the agent on one line: `explore  working, 12 calls: Find the parser`.
     fn summary(&self) -> String {
         let mut summary =
             format!("{}  {}, {}", text::clean_line(&self.agent), self.state_name(), format_count(self.calls as usize, "call"));

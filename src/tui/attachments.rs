@@ -8,22 +8,22 @@ use std::ops::Range;
 /// File name extensions of images.
 const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
-/// Maximum number of files with a known size, most recent first.
+/// Maximum number of files with a stored size, most recent first.
 const SIZES: usize = 64;
-/// Number of lines above which a paste is long.
+/// Number of lines above which a paste counts as long.
 const LONG_PASTE: usize = 10;
-/// Maximum number of remembered long pastes.
+/// Maximum number of stored long pastes.
 const MAX_PASTES: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct Attachments {
     /// Files as named in a draft, with `@`, and their token counts.
     sizes: VecDeque<(String, u64)>,
-    /// Names of images that the extension does not reveal: `artifact:7f3a…`.
+    /// Names of images without an image extension: `artifact:7f3a…`.
     images: HashSet<String>,
     /// Long pastes, newest first.
     pastes: VecDeque<String>,
-    /// Draft for which the user was told that the model does not support images.
+    /// Draft for which the user was informed that the model does not support images.
     pub said: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl Attachments {
         self.images.insert(path.to_owned());
     }
 
-    /// Remembers a long paste, so that the prompt that contains it shows the user's own words first.
+    /// Stores a long paste, so that its prompt can show the user's own words first.
     pub(crate) fn remember_paste(&mut self, pasted: &str) {
         let pasted = pasted.trim();
         if pasted.lines().count() > LONG_PASTE {
@@ -41,7 +41,7 @@ impl Attachments {
         }
     }
 
-    /// Returns the longest remembered paste that a prompt contains.
+    /// Returns the range of the longest stored paste that a prompt contains.
     pub(crate) fn paste_in(&self, prompt: &str) -> Option<Range<usize>> {
         let found = self.pastes.iter().filter_map(|paste| prompt.find(paste.as_str()).map(|at| at..at + paste.len()));
         found.max_by_key(Range::len)
@@ -54,14 +54,14 @@ impl Attachments {
         self.sizes.push_front((named, count));
     }
 
-    /// Returns the sizes of the files that the draft names, such as `@src/main.rs ~1.2k, @Cargo.toml ~300 tokens`, in at most
+    /// Returns the sizes of the files in the draft, such as `@src/main.rs ~1.2k, @Cargo.toml ~300 tokens`, in at most
     /// `room` cells; `None` if it names no known file.
     pub(crate) fn sizes_in(&self, draft: impl FnOnce() -> String, room: usize) -> Option<String> {
         if self.sizes.is_empty() {
             return None;
         }
         let draft = draft();
-        // `@src/main.rs:10-20` names only part of the file.
+        // `@src/main.rs:10-20` names only a part of the file.
         let is_all =
             |rest: &str| !rest.strip_prefix(':').is_some_and(|lines| lines.starts_with(|one: char| one.is_ascii_digit()));
         let ends =

@@ -36,7 +36,7 @@ impl Screen {
         update(&mut self.model, Msg::Event(Box::new(event)), self.now);
     }
 
-    /// Adds a piece of a response.
+    /// Adds a chunk of a response.
     pub fn text(&mut self, chunk: &str) {
         self.send_event(EventKind::TextChunk { text: chunk.to_owned() });
     }

@@ -1,4 +1,4 @@
-//! Browse mode: the transcript has the keyboard.
+//! Browse mode, in which the transcript has the keyboard.
 
 use super::transcript::{Marks, SearchMatches, Transcript};
 
@@ -7,14 +7,14 @@ pub(crate) struct Browse {
     /// Search text while it is being typed.
     pub typing: Option<String>,
     pub found: SearchMatches,
-    /// Entry and index of the code block that the next `c` copies.
+    /// Entry and code block index that the next `c` copies.
     pub code: (usize, usize),
     /// Whether lines or columns are being selected.
     pub selects: bool,
 }
 
 impl Browse {
-    /// Returns the position in the search results, for example `3 of 17`.
+    /// Returns the position in the search results: `3 of 17`.
     pub(crate) fn count(&self) -> String {
         match self.found.count() {
             0 => "no matches".to_owned(),
@@ -23,7 +23,7 @@ impl Browse {
     }
 }
 
-/// Leaves browse mode: clears the selection, and the hints show the usual keys again.
+/// Leaves browse mode: clears the selection and restores the usual hints.
 pub(crate) fn leave_browse(browse: &mut Option<Browse>, transcript: &mut Transcript) {
     if browse.take().is_some() {
         transcript.forget_layout();

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 /// Time limit for delivering the last commands and queries.
 const LAST_COMMANDS: Duration = Duration::from_secs(1);
 
-/// Inputs that arrive before the session starts, and its start.
+/// Inputs before the session starts, and the start itself.
 pub(crate) struct Startup {
     pub start: Option<oneshot::Receiver<Start>>,
     pub ahead: mpsc::UnboundedReceiver<StartupQuestion>,
@@ -101,7 +101,7 @@ impl<T> CommandQueue<T> {
         self.waiting.is_empty()
     }
 
-    /// Waits until one item is delivered; cancelling does not lose items.
+    /// Waits until one item is delivered. Cancelling it loses no items.
     pub(crate) async fn send_one(&mut self) {
         if self.waiting.is_empty() {
             return std::future::pending().await;
@@ -112,12 +112,12 @@ impl<T> CommandQueue<T> {
                     permit.send(one);
                 }
             }
-            // The receiver is gone.
+            // The receiver was dropped.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Delivers all remaining items. Stops after a timeout, since the receiver may have ended or may be stuck.
+    /// Delivers all remaining items. Stops after a timeout, because the receiver may have ended or may be stuck.
     pub(crate) async fn send_all(&mut self) {
         let all = async {
             while let Some(one) = self.waiting.pop_front() {

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use std::fmt;
 use std::sync::Arc;
 
-/// Maximum text size in bytes that all terminals with OSC 52 accept; xterm has the lowest limit.
+/// Maximum size in bytes of text that all terminals with OSC 52 accept; xterm has the lowest limit.
 pub(crate) const MAX: usize = 74_000;
 /// Maximum size of a sequence that GNU screen passes through, in bytes.
 const SCREEN_BYTES: usize = 240;
@@ -18,9 +18,10 @@ pub(crate) enum OuterMultiplexer {
     Screen,
 }
 
-/// Hands text to a clipboard program; returns its name or an error, or `None` if there is no such program.
+/// Function that copies text with a clipboard program. Returns the name of the program or an error; `None` if there is
+/// no program.
 pub(crate) type Offer = Arc<dyn Fn(&str) -> Option<Result<String, String>> + Send + Sync>;
-/// Saves text to a file; returns its displayed path.
+/// Function that saves text to a file and returns its displayed path.
 pub(crate) type SaveFn = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
 
 /// All available clipboards.
@@ -47,7 +48,7 @@ impl Default for Clipboard {
     }
 }
 
-/// Text to copy, and its description for the user: `12 lines`.
+/// Text to copy, with a description for the user: `12 lines`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Clip {
     pub text: String,
@@ -79,7 +80,8 @@ pub(crate) fn sequence(text: &str, between: OuterMultiplexer) -> Option<Vec<u8>>
     let plain = format!("\x1b]52;c;{}\x1b\\", base64::engine::general_purpose::STANDARD.encode(text));
     Some(match between {
         OuterMultiplexer::Nothing => plain.into_bytes(),
-        // tmux handles the plain sequence with `set-clipboard` on, and passes the wrapped one through with `allow-passthrough`.
+        // tmux copies from the plain sequence if `set-clipboard` is on, and forwards the wrapped one if
+        // `allow-passthrough` is on.
         OuterMultiplexer::Tmux => format!("{plain}\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
         OuterMultiplexer::Screen => {
             let mut out = Vec::with_capacity(plain.len() + plain.len() / 32);
@@ -95,7 +97,8 @@ pub(crate) fn sequence(text: &str, between: OuterMultiplexer) -> Option<Vec<u8>>
     })
 }
 
-/// Copies a clip with a program; returns a message about the result. `sent_to_terminal` says whether the terminal already received it.
+/// Copies a clip with a program, and returns a message about the result. `sent_to_terminal`: whether the terminal
+/// already received the text.
 pub(crate) fn copy_with_program(clip: &Clip, sent_to_terminal: bool, clipboard: &Clipboard) -> String {
     let Clip { text, what } = clip;
     let offered = (clipboard.offer)(text);
@@ -169,7 +172,7 @@ mod tests {
         let clipboard = Clipboard { keep, ..Clipboard::default() };
         let words = copy_with_program(&clip, false, &clipboard);
         assert!(words.contains("10000 lines") && words.contains("~/kept.txt") && words.contains("74 KB"), "{words}");
-        // A short text was not handed over for another reason.
+        // A short text was not copied for another reason.
         let words = copy_with_program(&Clip::from_text("a".to_owned()), false, &clipboard);
         assert!(words.contains("~/kept.txt") && words.contains("line mode") && !words.contains("KB"), "{words}");
         let offer: Offer = Arc::new(|_| Some(Ok("wl-copy".to_owned())));

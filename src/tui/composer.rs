@@ -41,13 +41,13 @@ impl Composer {
         }
     }
 
-    /// Toggles Vim keys; returns whether they are on.
+    /// Toggles Vim keys; returns whether they are now on.
     pub(crate) fn turn_vim(&mut self) -> bool {
         self.vim = if self.vim.is_none() { Some(Vim::default()) } else { None };
         self.vim.is_some()
     }
 
-    /// Returns Vim's mode, except in insert mode.
+    /// Returns the name of Vim's mode, except in insert mode.
     pub(crate) fn vim_mode(&self) -> Option<&'static str> {
         let vim = self.vim.as_ref().filter(|_| !vim::is_too_large(&self.area))?;
         match vim.mode() {
@@ -59,7 +59,7 @@ impl Composer {
 
     /// Handles a key in Vim mode; returns whether the text changed, or `None` if the key is not for Vim.
     pub(crate) fn vim_key(&mut self, key: KeyEvent) -> Option<bool> {
-        // In a draft too large for cursor movement, Vim keys are off.
+        // Vim keys are disabled in a draft that is too large for cursor movement.
         let vim = self.vim.as_mut().filter(|_| !vim::is_too_large(&self.area))?;
         let was = vim.mode();
         let is_letter = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
@@ -123,8 +123,8 @@ impl Composer {
         self.area.lines().get(row).map(|line| line.chars().take(column).collect()).unwrap_or_default()
     }
 
-    /// Replaces the text between `from` and the cursor with a completion, including a closing quote after the cursor; moves the
-    /// cursor back by `back` characters.
+    /// Replaces the text between `from` and the cursor with a completion, together with a closing quote after the
+    /// cursor; then moves the cursor back by `back` characters.
     pub(crate) fn complete(&mut self, from: usize, words: &str, back: usize) {
         self.history.adopt_shown();
         let column = self.area.cursor().1;
@@ -142,8 +142,7 @@ impl Composer {
         }
     }
 
-    /// Replaces pasted text if it is still unchanged; returns whether it was. Text typed after the paste remains after the
-    /// replacement.
+    /// Replaces pasted text that has not been edited; returns whether it did. Text after the paste remains.
     pub(crate) fn replace_paste(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
         let text = self.text();
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
@@ -164,12 +163,12 @@ impl Composer {
         true
     }
 
-    /// Reports whether an earlier prompt is shown.
+    /// Returns whether an earlier prompt is shown.
     pub(crate) fn is_browsing(&self) -> bool {
         self.history.is_browsing()
     }
 
-    /// Returns the earlier prompts that start with `start`, newest first, without duplicates.
+    /// Returns the earlier prompts that start with `start`, newest first and without duplicates.
     pub(crate) fn prompts_starting_with(&mut self, start: &str) -> Vec<String> {
         self.history.starting_with(start)
     }
@@ -183,7 +182,7 @@ impl Composer {
         self.area.delete_line_by_head();
     }
 
-    /// Removes a `\` before the cursor, which turns Enter into a line break; returns whether there was one.
+    /// Removes a `\` before the cursor, so that Enter inserts a line break; returns whether there was one.
     pub(crate) fn take_backslash(&mut self) -> bool {
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         let ends_in_one = column > 0 && self.area.lines()[row].chars().nth(column - 1) == Some('\\');
@@ -202,7 +201,7 @@ impl Composer {
         changed
     }
 
-    /// Moves up a line, or from the first line to the previous prompt; returns whether the text changed.
+    /// Moves up one line, or from the first line to the previous prompt; returns whether the text changed.
     pub(crate) fn up(&mut self) -> bool {
         if self.area.cursor().0 > 0 {
             self.area.move_cursor(CursorMove::Up);
@@ -241,7 +240,7 @@ impl Composer {
         self.top.get()
     }
 
-    /// Moves the cursor to a click; only works while no line is wrapped.
+    /// Moves the cursor to the clicked position. Works only while no line is wrapped.
     pub(crate) fn click(&mut self, column: u16, row: u16) {
         let place = self.place.get();
         let lines = self.area.lines();
@@ -279,7 +278,7 @@ impl Composer {
     }
 }
 
-/// Returns the cursor as line and character index. The terminal's own cursor is placed there for screen readers and input
+/// Returns the cursor as line and character index. The terminal's cursor is placed there for screen readers and input
 /// methods.
 fn cursor(area: &TextArea<'_>) -> (usize, usize) {
     (area.cursor().0, area.cursor().1)

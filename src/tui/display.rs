@@ -1,4 +1,4 @@
-//! Terminal contents, updated with as few bytes as possible.
+//! Terminal display, which is updated with as few bytes as possible.
 
 mod diff_writer;
 mod sgr_state;
@@ -13,11 +13,11 @@ use std::io::{self, Write};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scroll {
     pub area: Rect,
-    /// Number of text rows above the first visible one, from a fixed origin.
+    /// Number of text rows above the first visible one, relative to a fixed origin.
     pub position: u64,
 }
 
-/// Result of drawing a view, besides its cells.
+/// Properties of a drawn view, in addition to its cells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct DrawStats {
     pub cursor: Option<Position>,
@@ -30,11 +30,11 @@ pub(crate) struct Display<W: Write> {
     shown: Buffer,
     next: Buffer,
     last: DrawStats,
-    /// Whether the terminal contents are unknown, so that the whole screen must be drawn.
+    /// Whether the terminal content is unknown, so that the whole screen must be drawn.
     fresh: bool,
     /// Whether frames are wrapped in synchronised updates.
     synchronised: bool,
-    /// Bytes of the frame being built.
+    /// Bytes of the current frame.
     frame: Vec<u8>,
 }
 
@@ -92,7 +92,7 @@ impl<W: Write> Display<W> {
             if self.synchronised {
                 self.output.write_all(BEGIN)?;
             }
-            // A hidden cursor need not be hidden again.
+            // If the cursor is already hidden, nothing need be sent.
             if drawn.cursor.is_none() || has_cells {
                 self.output.write_all(HIDE_CURSOR)?;
             }
@@ -110,7 +110,7 @@ impl<W: Write> Display<W> {
         Ok(has_changed)
     }
 
-    /// Moves rows that only changed position, in the buffer and on the terminal; a wrong guess only costs bytes.
+    /// Scrolls rows that only changed position, both in the buffer and on the terminal. A wrong guess only costs bytes.
     fn scroll(&mut self, drawn: DrawStats) -> io::Result<()> {
         let (Some(before), Some(now)) = (self.last.scroll, drawn.scroll) else { return Ok(()) };
         let area = before.area;

@@ -1,4 +1,4 @@
-//! Work on the draft besides typing: images, the history search, an editor, and saving.
+//! Work on the draft besides typing: images, the history search, an external editor, and saving.
 
 use super::attachments::Attachments;
 use super::history_search::HistorySearch;
@@ -9,11 +9,11 @@ use crate::protocol::ApprovalId;
 pub(crate) struct DraftState {
     /// Images that were attached to a draft.
     pub attached: Attachments,
-    /// Search of the prompt history.
+    /// Search in the prompt history.
     pub search: Option<HistorySearch>,
     /// File to open in an editor.
     pub to_edit: Option<EditFile>,
-    /// Time at which the draft is saved, in milliseconds.
+    /// Time at which the draft will be saved, in milliseconds.
     pub save_at: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct EditFile {
     pub text: String,
 }
 
-/// Origin of the text.
+/// Source of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Editable {
     Draft,

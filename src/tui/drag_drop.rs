@@ -1,12 +1,12 @@
-//! Files dropped on a terminal, which arrive as pasted paths quoted in terminal-specific ways.
+//! Files dropped on a terminal, which arrive as pasted paths with terminal-specific quoting.
 
-/// Maximum size in bytes of text that is checked for a list of paths.
+/// Maximum size in bytes of pasted text that is checked for paths.
 const MAX_BYTES: usize = 16 << 10;
-/// Maximum number of files in one drop, which is also the limit of a prompt.
+/// Maximum number of files in one drop, equal to the limit of a prompt.
 const MAX_FILES: usize = 20;
 
-/// Returns the possible interpretations of text as paths, likeliest first; empty if it can only be prose. The caller checks
-/// whether the files exist.
+/// Returns the possible interpretations of text as paths, most likely first; empty if the text can only be prose. The
+/// caller checks whether the files exist.
 pub(crate) fn interpretations(pasted: &str) -> Vec<Vec<String>> {
     let text = pasted.trim();
     if text.is_empty() || text.len() > MAX_BYTES || text.contains(|one: char| one.is_control() && one != '\n' && one != '\r') {

@@ -12,12 +12,12 @@ pub(crate) fn tokens(count: u64) -> String {
     }
 }
 
-/// Formats an amount: `$0.42`. Amounts below a cent get more digits, so that a small cost does not look free.
+/// Formats an amount: `$0.42`. Amounts below one cent get more digits, so that they do not appear as zero.
 pub(crate) fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
-/// Formats an amount; an estimate is marked: `~$0.42`.
+/// Formats an amount. An estimate has a mark: `~$0.42`.
 pub(crate) fn format_estimate(amount: f64, is_estimated: bool) -> String {
     let about = if is_estimated { "~" } else { "" };
     format!("{about}{}", dollars(amount))

@@ -1,4 +1,4 @@
-//! Timing of frames and of the model's deadlines.
+//! Timing of frames and deadlines.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ const KEY_FRAME: Duration = Duration::from_millis(4);
 pub(crate) struct FrameTimer {
     began: Instant,
     last_frame: Option<Instant>,
-    /// Time of the last frame or time update; later changes by time alone are not on the screen yet.
+    /// Time of the last frame or time update. Changes that are due after it are not on the screen yet.
     told: u64,
     has_keys: bool,
 }
 
 impl FrameTimer {
-    /// Creates a timer; the first frame is due immediately and shows earlier input.
+    /// Creates a timer whose first frame is due immediately and shows earlier input.
     pub(crate) fn new(began: Instant) -> Self {
         Self { began, last_frame: None, told: 0, has_keys: true }
     }
@@ -26,7 +26,7 @@ impl FrameTimer {
         at.saturating_duration_since(self.began).as_millis() as u64
     }
 
-    /// Records a key press, which makes the next frame due sooner.
+    /// Records a key press, which makes the next frame due earlier.
     pub(crate) fn on_key(&mut self) {
         self.has_keys = true;
     }
@@ -43,7 +43,7 @@ impl FrameTimer {
         self.has_keys = false;
     }
 
-    /// Reports whether a new frame may be drawn now.
+    /// Returns whether a new frame may be drawn now.
     pub(crate) fn is_frame_due(&self, now: Instant) -> bool {
         self.frame_due(now) <= now
     }
@@ -53,9 +53,9 @@ impl FrameTimer {
         self.last_frame.map_or(now, |last| last + gap)
     }
 
-    /// Returns when the next frame or model deadline is due; `deadline` returns the first deadline after a time.
+    /// Returns the time of the next frame or deadline. `deadline` returns the first deadline after a given time.
     pub(crate) fn wake_at(&self, now: Instant, is_dirty: bool, deadline: impl FnOnce(u64) -> Option<u64>) -> Option<Instant> {
-        // Search from the last update, not from now, so that a deadline that passed in between is not missed.
+        // Search from the last update instead of now, so that a deadline that passed in between is not missed.
         let deadline = deadline(self.told).map(|at| self.began + Duration::from_millis(at));
         let frame = is_dirty.then(|| self.frame_due(now));
         [deadline, frame].into_iter().flatten().min()

@@ -1,4 +1,4 @@
-//! Symbols of the screen, with and without Unicode.
+//! Symbols on the screen, with and without Unicode.
 
 use ratatui::buffer::Buffer;
 
@@ -26,7 +26,7 @@ const PLAIN: [(&str, &str); 20] = [
     ("⚠", "!"),
 ];
 
-/// Replaces Unicode symbols drawn by parts of the screen with ASCII.
+/// Replaces Unicode symbols that parts of the screen have drawn with ASCII.
 pub(crate) fn make_plain(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if let Some((_, plain)) = PLAIN.iter().find(|(sign, _)| *sign == cell.symbol()) {

@@ -1,4 +1,4 @@
-//! Syntax highlighting in a separate thread, so that no frame is delayed.
+//! Syntax highlighting in a separate thread, so that it does not delay frames.
 
 mod grammars;
 mod scope;
@@ -13,16 +13,16 @@ use super::theme::{Syntax, Token};
 
 pub(crate) use worker::{on_let_go, on_progress};
 
-/// Limits of highlighted code: lines per block, and bytes per line.
+/// Maximum size of highlighted code: lines per block, and bytes per line.
 const LINES: usize = 5000;
 const LINE: usize = 2000;
 
 /// End of a run of bytes, and its syntax kind.
 type Run = (u16, Option<Syntax>);
 
-/// Block of source code, highlighted from its first line up to the last requested one.
+/// Block of source code that is highlighted from its first line to the last requested one.
 ///
-/// The owner requests lines and gets the colours when they are ready; until then, lines are plain.
+/// Requested lines remain plain until their colours arrive.
 pub(crate) struct HighlightedBlock {
     shared: Arc<SharedLines>,
     /// Number of lines already requested.
@@ -36,7 +36,7 @@ struct SharedLines {
 }
 
 impl HighlightedBlock {
-    /// Creates a track; `language` is the info string of a code fence (`rust`, `py`), a file name or its extension.
+    /// Creates a block. `language`: the info string of a code fence (`rust`, `py`), a file name or its extension.
     pub(crate) fn new(language: &str) -> Self {
         let shared = SharedLines { language: language.to_owned(), lines: Mutex::default(), parser: Mutex::default() };
         Self { shared: Arc::new(shared), asked: 0 }
@@ -47,7 +47,7 @@ impl HighlightedBlock {
         Self::new(&name.map(|name| name.to_string_lossy()).unwrap_or_default())
     }
 
-    /// Requests highlighting of the first `count` lines; `text` returns lines that were not requested before.
+    /// Requests colours for the first `count` lines. `text` returns the lines that were not requested before.
     pub(crate) fn want(&mut self, count: usize, text: impl FnOnce(Range<usize>) -> Vec<String>) {
         let count = count.min(LINES);
         if count <= self.asked || self.shared.language.is_empty() {
@@ -63,7 +63,7 @@ impl HighlightedBlock {
         lock_ignoring_poison(&self.shared.lines).len()
     }
 
-    /// Returns one line with colours, or plain if they are not known yet.
+    /// Returns a line with its colours, or plain if they have not arrived.
     pub(crate) fn ink(&self, index: usize, line: &str, ground: Token) -> StyledText {
         let lines = lock_ignoring_poison(&self.shared.lines);
         let mut inked = StyledText::default();
@@ -79,7 +79,7 @@ impl HighlightedBlock {
     }
 }
 
-/// Locks a mutex even after a panic, because the data is only colours.
+/// Locks a mutex even if it is poisoned, because the data is only colours.
 fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Prompt history in a user file, one JSON string per line.
+//! Prompt history in a file of the user, one JSON string per line.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Maximum number of entries; older ones are dropped from the file once it has twice as many.
+/// Maximum number of entries. Older entries are removed from the file once it has twice as many.
 const ENTRIES: usize = 1000;
 
 /// Function that removes secrets from a prompt before it is saved in the history.
@@ -25,13 +25,13 @@ pub(crate) struct History {
     file: Option<PathBuf>,
     entries: Option<Vec<String>>,
     sent: Vec<String>,
-    /// Index of the shown entry, counted back from the newest, and the draft it replaced.
+    /// Index of the visible entry, counted back from the newest, and the draft that it replaced.
     browsing: Option<(usize, String)>,
     kept_as: Option<HistoryRedactor>,
 }
 
 impl History {
-    /// Creates a history whose file is read when the first entry is requested.
+    /// Creates a history that reads its file when the first entry is requested.
     pub(crate) fn new(file: Option<PathBuf>) -> Self {
         Self { file, ..Self::default() }
     }
@@ -62,7 +62,7 @@ impl History {
         options.open(path)?.write_all(line.as_bytes())
     }
 
-    /// Returns the entry before the shown one and remembers `draft`.
+    /// Returns the entry before the visible one, and stores `draft`.
     pub(crate) fn previous(&mut self, draft: &str) -> Option<String> {
         let next = self.browsing.as_ref().map_or(0, |(at, _)| at + 1);
         let found = self.nth_newest(next)?;
@@ -71,7 +71,7 @@ impl History {
         Some(found)
     }
 
-    /// Returns the entry after the shown one, and finally the draft.
+    /// Returns the entry after the visible one, or the stored draft after the newest entry.
     pub(crate) fn following(&mut self) -> Option<String> {
         let (at, draft) = self.browsing.take()?;
         if at == 0 {
@@ -82,7 +82,7 @@ impl History {
         found
     }
 
-    /// Turns the shown entry into a draft because it was edited.
+    /// Turns the visible entry into a draft, because the user edited it.
     pub(crate) fn adopt_shown(&mut self) {
         self.browsing = None;
     }
@@ -114,7 +114,7 @@ impl History {
     fn entries(&mut self) -> &[String] {
         self.entries.get_or_insert_with(|| {
             let mut entries = self.file.as_ref().map(load).unwrap_or_default();
-            // Prompts sent since then are in the file already, unless it could not be written.
+            // Prompts sent since then are already in the file, unless it could not be written.
             if self.file.is_none() || entries.is_empty() {
                 entries = std::mem::take(&mut self.sent);
             }
@@ -123,7 +123,7 @@ impl History {
     }
 }
 
-/// Reads the file. A line that is not a JSON string is skipped, because two processes may write at the same time.
+/// Reads the file. Lines that are not JSON strings are skipped, because two processes may write at the same time.
 fn load(path: &PathBuf) -> Vec<String> {
     let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let mut entries: Vec<String> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -132,7 +132,7 @@ fn load(path: &PathBuf) -> Vec<String> {
         let lines: String =
             entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()).map(|line| line + "\n").collect();
         let beside = path.with_extension("new");
-        // The old file is still valid, only longer than necessary.
+        // On failure the old file remains valid, but longer than necessary.
         let _ = fs::write(&beside, lines).and_then(|()| fs::rename(&beside, path));
     }
     let older = entries.len().saturating_sub(ENTRIES);

@@ -1,4 +1,4 @@
-//! Main loop that connects terminal, events and commands to the model.
+//! Main loop, which connects terminal, events and commands to the model.
 
 use super::channels::{CommandQueue, EventReceiver, Startup, StartupEvent};
 use super::clipboard;
@@ -23,13 +23,13 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 
-/// Maximum number of events processed before a frame is drawn.
+/// Maximum number of events to process before a frame is drawn.
 const EVENTS_A_FRAME: usize = 8192;
 /// Time to wait at exit for pending terminal replies, so that the next program does not read them.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
-/// Time after which a terminal reply is no longer expected.
+/// Time after which a reply of the terminal is no longer expected.
 const ANSWERED_BY: Duration = Duration::from_secs(1);
-/// Time after which the screen returns if the stop signal was not delivered.
+/// Time after which aye redraws the screen if the stop signal was not delivered.
 const STOP_GRACE: Duration = Duration::from_millis(200);
 
 /// Runs the full-screen UI until the user quits or a signal ends it; restores the terminal before it returns.
@@ -50,7 +50,7 @@ pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     Ok(TuiOutcome { ended: ended?, last_answer, typed, unsent, model: name, mode, resume_hint, session })
 }
 
-/// Returns the text in unprocessed input.
+/// Returns the text of unprocessed input.
 fn unread_text(mut inputs: mpsc::UnboundedReceiver<(Instant, Input)>) -> String {
     let mut words = String::new();
     while let Ok((_, input)) = inputs.try_recv() {
@@ -82,10 +82,10 @@ struct Host {
     signals: Signals,
     pace: FrameTimer,
     title: String,
-    /// Modes that were on when the terminal was handed over.
+    /// Modes that were on when aye released the terminal.
     pushed: Vec<TerminalMode>,
     asked: Option<Instant>,
-    /// Signal from the highlighter thread that new colours are ready.
+    /// Signal that the highlighter thread has new colours.
     colours: Arc<Notify>,
     /// Channel for results of work outside the loop.
     told: (mpsc::UnboundedSender<Msg>, mpsc::UnboundedReceiver<Msg>),
@@ -158,7 +158,7 @@ impl Host {
         self.mouse(self.model.screen.pointer.is_captured)?;
         loop {
             let (at, msgs) = match self.next().await {
-                // Size reports arrive in order with the keys. A report with the known size is not a change.
+                // Size reports arrive in order with the keys. A report of the current size is not a change.
                 HostEvent::Input(at, Input::Size(width, height)) => {
                     let size = Size::new(width, height);
                     if size == self.model.screen.size {
@@ -200,7 +200,7 @@ impl Host {
                     (Instant::now(), Vec::new())
                 }
                 HostEvent::Told(msg) => (Instant::now(), vec![msg]),
-                // Force a frame, which reports the panic.
+                // Draw a frame, because drawing reports the panic.
                 HostEvent::Panicked => {
                     self.model.screen.dirty = true;
                     (Instant::now(), Vec::new())
@@ -237,7 +237,7 @@ impl Host {
                 }
             }
         };
-        // A silent terminal is not waited for.
+        // Stop waiting if the terminal is silent.
         let _ = tokio::time::timeout(LAST_ANSWERS, last).await;
     }
 
@@ -334,11 +334,11 @@ impl Host {
         Ok(())
     }
 
-    /// Restores the terminal and stops the process, like ctrl+z in a shell.
+    /// Restores the terminal and stops the process, as ctrl+z does in a shell.
     async fn suspend(&mut self) -> io::Result<Vec<Effect>> {
         self.release_terminal();
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(0), nix::sys::signal::Signal::SIGTSTP)?;
-        // An orphaned process group is not stopped; continue after a timeout.
+        // Orphaned process groups do not stop, so continue after a timeout.
         let _ = tokio::time::timeout(STOP_GRACE, self.signals.resumed.recv()).await;
         self.resume_terminal()?;
         Ok(self.dispatch(Msg::Resumed))
@@ -349,8 +349,8 @@ impl Host {
         update(&mut self.model, msg, at)
     }
 
-    /// Hands the terminal and keyboard to the user's editor and processes the result. Text typed before that goes to the draft
-    /// and never answers a dialog.
+    /// Releases the terminal and keyboard to the user's editor, and processes the result. Earlier typed text goes to
+    /// the draft and never answers a dialog.
     async fn run_with_terminal_released<T: Send + 'static>(
         &mut self,
         editor: impl FnOnce() -> Result<T, String> + Send + 'static,
@@ -363,7 +363,7 @@ impl Host {
         let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
         self.reader = Some(reader);
         let typed = unread_text(std::mem::replace(&mut self.inputs, inputs));
-        // Ignore a ctrl+c that was meant for the editor.
+        // Ignore ctrl+c that was meant for the editor.
         self.signals.interrupt = signal(SignalKind::interrupt())?;
         self.resume_terminal()?;
         let left = left.unwrap_or_else(|_| Err("could not run the editor".to_owned()));
@@ -382,14 +382,14 @@ impl Host {
         self.run_with_terminal_released(move || (shows.0)(&shown), |outcome| outcome.err().map(Msg::Done)).await
     }
 
-    /// Hands the terminal to a command about a task until it ends.
+    /// Releases the terminal to a command about a task until it exits.
     async fn run_task(&mut self, id: String, program: super::interface::TaskProgram) -> io::Result<Vec<Effect>> {
         let tasks = self.model.options.tasks.clone();
         self.run_with_terminal_released(move || (tasks.0)(&id, program), |outcome| outcome.err().map(Msg::Done)).await
     }
 
-    /// Copies through the terminal immediately, and through programs in the background, so that a slow program does not block the
-    /// UI.
+    /// Copies through the terminal immediately, and through programs in the background, so that a slow program does not
+    /// block the UI.
     fn copy(&mut self, clip: super::clipboard::Clip) -> io::Result<()> {
         let clipboard = self.model.options.clipboard.clone();
         let sequence = clipboard::sequence(&clip.text, clipboard.between);
@@ -407,7 +407,7 @@ impl Host {
         self.display.write(if on { terminal::MOUSE } else { terminal::NO_MOUSE })
     }
 
-    /// Restores the terminal and remembers the active modes.
+    /// Restores the terminal and stores the active modes.
     fn release_terminal(&mut self) {
         self.pushed.extend(terminal::enabled_modes().filter(|what| what.is_of_terminal()));
         self.modes = None;
@@ -421,7 +421,7 @@ impl Host {
         for what in pushed {
             self.display.write(terminal::push(what))?;
         }
-        // The shell has set its own title.
+        // The shell has changed the title.
         self.title.clear();
         let size = terminal_size();
         self.display.resize(size);

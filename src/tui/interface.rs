@@ -22,14 +22,15 @@ pub(crate) struct TuiHandles {
     pub prompt: Option<String>,
     /// Text typed before the UI was ready.
     pub typed: String,
-    /// Data known only after loading; the UI is shown earlier.
+    /// Data that is available only after loading; the UI is visible before.
     pub start: oneshot::Receiver<Start>,
-    /// Dialogs to show before the session starts; closed if there are none.
+    /// Dialogs before the session starts. The channel is closed if there are none.
     pub ahead: mpsc::UnboundedReceiver<StartupQuestion>,
     pub editor: Editor,
 }
 
-/// The user's editor: takes a file name and text, returns the edited text or an error. It has the terminal until it exits.
+/// The user's editor: a function that takes a file name and text, and returns the edited text or an error. The editor
+/// has the terminal until it exits.
 #[derive(Clone)]
 pub(crate) struct Editor(pub Arc<EditFn>);
 
@@ -50,18 +51,19 @@ pub(crate) enum EditorTarget {
     Text(String),
 }
 
-/// A command about a task in a copy of the workspace.
+/// Command about a task in a copy of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskProgram {
     /// Open its session.
     Open,
     /// Show its changes.
     Diff,
-    /// Choose which of its changes to apply.
+    /// Select which of its changes to apply.
     Keep,
 }
 
-/// Function that runs a command about a task with the terminal and waits until it ends; returns an error message.
+/// Function that runs a command about a task in the terminal and waits until it exits. Returns an error message on
+/// failure.
 #[derive(Clone)]
 pub(crate) struct RunTask(pub Arc<RunTaskFn>);
 
@@ -73,7 +75,7 @@ impl fmt::Debug for RunTask {
     }
 }
 
-/// Function that opens content in the user's editor and waits until it is closed; returns an error message.
+/// Function that opens content in the user's editor and waits until it is closed. Returns an error message on failure.
 #[derive(Clone)]
 pub(crate) struct OpenInEditor(pub Arc<OpenFn>);
 
@@ -89,24 +91,25 @@ impl fmt::Debug for OpenInEditor {
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub theme: ThemeChoice,
-    /// Terminal background according to the environment.
+    /// Terminal background, derived from the environment.
     pub ground: Background,
     pub colours: Colours,
-    /// Delay before a dialog accepts an answer.
+    /// Delays before a dialog accepts an answer.
     pub pace: GuardTiming,
-    /// Terminal emulator according to the environment.
+    /// Terminal emulator, derived from the environment.
     pub emulator: Emulator,
     /// Directory of the user's themes.
     pub themes: Option<PathBuf>,
-    /// Show text in whole rows and avoid unnecessary motion.
+    /// Show streamed text in whole rows, and avoid unnecessary motion.
     pub reduce_motion: bool,
     /// Notifications while the window is unfocused.
     pub notices: Notices,
     /// Use ASCII symbols for terminals without Unicode.
     pub ascii: bool,
-    /// Limitation of the terminal or locale, and the chosen fallback, unless the user asked for it.
+    /// Limitation of the terminal or locale, and the resulting fallback, unless the user requested
+    /// it.
     pub lacks: Option<String>,
-    /// Prompt history file; without one, the history is only in memory.
+    /// Prompt history file; if absent, the history is only in memory.
     pub history: Option<PathBuf>,
     /// Redaction of prompts before they are saved.
     pub kept_as: HistoryRedactor,
@@ -203,13 +206,13 @@ impl Background {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ThemeChoice {
-    /// Chosen for the reported background of the terminal; before the report, for `Options::ground`.
+    /// Chosen by the background that the terminal reports, or before its report by `Options::ground`.
     Auto,
     /// Built-in or user theme.
     Named(String),
 }
 
-/// Notifications about pending approvals and finished tasks while the terminal is unfocused.
+/// Notifications about pending approvals and finished tasks while the terminal has no focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notices {
     /// Best notification method that the terminal supports.
@@ -218,39 +221,39 @@ pub(crate) enum Notices {
     Bell,
 }
 
-/// Data the UI needs once loading is complete.
+/// Data that the UI needs once loading is complete.
 #[derive(Debug)]
 pub(crate) struct Start {
     pub header: Header,
     /// Events of a resumed session, for display only.
     pub history: Vec<Event>,
-    /// Journal position where the history begins, if earlier entries exist.
+    /// Journal position at which the history begins, if earlier entries exist.
     pub older: Option<i64>,
     /// Displayed working directory, if it differs from the initial one.
     pub cwd: Option<String>,
     pub model_access: ModelAccess,
     pub trust: Option<TrustQuestion>,
-    /// Whether the project has its own configuration that the user trusts.
+    /// Whether the project has its own configuration and the user trusts it.
     pub is_trusted: bool,
-    /// Text for the expiry of the policy: `expires in 6 d`.
+    /// Expiry of the policy as text: `expires in 6 d`.
     pub policy_ends: Option<String>,
     /// `Last here: …` line, and a suggested task for this project, if any.
     pub last_here: Option<String>,
     pub attempt: Option<String>,
-    /// Whether this is the first start: there are no settings and no API key.
+    /// Whether this is the first start, without settings and API key.
     pub is_first: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ModelAccess {
     Ready,
-    /// Prompts cannot be sent; the message gives the reason and the remedy.
+    /// Prompts cannot be sent; the message gives the reason and the solution.
     NoKey {
         message: String,
-        /// Configured model; its API key is requested first.
+        /// Configured model, whose API key is requested first.
         model: Option<String>,
     },
-    /// Another process owns the session: commands are dropped.
+    /// Another process owns the session, so commands are dropped.
     ReadOnly {
         /// Owner of the session: `open in process 4711`.
         holder: String,
@@ -262,7 +265,7 @@ pub(crate) enum ModelAccess {
 pub(crate) enum StartupQuestion {
     /// Dialog about a locked session, repeated until an answer succeeds.
     Held(LockQuestion),
-    /// Choice among several sessions to open; no start follows.
+    /// Choice among several sessions; no start follows.
     Choose,
 }
 
@@ -275,7 +278,7 @@ pub(crate) struct LockQuestion {
     pub since: Option<String>,
     /// Reason why the last answer failed: `process 4711 did not end within 5 s`.
     pub problem: Option<String>,
-    /// Reason why the session cannot be taken over.
+    /// Reason why this process cannot take over the session.
     pub stays: Option<String>,
     pub answer: oneshot::Sender<LockAnswer>,
 }
@@ -284,7 +287,7 @@ pub(crate) struct LockQuestion {
 pub(crate) enum LockAnswer {
     /// View only: a `Start` with `ModelAccess::ReadOnly` follows.
     ReadOnly,
-    /// The other process saves and exits: a `Start` follows, or the dialog again.
+    /// The other process saves and exits. A `Start` follows, or the dialog again.
     TakeOver,
     /// End the UI with `ExitReason::Another`; the caller asks for another session.
     Another,
@@ -296,25 +299,25 @@ pub(crate) enum LockAnswer {
 pub(crate) struct TrustQuestion {
     /// Project directory, as displayed.
     pub place: String,
-    /// Configuration that the project contains, one line per item.
+    /// Project configuration, one line per item.
     pub items: Vec<String>,
-    /// Files that run code when another program opens the folder, with that program.
+    /// Files that other programs run when they open the folder, each with its program.
     pub runs_code: Vec<String>,
-    /// Project files that can be read before answering.
+    /// Project files that the user can read before answering.
     pub files: Vec<ProjectFile>,
     /// Remote address from the project's git data.
     pub remote: Option<String>,
-    /// Changes since the user trusted the project; `None` if the project was never trusted.
+    /// Changes since the user trusted the project; `None` if the user never did.
     pub changes: Option<Vec<String>>,
     /// Reason why the project cannot be trusted in its current state.
     pub broken: Option<String>,
-    /// Whether commands run in a copy without approval once the project is trusted.
+    /// Whether commands run in a copy without approval once the user trusts the project.
     pub approves_effects: bool,
     pub answer: oneshot::Sender<TrustAnswer>,
 }
 
 impl TrustQuestion {
-    /// Returns whether the project has files to review; otherwise the dialog is only about its commands.
+    /// Returns whether the project has files to review. Otherwise the dialog is only about its commands.
     pub(crate) fn has_items(&self) -> bool {
         !self.items.is_empty() || self.changes.is_some() || self.broken.is_some()
     }
@@ -333,7 +336,8 @@ pub(crate) struct ProjectFile {
 pub(crate) enum TrustAnswer {
     /// Trust the project: all its settings take effect.
     Yes,
-    /// Do not trust the project: none of its configuration takes effect, and it is not changed.
+    /// Do not trust the project: none of its configuration takes effect, and its files cannot be
+    /// changed.
     ReadOnly,
     /// Do not trust a project without files to review: aye asks before each command.
     Decline,
@@ -365,7 +369,7 @@ impl Header {
     }
 }
 
-/// Session the user wants to open instead.
+/// Session that the user wants to open instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionTarget {
     New,
@@ -377,11 +381,11 @@ pub(crate) enum SessionTarget {
 pub(crate) enum ExitReason {
     /// The user quit.
     Quit,
-    /// The process must end with this signal.
+    /// The process must end because of this signal.
     Signal(i32),
     /// The terminal was closed.
     Closed,
-    /// Another process owns the session, and the user wants a different session.
+    /// Another process owns the session, and the user wants another session.
     Another,
     /// The user wants to run the first-run setup, then continue.
     Setup,
@@ -394,14 +398,14 @@ pub(crate) enum ExitReason {
 pub(crate) struct TuiOutcome {
     pub ended: ExitReason,
     pub last_answer: Option<String>,
-    /// Text typed after this UI stopped reading, or before a session could save it.
+    /// Text that was typed after this UI stopped reading, or before a session could save it.
     pub typed: String,
     /// Prompt for a session that never started.
     pub unsent: Option<String>,
-    /// Last model and mode of the session, for the next one.
+    /// Last model of the session, for the next one.
     pub model: String,
     pub mode: Option<Mode>,
-    /// `aye --resume 7f3a…`, if there is a session to resume.
+    /// Command that resumes the session, if possible: `aye --resume 7f3a…`.
     pub resume_hint: Option<String>,
     /// Session that can be resumed.
     pub session: Option<SessionId>,

@@ -3,7 +3,7 @@
 use super::layers::{short_task_id, task_details, task_prompt};
 use crate::protocol::{ListedTask, ListedTaskState};
 
-/// The tasks of this workspace as last reported.
+/// Tasks of this workspace, as last reported.
 #[derive(Debug, Default)]
 pub(crate) struct ListedTasks {
     tasks: Vec<ListedTask>,
@@ -27,7 +27,7 @@ impl ListedTasks {
         ended.filter_map(notice).collect()
     }
 
-    /// Returns the tasks as lines, for line mode.
+    /// Returns the tasks as lines for line mode.
     pub(crate) fn lines(&self) -> Vec<String> {
         let lines = |task: &ListedTask| {
             let first = format!("{}  {}  {}", short_task_id(task), task.state.as_str(), task_prompt(task));
@@ -37,7 +37,7 @@ impl ListedTasks {
     }
 }
 
-/// Returns the notice about a task that has stopped working.
+/// Returns the notice about a task that stopped working.
 fn notice(task: &ListedTask) -> Option<String> {
     let (id, prompt) = (short_task_id(task), task_prompt(task));
     let state = match task.state {

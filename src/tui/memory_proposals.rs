@@ -1,21 +1,21 @@
-//! Proposals for instruction files, and which of them the user was told about.
+//! Proposals for instruction files, with a record of which ones were announced.
 
 use super::layers::{proposal_details, proposal_heading};
 use crate::protocol::MemoryProposal;
 use std::collections::HashSet;
 
-/// The proposals of this workspace as last reported.
+/// Proposals of this workspace, as last reported.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryProposals {
     proposals: Vec<MemoryProposal>,
-    /// IDs of the proposals that the user was told about.
+    /// IDs of the proposals that were announced to the user.
     told: HashSet<String>,
-    /// Whether the user asked for the list, so that it is printed in line mode and nothing is announced.
+    /// Whether the user requested the list. If so, line mode prints it and nothing is announced.
     pub requested: bool,
 }
 
 impl MemoryProposals {
-    /// Returns the proposal with this ID, or the only one whose ID begins so.
+    /// Returns the proposal with this ID, or the only one whose ID begins with it.
     pub(crate) fn find(&self, id: &str) -> Option<&MemoryProposal> {
         let mut found = self.proposals.iter().filter(|proposal| !id.is_empty() && proposal.id.starts_with(id));
         found.next().filter(|_| found.next().is_none())
@@ -25,7 +25,7 @@ impl MemoryProposals {
         &self.proposals
     }
 
-    /// Sets the proposals. Returns the notice about new ones, unless the user is looking at them.
+    /// Sets the proposals. Returns a notice about new ones, unless the user is viewing the list.
     pub(crate) fn set(&mut self, proposals: Vec<MemoryProposal>, is_list_open: bool) -> Option<String> {
         self.proposals = proposals;
         let new = self.proposals.iter().filter(|proposal| !self.told.contains(&proposal.id)).count();

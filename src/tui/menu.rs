@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Maximum number of rows.
 pub(crate) const ROWS: u16 = 12;
-/// Minimum time on the screen, in milliseconds, before a row can be chosen.
+/// Minimum time in milliseconds that a row must be on the screen before it can be chosen.
 const SEEN_MS: u64 = 60;
 
 /// Completable text at the cursor.
@@ -37,11 +37,11 @@ pub(crate) struct Item {
 pub(crate) enum EnterAction {
     /// Run the command.
     Run,
-    /// Insert the text; more is expected after it.
+    /// Insert the text, because more input is expected after it.
     Complete,
 }
 
-/// State of the menu and its sources.
+/// State of the menu and the sources of its rows.
 #[derive(Debug, Default)]
 pub(crate) struct Menu {
     typing: Option<Typing>,
@@ -50,25 +50,26 @@ pub(crate) struct Menu {
     top: usize,
     /// Whether the user moved the highlight with the arrow keys.
     moved: bool,
-    /// The row highlighted in the last frame, and since when, in milliseconds.
+    /// Row highlighted in the last frame, and the time in milliseconds since which it is.
     drawn: Option<(String, u64)>,
     /// First row of the menu on the screen, and the number of rows.
     shown: Option<(u16, u16)>,
     /// Whether Escape closed the menu until the next word.
     closed: bool,
-    /// Whether Tab was pressed before the search results arrived; the first row is then chosen.
+    /// Whether Tab was pressed before the search results arrived, so that the first row will be
+    /// chosen.
     completes_when_found: bool,
-    /// Files found last, and the search text.
+    /// Latest file results, and their search text.
     pub files: Option<(String, Vec<FoundFile>)>,
-    /// Symbols found last, and the search text.
+    /// Latest symbol results, and their search text.
     pub symbols: Option<(String, Vec<FoundSymbol>)>,
-    /// Search text of the last query.
+    /// Search text of the latest query.
     pub asked: Option<String>,
-    /// Commands used last, newest first.
+    /// Recently used commands, newest first.
     pub used: Vec<String>,
     /// Custom commands of the user and of the project.
     pub own: Vec<CustomCommand>,
-    /// Files of custom commands whose names are built-in commands, as already reported.
+    /// Files of custom commands that have the name of a built-in command, already reported.
     pub refused: HashSet<String>,
 }
 
@@ -90,7 +91,7 @@ impl Menu {
         self.items().get(self.at)
     }
 
-    /// Returns the highlighted row if it was on the screen long enough to be an intended choice.
+    /// Returns the highlighted row if it was on the screen long enough to be chosen intentionally.
     pub(crate) fn highlighted_if_seen(&self, now: u64) -> Option<&Item> {
         let (text, since) = self.drawn.as_ref()?;
         self.highlighted().filter(|item| item.text == *text && now.saturating_sub(*since) >= SEEN_MS)
@@ -100,7 +101,7 @@ impl Menu {
         self.moved
     }
 
-    /// Records the text at the cursor; completions follow with `set`.
+    /// Records the text at the cursor; `set` adds the completions later.
     pub(crate) fn set_typing(&mut self, typing: Option<Typing>) {
         let same_word = match (&self.typing, &typing) {
             (Some(Typing::Command(_)), Some(Typing::Command(_))) => true,
@@ -121,7 +122,7 @@ impl Menu {
         self.typing = typing;
     }
 
-    /// Sets the rows; a row that the user highlighted remains highlighted.
+    /// Sets the rows. A row that the user highlighted stays highlighted.
     pub(crate) fn set(&mut self, items: Vec<Item>) {
         let marked = self.moved.then(|| self.items.get(self.at).map(|item| item.text.clone())).flatten();
         self.at = marked.and_then(|text| items.iter().position(|item| item.text == text)).unwrap_or(0);
@@ -134,7 +135,7 @@ impl Menu {
         self.completes_when_found = false;
     }
 
-    /// Returns whether the results for the text at the cursor have not arrived yet.
+    /// Returns whether the results for the text at the cursor are still missing.
     pub(crate) fn is_searching(&self) -> bool {
         let Some(Typing::File { words, quoted, .. }) = &self.typing else { return false };
         let answered = |asked: Option<&String>| asked == Some(words);
@@ -146,12 +147,12 @@ impl Menu {
         !self.closed && self.asked.as_ref() == Some(words) && !is_answered
     }
 
-    /// Chooses the first row when the running search returns, unless other text is typed first.
+    /// Chooses the first row when the search results arrive, unless other text is typed first.
     pub(crate) fn complete_on_results(&mut self) {
         self.completes_when_found = true;
     }
 
-    /// Returns whether Tab waited for the results that just arrived, and clears that state.
+    /// Returns whether Tab waited for the results that have just arrived, and clears that state.
     pub(crate) fn take_pending_completion(&mut self) -> bool {
         std::mem::take(&mut self.completes_when_found)
     }
@@ -166,7 +167,7 @@ impl Menu {
         }
     }
 
-    /// Returns the rows that fit, including the highlighted one.
+    /// Returns the range of rows that fit, including the highlighted one.
     pub(crate) fn window(&mut self, rows: usize) -> Range<usize> {
         let count = self.items().len();
         let rows = rows.min(count);
@@ -178,7 +179,8 @@ impl Menu {
         self.at
     }
 
-    /// Highlights the row that was clicked, or chooses it if it is already highlighted. Returns `None` outside the menu.
+    /// Highlights the row that was clicked, or chooses it if it is already highlighted. Returns `None` outside the
+    /// menu.
     pub(crate) fn click(&mut self, row: u16) -> Option<ClickResult> {
         let (first, count) = self.shown.filter(|_| self.is_open())?;
         let nth = row.checked_sub(first).filter(|nth| *nth < count)?;
@@ -210,8 +212,8 @@ impl Menu {
     }
 }
 
-/// Returns the completable text at the cursor, from the line up to it and the draft; `of_server` tells whether words
-/// after an `@` begin with the name of an MCP server.
+/// Returns the completable text at the cursor, given the line up to it and the draft. `of_server`: whether words after
+/// an `@` begin with the name of an MCP server.
 pub(crate) fn typing(line: &str, draft: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
     if let Some(mention) = mention(line, of_server) {
         return Some(mention);
@@ -224,7 +226,7 @@ fn mention(line: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
     let mut found = None;
     let mut before = None;
     for (at, (byte, letter)) in line.char_indices().enumerate() {
-        // The same rule by which the agent finds them in a prompt.
+        // The agent uses the same rule to find references in a prompt.
         if letter == '@' && before.is_none_or(|one: char| one.is_whitespace() || "([{<\"'`,;".contains(one)) {
             found = Some((at, &line[byte + 1..]));
         }
@@ -236,7 +238,7 @@ fn mention(line: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
         return (!quoted.contains('"')).then_some(Typing::File { words, start, quoted: true });
     }
     let ends = |one: char| one.is_whitespace() || "\"'`<>()[]{}|,;".contains(one);
-    // After a `:` come line numbers, and after a `#` line numbers or a symbol; line numbers are not completed.
+    // Line numbers follow a `:`, and line numbers or a symbol follow a `#`. Line numbers are not completed.
     let has_lines = |(path, name): (&str, &str)| {
         let digits = name.strip_prefix(['L', 'l']).unwrap_or(name);
         !path.is_empty() && digits.starts_with(|one: char| one.is_ascii_digit())
@@ -247,7 +249,7 @@ fn mention(line: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
     (!is_done).then(|| Typing::File { words: rest.to_owned(), start, quoted: false })
 }
 
-/// Returns whether the words after an `@` are the name of a symbol.
+/// Returns whether the words after an `@` name a symbol.
 pub(crate) fn is_symbol(words: &str, quoted: bool) -> bool {
     !quoted && words.contains('#')
 }

@@ -31,10 +31,10 @@ use super::typeahead_guard;
 use crate::protocol::{Command, HostCommand, Query};
 use ratatui::layout::Size;
 
-/// Time for which a notice is shown above the composer, in milliseconds.
+/// Time in milliseconds for which a notice is shown above the composer.
 pub(crate) const TOAST_MS: u64 = 6000;
 
-/// Action outside the model.
+/// Action for the owner of the model.
 #[derive(Debug)]
 pub(crate) enum Effect {
     Send(Command),
@@ -74,7 +74,7 @@ pub(crate) struct Model {
     pub tasks: ListedTasks,
     pub memory: MemoryProposals,
     pub agents: Agents,
-    /// Notice above the composer, and when it disappears.
+    /// Notice above the composer, and the time at which it disappears.
     pub toast: Option<(String, u64)>,
     /// Key bindings.
     pub keymap: Keymap,
@@ -84,7 +84,7 @@ pub(crate) struct Model {
     pub keys: KeyboardState,
     /// Lists and viewers over the conversation.
     pub layers: LayerStack,
-    /// Browse mode; the transcript has the keyboard.
+    /// Browse mode, in which the transcript has the keyboard.
     pub browse: Option<Browse>,
     /// State of the start.
     pub startup: Startup,
@@ -98,25 +98,25 @@ pub(crate) struct Model {
 pub(crate) struct KeyboardState {
     /// Invalid entries of the user's key file.
     pub problems: Vec<String>,
-    /// Time of the last key or paste that did not go to a dialog.
+    /// Time of the last key or paste outside of dialogs.
     pub last_key: Option<u64>,
     /// Time of the last such key or paste that was text.
     pub last_text: Option<u64>,
     /// Time of the last answer to an approval on this screen.
     pub answered: Option<u64>,
-    /// Answer key pressed again in an empty draft, and its time.
+    /// Answer key that was pressed again in an empty draft, and the time of that.
     pub echo: Option<(char, u64)>,
     /// Time at which a pending prompt lost the focus.
     pub left_prompt: Option<u64>,
     /// Whether the last key was Escape on an empty draft.
     pub escaped: bool,
-    /// Time of the first of two Escapes that open the rewind list.
+    /// Time of the first of two Escapes that together open the rewind list.
     pub rested_escape: Option<u64>,
-    /// The key that asked to quit, its time, and whether quitting would have stopped running work.
+    /// Key that requested to quit, its time, and whether quitting would have stopped running work.
     pub quit_pending: Option<(&'static str, u64, bool)>,
-    /// Time at which the `r` in the draft triggers a retry, unless more is typed.
+    /// Time at which an `r` in the draft starts a retry, unless more is typed.
     pub retry_at: Option<u64>,
-    /// Same as above, for `r` and `c` while the session cannot be saved.
+    /// Same as `retry_at`, for `r` and `c` while the session cannot be saved.
     pub saving_at: Option<(char, u64)>,
     /// Time at which the missing API key was reported.
     pub no_key_shown: Option<u64>,
@@ -125,7 +125,7 @@ pub(crate) struct KeyboardState {
 }
 
 impl KeyboardState {
-    /// Records an answer: the last key was not text, and the next dialog gets the focus immediately.
+    /// Records an answer, after which the last key is not text and the next dialog gets the focus immediately.
     pub(crate) fn on_answer(&mut self, now: u64) {
         self.answered = Some(now);
         self.last_text = None;
@@ -173,7 +173,7 @@ impl Model {
         }
     }
 
-    /// Sets the theme by the user's choice and the terminal background.
+    /// Sets the theme for the user's choice and the terminal background.
     pub(crate) fn choose_theme(&mut self) {
         self.retheme();
         self.transcript.forget_layout();
@@ -185,12 +185,13 @@ impl Model {
         self.screen.theme = theme(&self.options, self.screen.background);
     }
 
-    /// Returns the draft, as long as no session saves it.
+    /// Returns the draft, unless a session saves it.
     pub(crate) fn unkept(&self) -> String {
         if self.info.model_access.is_none() { self.composer.text() } else { String::new() }
     }
 
-    /// Returns the token limit of a request: the model's context window, reduced by the policy.
+    /// Returns the token limit of a request: the model's context window, or a lower limit of the
+    /// policy.
     pub(crate) fn context_limit(&self) -> Option<u64> {
         let layers = self.info.policy.layers.iter().filter_map(|layer| layer.max_input_tokens);
         Some(layers.fold(self.info.header.context_tokens?, u64::min)).filter(|limit| *limit > 0)
@@ -200,7 +201,7 @@ impl Model {
         self.task.activity != Activity::Idle
     }
 
-    /// Returns whether the task is waiting for the user, so its timer is paused.
+    /// Returns whether the task is waiting for the user, so that its timer is paused.
     pub(crate) fn is_waiting_for_user(&self) -> bool {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.dialogs.approvals() > 0,
@@ -212,7 +213,7 @@ impl Model {
         }
     }
 
-    /// Restarts the activity timer, so that the time of a dialog is not attributed to the model.
+    /// Restarts the activity timer, so that it excludes the time of a dialog.
     pub(crate) fn restart_activity_timer(&mut self, now: u64) {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.set_activity(Activity::Thinking, now),
@@ -237,7 +238,7 @@ impl Model {
         self.screen.dirty = true;
     }
 
-    /// Returns whether a list or a viewer takes the place of the composer.
+    /// Returns whether a list or viewer replaces the composer.
     pub(crate) fn has_layer(&self) -> bool {
         self.layers.replace_composer()
     }
@@ -247,7 +248,7 @@ impl Model {
         Surroundings { is_wide: self.screen.size.width >= picker::WIDE, has_questions: !self.dialogs.is_empty() }
     }
 
-    /// Returns the layers and what they need to draw themselves.
+    /// Returns the layers, and the context for drawing them.
     pub(crate) fn layers_and_canvas(&mut self) -> (&mut LayerStack, Canvas<'_>) {
         let canvas =
             Canvas { theme: &self.screen.theme, glyphs: &self.screen.glyphs, keymap: &self.keymap, key_file: &self.options.keys };
@@ -286,8 +287,8 @@ impl Model {
         (&mut self.transcript, look)
     }
 
-    /// Returns the next time at which a timer changes the screen, or `None` if no timer is running. It is computed from the time
-    /// of the last frame, so it is never missed.
+    /// Returns the next time at which a timer changes the screen; `None` if no timer is running. Computed from the time
+    /// of the last frame, so that no timer is missed.
     pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let guard = self.dialogs.deadline(now);
         let said = self.toast.as_ref().map(|(_, until)| *until);
@@ -302,7 +303,7 @@ impl Model {
         all.into_iter().flatten().min()
     }
 
-    /// Returns when a shown number of seconds changes.
+    /// Returns the time at which a visible number of seconds changes.
     fn next_second(&self, now: u64) -> Option<u64> {
         match &self.task.activity {
             Activity::Retrying(retry) => retry.next_second(now),

@@ -1,6 +1,6 @@
 //! State of desktop notifications and of the progress that the terminal shows.
 
-/// Progress state shown by the terminal in its title bar or taskbar entry.
+/// Progress state that the terminal shows in its title bar or taskbar entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Progress {
     #[default]
@@ -9,7 +9,7 @@ pub(crate) enum Progress {
     Waits,
 }
 
-/// Whether the window has the focus, and the state that was last notified.
+/// Whether the window has the focus, and the state in the last notification.
 #[derive(Debug)]
 pub(crate) struct Notifications {
     pub is_focused: bool,

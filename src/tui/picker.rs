@@ -1,4 +1,4 @@
-//! Filterable list for choosing an item by name.
+//! Filterable list, from which the user chooses an item by name.
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +27,7 @@ pub(crate) const WIDE: u16 = 100;
 /// Minimum number of rows of the details below a list.
 const DETAIL_ROWS: usize = 2;
 
-/// Row of the list. The caller sanitizes every field except the key, which is not shown.
+/// Row of the list. The caller sanitizes all fields except the key, which is not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     /// Identifier of the item.
@@ -59,7 +59,7 @@ pub(crate) enum PickerResult {
     Chosen(String),
     /// The item cannot be chosen, for this reason.
     Refused(String),
-    /// Not a key of the list.
+    /// The list has no such key.
     Other,
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum ClickResult {
 enum Filtering {
     /// Rows that contain all words.
     Words,
-    /// Rows whose first column contains the characters in order; closest matches first.
+    /// Rows whose first column contains the characters in order, closest matches first.
     Fuzzy,
     /// The caller filters the rows.
     Elsewhere,
@@ -94,11 +94,11 @@ pub(crate) struct Picker {
     notices: Vec<String>,
     filter: String,
     filtering: Filtering,
-    /// Whether the last column is truncated before a column is dropped.
+    /// Whether the last column is truncated before other columns are dropped.
     cuts_last: bool,
-    /// Input line that replaces the filter: its label, and the shown text.
+    /// Input line that replaces the filter: its label and its text.
     pub asked: Option<(String, String)>,
-    /// Key of the highlighted row, and of the row highlighted in the last frame.
+    /// Key of the highlighted row, and of the row that was highlighted in the last frame.
     at: Option<String>,
     drawn: Option<String>,
     /// Screen row of the first list row, and the keys of the visible rows.
@@ -132,12 +132,12 @@ impl Picker {
         Self { filtering: Filtering::Fuzzy, ..self }
     }
 
-    /// Truncates the last column before a column is dropped.
+    /// Makes the list truncate the last column before it drops other columns.
     pub(crate) fn with_last_truncated(self) -> Self {
         Self { cuts_last: true, ..self }
     }
 
-    /// Switches to filtering by the caller.
+    /// Leaves the filtering to the caller.
     pub(crate) fn with_external_filter(self) -> Self {
         Self { filtering: Filtering::Elsewhere, ..self }
     }
@@ -167,7 +167,7 @@ impl Picker {
         self.rows.iter().find(|row| Some(&row.key) == self.at.as_ref())
     }
 
-    /// Returns the highlighted row if it was highlighted on the screen, too: only that one can be meant by a key.
+    /// Returns the highlighted row if it was also highlighted on the screen, because a key can only refer to that row.
     pub(crate) fn highlighted_as_drawn(&self) -> Option<&Row> {
         self.highlighted().filter(|row| Some(&row.key) == self.drawn.as_ref())
     }
@@ -190,7 +190,7 @@ impl Picker {
         let (first, keys) = &self.shown;
         let nth = row.checked_sub(*first).map(usize::from);
         match nth.and_then(|nth| keys.get(nth)) {
-            // While a key or a title is being typed, no other row can be chosen.
+            // While an API key or a title is being typed, no other row can be chosen.
             Some(_) if self.asked.is_some() => ClickResult::Nothing,
             Some(key) if Some(key) == self.at.as_ref() => ClickResult::Taken,
             Some(key) => {
@@ -234,7 +234,7 @@ impl Picker {
         PickerResult::Nothing
     }
 
-    /// Returns the item that was highlighted on the screen, the only possible choice of the user.
+    /// Chooses the item that was highlighted on the screen.
     fn choose(&self) -> PickerResult {
         match self.highlighted_as_drawn() {
             None => PickerResult::Nothing,
@@ -259,7 +259,7 @@ impl Picker {
         self.rows.iter().filter(holds).collect()
     }
 
-    /// Returns the rows whose name matches the characters, then rows that contain the words.
+    /// Returns first the rows whose name matches the characters, then rows that contain the words.
     fn nearest(&self) -> Vec<&Row> {
         let (mut fuzzy, filter) = (text::Fuzzy::for_words(&self.filter), self.filter.trim().to_lowercase());
         let mut found: Vec<(u32, &Row)> = Vec::new();
@@ -283,18 +283,17 @@ impl Picker {
         self.at = first.map(|row| row.key.clone());
     }
 
-    /// Highlights the first match, because the filter has changed.
+    /// Highlights the first match after a change of the filter.
     fn highlight_first(&mut self) {
         self.at = None;
         self.top = 0;
         self.keep_highlight_valid();
     }
 
-    /// Draws the list, with the details of the highlighted row as a preview: at the right on a wide screen if there are several
-    /// lines, else below.
-    /// Returns the cursor position.
+    /// Draws the list with the details of the highlighted row: to the right on a wide screen if there are several
+    /// lines, else below. Returns the cursor position.
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
-        // A single line is below the list, which needs its width.
+        // A single line is shown below the list, which needs the width.
         let has_preview = self.rows.iter().any(|row| row.detail.contains('\n'));
         match split(area).filter(|_| has_preview) {
             None => self.draw_list(area, buffer, theme, glyphs),
@@ -311,7 +310,7 @@ impl Picker {
         }
     }
 
-    /// Draws the list with the details below it, and returns the cursor position.
+    /// Draws the list with the details below it; returns the cursor position.
     pub(crate) fn draw_list(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
         let width = usize::from(area.width.saturating_sub(GUTTER));
         let notices = self.notice_rows(width, theme);
@@ -328,7 +327,7 @@ impl Picker {
         self.draw_rows(area, below, buffer, theme, glyphs)
     }
 
-    /// Draws the title, the filter and the rows, with these rows below, and returns the cursor position.
+    /// Draws the title, the filter and the rows, with these rows below them; returns the cursor position.
     fn draw_rows(
         &mut self,
         area: Rect,
@@ -381,7 +380,7 @@ impl Picker {
         cursor
     }
 
-    /// Draws the title and the filter, and returns the cursor position.
+    /// Draws the title and the filter; returns the cursor position.
     fn draw_head(&self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
         let width = usize::from(area.width);
         let found = self.matching_rows().len();
@@ -406,7 +405,7 @@ impl Picker {
         let is_shown = row.cells.last() == Some(&row.detail) && used <= list;
         let detail = row.detail.lines().filter(|_| !is_shown).map(|line| (line, Token::Muted));
         let lacks = row.lacks.iter().flat_map(|why| why.lines()).map(|line| (line, Token::Warn));
-        // The reason comes first, because details may be cut.
+        // The reason comes first, because the end of the details may be cut.
         lacks.chain(detail).flat_map(|(line, token)| wrapped(line, width, theme, token)).collect()
     }
 
@@ -417,10 +416,10 @@ impl Picker {
     }
 }
 
-/// Returns the areas of a list and of the preview at its right, if there is room for both.
+/// Returns the areas of a list and of a preview to its right, if both fit.
 pub(crate) fn split(area: Rect) -> Option<[Rect; 2]> {
     let left = area.width * 55 / 100;
-    // The separator and a cell on each side of the text.
+    // The separator takes a cell, with a space on each side.
     let preview = Rect { x: area.x + left + 2, width: area.width.saturating_sub(left + 3), ..area };
     (area.width >= WIDE).then_some([Rect { width: left, ..area }, preview])
 }
@@ -455,7 +454,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Calculates the layout; with `cuts`, the last column is truncated before another one is dropped.
+    /// Calculates the layout. `cuts`: the last column is truncated before another one is dropped.
     fn compute(rows: &[&Row], columns: &[Column], width: usize, cuts: bool) -> Self {
         let mut widths: Vec<usize> = columns
             .iter()
@@ -463,7 +462,7 @@ impl Layout {
             .map(|(at, column)| {
                 let cells = rows.iter().filter_map(|row| row.cells.get(at)).map(|cell| text::width(cell));
                 let widest = cells.fold(0, usize::max);
-                // A column without content takes no room from the names.
+                // An empty column takes no space from the names.
                 if widest == 0 && column.rank > 0 && !rows.is_empty() { 0 } else { widest.max(text::width(column.head)) }
             })
             .collect();
@@ -475,7 +474,7 @@ impl Layout {
         }
         let mut leaving: Vec<usize> = (1..columns.len()).filter(|at| columns[*at].rank > 0).collect();
         leaving.sort_by_key(|at| columns[*at].rank);
-        // A long name is truncated before a column is dropped, as long as it can be told from others.
+        // A long name is truncated before a column is dropped, as long as it remains recognizable.
         let name = widths.first().copied().unwrap_or(0);
         let least = name.min(NAME.max(width / 3));
         loop {
@@ -495,7 +494,7 @@ impl Layout {
                 break;
             }
         }
-        // A mark is shown in full if that costs the names little.
+        // A mark is shown in full if it takes little space from the names.
         let mark = rows.iter().map(|row| text::width(row.mark)).max().unwrap_or(0);
         if mark > 0
             && let Some(lacking) = (all(&widths) + 2 + mark).checked_sub(width)
@@ -544,7 +543,7 @@ impl Layout {
         behind.extend(row.lacks.as_deref());
         let room = width.saturating_sub(text::width(&cells) + 2);
         let whole = behind.join(", ");
-        // The reason is shown in full below; a fragment here would not help.
+        // The details show the full reason, so a fragment of it is not shown here.
         let behind = if text::width(&whole) > room && !row.mark.is_empty() { row.mark.to_owned() } else { whole };
         let mut spans = vec![Span::styled(cells, theme.style(token))];
         if !behind.is_empty() && room >= 6 {

@@ -1,4 +1,4 @@
-//! State of the mouse pointer, and its clickable targets.
+//! Mouse pointer: its state and its clickable targets.
 
 use super::transcript::Point;
 use crossterm::event::MouseEvent;
@@ -21,11 +21,11 @@ pub(crate) struct Pointer {
     pub is_captured: bool,
     /// Time at which the window got the focus.
     pub focused: Option<u64>,
-    /// Entry and cell where the button was pressed.
+    /// Entry and cell in which the button was pressed.
     pub pressed: Option<(usize, Point)>,
     /// Clickable rows below the transcript, as drawn.
     pub strip: Vec<(u16, Click)>,
-    /// Last event of a pointer held at an edge, and when the view scrolls next.
+    /// Last event of a pointer that is held at an edge, and the time of the next scroll.
     pub edge: Option<(MouseEvent, u64)>,
 }
 

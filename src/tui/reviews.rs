@@ -6,7 +6,7 @@ use crate::protocol::{Review, Usage};
 #[derive(Debug, Default)]
 pub(crate) struct Reviews {
     pub running: Option<RunningReview>,
-    /// The last review that ended with findings.
+    /// Latest review that produced findings.
     pub last: Option<Review>,
 }
 

@@ -1,4 +1,4 @@
-//! State of a rewind that was requested.
+//! State of a requested rewind.
 
 /// State of a rewind.
 #[derive(Debug, Default)]
@@ -11,6 +11,6 @@ pub(crate) struct Rewind {
 pub(crate) enum PendingRewind {
     Points,
     Plan,
-    /// The rewind was requested.
+    /// The rewind itself was requested.
     Done,
 }

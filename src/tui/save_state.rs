@@ -3,13 +3,14 @@
 /// Save state of the session.
 #[derive(Debug, Default)]
 pub(crate) struct SaveState {
-    /// Whether the session continues in memory, so that a crash loses it.
+    /// Whether the session continues in memory only, so that a crash loses it.
     pub unsaved: bool,
-    /// Reason why the session is stopped until it can be saved or the user continues, and the time since which it is shown.
+    /// Reason why the session is paused until it can be saved or the user continues, and the time since which the
+    /// reason is shown.
     pub stopped: Option<(String, u64)>,
-    /// Whether the user retried and the result has not been reported yet.
+    /// Whether the user retried and the result is pending.
     pub again: bool,
-    /// Whether another process owns the session, so that no key continues.
+    /// Whether another process owns the session, so that it cannot continue here.
     pub lost: bool,
 }
 

@@ -12,13 +12,13 @@ pub(crate) struct Screen {
     pub theme: Theme,
     /// Background colour of the terminal, once reported.
     pub background: Option<(u8, u8, u8)>,
-    /// Other reported capabilities.
+    /// Other capabilities that the terminal reported.
     pub terminal: TerminalCapabilities,
     pub attention: Notifications,
     pub glyphs: Glyphs,
     pub size: Size,
     pub pointer: Pointer,
-    /// Whether the screen must be drawn again.
+    /// Whether the screen must be redrawn.
     pub dirty: bool,
     /// Whether the UI runs in line mode, without the keys of the full screen.
     pub in_lines: bool,

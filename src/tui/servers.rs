@@ -3,14 +3,14 @@
 use crate::protocol::{CustomCommand, ServerPrompt, ServerResource, ServerState, ServerStatus};
 use crate::text;
 
-/// Time in milliseconds during which keys cannot send text that a server just inserted.
+/// Time in milliseconds during which keys cannot send text that a server has just inserted.
 const FRESH_MS: u64 = 500;
 
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     /// Servers, in the order of the settings.
     pub statuses: Vec<ServerStatus>,
-    /// Resources found last, and the search text.
+    /// Latest resource results, and their search text.
     pub resources: Option<(String, Vec<ServerResource>)>,
     /// Prompts the servers offer.
     pub prompts: Vec<ServerPrompt>,
@@ -25,7 +25,7 @@ impl Servers {
         self.statuses.iter().find(|status| status.name == name)
     }
 
-    /// Returns whether any server is connected; only those are searched for resources.
+    /// Returns whether any server is connected. Only connected servers are searched for resources.
     pub(crate) fn any_answers(&self) -> bool {
         self.statuses.iter().any(|status| status.state == ServerState::Ready)
     }
@@ -35,19 +35,19 @@ impl Servers {
         words.split_once(':').is_some_and(|(name, _)| self.find_by_name(name).is_some())
     }
 
-    /// Returns whether searching for resources is useful: a server is connected, or an inactive one is named, which
-    /// starts it.
+    /// Returns whether a search for resources is useful: a server is connected, or the words name an inactive one,
+    /// which starts it.
     pub(crate) fn may_offer(&self, words: &str) -> bool {
         let named = words.split_once(':').and_then(|(name, _)| self.find_by_name(name));
         self.any_answers() || named.is_some_and(|named| matches!(named.state, ServerState::Asleep | ServerState::Starting))
     }
 
-    /// Returns whether the draft contains server text that is too new for the user to have read.
+    /// Returns whether the draft contains text of a server that the user had no time to read.
     pub(crate) fn are_fresh(&self, now: u64) -> bool {
         self.put_at.is_some_and(|at| now < at + FRESH_MS)
     }
 
-    /// Returns the prompts of the servers as commands, except those with names that cannot be typed.
+    /// Returns the server prompts as commands, except those whose names cannot be typed.
     pub(crate) fn commands(&self) -> Vec<CustomCommand> {
         let named = self.prompts.iter().filter_map(|prompt| {
             let name = command_name(prompt);

@@ -9,12 +9,12 @@ use crate::protocol::{
     Artifact, Budget, BudgetScope, BudgetUnit, Mode, ModelFacts, PolicyLayer, RunningCommand, SessionId, ToolUses, Usage,
 };
 
-/// Part of a resumed session that is not shown yet.
+/// Earlier part of a resumed session that is not shown yet.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryCursor {
-    /// Journal position where that part ends; `None` if the whole session is shown.
+    /// Journal position at which that part ends; `None` if the whole session is shown.
     pub before: Option<i64>,
-    /// Whether the part was requested and has not arrived.
+    /// Whether the part was requested and has not arrived yet.
     pub is_asked: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct SessionTotals {
     /// Whether a provider did not report part of the usage.
     pub is_estimated: bool,
     pub budgets: Vec<Budget>,
-    /// User request that has not been answered yet.
+    /// Request of the user that has not been answered yet.
     pub budget_request: Option<BudgetRequest>,
 }
 
@@ -47,7 +47,7 @@ impl SessionTotals {
         }
     }
 
-    /// Returns the remaining budget of the session and the total budget, in US dollars.
+    /// Returns the remaining budget of the session and its total, in US dollars.
     pub(crate) fn remaining_budget(&self) -> Option<(f64, f64)> {
         let of_session = |budget: &&Budget| budget.scope == BudgetScope::Session && budget.unit == BudgetUnit::CostUsd;
         let budget = self.budgets.iter().find(of_session)?;
@@ -60,18 +60,18 @@ impl SessionTotals {
 #[derive(Debug, Default)]
 pub(crate) struct Policy {
     pub layers: Vec<PolicyLayer>,
-    /// Reason why a changed file is not applied, until it is fixed.
+    /// Reason why a changed policy file is not applied, until it is fixed.
     pub broken: Option<String>,
-    /// Time of the last event, and when it arrived.
+    /// Timestamp of the last event, and the time of its arrival.
     pub clock: Option<(jiff::Timestamp, u64)>,
-    /// Whether the expiry was reported.
+    /// Whether the user was informed about the expiry.
     pub over: bool,
 }
 
-/// Time before the expiry at which it is first shown, in milliseconds.
+/// Time before the expiry from which it is shown, in milliseconds.
 const ENDS_NEAR_MS: i64 = 60 * 60 * 1000;
 
-/// Time before the expiry at which it becomes a warning, in milliseconds.
+/// Time before the expiry from which it is a warning, in milliseconds.
 const ENDS_SOON_MS: i64 = 10 * 60 * 1000;
 
 impl Policy {
@@ -91,7 +91,7 @@ impl Policy {
         Some((end, end.as_millisecond().saturating_sub(time.as_millisecond()), came))
     }
 
-    /// Returns when the stage of the expiry changes next.
+    /// Returns the time at which the stage of the expiry changes next.
     pub(crate) fn next_change(&self, now: u64) -> Option<u64> {
         let (_, left, came) = self.time_left()?;
         let at = |before: i64| Some(came.saturating_add(u64::try_from(left.saturating_sub(before)).ok()?));
@@ -110,7 +110,7 @@ pub(crate) enum ExpiryStage {
 /// Facts about the session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionInfo {
-    /// The mode in which shift+tab last offered a laxer one.
+    /// Mode in which shift+tab last offered a more permissive one.
     pub offered_mode_in: Option<Mode>,
     /// Rewind that was requested.
     pub rewind: Rewind,
@@ -131,12 +131,12 @@ pub(crate) struct SessionInfo {
     pub older: HistoryCursor,
     /// Background sessions and commands.
     pub commands: Vec<RunningCommand>,
-    /// Artifacts of the session, as listed last.
+    /// Artifacts of the session, as last listed.
     pub artifacts: Vec<Artifact>,
-    /// The last response, for the main screen.
+    /// Last response, which is printed to the main screen at exit.
     pub last_answer: Option<String>,
     pub saving: SaveState,
     pub worktree: Worktree,
-    /// The user's own command that is running.
+    /// Running command of the user.
     pub user_command: Option<UserCommand>,
 }

@@ -28,13 +28,13 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/context", "show what fills the context window"),
     ("/goal", "work until a command passes; /goal TEXT --until \"cargo test\""),
     ("/steps", "show the steps that the model planned for the task"),
-    ("/steer", "send a message the running task sees at its next step: /steer TEXT"),
+    ("/steer", "send a message to the running task for its next step: /steer TEXT"),
     ("/queue", "list queued messages; /queue edit 2, /queue drop 2"),
     ("/policy", "show the policy in effect and its files"),
-    ("/policy reload", "reread the policy files now"),
+    ("/policy reload", "reload the policy files"),
     ("/policy grants", "list saved rules"),
-    ("/policy undo", "remove the rule saved last"),
-    ("/ran", "list the commands that ran without asking"),
+    ("/policy undo", "remove the last saved rule"),
+    ("/ran", "list the commands that ran without approval"),
     ("/mcp", "show MCP servers and their state; /mcp NAME, /mcp reconnect NAME"),
     ("/lsp", "show language servers and their state"),
     ("/copy", "copy the last response; /copy code, /copy 2 for the one before"),
@@ -52,7 +52,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/tasks", "list the tasks: open, stop, show and apply their changes"),
     ("/memory", "review proposals for your instructions: apply, edit or drop them"),
     ("/agents", "list agents; /agents 2 opens one, /agents stop 2 stops it"),
-    ("/stats", "show use and run time of each tool"),
+    ("/stats", "show usage and run time of each tool"),
     ("/artifacts", "list stored artifacts; /artifacts 2 opens one"),
     ("/redo", "undo the last rewind"),
     ("/theme", "change the colour theme: a name, or auto"),
@@ -140,7 +140,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
 /// Commands whose argument may have several lines.
 const TAKE_TEXT: [&str; 7] = ["steer", "task", "plan", "goal", "compact", "summarize", "compress"];
 
-/// Returns the command in a draft, without its slash; a path, or other text of several lines, is not a command.
+/// Returns the command in a draft, without its slash. A path, or other text of several lines, is not a command.
 pub(crate) fn typed_command(draft: &str) -> Option<&str> {
     let typed = draft.trim().strip_prefix('/')?;
     let word = typed.split_whitespace().next().unwrap_or_default();
@@ -148,8 +148,8 @@ pub(crate) fn typed_command(draft: &str) -> Option<&str> {
     (!word.contains('/') && !is_text).then_some(typed)
 }
 
-/// Returns the completions of a command in the draft, best first; `used` lists recently used commands, `themes` returns the
-/// arguments of `/theme`, and `efforts` those of `/effort`.
+/// Returns the completions of a command in the draft, best first. `used`: recently used commands; `themes` and
+/// `efforts`: the arguments of `/theme` and `/effort`.
 pub(crate) fn candidates(
     draft: &str,
     own: &[CustomCommand],
@@ -187,13 +187,13 @@ pub(crate) fn candidates(
     let (begin, others): (Vec<Item>, Vec<Item>) = all.iter().cloned().partition(|item| item.text.starts_with(draft));
     let mut found: Vec<Item> = begin;
     found.extend(ALIASES.iter().filter_map(alias));
-    // A complete command comes first, even if longer ones begin like it; then those used last.
+    // An exact match comes first, even if longer commands begin with it; then recently used ones.
     let last = |item: &Item| used.iter().position(|name| *name == item.text).unwrap_or(usize::MAX);
     found.sort_by_key(|item| (item.text != draft, last(item)));
     let letters = draft.strip_prefix('/').unwrap_or(draft);
     if !letters.contains(char::is_whitespace) {
         let mut fuzzy = text::Fuzzy::for_words(letters);
-        // Fuzzy matching needs the first letter, so that a typo does not match parts of other names.
+        // Fuzzy matching requires the first letter, so that a typo does not match parts of other names.
         let begins = |name: &str| name.split(':').any(|part| part.chars().next() == letters.chars().next());
         let alike = others.into_iter().filter(|item| !item.text.contains(' ') && begins(&item.text[1..]));
         let mut near: Vec<(u32, Item)> = alike.filter_map(|item| Some((fuzzy.score(&item.text[1..])?, item))).collect();
@@ -231,7 +231,7 @@ pub(crate) fn needs_argument(name: &str, own: &[CustomCommand]) -> bool {
     WANT_WORDS.contains(&name) || own.iter().find(is_own).is_some_and(CustomCommand::needs_arguments)
 }
 
-/// Returns the list entry of a typed command: `/policy undo`, or `/model` for `/model x`.
+/// Returns the list entry for a typed command: `/policy undo`, or `/model` for `/model x`.
 pub(crate) fn whole_name(typed: &str, own: &[CustomCommand]) -> String {
     let typed = typed.trim();
     let word = typed.split_whitespace().next().unwrap_or_default();
@@ -243,12 +243,12 @@ pub(crate) fn whole_name(typed: &str, own: &[CustomCommand]) -> String {
     alias.map_or_else(|| word.to_owned(), |(_, name)| format!("/{name}"))
 }
 
-/// Returns the command of this name, if it is an alias of one.
+/// Returns the command for a word, if the word is an alias.
 pub(crate) fn resolve_alias(word: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| name)
 }
 
-/// Returns the error about an unknown command, or an argument that a command does not take.
+/// Returns the error for an unknown command, or for an argument that the command does not accept.
 pub(crate) fn unknown_command(own: &[CustomCommand], word: &str, typed: &str) -> String {
     let shown = text::clean_line(typed);
     let shown = text::truncate(&shown, 24);
@@ -261,8 +261,8 @@ pub(crate) fn unknown_command(own: &[CustomCommand], word: &str, typed: &str) ->
     let own = own.iter().map(|command| command.name.as_str());
     let built_in = COMMANDS.iter().map(|(name, _)| name[1..].split(' ').next().unwrap_or_default());
     let known = built_in.chain(ALIASES.iter().map(|(alias, _)| *alias)).chain(own);
-    // Of two names at the same distance, the one of the same length is suggested: letters are swapped more often than
-    // dropped.
+    // Of two names with the same distance, the one with the same length is suggested, because letters are swapped more
+    // often than dropped.
     let near = known.map(|name| (strsim::damerau_levenshtein(name, word), name.len().abs_diff(word.len()), name)).min();
     match near.filter(|(far, ..)| *far <= word.chars().count() / 3) {
         Some((.., name)) => format!("unknown command `/{shown}`; did you mean `/{}`? /help lists all", text::reveal(name)),

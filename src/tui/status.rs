@@ -23,11 +23,11 @@ use std::borrow::Cow;
 /// Width of the context bar, in cells.
 const BAR: u64 = 8;
 
-/// Parts that the status row drops, in this order, until it fits.
+/// Parts that the status row drops, in this order, until the rest fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum DropOrder {
     Nothing,
-    /// Details of the sandbox; the on/off state and the network state remain.
+    /// Details of the sandbox; whether it and the network are on remains.
     Extent,
     /// Provider prefix of the model's name, such as `anthropic/`.
     Provider,
@@ -42,7 +42,7 @@ enum DropOrder {
     Model,
     /// Explanatory text next to a percentage.
     Words,
-    /// An active sandbox; a disabled sandbox is always shown.
+    /// Active sandbox. A disabled sandbox is always shown.
     Held,
     /// Long forms of the remaining parts: a time, a state.
     Long,
@@ -99,7 +99,7 @@ fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
         Some((_, name)) if left >= DropOrder::Provider => name,
         Some(_) | None => header.model.as_str(),
     };
-    // The effort in use, which may not be the one that is set.
+    // Show the effort in use, which may differ from the setting.
     let nearest = |effort| model.info.facts.as_ref().map_or(Some(effort), |facts| facts.nearest_effort(effort));
     let name = match header.effort.and_then(nearest) {
         Some(effort) if left < DropOrder::Effort => format!("{name} {}", effort.as_str()),
@@ -135,7 +135,7 @@ fn is_without_model(model: &Model) -> bool {
     model.info.header.model.is_empty() && matches!(model.info.model_access, Some(ModelAccess::NoKey { .. }))
 }
 
-/// Returns the approval mode and every state that prevents normal operation.
+/// Returns the approval mode, and every state that needs attention.
 fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
     let mode = match &model.info.model_access {
         Some(_) => model.info.header.mode.as_str(),
@@ -148,12 +148,12 @@ fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
         (if model.info.saving.is_saved() { String::new() } else { "unsaved".to_owned() }, Token::Danger),
         (if model.info.policy.broken.is_some() { broken.to_owned() } else { String::new() }, Token::Warn),
         ending(model, left, now),
-        // Also announced when it began; repeated here if there is room.
+        // Announced when it began; repeated here if there is space.
         (model.servers.problem_text().filter(|_| left < DropOrder::Effort).unwrap_or_default(), Token::Warn),
     ]
 }
 
-/// Formats the branch and its changes, for example `main ±3`; `main ±3+` if there may be more.
+/// Formats the branch and its changes: `main ±3`, or `main ±3+` if there may be more.
 fn branch(model: &Model) -> String {
     let branch = model.info.header.branch.as_deref().unwrap_or_default();
     match model.info.worktree.changed {
@@ -188,7 +188,7 @@ fn cost(model: &Model, left: DropOrder) -> Item {
     }
 }
 
-/// Formats the policy's expiry once it is near, as a time of day, which remains correct without redrawing.
+/// Formats the policy's expiry once it is near. A time of day stays correct without redrawing.
 fn ending(model: &Model, left: DropOrder, now: u64) -> Item {
     let words = |end: jiff::Timestamp| {
         let form = if left < DropOrder::Long { "policy ends %H:%M UTC" } else { "ends %H:%M" };
@@ -204,7 +204,7 @@ fn ending(model: &Model, left: DropOrder, now: u64) -> Item {
 
 /// Shortens `sandbox on: preview · net off` by dropping the text between colon and dot.
 fn sandbox(words: &str, left: DropOrder) -> String {
-    // A weaker sandbox stays visible longer.
+    // The details of a weaker sandbox are dropped later.
     let leaves = if words.contains(": preview") { DropOrder::Extent } else { DropOrder::Effort };
     match words.split_once(':').zip(words.split_once(" · ")) {
         Some(((on, _), (_, network))) if left >= leaves => format!("{on} · {network}"),
@@ -235,7 +235,7 @@ fn context(model: &Model, left: DropOrder) -> Item {
 
 pub(crate) fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
     let at = focus(model);
-    // The way back is dropped last.
+    // The hint for leaving is dropped last.
     let hints = hints(model, now).into_iter().map(|hint| (hint.starts_with("esc"), model.keymap.hint(at, hint)));
     let mut hints: Vec<_> = hints.filter_map(|(leads_back, hint)| Some((leads_back, hint?))).collect();
     let style = model.screen.theme.style(Token::Faint);
@@ -257,8 +257,7 @@ pub(crate) fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u6
     {
         hints.remove(at);
     }
-    // The main action and the way back take precedence over the help key, but not over Vim's mode; hints that fit take
-    // precedence.
+    // The main action and the hint for leaving take precedence over the help key, but not over Vim's mode.
     let room = if model.composer.vim_mode().is_some() { beside } else { room };
     if text::width(&joined(&hints)) > room && hints.len() > 1 {
         hints.remove(usize::from(text::width(&hints[0].1) <= room));
@@ -331,7 +330,7 @@ fn composer_hints(model: &Model, now: u64) -> Vec<&'static str> {
     }
 }
 
-/// Returns the hint for Enter, even if a row above already shows it.
+/// Returns the hint for Enter, even if the row above already contains it.
 fn enter_hint(model: &Model) -> &'static str {
     let replaces = model.composer.is_empty() && model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if replaces {
@@ -343,10 +342,10 @@ fn enter_hint(model: &Model) -> &'static str {
     }
 }
 
-/// Returns the current activity for the strip: symbol, text, and key hints for the right side.
+/// Returns the current activity for the strip: symbol, text, and key hints on the right.
 pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'static [&'static str])> {
     let g = &model.screen.glyphs;
-    // The question shows this itself, open or not.
+    // The dialog shows this itself, even if it is closed.
     if model.is_waiting_for_user() {
         return None;
     }
@@ -375,7 +374,7 @@ pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String,
             let full = format!("{}. {long}", compaction::window_usage(model));
             let few = format!("Compacting {what}");
             let short = format!("{few} {} {elapsed}", g.dot);
-            // The fill level is dropped first, so that the Escape hint is never cut.
+            // The fill level is dropped first, so that the hint for Escape is never cut.
             let room = usize::from(model.screen.size.width.saturating_sub(GUTTER));
             let all = [(full, right[0]), (long.clone(), right[0]), (long, right[1]), (short, right[1])];
             let fits = all.into_iter().find(|(words, key)| text::width(words) + key.len() + 2 <= room);
@@ -387,7 +386,7 @@ pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String,
         }
     };
     words.push(elapsed);
-    // Several questions have their own row, and so does a closed one.
+    // Several dialogs have their own row, and so does a closed one.
     if model.dialogs.is_open() && model.dialogs.len() == 1 && model.dialogs.approvals() > 0 {
         words.push("1 waiting for you".to_owned());
     }
@@ -399,7 +398,7 @@ pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String,
     Some((g.running, words.join(&format!(" {} ", g.dot)), keys(STOPS)))
 }
 
-/// Describes the call that the model is preparing while it writes the arguments.
+/// Describes the call whose arguments the model is writing.
 fn calling(tool: &str) -> String {
     match tool {
         "EditFile" => "Writing an edit".to_owned(),
@@ -420,7 +419,7 @@ fn running(calls: &[(CallId, String)]) -> Vec<String> {
     newest.into_iter().chain(others).collect()
 }
 
-/// Returns the terminal title, for example `aye · greeter · ▲ 1 waiting`.
+/// Returns the terminal title: `aye · greeter · ▲ 1 waiting`.
 pub(crate) fn title(model: &Model) -> String {
     let dot = model.screen.glyphs.dot;
     let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();

@@ -43,12 +43,12 @@ pub(crate) fn fields(names: &[String]) -> Vec<Field> {
     fields
 }
 
-/// Reports whether an item is configured, not just shown because it is mandatory.
+/// Returns whether an item is configured, not just shown because it is mandatory.
 pub(crate) fn is_wanted(names: &[String], field: Field) -> bool {
     names.is_empty() || names.iter().any(|name| field_from_name(name) == Some(field))
 }
 
-/// Reports whether any item needs a lookup in the workspace.
+/// Returns whether any item needs the git state of the workspace.
 pub(crate) fn shows_worktree(names: &[String]) -> bool {
     is_wanted(names, Field::Branch) || is_wanted(names, Field::Command)
 }

@@ -34,7 +34,7 @@ impl SpanStyle {
     }
 }
 
-/// Relation of a row to the row above.
+/// How a row continues the row above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Join {
     /// The row starts a new line.
@@ -47,7 +47,7 @@ pub(crate) enum Join {
 }
 
 impl Join {
-    /// Derives the relation from the text between two pieces.
+    /// Returns the kind of join for the text between two rows.
     pub(crate) fn from_separator(between: &str) -> Self {
         match between {
             "" => Self::Nothing,
@@ -64,7 +64,7 @@ pub(crate) enum Frame {
     Nothing,
     /// The whole row is decoration.
     Rule,
-    /// Table row: positions of its bars and, on the first of its rows, all its cells as one line of text.
+    /// Table row: the positions of its bars and, in its first row, all its cells as one line of text.
     Bars { at: Vec<usize>, line: Option<String> },
 }
 
@@ -78,11 +78,11 @@ impl Frame {
     }
 }
 
-/// Drawn row, with the parts that are copyable text.
+/// Drawn row, with a record of which parts are text that can be copied.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     pub line: Line<'static>,
-    /// Cells at the left that are not text: numbers, bars, list indents.
+    /// Number of cells on the left that are not text: numbers, bars, list indents.
     pub skip: u16,
     pub join: Join,
     /// Decoration of the row, with positions in cells.
@@ -180,7 +180,7 @@ impl StyledText {
         self.wrap_keeping(width, &[])
     }
 
-    /// Wraps the text at spaces without breaking these ranges where a row has room.
+    /// Wraps the text at spaces, but not inside these ranges if they fit on a row.
     pub(crate) fn wrap_keeping(&self, width: usize, whole: &[Range<usize>]) -> Vec<Self> {
         let mut before: Option<usize> = None;
         let row = |range: Range<usize>| {
@@ -191,17 +191,17 @@ impl StyledText {
         text::wrap_keeping(&self.text, width, whole).into_iter().map(row).collect()
     }
 
-    /// Returns the text with this decoration.
+    /// Sets the decoration of the text.
     pub(crate) fn with_frame(self, frame: Frame) -> Self {
         Self { frame, ..self }
     }
 
-    /// Returns the text with the decoration of `row`, which starts at byte `begin`.
+    /// Copies the part of the decoration of `row` that starts at byte `begin`.
     pub(crate) fn with_frame_of(self, row: &Self, begin: usize) -> Self {
         Self { frame: row.frame.clone().map_positions(|at| at + begin), ..self }
     }
 
-    /// Returns the text with this relation to the row above.
+    /// Sets how the text continues the row above.
     pub(crate) fn joined(self, join: Join) -> Self {
         Self { join, ..self }
     }
@@ -247,7 +247,7 @@ impl StyledText {
         Line::from(spans)
     }
 
-    /// Returns a row, cut like [`StyledText::fit_line`].
+    /// Returns a row, cut like the line of [`StyledText::fit_line`].
     pub(crate) fn fit_row(&self, width: usize, theme: &Theme) -> Row {
         let cells = |bytes: usize| text::width(self.text.get(..bytes).unwrap_or_default());
         let (skip, frame) = (cells(self.skip) as u16, self.frame.clone().map_positions(cells));

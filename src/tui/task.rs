@@ -55,14 +55,15 @@ impl Retry {
         self.at.saturating_sub(now).div_ceil(1000)
     }
 
-    /// Returns when the displayed number of seconds changes, or `None` once the retry is due.
+    /// Returns the time at which the displayed number of seconds changes; `None` once the retry is
+    /// due.
     pub(crate) fn next_second(&self, now: u64) -> Option<u64> {
         let left = self.seconds_left(now);
         (left > 0).then(|| self.at.saturating_sub((left - 1) * 1000))
     }
 }
 
-/// Queued message that the user took back for editing. Until the session confirms, the model may have received it.
+/// Queued message that the user moved back to the draft. Until the session confirms, the model may have received it.
 #[derive(Debug)]
 pub(crate) struct RetractedMessage {
     pub id: u64,
@@ -76,9 +77,9 @@ pub(crate) struct RetractedMessage {
 pub(crate) enum RetractState {
     /// None yet.
     Open,
-    /// The message is no longer queued: moved back to the draft, or sent.
+    /// The message is no longer queued: it was moved back to the draft, or sent.
     Gone,
-    /// A message with the same text was sent to the model: this message, or an identical one.
+    /// A message with the same text was sent to the model: either this one or an identical one.
     Said,
     /// The message was moved back to the draft.
     Won,
@@ -87,7 +88,7 @@ pub(crate) enum RetractState {
 /// Reason why an earlier task is paused, and how to continue it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PauseNotice {
-    /// Descriptions of the pause, longest first; the last ones only give the hint.
+    /// Descriptions of the pause, longest first. The shortest ones contain only the hint.
     pub ways: Vec<String>,
     /// Whether the provider rejected the API key, so that Enter in the empty draft replaces it.
     pub wants_key: bool,
@@ -104,9 +105,9 @@ impl PauseNotice {
 /// The task and its cost so far.
 #[derive(Debug)]
 pub(crate) struct Task {
-    /// Whether a task has started and not ended.
+    /// Whether a task has started and has not ended.
     pub goes_on: bool,
-    /// Number of messages being summarized, regardless of the state of the request.
+    /// Number of messages that are being summarized, regardless of the state of the request.
     pub summing_up: Option<u64>,
     pub activity: Activity,
     /// Number of the last started step, from 1.
@@ -121,17 +122,17 @@ pub(crate) struct Task {
     pub waiting: Vec<QueuedMessage>,
     /// Messages removed from the queue at its last change.
     pub left_queue: Vec<String>,
-    /// Messages moved back to the draft.
+    /// Messages that were moved back to the draft.
     pub taken_back: Vec<RetractedMessage>,
-    /// Earlier task that continues only when the user says so.
+    /// Earlier task, which continues only at the user's request.
     pub paused: Option<PauseNotice>,
-    /// Messages that were sent and that the session has not received yet.
+    /// Messages that were sent but have not reached the session yet.
     pub sent: Vec<String>,
     /// Steps that the model planned, without control characters.
     pub planned_steps: Vec<PlannedStep>,
     /// Active goal, as last reported.
     pub goal: Option<GoalState>,
-    /// Time of that report, and the session cost then.
+    /// Time of that report, and the session cost at that time.
     pub goal_at: u64,
     pub goal_session_cost: Option<f64>,
 }
@@ -166,6 +167,6 @@ pub(crate) struct UserCommand {
     pub id: CallId,
     /// Label on its card.
     pub whose: &'static str,
-    /// Message of the paused task behind it.
+    /// Message of the task that is paused while the command runs.
     pub paused: Option<PauseNotice>,
 }

@@ -1,4 +1,4 @@
-//! Terminal modes, and their restoration however the process ends.
+//! Terminal modes, and their restoration at any kind of exit.
 
 mod capabilities;
 mod emulator;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Once, OnceLock};
 use tokio::sync::Notify;
 
-/// Alternate screen, no auto-wrap (so that wide characters remain in their row), bracketed paste, focus reports.
+/// Alternate screen, no auto-wrap (so that wide characters stay in their row), bracketed paste, focus reports.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[?1004h";
 /// Reports of buttons, drags and the wheel, in the SGR form.
 pub(crate) const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";
@@ -24,16 +24,16 @@ pub(crate) const ASK_GROUND: &[u8] = b"\x1b]11;?\x1b\\";
 const LEAVE: &[u8] =
     b"\x1b[?2026l\x1b[r\x1b[0m\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?1049l\x1b[?25h";
 
-/// Modes that are only enabled on terminals that support them, because others may print the sequences.
+/// Modes that are enabled only on terminals that support them, because others may print the sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TerminalMode {
     /// Window title, saved and restored by the terminal.
     Title,
     /// Kitty's keyboard protocol, which reports keys with modifiers unambiguously.
     Kitty,
-    /// Key reports with modifiers, in xterm's form.
+    /// Key reports with modifiers, in xterm's format.
     ModifiedKeys,
-    /// Grapheme clusters, with the widths that Unicode defines.
+    /// Grapheme clusters, with widths as defined by Unicode.
     Clusters,
     /// Reports of changes between light and dark colour schemes.
     Schemes,
@@ -41,7 +41,7 @@ pub(crate) enum TerminalMode {
     Sizes,
     /// Progress indicator of the terminal.
     Progress,
-    /// No alternate screen; the screen is cleared at the end.
+    /// Main screen only, which is cleared at the end.
     OnlyScreen,
 }
 
@@ -57,7 +57,8 @@ impl TerminalMode {
         Self::OnlyScreen,
     ];
 
-    /// Reports whether the mode was enabled because the terminal supports it, and must be enabled again after every stop.
+    /// Returns whether the mode was enabled because the terminal supports it, and must be enabled again after every
+    /// stop.
     pub(crate) fn is_of_terminal(self) -> bool {
         matches!(self, Self::Kitty | Self::ModifiedKeys | Self::Clusters | Self::Schemes | Self::Sizes)
     }
@@ -70,7 +71,7 @@ impl TerminalMode {
         match self {
             Self::Title => b"\x1b[22;2t",
             Self::Kitty => b"\x1b[>1u",
-            // Some terminals read this as underlined and bold, so reset the style.
+            // Some terminals interpret this as underlined and bold, so reset the style.
             Self::ModifiedKeys => b"\x1b[>4;1m\x1b[m",
             Self::Clusters => b"\x1b[?2027h",
             Self::Schemes => b"\x1b[?2031h",
@@ -81,7 +82,7 @@ impl TerminalMode {
 
     const fn disable_sequence(self) -> &'static [u8] {
         match self {
-            // Clear the title first, for terminals that do not save it.
+            // Clear the title first, for terminals that cannot restore it.
             Self::Title => b"\x1b]2;\x1b\\\x1b[23;2t",
             Self::Kitty => b"\x1b[<u",
             Self::ModifiedKeys => b"\x1b[>4m\x1b[m",
@@ -100,9 +101,9 @@ static HOOK: Once = Once::new();
 static PANICKED: Notify = Notify::const_new();
 static CONTAINED: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Sets the check for contained panics, which leave the screen unchanged.
+/// Sets the function that detects caught panics, which leave the screen unchanged.
 pub(crate) fn set_contained_check(contained: fn() -> bool) {
-    // The first check stays; a process needs only one.
+    // The first function remains; a process needs only one.
     let _ = CONTAINED.set(contained);
 }
 
@@ -129,14 +130,14 @@ impl Drop for RawModeGuard {
     }
 }
 
-/// Writer for frames. Discards output after the terminal was restored, for example by a panic in the middle of a frame, because
-/// the rest of the frame would hide the cursor again.
+/// Writer for frames. It discards output after the terminal was restored, for example by a panic within a frame,
+/// because the rest of the frame would hide the cursor again.
 #[derive(Debug)]
 pub(crate) struct TerminalWriter;
 
 impl Write for TerminalWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Hold the lock during check and write; `restore` waits for it.
+        // Hold the lock from the check to the end of the write; `restore` waits for it.
         let mut output = io::stdout().lock();
         if owns_terminal() { output.write(bytes) } else { Ok(bytes.len()) }
     }
@@ -158,7 +159,7 @@ pub(crate) fn enabled_modes() -> impl Iterator<Item = TerminalMode> {
     TerminalMode::ALL.into_iter().filter(move |what| bits & what.bit() != 0)
 }
 
-/// Reports whether the terminal is still in aye's modes; a panic restores it.
+/// Returns whether the terminal is still in aye's modes. A panic restores it.
 pub(crate) fn owns_terminal() -> bool {
     ENTERED.load(Ordering::SeqCst)
 }
@@ -180,8 +181,8 @@ fn disable_sequences() -> impl Iterator<Item = &'static [u8]> {
     pushed.map(TerminalMode::disable_sequence).chain(std::iter::once(LEAVE))
 }
 
-/// Restores the terminal from a handler of a fatal signal, without locks or memory allocation. The caller restores the line
-/// settings.
+/// Restores the terminal from the handler of a fatal signal, without locks or memory allocation. The caller restores
+/// the line settings.
 pub(crate) fn restore_from_signal() {
     if !ENTERED.swap(false, Ordering::SeqCst) {
         return;
@@ -192,13 +193,14 @@ pub(crate) fn restore_from_signal() {
     }
 }
 
-/// Restores the terminal once and then calls `then`. Concurrent callers wait for both, since the process may end right after.
+/// Restores the terminal once, then calls `then`. Concurrent callers wait for both, because the process may end right
+/// afterwards.
 fn restore(then: impl FnOnce()) {
-    // If it was never taken, do not wait for a writer.
+    // If the terminal was never taken, do not wait for a writer.
     let output = owns_terminal().then(|| io::stdout().lock());
     let Some(mut output) = output.filter(|_| owns_terminal()) else { return then() };
     let bytes: Vec<u8> = disable_sequences().flatten().copied().collect();
-    // A terminal that is gone cannot be restored.
+    // A terminal that no longer exists cannot be restored.
     let _ = output.write_all(&bytes);
     let _ = output.flush();
     let _ = crossterm::terminal::disable_raw_mode();

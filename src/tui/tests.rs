@@ -1,4 +1,4 @@
-//! The full-screen UI in a terminal: the test starts itself again inside a PTY, with a simulated session.
+//! Tests of the full-screen UI in a terminal. A test starts itself again inside a PTY, with a simulated session.
 
 pub(crate) mod fixtures;
 pub(crate) mod snapshot;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 const CHILD: &str = "tui::tests::inside_the_terminal";
-/// Long enough for a busy machine; no test measures it.
+/// Long enough for a busy machine; no test measures this time.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Terminal emulator around the child process.
@@ -101,7 +101,7 @@ impl Write for Shared {
     }
 }
 
-/// Displays the output and answers status queries, as a terminal does.
+/// Displays the output and answers queries, as a terminal does.
 fn read(mut reader: Box<dyn Read + Send>, seen: &(Mutex<Seen>, Condvar), answers: &Mutex<Box<dyn Write + Send>>) {
     let mut bytes = [0; 16384];
     while let Ok(count @ 1..) = reader.read(&mut bytes) {
@@ -121,7 +121,7 @@ fn read(mut reader: Box<dyn Read + Send>, seen: &(Mutex<Seen>, Condvar), answers
 }
 
 thread_local! {
-    /// Whether a panic of this thread is contained.
+    /// Whether panics of this thread are caught.
     static IS_CONTAINED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
@@ -147,7 +147,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<SessionCommand>, event
                         done(&tell);
                     }
                     "panic" => {
-                        // Frames are drawn all the time.
+                        // Frames are drawn without interruption.
                         let told = events.clone();
                         tokio::spawn(async move {
                             while told.send(event(text("more and more "))).is_ok() {
@@ -169,7 +169,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<SessionCommand>, event
                     "panic beside" => {
                         done(&tell);
                         std::thread::spawn(|| {
-                            // The UI has nothing left to draw.
+                            // The UI has drawn everything.
                             std::thread::sleep(Duration::from_millis(300));
                             panic!("this is a test");
                         });
@@ -232,7 +232,7 @@ fn inside_the_terminal() {
         };
         begin.send(Start { model_access: access, ..fixtures::start() }).unwrap();
         if is_panic {
-            // Printing takes long enough for the UI to end in the meantime.
+            // Printing takes so long that the UI ends first.
             let says = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |info| {
                 std::thread::sleep(Duration::from_millis(300));
@@ -278,7 +278,7 @@ fn inside_the_terminal() {
         println!("COOKED");
     }
     if is_panic {
-        // Like the end of a program: nobody waits for output of other threads.
+        // As at the end of a program, output of other threads is not awaited.
         std::process::exit(101);
     }
     match outcome {
@@ -292,7 +292,7 @@ fn inside_the_terminal() {
     runtime.shutdown_background();
 }
 
-/// Reports whether the terminal is in line mode, as for a shell's children.
+/// Returns whether the terminal is in line mode, as for the programs that a shell starts.
 fn reads_lines() -> bool {
     use nix::sys::termios::{LocalFlags, tcgetattr};
     tcgetattr(std::io::stdin()).is_ok_and(|modes| modes.local_flags.contains(LocalFlags::ICANON | LocalFlags::ECHO))
@@ -362,7 +362,7 @@ fn a_signal_restores_the_terminal_and_is_reported() {
     }
 }
 
-/// Replies of a terminal that supports everything, and the modes enabled then and disabled at the end.
+/// Replies of a terminal that supports every feature, and the modes that aye enables for them and disables at the end.
 const ANSWERS: &str = "\x1b[?0u\x1b[?2026;2$y\x1b[?2027;2$y\x1b[?2031;2$y\x1b[?62c";
 const SWITCHED: [(&str, &str); 4] =
     [("\x1b[>1u", "\x1b[<u"), ("\x1b[?2027h", "\x1b[?2027l"), ("\x1b[?2031h", "\x1b[?2031l"), ("\x1b[?7l", "\x1b[?7h")];

@@ -1,4 +1,4 @@
-//! Themes: the style of each kind of text, including with few or no colours.
+//! Themes: a style for each kind of text, including themes with few or no colours.
 
 mod colour;
 mod colour_depth;
@@ -104,7 +104,7 @@ impl Theme {
         Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
     }
 
-    /// Parses a user theme; missing values come from the built-in theme for the same background.
+    /// Parses a user theme. Missing values come from the built-in theme for the same background.
     pub(crate) fn parse_user_theme(name: &str, text: &str) -> Result<Self, ThemeError> {
         let palette = Palette::parse_over(text, &Self::dark().palette, &Self::light().palette)?;
         Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
@@ -121,13 +121,13 @@ impl Theme {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the default theme for a background, if it is known.
+    /// Returns the default theme for a background, which may be unknown.
     pub(crate) fn choose(background: Option<(u8, u8, u8)>, colours: Colours) -> Self {
         let light = background.is_some_and(|(red, green, blue)| Rgb { red, green, blue }.is_light());
         if light { Self::light().with_colours(colours) } else { Self::dark().with_colours(colours) }
     }
 
-    /// Returns the theme for a terminal with these colours.
+    /// Returns the theme for a terminal with this colour support.
     pub(crate) fn with_colours(self, colours: Colours) -> Self {
         Self { colours, ..self }
     }
@@ -136,12 +136,12 @@ impl Theme {
         colour_depth::token_style(&self.palette, self.colours, token)
     }
 
-    /// Returns the style of a symbol, without the underline that would blur it.
+    /// Returns the style of a symbol, without the underline, which would blur it.
     pub(crate) fn symbol(&self, token: Token) -> Style {
         self.style(token).remove_modifier(Modifier::UNDERLINED)
     }
 
-    /// Returns the colour of source code on the background of `ground`; changed lines retain their tint.
+    /// Returns the colour of source code on the background of `ground`. Changed lines keep their tint.
     pub(crate) fn syntax(&self, syntax: Syntax, ground: Token) -> Style {
         colour_depth::syntax_style(&self.palette, self.colours, syntax, ground)
     }

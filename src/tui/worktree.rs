@@ -1,11 +1,11 @@
 //! Git state of the workspace, for the status row.
 
-/// Git state and pending changes.
+/// Git state of the workspace.
 #[derive(Debug, Default)]
 pub(crate) struct Worktree {
     /// Number of files with uncommitted changes.
     pub changed: Option<u64>,
-    /// Whether the scan was incomplete, so there may be more changes.
+    /// Whether the scan was incomplete, so that there may be more changes.
     pub more: bool,
     /// Output of the user's own status command.
     pub line: Option<String>,

@@ -1,5 +1,5 @@
-//! File search in a workspace by parts of the path. The list follows the ignore rules of git, is cached for some
-//! seconds, and is limited.
+//! File search in a workspace by parts of the path. The list follows git's ignore rules, is cached for a few seconds,
+//! and has a size limit.
 
 use crate::protocol::FoundFile;
 use crate::sys::ignore_files::{Lists, guard};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Maximum number of paths; further files of a larger workspace are not found.
+/// Maximum number of paths. In a larger workspace, further files are not found.
 const MAX_PATHS: usize = 200_000;
 /// Maximum number of results.
 const FOUND: usize = 50;
@@ -25,13 +25,13 @@ const WALKERS: usize = 2;
 /// Number of paths after which a listing checks whether it is still needed.
 const STRETCH: usize = 4096;
 
-/// A file or a folder; the path of a folder ends with `/`.
+/// A file or a folder. The path of a folder ends with `/`.
 pub(crate) struct Entry {
     pub path: String,
     pub changed: Option<SystemTime>,
 }
 
-/// The files at the time of the listing.
+/// Files at the time of the listing.
 pub(crate) struct FileListing {
     pub entries: Vec<Entry>,
     at: Instant,
@@ -40,7 +40,7 @@ pub(crate) struct FileListing {
 pub(crate) struct Files {
     workspace: PathBuf,
     listed: Mutex<Option<Arc<FileListing>>>,
-    /// The last search text, and the number of searches.
+    /// Last search text, and the number of searches.
     wanted: Mutex<(u64, String)>,
     /// True while a listing is running.
     walking: AtomicBool,
@@ -62,7 +62,7 @@ impl Files {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns all files; the list is at most some seconds old.
+    /// Returns all files. The list is at most a few seconds old.
     pub(crate) fn list_all(&self) -> Arc<FileListing> {
         let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(listed) = kept.filter(|listed| listed.at.elapsed() < CACHE_TTL) {
@@ -73,7 +73,7 @@ impl Files {
         listed
     }
 
-    /// Reports the results immediately in the current list, and again in a new list if the current one is outdated.
+    /// Reports the results in the current list immediately, and again in a new list if the current one is outdated.
     pub(crate) fn find(&self, words: &str, number: u64, tell: &dyn Fn(&str, Vec<FoundFile>)) {
         let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut before = None;
@@ -96,7 +96,7 @@ impl Files {
         }
     }
 
-    /// Returns the best results, or `None` if there is a newer search.
+    /// Returns the best results; `None` if there is a newer search.
     fn best(&self, listed: &FileListing, words: &str, number: u64) -> Option<Vec<FoundFile>> {
         let found: Vec<&Entry> = if words.is_empty() {
             let mut files: Vec<&Entry> = listed.entries.iter().filter(|entry| !entry.path.ends_with('/')).collect();
@@ -135,7 +135,7 @@ impl Files {
     }
 }
 
-/// Lists all files that git does not ignore, including hidden ones. Symlinks are listed, but not followed.
+/// Lists all files that git does not ignore, including hidden ones. Symlinks are listed but not followed.
 fn walk(workspace: &Path) -> Vec<Entry> {
     let (entries, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
     let mut walk = WalkBuilder::new(workspace);
@@ -158,7 +158,7 @@ fn walk(workspace: &Path) -> Vec<Entry> {
     entries.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The results of one thread, handed over at its end.
+/// Results of one thread, which are merged when it ends.
 struct Batch<'a> {
     entries: &'a Mutex<Vec<Entry>>,
     own: Vec<Entry>,
@@ -170,7 +170,7 @@ impl Drop for Batch<'_> {
     }
 }
 
-/// Returns the path relative to the workspace, if it can be written in a prompt.
+/// Returns the path relative to the workspace; `None` if it cannot be written in a prompt.
 fn to_entry(workspace: &Path, entry: &DirEntry) -> Option<Entry> {
     let path = entry.path().strip_prefix(workspace).ok()?.to_str()?;
     if path.is_empty() || path.contains(|letter: char| letter.is_control() || letter == '"') {

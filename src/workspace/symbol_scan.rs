@@ -1,10 +1,10 @@
-//! Finds declarations in a file, line by line and without a grammar: functions, types and the like, by the start of
-//! their lines.
+//! Scan of a file for declarations, line by line and without a grammar. It finds functions, types and similar items by
+//! the start of their lines.
 
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Maximum bytes of a line; longer ones are generated code.
+/// Maximum bytes of a line. Longer lines are usually generated code.
 const LINE_BYTES: usize = 400;
 /// Maximum number of declarations in a file.
 const MAX: usize = 2_000;
@@ -22,8 +22,8 @@ pub(crate) struct Symbol {
     pub bytes: u64,
 }
 
-/// The declarations of a language: file extensions, and patterns with the groups `name` and, if a keyword names it,
-/// `kind`.
+/// Declarations of a language: file extensions, and patterns with the group `name` and, if a keyword names the kind,
+/// the group `kind`.
 struct Language {
     endings: &'static [&'static str],
     patterns: &'static [&'static str],
@@ -91,7 +91,7 @@ const LANGUAGES: &[Language] = &[
 /// Keywords that look like names in patterns without a `kind`.
 const NO_NAMES: &[&str] =
     &["if", "for", "while", "switch", "catch", "return", "else", "function", "with", "do", "sizeof", "new", "await", "match"];
-/// The kind of declarations without a keyword.
+/// Kind of declarations without a keyword.
 const FUNCTION: &str = "function";
 
 static COMPILED: LazyLock<Vec<(&'static Language, Vec<Regex>)>> = LazyLock::new(|| {
@@ -99,7 +99,7 @@ static COMPILED: LazyLock<Vec<(&'static Language, Vec<Regex>)>> = LazyLock::new(
     LANGUAGES.iter().map(|language| (language, compiled(language))).collect()
 });
 
-/// Returns true if files with this extension are searched.
+/// Returns whether files with this extension are searched.
 pub(crate) fn is_known(path: &str) -> bool {
     ending(path).is_some_and(|ending| LANGUAGES.iter().any(|language| language.endings.contains(&ending)))
 }

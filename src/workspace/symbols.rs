@@ -1,4 +1,5 @@
-//! Symbol search in a workspace by parts of the name. Files are read in the background, each once until it changes.
+//! Symbol search in a workspace by parts of the name. Files are read in the background, and again only after they
+//! change.
 
 use super::files::{Entry, Files, TOKEN_BYTES};
 use super::symbol_scan::{Symbol, is_known, scan_symbols};
@@ -10,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Maximum number of files searched; in a larger workspace, the most recently changed files.
+/// Maximum number of files searched. In a larger workspace, these are the most recently changed ones.
 const MAX_FILES: usize = 20_000;
 const FILE_BYTES: u64 = 1 << 20;
 /// Maximum number of cached symbols.
 const MAX_SYMBOLS: usize = 200_000;
 /// Maximum number of results.
 const FOUND: usize = 50;
-/// Interval of reports while files are being read.
+/// Interval between reports while files are being read.
 const EVERY: Duration = Duration::from_millis(200);
 
 type Stamp = (Option<SystemTime>, u64);
@@ -51,8 +52,8 @@ impl Symbols {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).0 == number
     }
 
-    /// Searches for `#name` in all files, or for `src/main.rs#name` in files with this path or prefix. Reports again
-    /// while more files are read.
+    /// Searches for `#name` in all files, or for `src/main.rs#name` in files with this path or prefix. Reports again as
+    /// more files are read.
     pub(crate) fn find(&self, words: &str, number: u64, files: &Files, tell: &dyn Fn(Vec<FoundSymbol>)) {
         let (within, name) = words.rsplit_once('#').unwrap_or(("", words));
         let listed = files.list_all();
@@ -90,7 +91,7 @@ impl Symbols {
         }
     }
 
-    /// Returns the declarations of a file, from the cache unless it changed. An unreadable file has none.
+    /// Returns the declarations of a file, from the cache if it is unchanged. Returns none for an unreadable file.
     fn in_file(&self, path: &str) -> Arc<[Symbol]> {
         let full = self.workspace.join(path);
         let Ok(metadata) = full.symlink_metadata() else { return Arc::default() };
@@ -118,7 +119,7 @@ fn text(path: &Path) -> Option<String> {
     (!bytes.contains(&0)).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The best results so far; at most twice as many as are reported.
+/// Best results so far, at most twice as many as are reported.
 #[derive(Default)]
 struct Best(Vec<(u32, FoundSymbol)>);
 

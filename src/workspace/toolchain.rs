@@ -1,5 +1,5 @@
-//! Toolchain detection: the programs that build and check a project, and which of them are installed, so that the model
-//! need not guess or try.
+//! Toolchain detection: which programs build and check a project, and which of them are installed, so that the model
+//! does not have to guess or try.
 
 use crate::sys::programs::find_present;
 use std::path::Path;
@@ -56,7 +56,7 @@ pub(crate) struct Toolchain {
     pub missing: Vec<(&'static str, &'static str)>,
 }
 
-/// Detects the toolchain by file names, without running programs. `path`: the `PATH` of commands.
+/// Detects the toolchain by file names, without running programs. `path`: value of `PATH` for commands.
 pub(crate) fn detect(workspace: &Path, path: &str) -> Toolchain {
     let programs = find_present(PROGRAMS.iter().map(|(name, _)| *name), path);
     let missing = PROGRAMS.iter().filter(|(name, _)| !programs.contains(name)).filter_map(|(name, files)| {

@@ -22,7 +22,7 @@ const LINE_CHARS: usize = 120;
 pub(crate) struct Worktree {
     workspace: PathBuf,
     environment: Environment,
-    /// The status command of the user's settings; a project cannot set one.
+    /// Status command in the user's settings. A project cannot set one.
     command: Option<String>,
     looking: Mutex<Looking>,
 }
@@ -32,7 +32,7 @@ enum Looking {
     Nobody,
     /// An update is running, or paused before the next one.
     Somebody,
-    /// An update is running, and another change has occurred since.
+    /// An update is running, and another change was reported since it started.
     Again,
 }
 
@@ -41,7 +41,7 @@ impl Worktree {
         Self { workspace, environment, command, looking: Mutex::new(Looking::Nobody) }
     }
 
-    /// Requests an update. Updates run one at a time, with a pause between them, however often this is called.
+    /// Requests an update. However often this is called, updates run one at a time, with a pause between them.
     pub(crate) fn request_update(self: &Arc<Self>, tell: impl Fn(HostResponse) + Send + 'static) {
         if !self.try_begin() {
             return;

@@ -1,4 +1,4 @@
-//! Agents that change files: their calls are judged by the policy of their session, and its user decides about them.
+//! Approval of agent calls: the session policy judges them, and the user of the session decides.
 
 use crate::agents::{start, starts, title};
 use crate::support::{Answer, Project, Request, Rpc, Server, texts, wait_until};
@@ -14,7 +14,7 @@ const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_pa
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = false\n\
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 
-/// One agent, whose first response makes these calls.
+/// Returns a model that starts one agent, whose first response makes these calls.
 fn one_agent(calls: impl Fn() -> Answer + Send + Sync + 'static) -> Server {
     Server::with_responder(move |request| match (title(request), request.tool_results().len()) {
         (None, 0) => starts(&[start("c1", "fixer", "the files")]),
@@ -36,14 +36,14 @@ fn project(server: &Server) -> Project {
     Project::with(server).file("one.txt", "1\n").file(".claude/agents/fixer.md", FIXER)
 }
 
-/// The results that the agent got for its calls.
+/// Returns the results of the agent's calls.
 fn results_of_agent(server: &Server) -> Vec<String> {
     let last: Request = server.requests().into_iter().rfind(|request| title(request).is_some()).unwrap();
     last.tool_results().into_iter().map(|(_, text)| text).collect()
 }
 
 #[test]
-fn the_user_decides_about_the_calls_of_an_agent_and_sees_who_asks() {
+fn approvals_of_agent_calls_name_the_agent() {
     let server = Server::with_responder(|request| match (title(request), request.tool_results().len()) {
         (None, 0) => starts(&[start("c1", "fixer", "the files")]),
         (None, _) => Answer::text("All done."),
@@ -120,7 +120,7 @@ fn a_client_approves_the_call_of_an_agent() {
 }
 
 #[test]
-fn a_client_stops_an_agent_and_its_task_goes_on() {
+fn a_client_can_stop_an_agent_and_the_task_continues() {
     let server = one_agent(|| writes(&[write("w1", "first.txt")]));
     let project = project(&server);
     let mut client = Rpc::start(&project, &["--trust"]);
@@ -136,7 +136,7 @@ fn a_client_stops_an_agent_and_its_task_goes_on() {
 }
 
 #[test]
-fn an_approval_of_an_agent_is_requested_again_after_a_kill() {
+fn agent_approvals_are_requested_again_after_a_kill() {
     let server = one_agent(|| writes(&[write("w1", "first.txt")]));
     let project = project(&server);
     let mut terminal = project.open(&["--trust"]);
@@ -155,7 +155,7 @@ fn an_approval_of_an_agent_is_requested_again_after_a_kill() {
 }
 
 #[test]
-fn a_stopped_agent_takes_its_approval_with_it() {
+fn stopping_an_agent_withdraws_its_approval() {
     let server = one_agent(|| writes(&[write("w1", "first.txt")]));
     let project = project(&server);
     let mut terminal = project.open(&["--trust"]);
@@ -170,7 +170,7 @@ fn a_stopped_agent_takes_its_approval_with_it() {
 }
 
 #[test]
-fn a_mode_that_the_user_tightens_applies_to_a_running_agent() {
+fn a_stricter_mode_applies_to_running_agents() {
     let tightened = Arc::new(AtomicBool::new(false));
     let is_tight = Arc::clone(&tightened);
     let server = Server::with_responder(move |request| {

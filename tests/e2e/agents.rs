@@ -1,4 +1,4 @@
-//! Agents: found after trust, started in parallel, and never with more authority than the session that starts them.
+//! Agents: discovered after trust, started in parallel, and never with more permissions than their session.
 
 use crate::support::{Answer, Events, Gate, Project, Request, Server, wait_until};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_pa
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 const HELPER: &str = "---\nname: helper\ndescription: Helps with files.\nmaxTurns: 3\n---\nBe brief.\n";
 
-/// The title of the agent that sends a request; `None` for the session of the user.
+/// Returns the title of the agent that sends a request; `None` for the user's session.
 pub(crate) fn title(request: &Request) -> Option<String> {
     let first = request.body["messages"][0]["content"].to_string();
     let at = first.find("Agent ").filter(|at| *at < 60 && first.contains("You work on this task for another session"))?;
@@ -30,7 +30,7 @@ pub(crate) fn starts(calls: &[(String, Value)]) -> Answer {
         .fold(Answer::call(id, "Agent", first.clone()), |answer, (id, arguments)| answer.and_call(id, "Agent", arguments.clone()))
 }
 
-/// Three agents that each read a file before they answer.
+/// Responds to requests of three agents, each of which reads a file before it answers.
 fn three(request: &Request) -> Answer {
     let results = request.tool_results().len();
     match (title(request), results) {
@@ -45,7 +45,7 @@ fn with_files(server: &Server) -> Project {
     Project::with(server).file("one.txt", "1\n").file("two.txt", "2\n").file("three.txt", "3\n")
 }
 
-/// The events of agents of this kind.
+/// Returns the events of agents of this kind.
 fn changes<'e>(events: &'e Events, change: &str) -> Vec<&'e Value> {
     events.all("agent").into_iter().filter(|event| event["change"] == change).collect()
 }
@@ -55,7 +55,7 @@ fn of_agents(server: &Server) -> Vec<Request> {
 }
 
 #[test]
-fn agents_work_at_the_same_time_in_their_own_context_and_return_one_result() {
+fn agents_run_in_parallel_with_separate_contexts_and_one_result_each() {
     let gate = Gate::default();
     let held = gate.clone();
     let server = Server::with_responder(move |request| match (title(request), request.tool_results().len()) {
@@ -96,13 +96,13 @@ fn agents_work_at_the_same_time_in_their_own_context_and_return_one_result() {
     let agents = archived.as_array().unwrap();
     assert!(agents.len() == 3 && agents.iter().all(|session| session["ofAgent"] == true), "{archived}");
     let id = agents[0]["sessionId"].as_str().unwrap().to_owned();
-    project.aye(&["exec", &format!("--resume={id}"), "more"]).exits(2).says(&["an agent works in it", "aye sessions show"]);
+    project.aye(&["exec", &format!("--resume={id}"), "more"]).exits(2).says(&["it belongs to an agent", "aye sessions show"]);
     let shown = project.aye(&["sessions", "show", &id]).exits(0);
     assert!(shown.stdout.contains("You work on this task for another session"), "{}", shown.stdout);
 }
 
 #[test]
-fn a_reading_agent_changes_nothing_whatever_it_tries() {
+fn a_read_only_agent_cannot_change_anything() {
     let tries = || {
         [
             ("WriteFile", json!({"path": "new.txt", "content": "x"})),
@@ -146,7 +146,7 @@ fn a_reading_agent_changes_nothing_whatever_it_tries() {
 }
 
 #[test]
-fn agents_of_a_project_do_nothing_before_trust() {
+fn project_agents_are_ignored_before_trust() {
     let respond = |request: &Request| match (title(request), request.tool_results().len()) {
         (None, 0) => starts(&[start("c1", "helper", "one")]),
         (None, _) => Answer::text("Done."),
@@ -166,7 +166,7 @@ fn agents_of_a_project_do_nothing_before_trust() {
 }
 
 #[test]
-fn an_agent_ends_at_its_step_limit_and_one_response_starts_a_limited_number() {
+fn steps_of_an_agent_and_agents_of_a_response_are_limited() {
     let server = Server::with_responder(|request| match (title(request), request.tool_results().len()) {
         (None, 0) => {
             let calls: Vec<_> = (0..20).map(|number| start(&format!("c{number}"), "helper", &format!("part {number}"))).collect();
@@ -197,7 +197,7 @@ fn a_kill_at_any_request_loses_no_agent_and_repeats_no_result() {
         let server = Server::with_responder(move |request| {
             let number = seen.fetch_add(1, Ordering::SeqCst) + 1;
             if number >= kill_at && open.load(Ordering::SeqCst) == 0 {
-                // Nothing follows before the kill.
+                // The kill must follow this line directly.
                 wait_until(Duration::from_secs(60), || open.load(Ordering::SeqCst) > 0);
             }
             three(request)
@@ -218,7 +218,7 @@ fn a_kill_at_any_request_loses_no_agent_and_repeats_no_result() {
 }
 
 #[test]
-fn the_screen_lists_agents_opens_one_with_its_prompt_and_stops_one() {
+fn agents_can_be_listed_opened_and_stopped_on_the_screen() {
     let gate = Gate::default();
     let held = gate.clone();
     let server = Server::with_responder(move |request| match (title(request), request.tool_results().len()) {

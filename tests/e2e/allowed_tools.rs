@@ -1,4 +1,4 @@
-//! `--allowed-tools`: the tools that one run offers and calls.
+//! `--allowed-tools`: the tools offered and called in a run.
 
 use crate::remote_tools::with_server;
 use crate::support::{Answer, Project, Request, Server};

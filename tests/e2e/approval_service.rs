@@ -1,4 +1,4 @@
-//! The approval service: decisions as signed webhooks, and answers that count only if they are signed and bound to the question.
+//! Approval service: decisions as signed webhooks, and answers accepted only if signed and bound to the request.
 
 use crate::support::service::{Call, Response, Service, closed_port};
 use crate::support::{Answer, Project, Server};
@@ -16,7 +16,7 @@ fn sign(secret: &str, id: &str, timestamp: &str, body: &[u8]) -> String {
     format!("v1,{}", STANDARD.encode(hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), &content)))
 }
 
-/// Checks the signature as any receiver would.
+/// Verifies the signature as any receiver would.
 #[track_caller]
 fn verified(call: &Call) -> Value {
     let (id, timestamp) = (call.header("webhook-id"), call.header("webhook-timestamp"));
@@ -43,7 +43,7 @@ fn project(server: &Server, url: &str, more: &str) -> Project {
     Project::with(server).env("AYE_TEST_SECRET", SECRET).config(&config).file("a.rs", EDIT)
 }
 
-/// Returns an answer to a question, before it is signed.
+/// Returns an unsigned answer to an approval request.
 fn answer(question: &Value, decision: &str) -> Value {
     let data = &question["data"];
     json!({"type": "approval.answered", "data": {
@@ -69,7 +69,7 @@ fn each_decision_is_delivered_once_as_a_signed_webhook() {
     let project = project(&server, &service.url(), "");
     project.aye(&["exec", "edit"]).exits(3);
     assert_eq!(project.read("a.rs"), EDIT, "nobody can approve");
-    // The records that the end of the process left are delivered by the next one, or by `aye sync`.
+    // Records left at the end of the process are delivered by the next process or by `aye sync`.
     project.aye(&["sync"]).exits(0);
     let calls = service.calls();
     assert_eq!(calls.len(), 1, "{calls:?}");
@@ -87,7 +87,7 @@ fn each_decision_is_delivered_once_as_a_signed_webhook() {
 }
 
 #[test]
-fn a_service_that_is_down_delays_nothing_and_loses_nothing() {
+fn an_unavailable_service_causes_no_delay_and_no_loss() {
     let port = closed_port();
     let server = Server::with_responder(|request| match request.tool_results().len() {
         0 => Answer::call("call_1", "EditFile", edit()),
@@ -101,7 +101,7 @@ fn a_service_that_is_down_delays_nothing_and_loses_nothing() {
     assert!(output.stdout.contains("3 records left") && output.stdout.contains("Connection refused"), "{}", output.stdout);
     let doctor = project.aye(&["doctor"]).stdout;
     assert!(["3 records waiting", "Connection refused", "run `aye sync`"].iter().all(|words| doctor.contains(words)), "{doctor}");
-    // It fails once in the middle, and answers the same record again.
+    // The service fails once and then answers the same record.
     let failed = Arc::new(Mutex::new(false));
     let fails = failed.clone();
     let service = Service::at(port, move |_| {
@@ -119,8 +119,8 @@ fn a_service_that_is_down_delays_nothing_and_loses_nothing() {
 }
 
 #[test]
-fn an_approved_question_lets_the_edit_happen_and_is_recorded_as_the_service_s() {
-    // Ten minutes off: the clock of the service is not used.
+fn an_edit_approved_by_the_service_is_applied_and_attributed_to_it() {
+    // The clock of the service is ten minutes off and is not used.
     let late = (jiff::Timestamp::now().as_second() - 600).to_string();
     let service = Service::new(move |call| {
         if is_question(call) { signed(SECRET, &answer(&call.json(), "approved"), &late) } else { Response::status(200) }
@@ -136,7 +136,7 @@ fn an_approved_question_lets_the_edit_happen_and_is_recorded_as_the_service_s() 
     assert_eq!([&request["riskLevel"], &request["toolCallId"]], ["low", "call_1"], "{question}");
     assert!(request["proposal"].to_string().contains("run()"), "the diff is shown: {request}");
     assert!(request.get("always").is_none() && request.get("amendable").is_none(), "{request}");
-    // The digest covers the request byte for byte.
+    // The digest covers the exact bytes of the request.
     let text = String::from_utf8(calls[0].body.clone()).unwrap();
     let shown = text.split_once("\"request\":").unwrap().1;
     let shown = &shown[..shown.len() - 2];
@@ -151,7 +151,7 @@ fn an_approved_question_lets_the_edit_happen_and_is_recorded_as_the_service_s() 
 }
 
 #[test]
-fn a_denied_question_is_told_to_the_model_with_its_reason() {
+fn a_denial_by_the_service_is_sent_to_the_model_with_its_reason() {
     let service = Service::new(|call| {
         let mut denial = answer(&call.json(), "denied");
         denial["data"]["reason"] = "not on a \u{1b}[31mFriday".into();
@@ -169,7 +169,7 @@ fn a_denied_question_is_told_to_the_model_with_its_reason() {
 }
 
 #[test]
-fn anything_but_a_signed_answer_to_this_question_counts_as_no_answer() {
+fn only_signed_answers_to_the_same_request_are_accepted() {
     let earlier = Arc::new(Mutex::new(None::<Value>));
     let good = |call: &Call| answer(&call.json(), "approved");
     let with = |name: &'static str, value: Value| {
@@ -226,7 +226,7 @@ fn anything_but_a_signed_answer_to_this_question_counts_as_no_answer() {
 }
 
 #[test]
-fn a_service_that_cannot_be_asked_at_all_denies_without_waiting() {
+fn an_unusable_service_denies_immediately() {
     let service = Service::accepting();
     let server = script();
     let config = format!("[services.approvals]\nurl = \"{}\"\nsecret = \"env:AYE_TEST_UNSET\"\nask = true\n", service.url());
@@ -239,7 +239,7 @@ fn a_service_that_cannot_be_asked_at_all_denies_without_waiting() {
 }
 
 #[test]
-fn the_service_is_not_asked_beyond_the_risk_that_the_policy_allows() {
+fn calls_above_the_risk_limit_are_not_sent_to_the_service() {
     let bundle = |max: &str| {
         format!(
             "schema_version = 1\nbundle_version = \"t\"\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${{workspace}}\"]\n\
@@ -255,7 +255,7 @@ fn the_service_is_not_asked_beyond_the_risk_that_the_policy_allows() {
         ("none", "EditFile", edit(), false),
         ("low", "EditFile", edit(), true),
         ("low", "RunCommand", json!({"command": "git push --force"}), false),
-        // Critical: never, whatever the policy says.
+        // Critical calls are never sent, regardless of the policy.
         ("high", "RunCommand", pipe, false),
     ] {
         let service = Service::new(approving);
@@ -272,7 +272,7 @@ fn the_service_is_not_asked_beyond_the_risk_that_the_policy_allows() {
 }
 
 #[test]
-fn a_project_cannot_name_the_service_and_a_plain_secret_is_rejected() {
+fn projects_cannot_configure_the_service_and_plain_secrets_are_rejected() {
     let service = Service::accepting();
     let server = script();
     let project = Project::with(&server).file("a.rs", EDIT).file(

@@ -69,7 +69,7 @@ fn enter_alone_decides_nothing() {
     terminal.review("Edit src/main.rs");
     terminal.send("\r");
     terminal.send(" ");
-    // When the prompt has the keyboard again, the keys before have been read.
+    // Once the prompt has the keyboard again, the previous keys have been read.
     terminal.send("\x1b");
     terminal.wait_for(texts::TAB_TO_REVIEW);
     assert_eq!(project.read("src/main.rs"), BEFORE);
@@ -151,7 +151,7 @@ fn a_file_changed_during_an_approval_is_not_overwritten() {
     terminal.review("Edit src/main.rs");
     let by_hand = "fn main() {\n    let x = 1; // mine\n}\n";
     std::fs::write(project.path("src/main.rs"), by_hand).unwrap();
-    // The error appears at once, without a key and without an approval.
+    // The error appears immediately, without a key and without an approval.
     let screen = terminal.wait_for(texts::CHANGED_ON_DISK);
     assert!(!screen.contains("always allow"), "{screen}");
     terminal.review("Edit src/main.rs");

@@ -13,7 +13,7 @@ fn paste(terminal: &mut Terminal, text: &str) {
     terminal.send(&format!("\x1b[200~{text}\x1b[201~"));
 }
 
-/// An X clipboard that contains this image.
+/// Sets up an X clipboard that contains this image.
 fn with_clipboard(project: Project, picture: &[u8]) -> Project {
     let programs = project.directory("home").join("programs");
     std::fs::create_dir_all(&programs).unwrap();
@@ -28,7 +28,7 @@ fn with_clipboard(project: Project, picture: &[u8]) -> Project {
     project.env("PATH", &path).env("DISPLAY", ":99").env("WAYLAND_DISPLAY", "").env("SSH_TTY", "").env("SSH_CONNECTION", "")
 }
 
-/// Files below a directory that are readable by others.
+/// Returns the files below a directory that are readable by others.
 fn readable_by_others(directory: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries

@@ -1,4 +1,4 @@
-//! Back-end tools: judged by the policy, sent once, and never silently repeated.
+//! Back-end tools: evaluated by the policy, called once, and never repeated silently.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, wait_until};
 use serde_json::json;
@@ -7,14 +7,14 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A service that records its requests and gives the same answer to each.
+/// A service that records its requests and answers all of them in the same way.
 struct Service {
     address: SocketAddr,
-    /// Request lines with the authorization and the body.
+    /// Request lines with the authorization header and the body.
     requests: Arc<Mutex<Vec<(String, String, String)>>>,
 }
 
-/// `None`: the connection ends without an answer.
+/// `None` closes the connection without an answer.
 type Reply = Option<(u16, &'static str)>;
 
 impl Service {

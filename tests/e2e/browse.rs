@@ -1,11 +1,11 @@
-//! Reading back in a session: search, folding, copying to the terminal's clipboard, export.
+//! Browsing a session: search, folding, copying to the terminal's clipboard, export.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::json;
 
 const ANSWER: &str = "It is **done**.\n\n```rust\nlet answer = 42;\n```\n";
 
-/// A session in which a file of 60 lines was read and the model has answered.
+/// Returns a session in which a file of 60 lines was read and the model has responded.
 #[track_caller]
 fn done(project: &Project) -> Terminal {
     let mut terminal = project.open_sized(&["--trust"], 100, 30);

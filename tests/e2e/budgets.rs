@@ -1,14 +1,14 @@
-//! Budgets: checked before each request and counted across runs; and the model of a session.
+//! Budgets, checked before each request and counted across runs, and the model of a session.
 
 use crate::support::{Answer, Events, Gate, Project, Server, Terminal, texts};
 use serde_json::json;
 
-/// Two dollars for a million input tokens, ten for a million output tokens.
+/// Two dollars per million input tokens and ten per million output tokens.
 const PRICED: &str = "anthropic/claude-sonnet-5";
 /// Cost of a response of the scripted server at these prices: 1,200 input tokens, 20 output tokens.
 const ANSWER_USD: f64 = 0.0026;
 
-/// A task of this many steps, each different.
+/// Returns a task of this many steps, each different.
 fn steps(count: usize) -> Vec<Answer> {
     let step = |number: usize| Answer::call(&format!("call_{number}"), "ReadFile", json!({"path": "a.txt", "offset": number}));
     (1..=count).map(step).collect()
@@ -76,7 +76,7 @@ fn recorded_spending_survives_kill_9() {
     gate.open();
     let last = project.aye(&["exec", "--json", "-c"]).exits(0).events();
     assert!(is_near(session_cost(&last), 3), "{}", session_cost(&last));
-    // It reduces what is left of the budget.
+    // Recorded spending reduces the remaining budget.
     let server_asked = server.requests().len();
     project.aye(&["exec", "-c", "--max-budget-usd", "0.007", "three"]).exits(4);
     assert_eq!(server.requests().len(), server_asked);
@@ -105,10 +105,10 @@ fn an_assumed_price_applies_to_the_budget_in_continued_sessions() {
     let first = session_cost(&events);
     assert!(first > 0.0 && first < 5.0, "{first}");
     assert_eq!(events.only("llm_request_completed")["estimated"], true, "the price is a guess");
-    // The session remembers it.
+    // The session keeps the choice.
     let events = project.aye(&["exec", "--json", "-c", "again"]).exits(0).events();
     assert!(session_cost(&events) > first);
-    // A price that is too high uses up the budget.
+    // A price that is too high exhausts the budget.
     let asked = server.requests().len();
     project.aye(&["exec", "-c", "--assume-price", "100000,100000", "again"]).exits(4).says(&["budget of $5.00"]);
     assert_eq!(server.requests().len(), asked);
@@ -136,7 +136,7 @@ fn the_screen_requests_an_unknown_price_and_the_task_continues() {
     assert!(screen.contains("an assumed price") && !screen.contains("input,output:"), "{screen}");
     assert_eq!(server.requests().len(), 1);
     assert!(terminal.quit().success());
-    // The session remembers the answer.
+    // The session keeps the answer.
     project.aye(&["exec", "-c", "again"]).exits(0);
 }
 

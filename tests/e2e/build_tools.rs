@@ -1,21 +1,21 @@
-//! Builds in a copy: what was built from discarded content is never used afterwards, whatever the tool.
+//! Builds in a layer: output built from discarded sources is never used afterwards, with any build tool.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Rpc, Server};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 
-/// A project of one build tool.
+/// A build tool and a project for it.
 struct Tool {
     name: &'static str,
-    /// Line that tells whether the tool is here.
+    /// Command that succeeds if the tool is installed.
     is_there: &'static str,
     files: &'static [(&'static str, &'static str)],
-    /// Line that builds the project and prints its behaviour, which is `old`.
+    /// Command that builds the project and prints its behaviour, which is `old`.
     build: &'static str,
-    /// Line that changes the behaviour to `new`.
+    /// Command that changes the behaviour to `new`.
     edit: &'static str,
-    /// Directory with build output, which the project's `.gitignore` names.
+    /// Build output directory, listed in the project's `.gitignore`.
     output: &'static str,
 }
 
@@ -58,7 +58,7 @@ const TOOLS: &[Tool] = &[
                 "package.json",
                 "{\"name\": \"x\", \"version\": \"1.0.0\", \"scripts\": {\"build\": \"node build.cjs\", \"test\": \"node dist/x.cjs\"}}\n",
             ),
-            // It builds again only if the source is newer, as many tools do.
+            // Rebuilds only if the source is newer, as many tools do.
             (
                 "build.cjs",
                 "const fs = require('fs');\nconst time = (f) => fs.existsSync(f) ? fs.statSync(f).mtimeMs : 0;\n\
@@ -106,7 +106,8 @@ fn is_there(line: &str) -> bool {
     bash.status().is_ok_and(|status| status.success())
 }
 
-/// Runs the lines in one task and answers the approval of each with the given decision. Returns the results, and how many asked.
+/// Runs the lines in one task and answers the approval of each with the given decision. Returns the results and the
+/// number of approvals.
 fn results(tool: &Tool, lines: &[(&str, &str)]) -> Option<(Project, Vec<Value>, usize)> {
     if !is_there(tool.is_there) {
         eprintln!("skipped: there is no {}", tool.name);
@@ -156,7 +157,7 @@ fn results(tool: &Tool, lines: &[(&str, &str)]) -> Option<(Project, Vec<Value>, 
     Some((project, results, asked))
 }
 
-/// Builds, builds changed sources whose changes are discarded, builds again, and once more with changes that are kept.
+/// Builds, builds changed sources and discards the changes, builds again, and finally builds changes that are kept.
 fn builds_after_a_discard(name: &str) {
     let tool = TOOLS.iter().find(|tool| tool.name == name).unwrap();
     let edited = format!("{} && {}", tool.edit, tool.build);

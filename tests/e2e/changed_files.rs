@@ -1,4 +1,4 @@
-//! Files that change on disk while their approval is open: the prompt says so at once, and takes it back if the file changes back.
+//! Files that change on disk during their approval: the prompt reports the change immediately and its reversal too.
 
 use crate::support::{Answer, Project, Server, Terminal, texts};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn a_file_changed_back_restores_the_original_approval() {
     let swap = project.path("src/.main.rs.swp");
     let ways: [&dyn Fn(); 3] =
         [&|| std::fs::write(&path, "fn main() {}\n").unwrap(), &|| std::fs::remove_file(&path).unwrap(), &|| {
-            // Replaced by rename, as editors do.
+            // Replaced by a rename, as editors do.
             std::fs::write(&swap, "// mine\n").unwrap();
             std::fs::rename(&swap, &path).unwrap();
         }];
@@ -100,7 +100,7 @@ fn a_queued_approval_shows_that_its_file_changed() {
     let screen = terminal.wait_for("1 of 2");
     assert!(!screen.contains(MARK), "{screen}");
     terminal.review("Edit src/main.rs");
-    // The next prompt has its own `y`.
+    // The next prompt requires its own `y`.
     terminal.send("y");
     terminal.wait_for(MARK);
     terminal.review("new.txt");

@@ -1,4 +1,4 @@
-//! Changes of a session: shown by `/diff`, reported by `aye exec`, printed at the end, and known after `kill -9`.
+//! Changes of a session: shown by `/diff`, reported by `aye exec`, printed at exit, and preserved after `kill -9`.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::json;

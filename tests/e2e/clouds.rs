@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// One request to the emulation.
+/// A request to the emulation.
 #[derive(Clone, Debug)]
 struct Request {
     /// Method and path.
@@ -41,7 +41,7 @@ struct Cloud {
 }
 
 impl Cloud {
-    /// An emulation that gives each response once, in order.
+    /// Starts an emulation that gives each response once, in order.
     fn new(responses: Vec<Response>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -95,7 +95,7 @@ fn refused(status: u16, headers: &'static str, body: Value) -> Response {
     (status, headers, body.to_string().into_bytes())
 }
 
-/// The events of a response of an Anthropic model.
+/// Returns the events of a response by an Anthropic model.
 fn anthropic(text: &str) -> Vec<Value> {
     vec![
         json!({"type": "message_start", "message": {"id": "a", "usage": {"input_tokens": 3}}}),
@@ -113,7 +113,7 @@ fn chat(text: &str) -> Response {
     ])
 }
 
-/// One message of the binary event stream of AWS.
+/// Encodes a message of the AWS binary event stream.
 fn message(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in headers {
@@ -183,7 +183,7 @@ fn azure_uses_the_responses_api_by_default() {
     assert_eq!(cloud.request(0).line, "POST /openai/v1/responses");
 }
 
-/// A project with the sign-in of a user, whose tokens `cloud` gives.
+/// Returns a project with a Google user sign-in; `cloud` issues its tokens.
 fn signed_in_to_google(cloud: &Cloud) -> Project {
     let settings =
         format!("[providers.vertex]\nbase_url = \"{}\"\nproject = \"p-1\"\nlocation = \"europe-west1\"\n", cloud.address);

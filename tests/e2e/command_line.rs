@@ -9,7 +9,7 @@ fn hello() -> Answer {
     Answer::text("Hello ").and("there.")
 }
 
-/// The user's text in the first request.
+/// Returns the user's text in the first request.
 fn prompt(server: &Server) -> String {
     let content = &server.request(0).body["messages"][0]["content"];
     content.as_str().or_else(|| content[0]["text"].as_str()).unwrap().to_owned()

@@ -1,4 +1,4 @@
-//! Compaction: older messages are summarized, the request stays, and all of it survives `kill -9`.
+//! Compaction: older messages are summarized, the prompt is kept, and the result survives `kill -9`.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
 use serde_json::json;
@@ -8,7 +8,7 @@ const SMALL_WINDOW: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nal
                             [llm]\nmax_input_tokens = 40000\n";
 const SUMMARY: &str = "[Summary of the conversation so far";
 
-/// A response of about 16,000 tokens with a call.
+/// Returns a response of about 16,000 tokens with a call.
 fn long(name: &str) -> Answer {
     let text = format!("{name} ").repeat(64_000 / (name.len() + 1));
     Answer::text(&text).and_call(&format!("call_{name}"), "ReadFile", json!({"path": "note.txt"}))
@@ -61,7 +61,7 @@ fn with_answer_of(model: &'static str, answer: fn() -> Answer) -> Server {
 }
 
 #[test]
-fn another_model_writes_the_summary_and_its_tokens_count_at_its_own_price() {
+fn summary_tokens_are_charged_at_the_price_of_the_summary_model() {
     let server = with_answer_of("claude-haiku-5-5", || Answer::text("The note was read."));
     let project = Project::with(&server).config(SUMMARY_MODEL).policy(SMALL_WINDOW).file("note.txt", "remember\n");
     let events = project.aye(&["exec", "--json", "read it twice, please"]).exits(0).events();
@@ -89,7 +89,7 @@ fn another_model_writes_the_summary_and_its_tokens_count_at_its_own_price() {
 }
 
 #[test]
-fn a_summary_model_that_cannot_write_the_summary_leaves_it_to_the_model_in_use() {
+fn if_the_summary_model_fails_the_current_model_writes_the_summary() {
     let overloaded = || Answer::error(529, "overloaded_error", "Overloaded");
     let refused = || Answer::error(400, "invalid_request_error", "no");
     for (answer, asked) in [(overloaded as fn() -> Answer, 2), (refused, 1)] {
@@ -116,7 +116,7 @@ fn a_summary_model_that_cannot_write_the_summary_leaves_it_to_the_model_in_use()
 }
 
 #[test]
-fn a_summary_model_that_the_policy_forbids_is_an_error_or_on_the_screen_a_notice() {
+fn a_forbidden_summary_model_is_an_error_in_exec_and_a_notice_on_the_screen() {
     let policy = format!("{SMALL_WINDOW}allowed_models = [\"anthropic/claude-sonnet-5\"]\n");
     let server = with_answer_of("claude-haiku-5-5", || Answer::text("never"));
     let project = Project::with(&server).config(SUMMARY_MODEL).policy(&policy).file("note.txt", "remember\n");
@@ -148,7 +148,7 @@ fn the_status_names_the_model_for_summaries_and_its_key_is_checked() {
 }
 
 #[test]
-fn an_overloaded_model_is_replaced_for_the_summary_by_its_fallback() {
+fn an_overloaded_model_is_replaced_by_its_fallback_for_a_summary() {
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let server = Server::with_responder(move |request| {
         let is_summary = request.messages().contains("Write that summary now");

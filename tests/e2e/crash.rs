@@ -1,4 +1,4 @@
-//! `kill -9` at random moments: nothing is lost and nothing is done twice.
+//! `kill -9` at random moments: no effect is lost and none is repeated.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::{seed, wanted};
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// Number of kills of the long run, an ignored test.
+/// Number of kills in the long run, an ignored test.
 const MANY_KILLS: usize = 2_000;
 const KILLS: usize = 40;
 const ANSWERS: usize = 150;
@@ -26,7 +26,7 @@ impl Seeded {
     }
 }
 
-/// Each command writes its own number; some run until they are killed, unless the project is `calm`.
+/// Responds with commands that write their own numbers; some run until killed, unless the project is `calm`.
 fn answer(number: usize, seconds: &str) -> Answer {
     let note = |part: usize| format!("echo {number}.{part} >> ledger");
     let stay = format!("; [ -e calm ] || sleep {seconds}");
@@ -68,7 +68,8 @@ impl Run {
         Some(serde_json::from_str(&line).unwrap())
     }
 
-    /// Reads this many lines, or until a command that keeps running has begun. Returns whether the process still runs.
+    /// Reads this many lines, or until a long-running command has started. Returns whether the process is still
+    /// running.
     fn follow(&mut self, lines: u64, seconds: &str) -> bool {
         for _ in 0..lines {
             let Some(event) = self.event() else { return false };
@@ -85,7 +86,7 @@ impl Run {
         self.child.wait().unwrap();
     }
 
-    /// Runs it to its end: the events and the exit code.
+    /// Waits for the end and returns the events and the exit code.
     fn finish(mut self) -> (Vec<Value>, Option<i32>, String) {
         let events = std::iter::from_fn(|| self.event()).collect();
         let code = self.child.wait().unwrap().code();
@@ -101,7 +102,7 @@ fn stays(event: &Value) -> bool {
     number.is_some_and(|number| number % 4 == 3) && !id.ends_with(['w', 'r'])
 }
 
-/// All files below, by path.
+/// Collects all files below a directory by path.
 fn files(directory: &Path, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(directory).unwrap().flatten() {
         if entry.path().is_dir() {
@@ -123,7 +124,7 @@ fn two_thousand_seeded_kills_lose_no_effect_and_repeat_none() {
     rounds_of_kills(MANY_KILLS.div_ceil(KILLS));
 }
 
-/// Rounds of kills, one session each, at moments that `AYE_CRASH_SEED` determines.
+/// Runs rounds of kills at moments determined by `AYE_CRASH_SEED`, one session per round.
 fn rounds_of_kills(rounds: usize) {
     let mut random = Seeded(seed());
     println!("seed {}", random.0);
@@ -161,7 +162,7 @@ fn killed_again_and_again(random: &mut Seeded, round: usize) {
     check_store(&project);
 }
 
-/// Checks that the results that the model received are what happened.
+/// Checks that the results sent to the model match the actual effects.
 fn check_ledger(project: &Project, server: &Server) {
     let mut noted: HashMap<String, usize> = HashMap::new();
     for line in project.read("ledger").lines() {
@@ -203,7 +204,7 @@ fn check_store(project: &Project) {
     assert!(damaged.is_empty(), "{damaged:?}");
 }
 
-/// Resumes a session: calls with unknown outcome are reported to the model, and a paused task continues.
+/// Resumes a session: calls with an unknown outcome are reported to the model, and a paused task continues.
 fn go_on(terminal: &mut Terminal) {
     let screen = terminal.wait_that("it says where it stands", |screen| {
         screen.contains(texts::OUTCOME_UNKNOWN) || screen.contains("aye exited during")
@@ -270,7 +271,7 @@ fn continuing_a_session_retries_a_failed_task() {
     assert!(server.request(1).messages().contains("a question"));
 }
 
-/// A command that was stopped in an orderly way has an outcome, so no question is asked.
+/// A command stopped by a signal has an outcome, so no question is asked.
 #[test]
 fn a_signal_stops_the_running_command_and_its_outcome_is_recorded() {
     let seconds = format!("6163.{}", std::process::id());
@@ -306,7 +307,7 @@ fn quitting_the_screen_stops_the_running_command_and_its_outcome_is_recorded() {
     assert_eq!(project.read("ledger"), "once\n");
 }
 
-/// A shell that may mount, with a small disk as the data directory.
+/// Returns a shell that may mount, with a small disk as its data directory.
 fn on_a_small_disk(project: &Project, script: &str) -> Option<Command> {
     let possible = Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success());
     if !possible {

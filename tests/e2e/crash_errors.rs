@@ -1,10 +1,10 @@
-//! Disk errors at the N-th effect: full or failing, once or from there on.
+//! Disk errors at the N-th effect: full or failing disks, once or permanently.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::{Commands, Story, Tally};
 use crate::support::trace::{Fault, Point};
 
-/// Effects at which these faults begin: all in a long run, some in a short one.
+/// Maximum effect at which the faults begin: every effect in a long run, a few in a short one.
 const DEEPEST: usize = 300;
 
 fn faults(number: usize) -> Fault {
@@ -26,7 +26,7 @@ fn failing_at_points(commands: Commands, name: &str, percent: usize) {
         if tally.is_done() {
             break;
         }
-        // The last ones are at the end of the first start.
+        // The last effects are at the end of the first start.
         let effect =
             if wanted >= DEEPEST * 6 { story / 6 } else { story * starts[0] / wanted + tally.below((starts[0] / wanted) as u64) };
         tally.tell(Story::new(commands), &[Some(Point { effect: effect + 1, fault: faults(story) })]);
@@ -44,7 +44,7 @@ fn disk_errors_during_previews_lose_no_acknowledged_record() {
     failing_at_points(Commands::Previewed, "errors, commands in previews", 8);
 }
 
-/// An effect that could not be synced is not reported as done, and nothing is based on it.
+/// An effect whose record could not be synced is not reported as done, and nothing depends on it.
 #[test]
 fn no_further_effect_runs_after_a_failed_journal_sync() {
     let mut calm = Story::new(Commands::Bare);

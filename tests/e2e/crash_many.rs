@@ -1,4 +1,4 @@
-//! Many processes at once: one session has one owner, and one store serves all.
+//! Many processes at the same time: one owner per session, and one store for all.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::wanted;
@@ -18,7 +18,7 @@ fn command(project: &Project, arguments: &[&str]) -> Command {
     command
 }
 
-/// Starts all at the same moment, and returns the output and the duration of each.
+/// Starts all commands at the same moment. Returns the output and the duration of each.
 fn at_once(commands: Vec<Command>) -> Vec<(Output, Duration)> {
     let ready = Arc::new(Barrier::new(commands.len()));
     let threads: Vec<_> = commands
@@ -59,7 +59,7 @@ fn exactly_one_of_many_processes_that_resume_a_session_owns_it() {
         let crowd: Vec<_> = (0..CROWD).map(|_| command(&project, &["exec", "-c"])).collect();
         let opener = {
             let gate = gate.clone();
-            // The owner keeps the session until all others have their answer.
+            // The owner keeps the session until all others have their response.
             move |count: usize| {
                 if count == CROWD - 1 {
                     gate.open();
@@ -84,7 +84,7 @@ fn exactly_one_of_many_processes_that_resume_a_session_owns_it() {
     );
 }
 
-/// Starts all at once; `ended` gets the number of finished processes whenever one ends.
+/// Starts all commands at the same moment and calls `ended` with the number of finished processes whenever one ends.
 fn refused_until(commands: Vec<Command>, ended: impl Fn(usize) + Send + Sync + 'static) -> Vec<(Output, Duration)> {
     let (ready, count) = (Arc::new(Barrier::new(commands.len())), Arc::new(std::sync::atomic::AtomicUsize::new(0)));
     let ended = Arc::new(ended);

@@ -1,17 +1,17 @@
-//! A session killed before and after each of its effects, and again during the resume.
+//! Sessions killed before and after each of their effects, and again during the resume.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::{Commands, Story, Tally};
 use crate::support::trace::{Fault, Point};
 
-/// Kills of one story: one at a chosen point, the others at the point it has reached.
+/// Kills per scenario: the first at a chosen point, the others at the point reached by then.
 const KILLS_OF_ONE: usize = 3;
-/// Approximate number of effects of a start that only resumes.
+/// Approximate number of effects of a start that only resumes a session.
 const EFFECTS_OF_A_START: u64 = 200;
 
 fn killed_at_points(commands: Commands, name: &str, percent: usize) {
     let Some(starts) = Story::new(commands).effects_of_its_starts() else { return };
-    // Before and after each effect.
+    // One point before and one after each effect.
     let all = 2 * starts.iter().sum::<usize>();
     let mut tally = Tally::new(name, 9, percent);
     let stories = tally.wanted.div_ceil(KILLS_OF_ONE).max(1);
@@ -19,7 +19,7 @@ fn killed_at_points(commands: Commands, name: &str, percent: usize) {
         if tally.is_done() {
             break;
         }
-        // With enough stories each point is used; with few, the points are as far apart as possible.
+        // With enough scenarios each point is used; with few, the points are spread evenly.
         let mut at = if stories >= all { story % all } else { story * all / stories + tally.below((all / stories) as u64) } % all;
         let fault = if at % 2 == 0 { Fault::KilledBefore } else { Fault::KilledAfter };
         at /= 2;
@@ -52,6 +52,6 @@ fn a_previewing_session_killed_at_any_effect_loses_no_effect_and_repeats_none() 
 }
 
 #[test]
-fn a_session_with_layers_killed_at_any_effect_keeps_all_effects_of_a_command_or_none() {
+fn a_layered_command_killed_at_any_effect_keeps_all_its_effects_or_none() {
     killed_at_points(Commands::Layered, "points, commands in layers", 20);
 }

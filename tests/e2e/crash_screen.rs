@@ -1,4 +1,4 @@
-//! A session on a screen, killed at its effects: pending approvals, queued messages, the draft, decisions.
+//! Screen sessions killed at their effects: pending approvals, queued messages, the draft, decisions.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::Tally;
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 
 const LOOK: Duration = Duration::from_millis(40);
-/// Approximate number of effects of everything here while it is traced.
+/// Approximate number of effects of the whole scenario under the tracer.
 const EFFECTS: usize = 130;
 
 /// State of the screen before the kill.
@@ -21,10 +21,10 @@ struct Seen {
     decided: bool,
 }
 
-/// Works like a user until the kill: a prompt, a queued message, an approval, a draft.
+/// Performs user actions until the kill: a prompt, a queued message, an approval, a draft.
 fn work(terminal: &mut Terminal, runs: &dyn Fn() -> bool, server: &Server, gate: &Gate) -> Seen {
     let mut seen = Seen::default();
-    // Waits until the screen meets the condition, or the process is gone.
+    // Waits until the screen meets the condition or the process has exited.
     let sees = |terminal: &mut Terminal, condition: &dyn Fn(&str) -> bool| {
         let deadline = Instant::now() + TIMEOUT;
         while Instant::now() < deadline {
@@ -60,7 +60,7 @@ fn work(terminal: &mut Terminal, runs: &dyn Fn() -> bool, server: &Server, gate:
     assert_eq!(server.requests().len(), 1);
     terminal.type_text("half a thought", 1);
     seen.draft = sees(terminal, &|screen| screen.contains("half a thought"));
-    // A draft is saved a moment after the last key.
+    // A draft is saved shortly after the last key.
     std::thread::sleep(Duration::from_millis(if runs() { 700 } else { 0 }));
     seen.draft &= runs();
     if !seen.draft {
@@ -100,17 +100,17 @@ fn killed_at(point: Point) -> Result<bool, String> {
     if !met {
         terminal.signal(Signal::SIGKILL);
     }
-    // The tracer has waited for it too.
+    // The tracer has waited for the process too.
     let effects = follows.join().unwrap();
     let outcome = taken_up(&project, &server, &seen);
     outcome.map_err(|why| format!("{why}\nit was seen: {seen:?}\n{:?}", effects.iter().rev().take(4).collect::<Vec<_>>()))?;
     Ok(met)
 }
 
-/// Checks the state at the next start, and continues until everything is done.
+/// Checks the state at the next start and continues until everything is done.
 fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), String> {
     if !seen.asked {
-        // Nothing was acknowledged, so anything may be there.
+        // Nothing was acknowledged, so any state is valid.
         return Ok(());
     }
     let mut terminal = project.open(&["--resume"]);
@@ -148,7 +148,7 @@ fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), Strin
             terminal.decide('y');
         } else if screen.contains("/continue") && !continued {
             continued = true;
-            // The draft is in the composer, so it is sent first.
+            // The draft is in the composer and is sent first.
             terminal.send(&"\x7f".repeat(40));
             terminal.prompt("/continue");
         } else {

@@ -1,4 +1,4 @@
-//! A start that repairs something, killed at each of its effects: an old store, a damaged one, a partly committed preview.
+//! Starts with a repair, killed at each of their effects: an old store, a damaged store, a partly committed preview.
 #![cfg(target_os = "linux")]
 
 use crate::preview::ALWAYS;
@@ -15,7 +15,7 @@ fn started(project: &Project, arguments: &[&str], point: Option<Point>) -> Resul
     trace(command, &[project.directory("data"), project.path("")], point)
 }
 
-/// Kills a start at its effects, each time with fresh directories, and checks the next start.
+/// Kills a start at each of its effects, with fresh directories each time, and checks the next start.
 fn killed_while_mending(
     name: &str,
     (short, percent): (usize, usize),
@@ -81,7 +81,7 @@ fn records() -> [Value; 5] {
     ]
 }
 
-/// A store of the first version with this many sessions.
+/// Creates a version 1 store with this many sessions.
 fn old_store(project: &Project, sessions: i64) -> PathBuf {
     let path = project.directory("data").join("aye.db");
     let store = rusqlite::Connection::open(&path).unwrap();
@@ -109,7 +109,7 @@ fn old_store(project: &Project, sessions: i64) -> PathBuf {
     path
 }
 
-/// IDs of all sessions.
+/// Returns the IDs of all sessions.
 fn sessions(project: &Project) -> Result<Vec<String>, String> {
     let listed = project.aye(&["sessions", "list", "--all", "--json"]);
     if listed.code != 0 {
@@ -153,7 +153,7 @@ fn a_version_1_store_survives_a_killed_migration() {
     );
 }
 
-/// All files below.
+/// Collects all files below a directory.
 fn contents(directory: &Path, found: &mut Vec<Vec<u8>>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.path().is_dir() {
@@ -196,7 +196,7 @@ fn a_damaged_store_is_set_aside_unchanged_even_if_the_recovery_is_killed() {
     );
 }
 
-/// The record of the changes to apply cannot be synced, but it is written.
+/// The record of the changes to apply is written, but its sync fails.
 #[test]
 fn an_approved_preview_is_applied_completely_if_its_journal_cannot_be_synced() {
     let world = || Project::empty().policy(ALWAYS);
@@ -210,7 +210,7 @@ fn an_approved_preview_is_applied_completely_if_its_journal_cannot_be_synced() {
         return println!("skipped: this system makes no previews");
     };
     let project = world();
-    // Next is the sync of its directory; the first sync of this kind may be an earlier one.
+    // The next effect is the sync of its directory; the first sync of this kind may be an earlier one.
     let point = Point { effect: written + 2, fault: Fault::Fails(libc::EIO) };
     let traced = started(&project, &words, Some(point)).unwrap();
     assert!(traced.hit.as_ref().is_some_and(|hit| hit.starts_with("fsync previews/")), "{:?}", traced.hit);
@@ -252,7 +252,7 @@ fn an_interrupted_preview_commit_is_applied_completely_or_not_at_all() {
         (4, 5),
         &["--trust", "tool", "call", "RunCommand", "--args", &arguments, "--json", "--yes"],
         world,
-        // Before that, nothing has happened yet, and points there are like all others.
+        // Points before the first repair step are like those of any other start.
         |effects| effects.iter().position(|effect| effect.contains("commit.json")).unwrap_or(0),
         |project| {
             project.aye(&["tool", "call", "ReadFile", "--args", r#"{"path": "changed1"}"#]).exits(0);
@@ -268,7 +268,7 @@ fn an_interrupted_preview_commit_is_applied_completely_or_not_at_all() {
     );
 }
 
-/// It makes no request, so it needs no model.
+/// The session makes no request, so it needs no model.
 #[test]
 fn an_old_session_continues_after_its_store_is_migrated() {
     let server = Server::new([Answer::text("A new answer.")]);

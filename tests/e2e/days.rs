@@ -1,4 +1,5 @@
-//! Working days of an agent in small projects: which calls ask, and whether each call gives what it gives without a sandbox.
+//! Typical working days of an agent in small projects: which calls need approval, and whether results equal those
+//! without a sandbox.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Rpc, Server};
@@ -12,7 +13,7 @@ use std::process::{Command, Stdio};
 const MAX_ASKED: usize = 12;
 const MAX_ASKED_IN_AUTO: usize = 3;
 
-/// What a call asks about.
+/// Subject of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asks {
     Nothing,
@@ -20,7 +21,7 @@ enum Asks {
     Edit,
     /// Effects outside build output.
     Effects,
-    /// The command, before it runs: it changes the repository, or its risk is high.
+    /// The command before it runs, because it changes the repository or has a high risk.
     Before,
     /// Access to the network.
     Access,
@@ -33,7 +34,7 @@ enum Work {
 
 struct Call {
     asks: Asks,
-    /// Whether it asks in the mode `auto` too.
+    /// Whether the call needs approval in `auto` mode too.
     always: bool,
     work: Work,
 }
@@ -67,7 +68,7 @@ impl Day {
         day
     }
 
-    /// The project in a repository with one commit, with these additional directories in PATH.
+    /// Creates the project in a repository with one commit, with these additional directories in PATH.
     fn project(&self, project: Project) -> Project {
         let project = self.files.iter().fold(project, |project, (path, text)| project.file(path, text));
         let config = "[user]\nname = A\nemail = a@example.com\n[init]\ndefaultBranch = main\n";
@@ -79,7 +80,8 @@ impl Day {
 }
 
 impl Call {
-    /// Reads `before* $ git push` or `edit WriteFile {…}`: what it asks about, with a star if also in `auto`, and the call.
+    /// Parses a line such as `before* $ git push` or `edit WriteFile {…}`: the subject of the approval, with a star if
+    /// `auto` mode also asks, and the call.
     fn read(line: &str) -> Option<Self> {
         let (asks, rest) = line.trim().split_once(' ').filter(|(first, _)| *first != "#")?;
         let (rest, always) = (rest.trim_start(), asks.ends_with('*'));
@@ -93,7 +95,7 @@ impl Call {
         };
         let (first, rest) = rest.split_once(' ').unwrap();
         let work = match first {
-            // A line break in a command is written as `⏎`.
+            // `⏎` stands for a line break in a command.
             "$" => Work::Line(rest.replace('⏎', "\n")),
             tool => Work::Tool(tool.to_owned(), serde_json::from_str(rest).unwrap_or_else(|error| panic!("{error}: {line}"))),
         };
@@ -120,7 +122,8 @@ impl Call {
     }
 }
 
-/// PATH with the directories of real programs before those of version managers, which look for their settings in the home directory.
+/// Returns PATH with the directories of real programs before those of version managers, which look for their settings
+/// in the home directory.
 fn search_path() -> String {
     let place = |program: &str, words: &[&str]| {
         let output = Command::new(program).args(words).stderr(Stdio::null()).output().ok()?;
@@ -134,7 +137,7 @@ fn search_path() -> String {
     format!("{}:{}", first.join(":"), std::env::var("PATH").unwrap())
 }
 
-/// Runs a line in the project without aye: the exit code, stdout and stderr.
+/// Runs a line in the project without aye. Returns the exit code, stdout and stderr.
 fn plain(project: &Project, line: &str) -> (i32, String, String) {
     let mut bash = Command::new("bash");
     bash.args(["-c", line]).current_dir(project.path("")).env_clear().stdin(Stdio::null());
@@ -144,7 +147,7 @@ fn plain(project: &Project, line: &str) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// Makes the change of a file tool without aye.
+/// Applies the change of a file tool without aye.
 fn change(project: &Project, tool: &str, arguments: &Value) {
     let path = || project.path(arguments["path"].as_str().unwrap());
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -166,7 +169,7 @@ fn change(project: &Project, tool: &str, arguments: &Value) {
     }
 }
 
-/// Replaces what differs from run to run: places, times, commits and durations.
+/// Replaces the parts that differ between runs: paths, times, commits and durations.
 fn comparable(text: &str, project: &Project) -> String {
     let mut text = text.to_owned();
     for directory in [project.path(""), project.directory("home"), project.directory("config")] {
@@ -179,7 +182,7 @@ fn comparable(text: &str, project: &Project) -> String {
         (r"\b[0-9a-f]{7,40}\b", "<hash>"),
         (r"[0-9a-f]{16}\b", "<hash>"),
         (r"(?m)^total \d+$", "total"),
-        // The directory around the workspace has fewer entries in the sandbox.
+        // The parent directory of the workspace has fewer entries in the sandbox.
         (r"(?m)^d.* \.\.$", "<above>"),
         (r"duration_ms [\d.]+", "<duration>"),
     ] {
@@ -188,7 +191,7 @@ fn comparable(text: &str, project: &Project) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
 
-/// The files that git does not ignore, with content and mode, and the names of ignored entries.
+/// Returns the files that git does not ignore with content and mode, and the names of ignored entries.
 fn tree(project: &Project) -> BTreeMap<PathBuf, String> {
     let mut tree = BTreeMap::new();
     let root = project.path("");
@@ -200,7 +203,7 @@ fn tree(project: &Project) -> BTreeMap<PathBuf, String> {
             let (path, data) = (entry.path(), entry.path().symlink_metadata().unwrap());
             let name = path.strip_prefix(&root).unwrap().to_owned();
             if name.ends_with("__pycache__") {
-                // Python writes it elsewhere.
+                // Python writes its cache elsewhere.
             } else if ignored.contains(&path) {
                 tree.insert(name, "ignored".to_owned());
             } else if data.is_dir() && name != Path::new(".git") {
@@ -219,7 +222,7 @@ fn tree(project: &Project) -> BTreeMap<PathBuf, String> {
     tree
 }
 
-/// The end of a call in aye: what it asked about, and its result.
+/// The end of a call in aye: the subject of its approval, and its result.
 struct Ended {
     asked: Vec<Value>,
     completed: Value,
@@ -237,7 +240,7 @@ fn kind(approval: &Value) -> Asks {
     }
 }
 
-/// Runs the calls of a day in `aye serve`, and approves everything.
+/// Runs the calls of a day in `aye serve` and approves everything.
 fn run(day: &Day, mode: &str) -> (Project, Vec<Ended>) {
     let answers = day.calls.iter().enumerate().map(|(at, call)| call.answer(at));
     let server = Server::new(answers.chain([Answer::text("Finished the work.")]));
@@ -266,14 +269,14 @@ fn run(day: &Day, mode: &str) -> (Project, Vec<Ended>) {
     (project, ended)
 }
 
-/// Compares a result with that of a plain run; returns what differs.
+/// Compares a result with that of a plain run. Returns the difference.
 fn difference(call: &Call, ended: &Ended, project: &Project, expected: Option<&(i32, String, String)>) -> Option<String> {
     if ended.completed["status"] != "succeeded" {
         return Some(ended.completed.to_string());
     }
     let (code, stdout, stderr) = expected.filter(|_| call.asks != Asks::Access)?;
     let wanted = comparable(&format!("Exit code: {code}\n--- stdout ---\n{stdout}\n--- stderr ---\n{stderr}"), project);
-    // The result of a command in a copy ends with a line about its changes.
+    // The result of a command in a layer ends with a line about its changes.
     let is_told = |line: &&str| !line.is_empty() && *line != "[no file changed]" && !line.starts_with("[files: ");
     let lines = |text: &str| text.lines().filter(is_told).map(str::to_owned).collect::<Vec<_>>();
     let told = comparable(ended.completed["outputText"].as_str().unwrap(), project);
@@ -337,7 +340,7 @@ fn spend(name: &str, text: &str) {
     assert!(wrong.is_empty(), "{name}:\n{}", wrong.join("\n\n"));
 }
 
-/// Where a program is; `python3:MODULE` is a module of Python.
+/// Finds a program; `python3:MODULE` is a Python module.
 fn plain_program(name: &str) -> Option<()> {
     let line = match name.split_once(':') {
         Some((python, module)) => format!("{python} -c 'import {module}'"),

@@ -6,7 +6,7 @@ use std::fs;
 /// Start of the last message of the recording.
 const LAST_WORDS: &str = "For the real thing";
 
-/// Approves everything until the last message, and returns the number of approvals.
+/// Approves everything until the last message. Returns the number of approvals.
 #[track_caller]
 fn play(terminal: &mut Terminal) -> usize {
     for approvals in 0..10 {

@@ -1,4 +1,4 @@
-//! `aye doctor`: what works, what is missing, and that no key is printed.
+//! `aye doctor`: checks, problems, and keys that are never printed.
 
 use crate::support::Project;
 

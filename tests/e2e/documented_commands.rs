@@ -1,4 +1,4 @@
-//! Commands of README and docs, run as they are written there.
+//! Commands in README and docs, executed as documented.
 //!
 //! Every line of a `sh` block that starts aye runs in a prepared project, and must end with exit code 0. Lines that open the
 //! screen, ask, or need the network are listed below with what must happen instead. Other programs of these lines are stand-ins.
@@ -10,20 +10,20 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
-/// What must happen when a line runs.
+/// Expected result of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expectation {
-    /// The screen opens: the composer, or a list with a marked entry.
+    /// The screen opens with the composer or with a list.
     Opens,
-    /// This question appears, and the answer ends the command with exit code 0.
+    /// The question appears, and the answer ends the command with exit code 0.
     Asks(&'static str, &'static str),
-    /// It ends with this exit code and says this.
+    /// The command ends with this exit code and prints this text.
     Fails(i32, &'static str),
 }
 
 use Expectation::{Asks, Fails, Opens};
 
-/// Lines that do more than end with exit code 0.
+/// Lines that do not simply end with exit code 0.
 const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye", Opens),
     ("aye -c", Opens),
@@ -41,16 +41,16 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye rewind --conversation", Asks("Rewind", "y\r")),
     ("aye rewind --redo", Asks("Redo", "y\r")),
     ("aye auth login anthropic", Asks("API key", "sk-ant-typed\r")),
-    // A build for tests names no release server.
+    // A test build has no release server.
     ("aye update --check", Fails(2, "this build has no release server")),
     // This host does not exist.
     ("aye mcp test docs", Fails(1, "docs")),
-    // The server was removed by the line before.
+    // The previous line removed the server.
     ("aye mcp login docs", Fails(2, "unknown MCP server `docs`")),
     ("aye plugin add ./team-tools", Asks("Add this plugin?", "y\r")),
     ("aye hooks pin", Fails(1, "there are no hooks")),
     ("aye task open TASK", Opens),
-    // The task of the examples is done.
+    // The task of the examples has ended.
     ("aye task resume --detach TASK", Fails(1, "has already ended")),
     ("aye task stop TASK", Fails(2, "is not running")),
     ("aye sync", Fails(2, "no service is configured")),
@@ -70,7 +70,7 @@ fn placeholders(line: &str, session: &str, task: &str, server: &Server) -> Strin
     line.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// A line of a `sh` block without its comment, its number, and the line where its block begins.
+/// A line of a `sh` block without its comment, with its line number and that of its block.
 struct Line {
     number: usize,
     block: usize,
@@ -91,7 +91,7 @@ fn documented(text: &str) -> Vec<Line> {
     lines
 }
 
-/// A line that starts aye, and the lines of its block that a shell would have run before it in the same place.
+/// A line that starts aye, with the earlier lines of its block that apply to it.
 struct Script {
     line: Line,
     setup: String,
@@ -126,7 +126,8 @@ const STAND_INS: &[(&str, &str)] = &[
     ("pass", "echo sk-of-the-password-store"),
 ];
 
-/// A project in which the examples make sense: a session with five prompts that changed a file, a custom tool, and a directory below it.
+/// Creates a project that fits the examples: a session with five prompts that changed a file, a custom tool, and a
+/// directory below it.
 fn prepare(server: &Server) -> (Project, String) {
     let project = Project::outside_tmp_with(server).env("OPENAI_API_KEY", "sk-scripted").env("DEEPSEEK_API_KEY", "sk-scripted");
     let project = project.env("OPENAI_BASE_URL", &format!("{}/v1", server.url())).env("TEAM", "ours").env("DOCS_TOKEN", "hush");
@@ -168,7 +169,7 @@ fn prepare(server: &Server) -> (Project, String) {
     (project, session)
 }
 
-/// Runs a task to its end, and returns its ID.
+/// Runs a task to its end. Returns its ID.
 fn start_task(project: &Project) -> String {
     project.aye(&["task", "start", "--mode", "auto-edit", "change it"]).exits(0);
     let tasks = project.aye(&["tasks", "--json"]).exits(0).json();
@@ -189,14 +190,14 @@ fn executable(path: &std::path::Path, text: &str) {
     fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// The first block of this language.
+/// Returns the first block in this language.
 fn block(document: &str, language: &str) -> String {
     let start = format!("```{language}\n");
     let (_, rest) = document.split_once(&start).unwrap_or_else(|| panic!("no block of {language}"));
     rest.split("```").next().unwrap_or_default().to_owned()
 }
 
-/// A model that writes a file when it is asked to change something.
+/// Returns a model that writes a file when asked for a change.
 fn model() -> Server {
     Server::with_responder(|request| {
         let system = request.body["system"].to_string();
@@ -217,7 +218,7 @@ fn model() -> Server {
     })
 }
 
-/// Runs a line with the lines that prepare it, and returns what is wrong.
+/// Runs a line with the lines that prepare it. Returns the failure, if any.
 #[track_caller]
 fn run(project: &Project, script: &str, expectation: Option<Expectation>) -> Result<(), String> {
     let Some(expectation) = expectation else {

@@ -1,5 +1,5 @@
-//! `aye acp` and files that an editor has open: unsaved text is read and never overwritten, and the editor follows what is
-//! written. The disk counts where the editor does not answer.
+//! `aye acp` with files open in an editor: unsaved text is read and never overwritten, and the editor receives all
+//! writes. The disk is used if the editor does not respond.
 
 use crate::support::{Answer, Editor, Project, Server, texts};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ allowed_paths = ["${workspace}"]
 requires_approval = false
 "#;
 
-/// Texts of an editor's buffers. Like a real editor, it reads other files from disk, and saves what it receives.
+/// Contents of an editor's buffers. Like a real editor, it reads other files from disk and saves received text.
 #[derive(Clone, Default)]
 struct Open(Rc<RefCell<HashMap<PathBuf, String>>>);
 
@@ -71,7 +71,7 @@ fn project(server: &Server) -> Project {
     Project::with(server).allowing_everything().file("a.txt", DISK)
 }
 
-/// An editor with these buffers, and a session in it.
+/// Starts an editor with these buffers and a session.
 fn editor_with(project: &Project, open: &Open) -> (Editor, String) {
     let mut editor = Editor::start_with(project, &MODEL, &can());
     let own = open.clone();

@@ -1,4 +1,4 @@
-//! `aye acp`: sessions in an editor, each message checked against the protocol's schema.
+//! `aye acp`: sessions in an editor, with each message validated against the protocol's schema.
 
 use crate::support::{Answer, Editor, Gate, Project, Server, texts};
 use nix::sys::signal::{Signal, kill};
@@ -171,7 +171,7 @@ fn cancelling_ends_the_prompt_and_its_pending_approvals() {
     let prompt = editor.ask_prompt(&session, "edit it");
     editor.wait_for(|editor| !editor.questions.is_empty());
     editor.notify("session/cancel", json!({"sessionId": session}));
-    // The protocol requires this of an editor, although it comes too late here.
+    // The protocol requires this message of an editor, although it arrives too late here.
     editor.decide(0, json!({"outcome": "cancelled"}));
     assert_eq!(editor.answer(prompt).unwrap()["stopReason"], "cancelled");
     assert_eq!(project.read("a.txt"), "one\ntwo\nthree\n");

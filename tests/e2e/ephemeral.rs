@@ -1,4 +1,4 @@
-//! `--ephemeral`: a run that is not saved.
+//! `--ephemeral`: runs that are not saved.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, texts, wait_until};
 use serde_json::json;
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 const WORD: &str = "quiet-heron";
 
-/// All files below a directory.
+/// Returns all files below a directory.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-/// Files of the data directory with the word of the session.
+/// Returns the files of the data directory that contain the word of the session.
 fn with_word(project: &Project) -> Vec<PathBuf> {
     let has = |path: &PathBuf| {
         let bytes = std::fs::read(path).unwrap_or_default();
@@ -21,7 +21,7 @@ fn with_word(project: &Project) -> Vec<PathBuf> {
     files(&project.directory("data")).into_iter().filter(has).collect()
 }
 
-/// The directories of runs that have not ended, or were killed.
+/// Returns the number of directories of unfinished or killed runs.
 fn runs(project: &Project) -> usize {
     let entries = std::fs::read_dir(project.directory("data").join("ephemeral")).into_iter().flatten().flatten();
     entries.filter(|entry| entry.path().is_dir()).count()

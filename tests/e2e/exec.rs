@@ -1,4 +1,4 @@
-//! `aye exec`: events, plain text, exit codes, and what the model is sent.
+//! `aye exec`: events, plain text, exit codes, and requests to the model.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, texts, wait_until};
 use nix::sys::signal::Signal;
@@ -109,7 +109,7 @@ fn json_output_is_the_event_that_ended_the_task() {
 }
 
 #[test]
-fn dash_p_is_exec() {
+fn the_p_option_runs_exec() {
     let server = Server::new([hello()]);
     let output = Project::with(&server).aye(&["-p", "say hello"]).exits(0);
     assert_eq!(output.stdout.trim_end(), "Hello there.");
@@ -277,7 +277,7 @@ fn a_signal_sets_the_exit_code_and_the_conversation_is_saved() {
         running.signal(signal);
         let events = running.finish().exits(code).events();
         gate.open();
-        // ctrl+c cancels the task; the end of the process pauses the session, in events and in the list.
+        // ctrl+c cancels the task. The end of the process pauses the session, in events and in the list.
         let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
         if signal == Signal::SIGTERM {
             events.only("session_paused");

@@ -1,5 +1,5 @@
-//! Read-only commands: they write nothing, git starts no program that a repository configures, and no program of the workspace
-//! serves them.
+//! Read-only commands: they write nothing, git starts no program configured by a repository, and no program of the
+//! workspace is used.
 
 use crate::support::{Answer, Project, Server, texts};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// Output of each program of the hostile repository.
 const RAN: &str = "a-program-of-the-repository-ran";
-/// File that each of them creates.
+/// File that each program creates.
 const MARK: &str = "ran";
 
 fn call(project: &Project, arguments: &Value, flags: &[&str]) -> Value {
@@ -20,7 +20,7 @@ fn call(project: &Project, arguments: &Value, flags: &[&str]) -> Value {
     project.aye(&words).json()
 }
 
-/// `done`, or the error code.
+/// Returns `done` or the error code.
 fn outcome(told: &Value) -> &str {
     told["error"]["code"].as_str().unwrap_or("done")
 }
@@ -33,7 +33,7 @@ fn has_git() -> bool {
     found
 }
 
-/// Whether commands are sandboxed here.
+/// Returns whether commands are sandboxed here.
 fn is_held(project: &Project) -> bool {
     let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
     let held = tier == "preview" || tier == "guarded";
@@ -43,7 +43,7 @@ fn is_held(project: &Project) -> bool {
     held
 }
 
-/// Git as a user calls it, without the configuration of this machine.
+/// Runs git like a user, without the configuration of this machine.
 fn git(project: &Project, directory: &Path, words: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args(words).current_dir(directory).env_clear().env("PATH", std::env::var("PATH").unwrap());
@@ -62,12 +62,12 @@ fn executable(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A program that reports that it ran, and then runs this script.
+/// Creates a program that reports its run and then runs this script.
 fn program(project: &Project, then: &str) -> String {
     format!("touch '{}'; echo {RAN} >&2; {then}", project.path(MARK).display())
 }
 
-/// A repository with two commits and an uncommitted change, in a directory of the project.
+/// Creates a repository with two commits and an uncommitted change, in a directory of the project.
 fn repository(project: &Project, below: &str) -> PathBuf {
     let directory = project.path(below);
     fs::create_dir_all(&directory).unwrap();
@@ -81,15 +81,15 @@ fn repository(project: &Project, below: &str) -> PathBuf {
     directory
 }
 
-/// Sets a value in its configuration.
+/// Sets a value in the configuration of the repository.
 fn set(project: &Project, directory: &Path, file: &str, name: &str, value: &str) {
     git(project, directory, &["config", "--file", file, name, value]);
 }
 
-/// A configuration, attributes, and the command line for which git would start a program.
+/// A configuration, attributes, and a command line for which git would start a program.
 type Hostile = (Vec<(&'static str, String)>, &'static str, &'static str);
 
-/// One for each program that git could start for a reading command.
+/// Returns one entry per program that git could start for a reading command.
 fn hostile(project: &Project) -> Vec<Hostile> {
     let gpg = project.directory("gpg");
     executable(&gpg, &format!("#!/bin/sh\n{}\n", program(project, "exit 1")));
@@ -114,7 +114,7 @@ fn hostile(project: &Project) -> Vec<Hostile> {
     ]
 }
 
-/// Adds a signed commit to verify, and a merge for merge drivers.
+/// Adds a signed commit to verify and a merge for merge drivers.
 fn sign_and_merge(project: &Project, directory: &Path) {
     for branch in ["other", "main"] {
         git(project, directory, &["checkout", "-q", "-B", branch, if branch == "main" { "main" } else { "main~1" }]);
@@ -134,7 +134,7 @@ fn sign_and_merge(project: &Project, directory: &Path) {
     let file = project.directory("commit").display().to_string();
     let commit = git(project, directory, &["hash-object", "-t", "commit", "-w", &file]);
     git(project, directory, &["update-ref", "refs/heads/main", commit.trim()]);
-    // Same length as before: only a filter can tell whether it changed.
+    // The size is unchanged, so only a filter can detect a difference.
     fs::write(directory.join("a.txt"), "mian\n").unwrap();
 }
 
@@ -154,10 +154,10 @@ fn read_only_git_commands_start_no_program_configured_by_the_repository() {
         let config = fs::read(directory.join(".git/config")).unwrap();
         for (number, (settings, attributes, line)) in hostile(&project).into_iter().enumerate() {
             fs::write(directory.join(".git/config"), &config).unwrap();
-            // The same content with another time, which git would write to its index.
+            // Same content with another time, which git would write to its index.
             fs::write(directory.join("b.txt"), "b\n").unwrap();
             fs::write(directory.join(".gitattributes"), format!("{attributes}\n")).unwrap();
-            // Included and conditional configuration counts too.
+            // Included and conditional configuration applies too.
             let file = [".git/config", ".git/more", ".git/config.worktree"][number % 3];
             for (name, value) in &settings {
                 set(&project, &directory, file, name, value);
@@ -174,7 +174,7 @@ fn read_only_git_commands_start_no_program_configured_by_the_repository() {
             let told = text.contains("Exit code: 0") || text.contains(texts::READ_ONLY_VIEW);
             assert!(told, "{settings:?} {line}: {text}");
             assert!(!text.contains(RAN) && !project.exists(MARK), "{settings:?} {line}: {text}");
-            // Proof that the test can detect it: plain git starts the program.
+            // Plain git starts the program, which proves that the test can detect it.
             let mut plain = Command::new("sh");
             let plain = plain.args(["-c", &format!("GIT_CONFIG_NOSYSTEM=1 {line}")]).current_dir(&directory).output().unwrap();
             assert!(project.exists(MARK), "{settings:?} {line}: {}", String::from_utf8_lossy(&plain.stderr));
@@ -240,7 +240,7 @@ fn git_commands_need_approval_if_repository_programs_cannot_be_disabled() {
     let told = call(&project, &line, &[]);
     assert_eq!(outcome(&told), "NO_APPROVER", "{told}");
     assert!(told.to_string().contains("too large"), "{told}");
-    // Trust is no reason to run it without approval, because it only reads.
+    // The command only reads, but trust alone does not allow it without approval.
     assert_eq!(outcome(&call(&project, &line, &["--trust"])), "NO_APPROVER");
     // A pipe instead of a configuration file blocks nothing.
     fs::remove_file(directory.join(".git/more")).unwrap();
@@ -257,7 +257,7 @@ fn commands_allowed_as_read_only_cannot_write() {
         return;
     }
     let bin = project.directory("bin");
-    // The line says `ls`, but something else runs, as after a wrong parse.
+    // The line contains `ls`, but something else runs, as after a parser error.
     executable(&bin.join("ls"), "#!/bin/sh\nrm -f kept\necho x > made\n");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let project = project.env("PATH", &path);
@@ -265,7 +265,7 @@ fn commands_allowed_as_read_only_cannot_write() {
     assert!(project.exists("kept") && !project.exists("made"), "{told}");
     let text = told["outputText"].as_str().unwrap();
     assert!(text.contains("Read-only file system") && text.contains(texts::READ_ONLY_VIEW), "{text}");
-    // The same without an approver, where the model gets an error.
+    // Same without an approver: the model gets an error.
     let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": "ls"})), Answer::text("Done.")]);
     let project = Project::with(&server).env("PATH", &path).file("kept", "x\n");
     project.aye(&["exec", "hi", "--json"]).exits(0);
@@ -308,7 +308,7 @@ fn allow_rules_never_run_programs_from_the_workspace() {
         let told = call(&project, &json!({"command": "mytool"}), &["--yes"]).to_string();
         assert!(told.contains(RAN), "with an approval it runs: {told}");
     }
-    // Programs started by such a line have the same PATH.
+    // Programs started by such a line inherit its PATH.
     let project = project.env("PATH", &format!("{inside}:{usual}"));
     let told = call(&project, &json!({"command": "env ls a"}), &[]).to_string();
     assert!(!told.contains(RAN), "{told}");

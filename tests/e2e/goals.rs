@@ -4,7 +4,7 @@
 use crate::support::{Answer, Events, Gate, Project, Rpc, Server, TIMEOUT, Terminal, processes_running, wait_until};
 use serde_json::{Value, json};
 
-/// Price of the model in `budgets.rs`: an answer of the scripted server costs $0.0026.
+/// Price of the model in `budgets.rs`: a response of the scripted server costs $0.0026.
 const PRICED: &str = "anthropic/claude-sonnet-5";
 
 fn write(id: &str, path: &str, content: &str) -> Answer {
@@ -160,7 +160,7 @@ fn a_goal_continues_with_its_next_round_after_a_kill_between_rounds() {
 }
 
 #[test]
-fn invalid_goals_are_refused_with_the_reason() {
+fn invalid_goals_are_rejected_with_a_reason() {
     let project = Project::empty();
     for (words, why) in [
         (&["--until", "", "go"][..], "the check is empty"),
@@ -233,7 +233,7 @@ fn a_goal_of_an_ended_process_is_restored_paused() {
     let mut terminal = project.open_sized(&["--resume", "--mode", "auto-edit"], 110, 40);
     terminal.wait_for("goal paused: round 1");
     assert_eq!(server.requests().len(), 1);
-    // Set again, the check counts as typed and needs no approval.
+    // Set again by the user, the check needs no approval.
     terminal.prompt("/goal check cmp wanted.txt state.txt");
     terminal.wait_for("goal reached");
     assert_eq!(server.requests().len(), 3);

@@ -1,4 +1,4 @@
-//! "Always allow": the saved rule, what it allows after a restart, how it is revoked, and the decision log.
+//! "Always allow": the saved rule, its effect after a restart, its revocation, and the decision log.
 
 use crate::support::{Answer, Project, Server, Terminal, texts};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn server(tasks: usize) -> Server {
     Server::new((0..tasks).flat_map(|_| [touch(), Answer::text("Finished the work.")]))
 }
 
-/// Opens the choice of a rule for the focused prompt.
+/// Opens the rule selection for the focused prompt.
 fn always(terminal: &mut Terminal, title: &str) -> String {
     terminal.review(title);
     terminal.send("a");
@@ -22,7 +22,7 @@ fn always(terminal: &mut Terminal, title: &str) -> String {
     screen
 }
 
-/// The saved rules.
+/// Returns the saved rules.
 fn grants(project: &Project) -> Vec<Value> {
     let listed = project.aye(&["policy", "grants", "list", "--json"]).exits(0);
     listed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -209,7 +209,7 @@ fn an_edited_rule_is_saved_only_if_it_is_within_the_offered_rule() {
     assert_eq!(grants(&project)[0]["toml"], "paths = [\"${workspace}/src/a/*.txt\"]");
 }
 
-/// A home directory with a file that the sandbox hides, and a model that reads it once per task.
+/// Creates a home directory with a file that the sandbox hides, and a model that reads the file once per task.
 #[cfg(target_os = "linux")]
 fn hidden(tasks: usize) -> (Server, Project) {
     let server = Server::new((0..tasks).flat_map(|task| {
@@ -223,7 +223,7 @@ fn hidden(tasks: usize) -> (Server, Project) {
     (server, project)
 }
 
-/// Waits for the prompt that opens the directory to the command; `None` if this system cannot hide it.
+/// Waits for the prompt that makes the directory readable; `None` if this system cannot hide it.
 #[cfg(target_os = "linux")]
 fn asks_for_directory(terminal: &mut Terminal) -> Option<String> {
     let screen = terminal.wait_that("an answer", |screen| screen.contains("Finished task") || screen.contains("again"));
@@ -261,7 +261,7 @@ fn a_hidden_directory_becomes_readable_in_this_project_once_saved() {
     let saved = grants(&project);
     assert_eq!(saved[0]["toml"], format!("readable_paths = [\"{}\"]", notes.display()));
 
-    // The next command sees it without another prompt, also in another session.
+    // The next command reads it without another prompt, also in another session.
     terminal.prompt(texts::READ_AGAIN);
     terminal.wait_for("Finished task 1.");
     assert!(read(3).contains("the plan") && !read(3).contains("kept from"), "{}", read(3));

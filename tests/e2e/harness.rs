@@ -1,4 +1,4 @@
-//! The test harness: a terminal that answers, a model that follows its script, processes that are counted.
+//! Test harness: a terminal that responds to queries, a scripted model, a count of processes.
 
 use crate::support::{Answer, Project, Server, Terminal, texts};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 
-/// A shell in a terminal that runs this script, and its directory.
+/// Starts a shell in a terminal with this script. Returns its directory too.
 fn shell(script: &str) -> (Project, Terminal) {
     let project = Project::empty();
     let terminal = project.open_program("bash", &["-c", script]);
@@ -49,7 +49,7 @@ fn a_cursor_left_hidden_is_detected() {
     terminal.assert_restored();
 }
 
-/// The server's response to one request.
+/// Returns the server's response to one request.
 fn ask(server: &Server, path: &str, body: &Value) -> String {
     let address = server.url();
     let mut stream = TcpStream::connect(address.trim_start_matches("http://")).unwrap();
@@ -103,7 +103,7 @@ fn processes_are_counted_by_their_whole_command_line() {
     assert_eq!(processes_running(&["sleep", &seconds]), 0);
 }
 
-/// The sources below `directory`, without the line breaks within a text.
+/// Returns the sources below `directory`, without the line breaks within a text.
 fn sources(directory: &Path) -> String {
     let mut text = String::new();
     for entry in std::fs::read_dir(directory).unwrap() {

@@ -1,4 +1,4 @@
-//! Hooks: denied, questioned, rewritten and commented calls; trust and pins; hooks that fail.
+//! Hooks: calls denied, held for approval, rewritten and annotated; trust and pins; failing hooks.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, texts, wait_until};
 use serde_json::{Value, json};
@@ -11,11 +11,11 @@ const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_pa
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 
-/// A policy that asks about every write.
+/// A policy that asks for every write.
 const ASKING: &str =
     "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\nrequires_approval = true\n";
 
-/// The settings of Claude Code with one hook.
+/// Returns Claude Code settings with one hook.
 fn settings(event: &str, matcher: &str, command: &str) -> String {
     json!({ "hooks": { event: [{ "matcher": matcher, "hooks": [{ "type": "command", "command": command, "timeout": 20 }] }] } })
         .to_string()
@@ -25,7 +25,7 @@ fn with_hook(server: &Server, event: &str, matcher: &str, command: &str) -> Proj
     Project::with(server).policy(OPEN).file(".claude/settings.json", &settings(event, matcher, command))
 }
 
-/// The settings with a hook before calls that prints this decision.
+/// Returns settings with a hook before calls that prints this decision.
 fn deciding(server: &Server, matcher: &str, specific: &Value) -> Project {
     let mut specific = specific.clone();
     specific["hookEventName"] = "PreToolUse".into();
@@ -41,7 +41,7 @@ fn writes(id: &str, path: &str) -> Answer {
     Answer::call(id, "WriteFile", json!({ "path": path, "content": "new\n" }))
 }
 
-/// The text of the result of the last call in a request.
+/// Returns the text of the last tool result in a request.
 fn result(server: &Server, request: usize) -> String {
     server.request(request).tool_results().pop().unwrap().1
 }
@@ -76,7 +76,7 @@ fn a_hook_that_exits_with_2_denies_the_call_and_the_model_gets_the_reason() {
 }
 
 #[test]
-fn a_hook_is_told_the_call_in_the_terms_of_claude_code() {
+fn hooks_receive_calls_in_the_format_of_claude_code() {
     let server = Server::new([
         runs("c1", "ls"),
         writes("c2", "src/a.txt"),
@@ -87,7 +87,7 @@ fn a_hook_is_told_the_call_in_the_terms_of_claude_code() {
         ),
         Answer::text("Done."),
     ]);
-    // The input comes back to the model as the reason.
+    // The input is returned to the model as the reason.
     let project = with_hook(&server, "PreToolUse", "*", "cat >&2; exit 2");
     project.aye(&["exec", "--trust", "go"]).exits(3);
     let root = fs::canonicalize(project.path(".")).unwrap();
@@ -131,7 +131,7 @@ fn a_hook_protects_a_file_from_every_tool_that_changes_files() {
 }
 
 #[test]
-fn allow_is_no_opinion() {
+fn allow_from_a_hook_grants_no_permission() {
     let server = Server::new([runs("c1", "touch made"), Answer::text("Done.")]);
     let allow = json!({"permissionDecision": "allow", "permissionDecisionReason": "trust me"});
     let project = deciding(&server, "Bash", &allow).policy("schema_version = 1\n");
@@ -141,7 +141,7 @@ fn allow_is_no_opinion() {
 }
 
 #[test]
-fn a_hook_that_asks_makes_an_allowed_call_wait_for_approval() {
+fn a_hook_can_require_approval_of_an_allowed_call() {
     let server = Server::new([runs("c1", "touch made"), Answer::text("Done.")]);
     let project = deciding(&server, "Bash", &json!({"permissionDecision": "ask", "permissionDecisionReason": "is it time?"}));
     let mut terminal = project.open_sized(&["--trust"], 110, 36);
@@ -156,7 +156,7 @@ fn a_hook_that_asks_makes_an_allowed_call_wait_for_approval() {
 }
 
 #[test]
-fn without_a_user_a_call_that_a_hook_questions_is_denied() {
+fn without_a_user_a_call_that_a_hook_holds_for_approval_is_denied() {
     let server = Server::new([runs("c1", "touch made"), Answer::text("Done.")]);
     let project = deciding(&server, "Bash", &json!({"permissionDecision": "ask"}));
     project.aye(&["exec", "--trust", "go"]).exits(3);
@@ -166,7 +166,7 @@ fn without_a_user_a_call_that_a_hook_questions_is_denied() {
 }
 
 #[test]
-fn a_rewritten_call_is_judged_from_the_beginning_and_shown_as_rewritten() {
+fn a_rewritten_call_is_evaluated_again_and_shown_as_rewritten() {
     let server = Server::new([writes("c1", "a.txt"), writes("c2", "b.txt"), Answer::text("Done.")]);
     let root = |project: &Project| fs::canonicalize(project.path(".")).unwrap();
     let project = deciding(&server, "Write", &json!({}));
@@ -174,7 +174,8 @@ fn a_rewritten_call_is_judged_from_the_beginning_and_shown_as_rewritten() {
         let input = json!({"file_path": path, "content": content});
         json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": input}})
     };
-    // The first call becomes another allowed one; the second one leaves the workspace, which the policy denies.
+    // The first call is rewritten to another allowed call; the second one leaves the workspace, which the policy
+    // denies.
     let script = format!(
         "if grep -q a.txt; then cat <<'E'\n{}\nE\nelse cat <<'E'\n{}\nE\nfi",
         output(&root(&project).join("changed.txt").display().to_string(), "by the hook\n"),
@@ -211,7 +212,7 @@ fn the_approval_names_the_hook_that_rewrote_a_call() {
 }
 
 #[test]
-fn context_of_a_hook_reaches_the_model_with_the_result() {
+fn hook_context_is_sent_to_the_model_with_the_result() {
     let server = Server::new([runs("c1", "echo hi"), Answer::text("Done.")]);
     let project = deciding(&server, "Bash", &json!({"additionalContext": "Use make instead."}));
     project.aye(&["exec", "--trust", "go"]).exits(0);
@@ -256,7 +257,7 @@ fn a_hook_cannot_change_the_workspace_or_itself() {
 }
 
 #[test]
-fn hooks_of_a_project_do_nothing_before_trust() {
+fn project_hooks_do_not_run_before_trust() {
     let server = Server::new([runs("c1", "echo ran"), Answer::text("Done.")]);
     let project = with_hook(&server, "PreToolUse", "Bash", "exit 2");
     let told = project.aye(&["exec", "go"]).exits(0);
@@ -267,7 +268,7 @@ fn hooks_of_a_project_do_nothing_before_trust() {
 }
 
 #[test]
-fn a_changed_program_of_a_hook_makes_calls_ask_and_the_next_start_asks_about_it() {
+fn a_changed_hook_program_makes_calls_need_approval_until_trusted_again() {
     let server = Server::new([runs("c1", "echo one"), Answer::text("First."), runs("c2", "touch made"), Answer::text("Second.")]);
     let project = with_hook(&server, "PreToolUse", "Bash", "bash \"$CLAUDE_PROJECT_DIR\"/scripts/guard.sh")
         .file("scripts/guard.sh", "exit 0\n");
@@ -313,7 +314,7 @@ fn other_settings_in_the_file_do_not_need_trust_again() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_makes_every_call_ask() {
+fn with_an_unreadable_hook_file_every_call_needs_approval() {
     let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
     let project = Project::with(&server).policy(OPEN).file(".aye/hooks.toml", "[[PreToolUse]\ncommand = 1\n");
     project.aye(&["exec", "--trust", "go"]).exits(3);
@@ -325,7 +326,7 @@ fn a_file_that_cannot_be_read_makes_every_call_ask() {
 }
 
 #[test]
-fn hooks_of_the_user_run_once_they_are_pinned() {
+fn user_hooks_run_only_after_they_are_pinned() {
     let server = Server::new([
         runs("c1", "echo one"),
         Answer::text("First."),
@@ -377,7 +378,7 @@ fn feedback_after_a_call_is_added_to_its_result() {
     assert!(told.contains("[From the hook .claude/settings.json PostToolUse 1]\nline 1: missing semicolon"), "{told}");
 }
 
-/// A formatter that writes one word for another.
+/// A formatter that replaces one word with another.
 const FORMATS: &str = "sed -i s/new/formatted/ a.txt";
 
 #[test]
@@ -403,7 +404,7 @@ fn the_changes_of_a_hook_after_a_call_are_part_of_its_proposal() {
 }
 
 #[test]
-fn a_hook_after_a_call_changes_only_the_files_of_the_call_and_nothing_if_it_fails() {
+fn a_hook_after_a_call_changes_only_files_of_the_call_and_none_if_it_fails() {
     for (command, text, told) in [
         (format!("{FORMATS}; echo x > b.txt"), "formatted\n", "hooks also changed `b.txt`, which the call does not change"),
         (format!("{FORMATS}; exit 1"), "new\n", "it failed: exit code 1"),
@@ -442,14 +443,14 @@ fn hooks_after_a_call_format_several_files_of_a_patch_one_after_the_other() {
 }
 
 #[test]
-fn a_hook_cannot_lead_aye_out_of_its_layer() {
+fn a_hook_cannot_redirect_writes_out_of_the_layer() {
     let server = Server::new([writes("c1", "x/a.txt"), Answer::text("Done.")]);
     let project = Project::outside_tmp_with(&server).policy(ASKING);
     let outside = project.directory("home");
     fs::write(outside.join("a.txt"), "mine\n").unwrap();
     let command = format!("rm -rf x; ln -s '{}' x", outside.display());
     let project = project.file(".claude/settings.json", &settings("PostToolUse", "Write", &command));
-    // Nobody approves the write, so that nothing may change anywhere.
+    // The write is not approved, so no file may change.
     project.aye(&["exec", "--trust", "go"]).exits(3);
     assert_eq!(fs::read_to_string(outside.join("a.txt")).unwrap(), "mine\n");
     assert!(!project.exists("x"));
@@ -469,7 +470,7 @@ fn a_hook_does_not_run_on_a_call_that_changes_its_program() {
 }
 
 #[test]
-fn an_interrupted_hook_after_a_call_leaves_nothing() {
+fn an_interrupted_hook_leaves_neither_changes_nor_a_layer() {
     let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
     let project = with_hook(&server, "PostToolUse", "Write", &format!("{FORMATS}; touch /tmp/started; sleep 60"));
     let project = project.policy(OPEN);
@@ -482,7 +483,7 @@ fn an_interrupted_hook_after_a_call_leaves_nothing() {
     let server = Server::new((0..50).map(|_| Answer::text("Hello.")));
     let project = project.connected_to(&server);
     let layers = || fs::read_dir(project.directory("data").join("previews")).map_or(0, Iterator::count);
-    // A start removes the layer, once the helper of the killed process has ended too.
+    // The next start removes the layer, once the helper of the killed process has ended too.
     let is_removed = || {
         project.aye(&["exec", "--trust", "hi"]).exits(0);
         layers() == 0
@@ -516,7 +517,7 @@ fn a_hook_blocks_a_prompt_or_adds_context_to_it() {
 }
 
 #[test]
-fn context_of_the_session_comes_with_its_first_prompt() {
+fn session_context_is_sent_with_the_first_prompt() {
     let server = Server::with_responder(|_| Answer::text("Done."));
     let project = with_hook(&server, "SessionStart", "startup", "echo 'Read CONTRIBUTING first.'");
     let mut terminal = project.open_sized(&["--trust"], 110, 30);
@@ -531,7 +532,7 @@ fn context_of_the_session_comes_with_its_first_prompt() {
 }
 
 #[test]
-fn a_hook_lets_the_model_continue_and_cannot_do_so_forever() {
+fn stop_hooks_can_continue_a_task_a_limited_number_of_times() {
     let server = Server::with_responder(|_| Answer::text("Finished."));
     let project =
         with_hook(&server, "Stop", "", "grep -q '\"stop_hook_active\":true' && exit 0; echo 'run the tests' >&2; exit 2");
@@ -545,7 +546,7 @@ fn a_hook_lets_the_model_continue_and_cannot_do_so_forever() {
 }
 
 #[test]
-fn a_hook_notices_that_an_approval_is_pending() {
+fn hooks_are_notified_of_pending_approvals() {
     let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
     let project = Project::with(&server).policy(ASKING);
     let mark = project.directory("home").join("mark");
@@ -577,7 +578,7 @@ fn hooks_are_tested_without_running_a_call() {
 }
 
 #[test]
-fn a_call_that_was_judged_is_not_told_to_the_hooks_again_after_a_crash() {
+fn hooks_do_not_run_again_for_an_evaluated_call_after_a_crash() {
     let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
     let project = Project::with(&server).policy(ASKING);
     let mark = project.directory("home").join("mark");

@@ -1,4 +1,4 @@
-//! Encrypted connections to a provider: certificate authorities of a company, and its proxy.
+//! Encrypted connections to a provider: a company's certificate authorities and proxy.
 
 use crate::support::Project;
 use rustls::pki_types::pem::PemObject;
@@ -21,7 +21,8 @@ fn case(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases/tls").join(name)
 }
 
-/// A provider with a certificate of the test authority, for `127.0.0.1` and `models.example.com`; returns its port.
+/// Starts a provider with a certificate of the test authority for `127.0.0.1` and `models.example.com`. Returns its
+/// port.
 fn provider() -> u16 {
     let certificates = CertificateDer::pem_file_iter(case("server.pem")).unwrap().collect::<Result<Vec<_>, _>>().unwrap();
     let key = PrivateKeyDer::from_pem_file(case("server.key")).unwrap();
@@ -43,7 +44,7 @@ fn provider() -> u16 {
     port
 }
 
-/// Responds to one request; a client that does not trust the certificate sends none.
+/// Responds to one request; a client that rejects the certificate sends none.
 fn respond(mut stream: rustls::StreamOwned<rustls::ServerConnection, TcpStream>) {
     if read_head(&mut stream).is_none() {
         return;
@@ -54,7 +55,7 @@ fn respond(mut stream: rustls::StreamOwned<rustls::ServerConnection, TcpStream>)
     let _ = stream.flush();
 }
 
-/// Reads the head of a request, and its body.
+/// Reads the head and the body of a request.
 fn read_head(stream: &mut impl Read) -> Option<String> {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
@@ -73,7 +74,7 @@ fn read_head(stream: &mut impl Read) -> Option<String> {
     }
 }
 
-/// A proxy that connects every tunnel to `port`; returns its own port and the heads of its requests.
+/// Starts a proxy that connects every tunnel to `port`. Returns its port and the heads of its requests.
 fn proxy(port: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().port();

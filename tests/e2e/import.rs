@@ -1,4 +1,4 @@
-//! `aye import`: the plan, what is written, and what never is.
+//! `aye import`: the plan, the written files, and content that is never imported.
 
 use crate::support::{Output, Project};
 use serde_json::Value;
@@ -185,10 +185,10 @@ fn an_invalid_policy_or_a_nested_aye_process_stops_the_import() {
     assert!(told.stderr.contains("cannot extend its own permissions"), "{}", told.stderr);
 }
 
-/// Name of an agent, its files in the home directory, and parts of what is written for them.
+/// Name of an agent, its files in the home directory, and expected parts of the written files.
 type Other = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
 
-/// Files of the other agents in the home directory, and parts of what is written for them.
+/// Files of other agents in the home directory, and expected parts of the written files.
 const OTHERS: &[Other] = &[
     (
         "codex",

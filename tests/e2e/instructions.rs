@@ -1,4 +1,4 @@
-//! Instructions: what the model receives about the project before and during its work.
+//! Instructions: project information for the model before and during its work.
 
 use crate::support::{Answer, Project, Server, texts};
 use serde_json::json;

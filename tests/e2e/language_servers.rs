@@ -1,11 +1,11 @@
-//! Language servers: what they report about a proposed change is in the approval prompt, the events and the results. The server is a
-//! few lines of shell, so a test proposes changes until it has started.
+//! Language servers: diagnostics of a proposed change in the approval prompt, events and results. The server is a short
+//! shell script; tests repeat their proposal until it has started.
 
 use crate::support::{Answer, Editor, Project, Rpc, Server};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A server to which each line with BAD is an error. The first argument is its behaviour.
+/// A server that reports an error for each line with BAD. The first argument selects its behaviour.
 const SERVER: &str = r#"
 export LC_ALL=C
 mode=$1
@@ -47,7 +47,7 @@ const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_pa
 /// Maximum number of proposals until the server has started.
 const MAX_PROPOSALS: usize = 60;
 
-/// A model that proposes two bad lines, until a result contains `enough`.
+/// Returns a model that proposes two bad lines until a result contains `enough`.
 fn proposing(enough: &'static str) -> Server {
     let count = AtomicUsize::new(0);
     Server::with_responder(move |request| {
@@ -60,7 +60,7 @@ fn proposing(enough: &'static str) -> Server {
     })
 }
 
-/// A project whose language server has this behaviour.
+/// Returns a project whose language server has this behaviour.
 fn with_language_server(server: &Server, behaviour: &str) -> Project {
     let project = Project::with(server);
     let script = project.directory("home").join("server.sh");
@@ -76,7 +76,7 @@ fn results(server: &Server) -> String {
 }
 
 #[test]
-fn the_prompt_shows_errors_before_anything_is_written_and_a_denial_returns_them_to_the_model() {
+fn prompts_show_errors_before_a_write_and_a_denial_returns_them_to_the_model() {
     let server = proposing("Errors reported by the language server for this change");
     let project = with_language_server(&server, "good").policy(ASKING);
     let mut terminal = project.open(&[]);
@@ -141,7 +141,7 @@ fn without_trust_or_if_disabled_no_language_server_exists() {
     terminal.prompt("/lsp");
     terminal.wait_for(off);
     assert!(terminal.quit().success());
-    // It cannot choose the program.
+    // A project cannot choose the program.
     let project = project.file(".aye/config.toml", "[lsp.go]\ncommand = [\"./evil\"]\n[lsp.rust]\nenabled = false\n");
     let shown = project.aye(&["config", "show"]).exits(0).stdout;
     assert!(!shown.contains("evil"), "{shown}");
@@ -216,7 +216,7 @@ fn moves_copies_appended_text_and_deletions_are_checked() {
             assert!(number + 1 < MAX_PROPOSALS, "{name}: the server never started");
             let screen = terminal.review("bad.py");
             terminal.decide('n');
-            // A server under load answers for only some of the files in time.
+            // A server under load answers in time for only some of the files.
             if screen.contains(row) {
                 break;
             }

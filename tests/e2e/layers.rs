@@ -1,4 +1,4 @@
-//! Commands whose effects are approved: they run in a layer first, and only their changes need approval.
+//! Approval by effects: commands run in a layer first, and only their changes need approval.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, Terminal, processes_running, texts, wait_until};
@@ -27,7 +27,8 @@ fn script(line: &str) -> Server {
     Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("Finished the work.")])
 }
 
-/// A project with the default approval by effects; `None`, with a message, if this system cannot make layers.
+/// Creates a project with the default approval by effects; `None`, with a message, if this system does not support
+/// layers.
 fn project(server: &Server) -> Option<Project> {
     let project = Project::with(server).policy(POLICY).approving_effects();
     let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
@@ -38,7 +39,8 @@ fn project(server: &Server) -> Option<Project> {
     Some(project)
 }
 
-/// Runs the line without an approver: the exit code, the status and the error, and the result for the model.
+/// Runs the line without an approver. Checks the exit code, the status and the error, and returns the result for the
+/// model.
 fn without_approver(line: &str, code: i32, arrange: impl Fn(Project) -> Project) -> Option<(Project, Value, String)> {
     exec(&["exec", "--trust", "--json", "do it"], line, code, arrange)
 }
@@ -81,7 +83,7 @@ fn commands_that_need_approval_by_a_rule_do_not_run_in_a_layer_first() {
 
 #[test]
 fn commands_in_an_untrusted_project_always_need_approval() {
-    // A project that was not trusted, and one without files that need trust.
+    // An untrusted project, and a project without files that need trust.
     for instructions in [true, false] {
         let arrange = |project: Project| if instructions { project.file("AGENTS.md", "Be nice.\n") } else { project };
         let Some((_, completed, told)) = exec(&["exec", "--json", "do it"], "make", 3, arrange) else { return };
@@ -175,7 +177,7 @@ fn a_kill_during_a_layered_command_keeps_no_effects_and_nothing_reruns() {
     assert_eq!(layers_left(&project), 0);
 }
 
-/// Appends to a file outside of git's sight for each run, so that a second run is seen.
+/// Appends to a file ignored by git on each run, so that a second run is detected.
 const ONCE: &str = "echo run >> made.txt; rm gone.txt; echo printed-it";
 
 #[test]
@@ -261,7 +263,7 @@ fn the_policy_selects_approval_by_command_or_by_effects() {
         .exits(1);
 }
 
-/// A session in which the model counts the bytes of a file once for each prompt.
+/// Starts a session in which the model counts the bytes of a file once per prompt.
 fn counting(prompts: usize) -> Option<(Server, Project)> {
     let answers = (1..=prompts).flat_map(|number| {
         let call = Answer::call(&format!("call_{number}"), "RunCommand", json!({"command": "wc -c < a.txt; echo said"}));
@@ -304,7 +306,7 @@ fn an_untrusted_project_needs_command_approvals_and_trust_is_not_requested_again
             terminal = project.open_sized(&[], 100, 30);
         }
     }
-    // With something to review, the question is another one.
+    // If there is something to review, the question is different.
     let project = project.file("AGENTS.md", "Use tabs.\n");
     let mut terminal = project.open_sized(&[], 100, 30);
     let screen = terminal.review(texts::TRUST_THE_PROJECT);
@@ -313,7 +315,7 @@ fn an_untrusted_project_needs_command_approvals_and_trust_is_not_requested_again
     terminal.finish();
 }
 
-/// Starts a task of `aye serve` whose command asks about its effects.
+/// Starts a task in `aye serve` whose command needs approval of its effects.
 fn served(line: &str) -> Option<(Server, Project, Rpc, Value)> {
     let server = script(line);
     let project = project(&server)?.file("a.txt", "one\n").file("gone.txt", "gone\n");
@@ -386,7 +388,7 @@ fn on_the_screen_a_conflict_reruns_the_command_and_changes_can_be_left_out() {
     terminal.wait_for("apply 1 of 2");
     terminal.decide('y');
     terminal.wait_for("Finished the work.");
-    // Deleted files come first.
+    // Deleted files are listed first.
     assert_eq!((project.exists("made.txt"), project.exists("gone.txt")), (true, true));
     let told = &server.request(1).tool_results()[0].1;
     assert!(told.contains("printed-it") && told.contains("discarded, so unchanged: `gone.txt`"), "{told}");
@@ -429,7 +431,7 @@ fn a_layered_command_restarts_in_the_background_after_approval() {
 #[test]
 fn two_sessions_in_one_workspace_do_not_overwrite_each_other() {
     let Some((_first_server, project, mut first, approval)) = served("echo first >> a.txt; echo first > b.txt") else { return };
-    // Another session changes one of the files while the first waits for an answer.
+    // Another session changes one of the files while the first session waits for approval.
     let second_server = script("echo second >> a.txt; echo second > c.txt");
     let other = project.connected_to(&second_server);
     let mut second = Rpc::start(&other, &["--trust"]);

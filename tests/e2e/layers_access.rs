@@ -1,4 +1,4 @@
-//! Access of commands in layers: the network, with hosts that belong to a command, and the size of a layer.
+//! Access of commands in layers: network hosts for one command, and the size of a layer.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, Terminal, texts, wait_until};
@@ -36,8 +36,8 @@ impl Web {
     }
 }
 
-/// A project with the default approval by effects, whose policy lets the user open this port; `None`, with a message, if this
-/// system cannot make layers or has no curl.
+/// Creates a project with the default approval by effects, whose policy lets the user open this port; `None`, with a
+/// message, if this system does not support layers or has no curl.
 fn project(server: &Server, web: &Web, limits: &str) -> Option<Project> {
     let policy = format!(
         "schema_version = 1\nextends = \"built-in\"\n[capabilities.\"Network.Http\"]\nrequires_approval = true\n\
@@ -128,14 +128,14 @@ fn a_host_saved_for_a_command_is_open_only_for_that_command() {
     terminal.decide('y');
     terminal.wait_for("Finished 0.");
     assert_eq!((web.requests(), project.read("got.txt").as_str()), (1, "hello\n"));
-    // The same command asks only about its effects.
+    // The same command needs approval of its effects only.
     std::fs::remove_file(project.path("got.txt")).unwrap();
     terminal.prompt("again");
     terminal.review("The command would change 1 path");
     assert_eq!(web.requests(), 2);
     terminal.decide('y');
     terminal.wait_for("Finished 1.");
-    // Next to another command, it has no network.
+    // Combined with another command, it has no network.
     terminal.prompt("and more");
     terminal.review(texts::RUN_AGAIN_WITH_ACCESS);
     assert_eq!(web.requests(), 2);

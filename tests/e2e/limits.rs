@@ -1,9 +1,9 @@
-//! Limits and aliases of the tools: one below the limit, at it, and one above.
+//! Limits and aliases of tools: values just below, at and above each limit.
 
 use crate::support::Project;
 use serde_json::{Value, json};
 
-/// The error code, or `ok`.
+/// Returns the error code, or `ok`.
 fn outcome(project: &Project, tool: &str, arguments: &Value, flags: &[&str]) -> (String, Value) {
     let arguments = arguments.to_string();
     let mut words = vec!["tool", "call", tool, "--args", &arguments, "--json"];

@@ -1,4 +1,4 @@
-//! Local model servers, found without configuration.
+//! Local model servers, detected without configuration.
 
 use crate::support::{Answer, Project, Server};
 

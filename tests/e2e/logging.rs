@@ -1,4 +1,4 @@
-//! The log file: each event is a line of JSON, and no content of a conversation is in it.
+//! Log file: one line of JSON per event, without conversation content.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};

@@ -19,7 +19,7 @@ fn config(project: &Project) -> String {
     fs::read_to_string(project.directory("config").join("config.toml")).unwrap_or_default()
 }
 
-/// Disables the keyring.
+/// Creates a project without a keyring.
 fn project() -> Project {
     Project::empty().env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus")
 }
@@ -123,7 +123,7 @@ fn cve_2025_59536_project_servers_run_only_after_approval_of_their_exact_content
     let untrusted = list(&[]);
     assert_eq!(untrusted.json().as_array().unwrap().len(), 1);
     assert!(untrusted.stderr.contains("not trusted") && untrusted.stderr.contains(".mcp.json"), "{}", untrusted.stderr);
-    // `--trust` is not a review: they are listed and stay off.
+    // `--trust` is not a review: the servers are listed and stay off.
     let flagged = list(&["--trust"]);
     let rows = flagged.json();
     assert_eq!((rows[0]["reachedBy"].as_str(), rows[1]["name"].as_str()), (Some("mine"), Some("theirs")));
@@ -136,13 +136,13 @@ fn cve_2025_59536_project_servers_run_only_after_approval_of_their_exact_content
     assert!(terminal.quit().success());
     let trusted = list(&[]).json();
     assert_eq!((trusted[1]["off"].as_str(), trusted[1]["ofProject"].as_bool()), (None, Some(true)), "{trusted}");
-    // A changed program is another server, whatever the file says.
+    // A changed program makes it another server, even if the file is unchanged.
     fs::write(project.path("serve.js"), "2").unwrap();
     assert_eq!(list(&[]).json().as_array().unwrap().len(), 1);
     assert!(list(&["--trust"]).json()[1]["off"].as_str().unwrap().contains(texts::NOT_APPROVED));
 }
 
-/// An MCP server and its authorization server in one; it records its requests.
+/// An MCP server combined with its authorization server; records its requests.
 struct Provider {
     port: u16,
     asked: Arc<Mutex<Vec<(String, String)>>>,
@@ -174,7 +174,7 @@ impl Provider {
     }
 }
 
-/// Path and content of a request, and whether it has the token.
+/// Reads a request. Returns its path and content, and whether it has the token.
 fn read_request(stream: &TcpStream) -> (String, String, bool) {
     let mut reader = BufReader::new(stream);
     let (mut first, mut length, mut signed) = (String::new(), 0, false);
@@ -196,7 +196,7 @@ fn read_request(stream: &TcpStream) -> (String, String, bool) {
     (first.split(' ').nth(1).unwrap_or_default().to_owned(), String::from_utf8_lossy(&body).into_owned(), signed)
 }
 
-/// Responses of the MCP server to a signed-in client.
+/// Returns the responses of the MCP server to a signed-in client.
 fn offered(body: &str) -> String {
     let asked: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
     let result = match asked["method"].as_str() {
@@ -282,7 +282,7 @@ fn answer(port: u16, target: &str, body: &str, challenge: &Mutex<String>) -> Str
     }
 }
 
-/// Requests a page like a browser: the head of the response and its text.
+/// Requests a page like a browser. Returns the head of the response and its text.
 fn visit(url: &str) -> String {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();

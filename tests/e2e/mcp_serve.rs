@@ -1,9 +1,9 @@
-//! `aye mcp serve`: the tools for another agent, through a client that knows only the protocol.
+//! `aye mcp serve`: tools for another agent, called by a client that implements only the protocol.
 
 use crate::support::{Project, Rpc, texts};
 use serde_json::{Value, json};
 
-/// Disables the keyring.
+/// Creates a project without a keyring.
 fn project() -> Project {
     Project::empty().env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus")
 }
@@ -43,7 +43,7 @@ fn refused(result: &Value, code: &str) -> String {
     text(result).to_owned()
 }
 
-/// The approval request that the client gets, and its ID.
+/// Reads the approval request to the client. Returns it with its ID.
 #[track_caller]
 fn question(client: &mut Rpc) -> (Value, Value) {
     let asked = client.until(|message| message["method"] == "elicitation/create");
@@ -113,7 +113,7 @@ fn tools_not_granted_by_the_policy_are_not_offered_and_denied_if_called() {
 #[test]
 fn without_an_approver_calls_are_denied_with_the_policy_that_would_allow_them() {
     let project = project().file("a.txt", "one\ntwo\n");
-    // A client that supports elicitation is not asked: it might answer by itself.
+    // A client that supports elicitation gets no approval request, because it might answer without the user.
     for (flags, capabilities, said) in [
         (&[][..], asks_its_person(), "--ask client"),
         (&["--ask", "client"], json!({}), "elicitation"),
@@ -261,7 +261,7 @@ fn nested_aye_processes_cannot_serve_tools() {
 fn aye_can_connect_to_its_own_server() {
     let project = project().allowing_everything();
     let program = env!("CARGO_BIN_EXE_aye");
-    // A user who starts it from aye says that it is not a command of a model.
+    // A user who starts it from aye declares that it is not a command of a model.
     project.aye(&["mcp", "add", "me", "--env", "AYE=0", "--", program, "mcp", "serve"]).exits(0);
     let tested = project.aye(&["mcp", "test", "me"]).exits(0).stdout;
     for words in ["is reachable and offers", "ReadFile  ", "next: run `aye mcp allow me`"] {

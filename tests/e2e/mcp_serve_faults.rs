@@ -1,4 +1,4 @@
-//! `aye mcp serve` with clients that cancel, vanish, flood or send garbage.
+//! `aye mcp serve` with clients that cancel, disconnect, flood or send garbage.
 
 use crate::support::{Project, Rpc, TIMEOUT, processes_running, wait_until};
 use nix::sys::signal::Signal;
@@ -12,7 +12,7 @@ fn client(project: &Project, flags: &[&str], capabilities: Value) -> Rpc {
     client
 }
 
-/// A command that runs until it is killed, and its command line.
+/// Starts a command that runs until killed. Returns its command line too.
 fn start(client: &mut Rpc, number: u32) -> (u64, String) {
     let seconds = format!("{number}.{}", std::process::id());
     let command = json!({"command": format!("echo begun; sleep {seconds} & wait")});
@@ -80,7 +80,7 @@ fn command_output_is_reported_as_progress_while_the_command_runs() {
 fn invalid_messages_are_answered_and_the_server_continues() {
     let project = Project::empty().file("a.txt", "alpha\n");
     let mut client = Rpc::start_with(&project, &["mcp", "serve"]);
-    // Also before the handshake.
+    // Before the handshake too.
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     client.send(&json!({"jsonrpc": "2.0", "id": 7, "result": {}}));
     let info = json!({"name": "test", "version": "1"});
@@ -110,7 +110,7 @@ fn invalid_messages_are_answered_and_the_server_continues() {
 fn calls_beyond_the_pending_limit_are_rejected_immediately() {
     let project = Project::empty();
     let mut client = client(&project, &["--ask", "client"], json!({"elicitation": {"form": {}}}));
-    // Each waits for an answer that never comes.
+    // Each call waits for an answer that never arrives.
     for number in 0..70 {
         let write = json!({"path": format!("{number}.txt"), "content": "x"});
         client.ask("tools/call", json!({"name": "WriteFile", "arguments": write}));

@@ -1,4 +1,4 @@
-//! Memory: proposals for instruction files are diffs, and change nothing until the user applies them.
+//! Memory: proposals for instruction files are diffs and have no effect until the user applies them.
 
 use crate::support::{Answer, Output, Project, Server, Terminal, texts};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn answers(count: usize) -> Server {
     Server::new((0..count).map(|_| Answer::text("Done.")))
 }
 
-/// The proposals as `list --json` prints them.
+/// Returns the proposals printed by `list --json`.
 fn proposals(project: &Project) -> Vec<Value> {
     project.aye(&["memory", "list", "--json"]).exits(0).json().as_array().unwrap().clone()
 }
@@ -43,19 +43,19 @@ fn apply(project: &Project, id: &str) -> Output {
     project.aye(&["memory", "apply", id, "--yes"])
 }
 
-/// The user's file for this project.
+/// Returns the user's file for this project.
 fn personal(project: &Project) -> PathBuf {
     let mut folders = fs::read_dir(project.directory("config").join("projects")).unwrap().map(|entry| entry.unwrap().path());
     folders.next().unwrap().join("AGENTS.md")
 }
 
-/// The file with the inbox.
+/// Returns the path of the inbox.
 fn inbox(project: &Project) -> PathBuf {
     let files = fs::read_dir(project.directory("data").join("memory")).unwrap().map(|entry| entry.unwrap().path());
     files.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap()
 }
 
-/// Changes the stored inbox, as a process would leave it that was killed.
+/// Changes the stored inbox to the state left by a killed process.
 fn change_inbox(project: &Project, change: impl Fn(&mut Value)) {
     let path = inbox(project);
     let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -71,13 +71,13 @@ fn trust(project: &Project) {
     assert!(terminal.quit().success());
 }
 
-/// Whether `aye exec` uses the files of the project without `--trust`.
+/// Returns whether `aye exec` uses the files of the project without `--trust`.
 fn is_trusted(project: &Project) -> bool {
     !project.aye(&["exec", "hi"]).exits(0).stderr.contains("ignored:")
 }
 
 #[test]
-fn an_instruction_of_two_tasks_is_proposed_with_its_quotes_and_applied_as_shown() {
+fn an_instruction_repeated_in_two_tasks_is_proposed_and_applied_as_shown() {
     let server = answers(4);
     let project = Project::with(&server);
     project.aye(&["exec", "Fix the parser. Please use nextest to run the tests."]).exits(0);
@@ -103,7 +103,7 @@ fn an_instruction_of_two_tasks_is_proposed_with_its_quotes_and_applied_as_shown(
 }
 
 #[test]
-fn a_dropped_proposal_never_comes_back_and_quotes_code_and_retries_do_not_count() {
+fn dropped_proposals_do_not_return_and_quotes_code_and_retries_do_not_count() {
     let server = answers(9);
     let project = Project::with(&server);
     for prompt in ["fix it, never push to main", "tidy up; don't push to main"] {
@@ -157,14 +157,14 @@ fn the_model_proposes_on_demand_and_cannot_write_the_file_or_smuggle_markup() {
     let (_, told) = server.request(6).tool_results().pop().unwrap();
     assert!(told.contains("already decided"), "{told}");
     assert!(proposals(&project).is_empty());
-    // A command that aye runs cannot decide.
+    // Commands run by aye cannot decide.
     let inside = Project::empty().env("AYE", "1");
     inside.aye(&["memory", "apply", "aaaa", "--yes"]).exits(2).says(&["AYE=1"]);
     inside.aye(&["memory", "list"]).exits(0);
 }
 
 #[test]
-fn trust_stays_for_exactly_the_change_that_was_approved() {
+fn trust_is_kept_only_for_the_approved_change() {
     let server = answers(5);
     let project = Project::with(&server).file("AGENTS.md", "# Rules\n");
     trust(&project);
@@ -177,7 +177,7 @@ fn trust_stays_for_exactly_the_change_that_was_approved() {
     project.aye(&["memory", "undo", text(&proposal, "id")]).exits(0);
     assert_eq!(project.read("AGENTS.md"), "# Rules\n");
     assert!(is_trusted(&project));
-    // Somebody else changes the file before a proposal is applied.
+    // Another program changes the file before a proposal is applied.
     fs::write(project.path("AGENTS.md"), "# Other rules\n").unwrap();
     let proposal = add(&project, "Use tabs", "project");
     prints(apply(&project, text(&proposal, "id")), &["not trusted"]);
@@ -195,7 +195,7 @@ fn a_change_after_the_diff_was_shown_is_a_conflict_and_nothing_is_lost() {
     assert_eq!(project.read("AGENTS.md"), "# New rules\n");
     let again = only(&project);
     assert!(text(&again, "diff").contains(" # New rules"), "{again}");
-    // A symlink could lead anywhere, and a file that is too long would not be read.
+    // A symlink could point anywhere, and an oversized file would not be read.
     fs::remove_file(project.path("AGENTS.md")).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", project.path("AGENTS.md")).unwrap();
     apply(&project, id).exits(1).says(&["symlink", "nothing was written"]);
@@ -215,7 +215,7 @@ fn a_policy_that_denies_the_file_applies_and_another_file_can_be_chosen() {
     let project = Project::empty().policy(denied).file("AGENTS.md", "# Rules\n");
     let proposal = add(&project, "Use nextest", "project");
     let id = text(&proposal, "id");
-    apply(&project, id).exits(1).says(&["the policy denies changes of `AGENTS.md`", "--target personal"]);
+    apply(&project, id).exits(1).says(&["the policy denies changes to `AGENTS.md`", "--target personal"]);
     assert_eq!(project.read("AGENTS.md"), "# Rules\n");
     prints(project.aye(&["memory", "edit", id, "--target", "global"]), &["(global)"]);
     let proposal = only(&project);
@@ -237,11 +237,11 @@ fn an_interrupted_application_is_recognized_by_its_content() {
         "file": project.path("AGENTS.md").canonicalize().unwrap(), "before": hash(before), "after": hash(after),
         "added": "\n## Memory\n\n- Use nextest\n", "trustedName": "AGENTS.md",
     });
-    // Killed before the file was written: the proposal is open.
+    // Killed before the file was written: the proposal stays open.
     change_inbox(&project, |inbox| inbox["proposals"][0]["applying"] = applying.clone());
     assert_eq!(text(&only(&project), "id"), id);
     assert_eq!(project.read("AGENTS.md"), before);
-    // Killed after the file was written: it is applied, and not a second time.
+    // Killed after the file was written: the proposal counts as applied and is not applied again.
     change_inbox(&project, |inbox| inbox["proposals"][0]["applying"] = applying.clone());
     fs::write(project.path("AGENTS.md"), after).unwrap();
     prints(apply(&project, id), &["already contains"]);
@@ -279,7 +279,7 @@ fn the_screen_announces_a_proposal_after_a_task_and_applies_it_from_the_list() {
     open_list(&mut terminal);
     let screen = terminal.wait_for("+- Use nextest");
     assert!(screen.contains("found in your prompts") && screen.contains("ctrl+a apply"), "{screen}");
-    // The whole change is opened first.
+    // The complete change must be opened first.
     terminal.enter();
     terminal.wait_for("pgup pgdn scroll");
     terminal.send("\u{1}");
@@ -314,7 +314,7 @@ fn line_mode_prints_the_diffs_and_decides_by_id() {
 }
 
 #[test]
-fn damaged_inboxes_wrong_ids_and_texts_are_clear_errors() {
+fn damaged_inboxes_invalid_ids_and_invalid_texts_are_errors() {
     let project = Project::empty();
     add(&project, "Use nextest", "personal");
     project.aye(&["memory", "apply", "xyz", "--yes"]).exits(2).says(&["4 to 8 hex digits"]);

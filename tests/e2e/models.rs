@@ -1,4 +1,4 @@
-//! The list of models: the built-in catalogue, the user's own entries, and what servers report.
+//! Model list: the built-in catalogue, the user's entries, and models reported by servers.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ fn only(models: &str) -> String {
     format!("schema_version = 1\nbundle_version = \"test\"\n\n[llm]\nallowed_models = {models}\n\n[capabilities.\"File.Read\"]\n")
 }
 
-/// Name of the requested model.
+/// Returns the name of the requested model.
 fn asked(server: &Server) -> Value {
     server.request(0).body["model"].clone()
 }
@@ -173,7 +173,7 @@ const LIST: &str = "date = '2099-01-01'\n[[models]]\nname = 'anthropic/claude-ne
     price = { input = 1, output = 2 }\nsource = 'https://lists.example/docs'\n\
     [[models]]\nname = 'openai/gpt-5'\nprice = { input = 1.25, output = 9 }\n";
 
-/// Returns the list with the day of this machine.
+/// Returns a list with today's date on this machine.
 fn list_of_today() -> String {
     LIST.replace("2099-01-01", &jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
 }
@@ -197,7 +197,7 @@ fn the_catalogue_update_shows_a_diff_and_needs_confirmation() {
     assert_eq!(of(&answer, "openai/gpt-6.2-sol")["verified"], "2026-11-29");
     let output = project.aye(&["models", "update", "list.toml", "--yes"]).exits(0);
     assert!(output.stdout.contains("no changes"), "{}", output.stdout);
-    // A damaged file does not prevent anything, and is reported.
+    // A damaged file is reported and has no other effect.
     std::fs::write(&stored, "date = ").unwrap();
     project.aye(&["models"]).exits(0).says(&["using the built-in catalogue", "catalogue.toml"]);
     project.aye(&["models", "update", "list.toml", "--yes"]).exits(0);
@@ -266,7 +266,7 @@ fn an_overloaded_model_is_replaced_by_the_next_usable_fallback_for_the_task() {
     let output = output.says(&["cannot fall back on openai/unkeyed", "anthropic/first is not responding", told]);
     assert!(output.stderr.contains("continuing with this model"), "{}", output.stderr);
     assert_eq!(models_asked(&server), ["first", "second", "third"]);
-    // The session remembers the choice of the user.
+    // The session keeps the user's choice.
     let events = project.aye(&["exec", "--json", "-c", "again"]).exits(0).events();
     assert_eq!(events.all("model_changed").len(), 2, "first to second to third");
     assert_eq!(models_asked(&server), ["first", "second", "third", "first", "second", "third"]);

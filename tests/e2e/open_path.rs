@@ -1,11 +1,11 @@
-//! OpenPath: files are handed to the desktop by path alone, after approval, outside the sandbox.
+//! OpenPath: files are passed to the desktop as a single path, after approval and outside the sandbox.
 
 use crate::support::{Output, Project};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A desktop whose openers record their arguments, each between `<` and `>`.
+/// Sets up a desktop whose openers record their arguments, each between `<` and `>`.
 fn desktop(project: Project, programs: &[(&str, i32)]) -> Project {
     let bin = project.directory("home").join("bin");
     fs::create_dir(&bin).unwrap();
@@ -41,7 +41,7 @@ fn a_file_is_opened_after_approval_and_its_name_is_passed_as_one_argument() {
         fs::write(project.path(name), "x").unwrap();
         let denied = call(&project, "OpenPath", name, &[]).exits(1).json();
         assert_eq!(denied["error"]["code"], "NO_APPROVER", "{denied}");
-        // No mode opens anything without approval.
+        // Every mode needs approval to open a file.
         let denied = call(&project, "OpenPath", name, &["--mode", "auto"]).exits(1).json();
         assert_eq!(denied["error"]["code"], "NO_APPROVER", "{denied}");
         assert_eq!(recorded(&project), "");

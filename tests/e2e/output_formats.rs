@@ -1,9 +1,9 @@
-//! `--output-format`: events, and messages in the format that other agents share.
+//! `--output-format`: events, and messages in the format shared with other agents.
 
 use crate::support::{Answer, Output, Project, Server, texts};
 use serde_json::{Value, json};
 
-/// The lines of stdout.
+/// Returns the lines of stdout.
 #[track_caller]
 fn lines(output: &Output) -> Vec<Value> {
     let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));

@@ -1,4 +1,4 @@
-//! The files of a release, made by `packaging/release` and installed from this machine.
+//! Release files, created by `packaging/release` and installed from this machine.
 
 use serde_json::Value;
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A program in the place of aye: packing does not depend on what is packed, and the real one is large.
+/// A stand-in for aye: packaging does not depend on the program, and the real one is large.
 const PROGRAM: &str = r##"#!/bin/sh
 case "$1" in
     --version) echo "aye VERSION (0123456789ab, test)" ;;
@@ -16,7 +16,7 @@ case "$1" in
 esac
 "##;
 
-/// The target that the installer expects on this machine, if the release script knows it.
+/// Returns the target that the installer expects on this machine, if the release script supports it.
 fn target() -> Option<&'static str> {
     match (std::env::consts::OS, std::env::consts::ARCH) {
         ("linux", "x86_64") if cfg!(target_env = "gnu") => Some("x86_64-unknown-linux-gnu"),
@@ -31,13 +31,13 @@ fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// A release in a directory of its own.
+/// A release in its own directory.
 struct Release {
     directory: tempfile::TempDir,
 }
 
 impl Release {
-    /// Packs the program; `None` where the script cannot run.
+    /// Packs the program; `None` if the script cannot run here.
     fn pack() -> Option<Self> {
         let target = target().filter(|_| has("python3") && has("cargo"))?;
         let directory = tempfile::tempdir().unwrap();
@@ -49,7 +49,7 @@ impl Release {
         Some(release)
     }
 
-    /// Runs the release script for this release. `path` is searched for programs first.
+    /// Runs the release script for this release. Programs in `path` take precedence.
     fn script(&self, arguments: &[&str], path: Option<&Path>) -> Output {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/release");
         let mut command = Command::new("python3");
@@ -79,7 +79,8 @@ impl Release {
         self.install_with(into, None, &["--from", self.files().to_str().unwrap()])
     }
 
-    /// Runs the installer. `path` is searched for programs first, and has the process ID of the installer in the file `process`.
+    /// Runs the installer. Programs in `path` take precedence; its file `process` receives the process ID of the
+    /// installer.
     fn install_with(&self, into: &Path, path: Option<&Path>, arguments: &[&str]) -> Output {
         let mut command = Command::new("sh");
         if let Some(path) = path {
@@ -95,7 +96,7 @@ fn write_program(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Returns `PATH` with a directory before it.
+/// Returns `PATH` with a directory prepended.
 fn before_path(directory: &Path) -> String {
     format!("{}:{}", directory.display(), std::env::var("PATH").unwrap())
 }
@@ -104,7 +105,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// The entries of a directory, by name.
+/// Returns the sorted names of the entries of a directory.
 fn entries(directory: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -141,7 +142,7 @@ fn every_release_file_has_a_checksum() {
         assert!(sums.contains(&format!("{sum}  {name}\n")), "{name}");
     }
     assert!(read("aye.rb").contains("url \"https://dl.example/aye-"), "{}", read("aye.rb"));
-    // The same inputs give the same bytes.
+    // The same inputs produce the same bytes.
     let again = Release::pack().unwrap();
     let archive = |release: &Release| fs::read(release.file("aye-VERSION-TARGET.tar.gz")).unwrap();
     assert_eq!(archive(&release), archive(&again));
@@ -162,13 +163,13 @@ fn the_installer_installs_the_program_and_replaces_an_old_version() {
 }
 
 #[test]
-fn an_archive_that_is_incomplete_or_missing_leaves_the_old_program() {
+fn an_incomplete_or_missing_archive_leaves_the_old_program() {
     let Some(release) = Release::pack() else { return };
     let place = tempfile::tempdir().unwrap();
     let old = place.path().join("aye");
     fs::write(&old, "old").unwrap();
     let is_unchanged = || fs::read_to_string(&old).unwrap() == "old" && entries(place.path()) == ["aye"];
-    // An archive that is cut off does not have its checksum.
+    // A truncated archive does not match its checksum.
     let archive = release.file("aye-VERSION-TARGET.tar.gz");
     let whole = fs::read(&archive).unwrap();
     fs::write(&archive, &whole[..whole.len() / 2]).unwrap();
@@ -230,12 +231,12 @@ fn the_debian_package_is_installed_by_dpkg() {
     assert!(output.status.success(), "{}", said(&output));
     let started = Command::new(place.path().join("usr/bin/aye")).arg("x").output().unwrap();
     assert_eq!(started.status.code(), Some(7), "{}", said(&started));
-    // `aye update` looks the program up here.
+    // `aye update` looks for the program here.
     let list = fs::read_to_string(database.join("info/aye.list")).unwrap();
     assert!(list.lines().any(|path| path == "/usr/bin/aye"), "{list}");
 }
 
-/// A moment of an installation: before or after a program runs, or in the middle of its work.
+/// A point in an installation: before or after a program runs, or during its work.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
     Before(&'static str),
@@ -243,7 +244,7 @@ enum Moment {
     After(&'static str),
 }
 
-/// Writes a program that kills the installer at a moment of its work.
+/// Writes a program that kills the installer at a given point.
 fn write_killer(directory: &Path, moment: Moment) {
     let (Moment::Before(program) | Moment::During(program) | Moment::After(program)) = moment;
     let found = Command::new("sh").args(["-c", "command -v \"$0\"", program]).output().unwrap();
@@ -253,7 +254,7 @@ fn write_killer(directory: &Path, moment: Moment) {
     let lines = match moment {
         Moment::Before(_) => kill,
         Moment::After(_) => format!("{run}\n{kill}"),
-        // The last file that it wrote is cut off.
+        // The file written last is truncated.
         Moment::During("tar") => format!("{run}\nfor file in \"$4\"/*/aye; do : > \"$file\"; done\n{kill}"),
         Moment::During(_) => format!("{run}\nfor file; do :; done\n: > \"$file\"\n{kill}"),
     };
@@ -261,7 +262,7 @@ fn write_killer(directory: &Path, moment: Moment) {
 }
 
 #[test]
-fn an_installer_that_is_killed_leaves_the_old_or_the_new_program_and_can_run_again() {
+fn a_killed_installation_leaves_a_complete_program_and_can_be_repeated() {
     let Some(release) = Release::pack() else { return };
     let from = release.files().display().to_string();
     let moments = [
@@ -293,7 +294,7 @@ fn an_installer_that_is_killed_leaves_the_old_or_the_new_program_and_can_run_aga
             let started = Command::new(&program).arg("x").output().unwrap();
             assert_eq!(started.status.code(), Some(7), "{moment:?}");
         }
-        // The next run completes it, and removes what is left.
+        // The next run completes the installation and removes leftovers.
         let again = release.install(place.path());
         assert!(again.status.success(), "{moment:?}: {}", said(&again));
         assert_eq!(entries(place.path()), [".aye-installed", "aye"], "{moment:?}");
@@ -302,7 +303,7 @@ fn an_installer_that_is_killed_leaves_the_old_or_the_new_program_and_can_run_aga
 }
 
 #[test]
-fn an_installer_whose_step_fails_or_is_interrupted_leaves_nothing_but_the_old_program() {
+fn a_failed_or_interrupted_installation_keeps_only_the_old_program() {
     let Some(release) = Release::pack() else { return };
     let from = release.files().display().to_string();
     let (local, download): (&[&str], &[&str]) = (&["--from", &from], &[]);
@@ -315,7 +316,7 @@ fn an_installer_whose_step_fails_or_is_interrupted_leaves_nothing_but_the_old_pr
         ("mv", "exit 1", local, "nothing was installed"),
         ("tar", "kill -TERM \"$(cat \"$(dirname \"$0\")/process\")\"", local, ""),
         ("sync", "kill -TERM \"$(cat \"$(dirname \"$0\")/process\")\"", local, ""),
-        // The server cannot be reached, the connection breaks, or another file comes.
+        // The server is unreachable, the connection breaks, or the file is a different one.
         ("curl", "exit 7", download, "cannot download https://dl.example/aye-"),
         ("curl", &format!("{half}; exit 18"), download, "cannot download https://dl.example/aye-"),
         ("curl", &format!("{half}; exit 0"), download, "the checksum of aye-"),
@@ -379,12 +380,12 @@ fn the_provenance_names_every_file_the_source_and_the_tools() {
     }
     let tools = &target["predicate"]["runDetails"]["builder"]["version"];
     assert!(tools["rustc"].as_str().unwrap().starts_with("rustc 1.") && tools["cargo"].as_str().unwrap().starts_with("cargo 1."));
-    // No path of this machine.
+    // No path of this machine may appear.
     assert!(!target.to_string().contains(release.directory.path().to_str().unwrap()), "{target}");
 }
 
 #[test]
-fn a_release_is_signed_whole_or_not_at_all() {
+fn a_release_is_signed_completely_or_not_at_all() {
     let Some(release) = Release::pack() else { return };
     let signed = [format!("aye-{}.provenance.json", env!("CARGO_PKG_VERSION")), "SHA256SUMS".to_owned()];
     let signer = "sh -c 'sha256sum < \"$0\" > \"$0.sig\"'";
@@ -399,7 +400,7 @@ fn a_release_is_signed_whole_or_not_at_all() {
         ("true", "wrote no signature"),
         ("sh -c ': > \"$0.sig\"'", "wrote no signature"),
         ("sh -c 'echo x >> \"$0\"; echo s > \"$0.sig\"'", "changed aye-"),
-        // The second file is not signed.
+        // The second file is unsigned.
         ("sh -c 'case \"$0\" in *SUMS) exit 3 ;; *) echo s > \"$0.sig\" ;; esac'", "for SHA256SUMS with exit code 3"),
     ] {
         let output = release.script(&["finish", "--sign", command], None);
@@ -410,7 +411,7 @@ fn a_release_is_signed_whole_or_not_at_all() {
         assert!(with_extension(&release.files(), "sig").is_empty(), "{command}: {left:?}");
     }
     assert!(release.script(&["finish"], None).status.success());
-    // Packing again makes the signatures of the release invalid.
+    // Packing again invalidates the signatures of the release.
     assert!(release.script(&["finish", "--sign", signer], None).status.success());
     let program = release.directory.path().join("program").display().to_string();
     let output = release.script(&["pack", "--more", "--target", target().unwrap(), "--program", &program], None);
@@ -424,7 +425,7 @@ fn a_target_that_this_machine_cannot_build_is_named_and_nothing_is_built() {
     let Some(release) = Release::pack() else { return };
     let tools = tempfile::tempdir().unwrap();
     let target = target().unwrap();
-    // A toolchain with the standard library of this machine only, and a cargo that must not be started.
+    // A toolchain with only this machine's standard library, and a cargo that must not be started.
     let library = tools.path().join("root/lib/rustlib").join(target).join("lib");
     fs::create_dir_all(&library).unwrap();
     fs::write(library.join("libstd-0.rlib"), "").unwrap();
@@ -446,7 +447,7 @@ fn a_target_that_this_machine_cannot_build_is_named_and_nothing_is_built() {
     let output = release.script(&["build", "--target", target, "--target", other, "--skip-missing"], Some(tools.path()));
     assert!(said(&output).contains("cargo was started") && said(&output).contains("nothing was packed"), "{}", said(&output));
     assert_eq!(entries(&release.files()), before);
-    // `check` names every target that it leaves out.
+    // `check` names every omitted target.
     fs::remove_file(library.join("libstd-0.rlib")).unwrap();
     let output = release.script(&["check"], Some(tools.path()));
     let told = said(&output);

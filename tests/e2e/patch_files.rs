@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// A policy with these lines about writes; deletions are decided in the same way.
+/// Returns a policy with these lines about writes, which also apply to deletions.
 fn policy(lines: &str) -> String {
     let shell = "[capabilities.\"Shell.Exec\"]\nrequires_approval = false\nsandbox = \"off\"\n";
     format!(
@@ -20,7 +20,7 @@ fn write(id: &str, path: &str, content: &str) -> Answer {
     Answer::call(id, "WriteFile", json!({"path": path, "content": content}))
 }
 
-/// A project in which a task changes files with tools and a command, and its server.
+/// Runs a task that changes files with tools and a command. Returns the project and its server.
 fn changed_in_a_layer(options: &[&str]) -> (Project, Server) {
     let edit = json!({"path": "a.txt", "edits": [{"oldText": "alpha", "newText": "omega"}]});
     let command =
@@ -69,7 +69,7 @@ fn a_task_with_a_patch_file_sees_its_changes_and_leaves_the_workspace_unchanged(
     assert_eq!(header["leftOut"], json!([{"path": "target/x", "why": "git ignores the file"}]));
     let tools: Vec<&Value> = header["verdicts"].as_array().unwrap().iter().map(|verdict| &verdict["tool"]).collect();
     assert_eq!(tools, ["EditFile", "WriteFile", "RunCommand", "ReadFile"]);
-    // Nothing of the session remains.
+    // No data of the session remains.
     assert_eq!(project.aye(&["sessions", "list", "--json"]).exits(0).json(), json!([]));
     let left = std::fs::read_dir(project.directory("data").join("ephemeral")).unwrap().flatten();
     assert_eq!(left.filter(|entry| entry.path().is_dir()).count(), 0);
@@ -104,7 +104,7 @@ fn a_changed_file_is_reported_and_no_change_is_applied() {
 #[test]
 fn the_current_policy_decides_regardless_of_the_recorded_verdicts() {
     let (project, _server) = changed_in_a_layer(&[]);
-    // Without a policy that allows everything, writes ask.
+    // Under a policy that does not allow everything, writes need approval.
     let project = project.policy(&policy(ASKING));
     let asked = project.aye(&["apply", "out.patch"]).exits(3);
     asked.says(&["the policy has changed", "approval required", "--yes"]);

@@ -44,7 +44,7 @@ fn every_patch_scenario_has_the_expected_result() {
         let words = ["tool", "call", "ApplyPatch", "--args", &arguments, "--yes", "--json"];
         let result = project.aye(&words).exits(i32::from(!succeeds)).json();
         assert_eq!(result["error"].is_object(), !succeeds, "{scenario}: {result}");
-        // Completely or not at all, whatever another tool left there.
+        // All or nothing, regardless of leftovers of other tools.
         let expected = if succeeds { files(&directory.join("expected")) } else { before };
         assert_eq!(files(&project.path("")), expected, "{scenario}: {result}");
     }

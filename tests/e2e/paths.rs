@@ -1,4 +1,4 @@
-//! The shared cases about paths, through the binary with their policy: tools and policy together.
+//! Shared path cases, run through the binary with their policy: tools and policy together.
 
 use crate::support::{Project, shared};
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ impl<'a> Scene<'a> {
         self.case[name].as_array().into_iter().flatten().map(|path| self.rooted(path.as_str().unwrap())).collect()
     }
 
-    /// All files of the temporary directory outside the workspace, with their content.
+    /// Returns all files of the temporary directory outside the workspace, with their content.
     fn outside(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let workspace = fs::canonicalize(&self.workspace).unwrap();
         let mut found = BTreeMap::new();
@@ -108,7 +108,7 @@ fn call_of(tool: &str, arg: &str, destination: &str) -> (&'static str, Value) {
     }
 }
 
-/// The content of a regular file; other files could block.
+/// Returns the content of a regular file. Other files could block.
 fn content(path: &str) -> Option<Vec<u8>> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| fs::read(path).ok())
 }
@@ -119,7 +119,7 @@ fn check(case: &Value, tool: &str) -> Result<(), String> {
     let destination = scene.rooted(case["arg2"].as_str().unwrap_or_default());
     let (name, arguments) = call_of(tool, &arg, &destination);
     let place = Path::new(&scene.workspace).join(&arg);
-    // File modes do not stop a user who may read everything.
+    // File modes do not restrict a user with full read access.
     if case["class"] == "permission" && fs::metadata(&place).is_ok() {
         return Ok(());
     }
@@ -160,7 +160,7 @@ fn tool_calls_never_leave_the_workspace() {
     let mut failures: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut checked = 0;
     for case in &cases {
-        // Names that are equal only on macOS are protected here as well.
+        // Names that are equal only on macOS are also protected on this system.
         let here = matches!(case["platform"].as_str(), Some("posix" | "linux" | "macos"));
         // A race must happen between two steps of one process, and JSON supports only UTF-8.
         if !here || case.get("arg").is_none() || case.get("race").is_some() {

@@ -1,4 +1,4 @@
-//! Pickers on the screen: sessions, custom commands, files behind an `@`.
+//! Pickers on the screen: sessions, custom commands, files after an `@`.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::Value;
@@ -12,7 +12,7 @@ fn titles(project: &Project) -> Vec<String> {
     sessions(project).iter().map(|one| one["title"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// A project with two completed sessions.
+/// Returns a project with two completed sessions.
 fn with_two(server: &Server) -> Project {
     let project = Project::with(server);
     project.aye(&["exec", "the first thing"]).exits(0);
@@ -26,7 +26,7 @@ fn a_session_can_be_picked_on_the_screen_and_continued() {
     let project = with_two(&server);
     let mut terminal = project.open_sized(&["--resume"], 120, 30);
     terminal.wait_that("both are listed", |screen| screen.contains("the first thing") && screen.contains("the second thing"));
-    // The latest one is previewed beside the list.
+    // The latest session is previewed beside the list.
     terminal.wait_for("Second.");
     terminal.type_text("first", 2);
     terminal.wait_until_gone("the second thing");
@@ -88,7 +88,7 @@ fn the_old_session_can_be_resumed_after_starting_a_new_one() {
     terminal.wait_for("Two.");
     assert!(!server.request(1).messages().contains("the first thing"));
     assert_eq!(titles(&project), ["the second thing", "the first thing"]);
-    // Back within the same process.
+    // Returns to the session within the same process.
     terminal.type_text("/resume", 2);
     terminal.wait_for("/resume");
     terminal.enter();
@@ -235,7 +235,7 @@ fn a_file_with_a_non_ascii_name_can_be_selected_and_is_attached() {
     terminal.type_text("what is in @gröbe", 2);
     terminal.send("\x7f\x7f");
     terminal.type_text("ße", 2);
-    // The list for the first letters may appear before the last ones are typed.
+    // The list for the first letters may appear before the last letters are typed.
     let screen =
         terminal.wait_that("it is found by all letters", |screen| screen.contains("in @größe") && screen.contains("~5 tokens"));
     assert!(screen.contains("docs/größe 日本.md") && !screen.contains("target"), "{screen}");

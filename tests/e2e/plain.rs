@@ -16,7 +16,7 @@ fn script() -> Server {
     Server::new([Answer::text("I will change it.").and_call("call_1", "EditFile", edit()), Answer::text("Finished the work.")])
 }
 
-/// A terminal that can only show text.
+/// Starts a terminal that can only print text.
 fn dumb(server: &Server) -> Project {
     Project::with(server).env("TERM", "dumb").file("src/main.rs", BEFORE)
 }
@@ -63,7 +63,7 @@ fn text_typed_before_an_approval_never_decides_it() {
     let project = dumb(&server);
     let mut terminal = project.open_sized(&["--trust"], 100, 60);
     terminal.wait_for("You:");
-    // The second word is in the terminal's line buffer, without a newline, when the prompt appears.
+    // When the prompt appears, the second word is in the terminal's line buffer, without a newline.
     terminal.send("rename it\nallow");
     terminal.wait_for("saved for your next message: allow");
     terminal.send("\n");

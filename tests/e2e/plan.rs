@@ -1,4 +1,4 @@
-//! Steps, questions and plans: what the model asks and proposes, and what an approved plan allows.
+//! Steps, questions and plans: questions and proposals of the model, and permissions of an approved plan.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn plan(id: &str, files: &[&str]) -> Answer {
     Answer::call(id, "ProposePlan", arguments)
 }
 
-/// Waits until the question of the model takes keys.
+/// Waits until the model's question accepts keys.
 fn asked(terminal: &mut Terminal) -> String {
     let opens = |screen: &str| screen.contains("1  SQLite");
     let screen = terminal.wait_that("the model asks", |screen| opens(screen) || screen.contains(texts::TAB_TO_REVIEW));
@@ -102,7 +102,7 @@ fn a_question_is_answered_with_a_digit_or_with_other_text() {
 }
 
 #[test]
-fn escape_declines_a_question_and_the_model_is_told() {
+fn escape_declines_a_question_and_the_model_is_informed() {
     let server = Server::new([question("c1"), Answer::text("Finished the work.")]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -131,7 +131,7 @@ fn an_open_question_is_asked_again_after_a_kill_and_a_resume() {
 }
 
 #[test]
-fn without_a_user_a_question_is_not_a_denial_and_the_task_goes_on() {
+fn without_a_user_a_question_is_not_a_denial_and_the_task_continues() {
     let server = Server::new([question("c1"), Answer::text("I chose SQLite.")]);
     let project = Project::with(&server);
     let told = project.aye(&["exec", "set it up"]).exits(0);
@@ -172,7 +172,7 @@ fn an_approved_plan_allows_its_files_and_commands_and_nothing_else() {
 }
 
 #[test]
-fn a_comment_returns_to_the_model_and_the_next_plan_asks_again() {
+fn a_comment_is_sent_to_the_model_and_the_next_plan_needs_approval() {
     let server =
         Server::new([plan("c1", &["a.txt"]), plan("c2", &["b.txt"]), write("c3", "a.txt"), Answer::text("Finished the work.")]);
     let project = Project::with(&server);
@@ -196,7 +196,7 @@ fn a_comment_returns_to_the_model_and_the_next_plan_asks_again() {
 }
 
 #[test]
-fn a_new_proposal_ends_what_the_first_plan_allowed() {
+fn a_new_proposal_revokes_the_permissions_of_the_first_plan() {
     let both = write("c3", "a.txt");
     let server = Server::new([plan("c1", &["a.txt"]), plan("c2", &["a.txt", "b.txt"]), both, Answer::text("Finished the work.")]);
     let project = Project::with(&server);
@@ -212,7 +212,7 @@ fn a_new_proposal_ends_what_the_first_plan_allowed() {
 }
 
 #[test]
-fn an_approved_plan_holds_after_a_kill_until_its_task_ends() {
+fn an_approved_plan_survives_a_kill_until_its_task_ends() {
     let server = Server::new([
         plan("c1", &["a.txt", "b.txt"]),
         write("c2", "other.txt"),
@@ -235,7 +235,7 @@ fn an_approved_plan_holds_after_a_kill_until_its_task_ends() {
 }
 
 #[test]
-fn a_clean_context_sends_the_prompt_and_the_plan_and_nothing_before_it() {
+fn a_clean_context_contains_only_the_prompt_and_the_plan() {
     let read = Answer::text("Looking around.").and_call("c1", "ReadFile", json!({"path": "a.txt"}));
     let server = Server::new([read, plan("c2", &["b.txt"]), write("c3", "b.txt"), Answer::text("Finished the work.")]);
     let project = Project::with(&server).file("a.txt", "the old content\n");

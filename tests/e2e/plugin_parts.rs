@@ -1,4 +1,4 @@
-//! Parts of plugins that run programs: hooks, MCP servers and the scripts of skills, in the sandbox and as they were added.
+//! Plugin parts that run programs: hooks, MCP servers and skill scripts, sandboxed and unchanged since installation.
 
 use crate::remote_tools::SERVER as SERVER_PROGRAM;
 use crate::support::{Answer, Project, Server};
@@ -22,7 +22,7 @@ fn write(root: &Path, path: &str, text: &str) {
     }
 }
 
-/// Adds a plugin with these files. Returns its installed folder.
+/// Adds a plugin with these files. Returns its installation folder.
 fn add(project: &Project, files: &[(&str, &str)]) -> PathBuf {
     let root = project.directory("home").join("guard");
     write(&root, ".claude-plugin/plugin.json", r#"{"name": "guard"}"#);
@@ -49,7 +49,7 @@ fn two_writes() -> Server {
 }
 
 #[test]
-fn a_hook_of_a_plugin_denies_a_call_and_reads_its_own_files() {
+fn plugin_hooks_can_deny_calls_and_read_their_own_files() {
     let server = two_writes();
     let project = Project::outside_tmp_with(&server).policy(OPEN);
     let script = "#!/bin/sh\ncat \"$CLAUDE_PLUGIN_ROOT/reason\" >&2\necho x >\"$CLAUDE_PLUGIN_ROOT/reason\"\nexit 2\n";
@@ -68,7 +68,7 @@ fn a_hook_of_a_plugin_denies_a_call_and_reads_its_own_files() {
 }
 
 #[test]
-fn a_changed_file_of_a_plugin_makes_the_calls_that_its_hooks_match_need_approval() {
+fn calls_matched_by_hooks_of_a_changed_plugin_need_approval() {
     for (change, why) in [
         ("allow.sh", "the plugin guard changed since you added it: `allow.sh`"),
         ("new.sh", "`new.sh` is new"),
@@ -96,7 +96,7 @@ fn a_changed_file_of_a_plugin_makes_the_calls_that_its_hooks_match_need_approval
 }
 
 #[test]
-fn hooks_and_servers_are_read_from_the_places_that_the_manifest_names() {
+fn hooks_and_servers_are_read_from_the_paths_in_the_manifest() {
     let project = Project::empty();
     let manifest = json!({
         "name": "guard",
@@ -129,7 +129,7 @@ fn hooks_and_servers_are_read_from_the_places_that_the_manifest_names() {
 }
 
 #[test]
-fn the_plan_describes_the_entry_of_the_server_that_runs_and_reports_a_second_one_with_the_same_name() {
+fn the_plan_describes_the_effective_server_entry_and_reports_duplicates() {
     let project = Project::empty();
     let root = project.directory("home").join("guard");
     let servers = |command: &str| json!({"mcpServers": {"docs": {"command": command}}}).to_string();
@@ -146,7 +146,7 @@ fn the_plan_describes_the_entry_of_the_server_that_runs_and_reports_a_second_one
 }
 
 #[test]
-fn an_mcp_server_of_a_plugin_is_off_until_the_policy_lists_it_and_runs_as_it_was_added() {
+fn a_plugin_server_runs_only_if_listed_by_the_policy_and_unchanged() {
     let server = Server::new([
         Answer::call("c1", "Mcp.guard:docs/echo", json!({"text": "hello"})),
         Answer::text("Done."),
@@ -175,7 +175,7 @@ fn an_mcp_server_of_a_plugin_is_off_until_the_policy_lists_it_and_runs_as_it_was
 }
 
 #[test]
-fn an_mcp_server_of_a_plugin_starts_in_its_own_folder_and_runs_no_file_of_a_project_that_is_not_trusted() {
+fn a_plugin_server_starts_in_its_folder_and_runs_no_untrusted_project_files() {
     let server = Server::new([]);
     let project = Project::outside_tmp_with(&server);
     let entry = |arguments: &[&str]| {
@@ -193,7 +193,7 @@ fn an_mcp_server_of_a_plugin_starts_in_its_own_folder_and_runs_no_file_of_a_proj
 }
 
 #[test]
-fn a_script_of_a_skill_of_a_plugin_runs_in_the_sandbox_and_a_changed_one_needs_approval() {
+fn plugin_skill_scripts_run_sandboxed_and_need_approval_once_changed() {
     let server = Server::with_responder(|request| {
         let results = request.tool_results();
         let Some((_, loaded)) = results.first() else {

@@ -1,4 +1,4 @@
-//! Sources of plugins: git repositories and archives, fetched without running anything, checked, and pinned.
+//! Plugin sources: git repositories and archives, fetched without running anything, verified, and pinned.
 
 use crate::support::Project;
 use std::fs;
@@ -14,7 +14,7 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Runs git in a repository as its author. Returns what it prints.
+/// Runs git in a repository with an author identity. Returns its output.
 fn git(repository: &Path, arguments: &[&str]) -> String {
     let fixed = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main"];
     let output = Command::new("git")
@@ -35,7 +35,7 @@ fn commit(repository: &Path) -> String {
     git(repository, &["rev-parse", "HEAD"])
 }
 
-/// A repository with a plugin at its top, and another one in a folder.
+/// Creates a repository with a plugin at its root and another one in a folder.
 fn repository(project: &Project) -> PathBuf {
     let root = project.directory("home").join("repository");
     write(&root, ".claude-plugin/plugin.json", r#"{"name": "team-tools", "version": "1"}"#);
@@ -71,7 +71,7 @@ fn a_plugin_is_added_from_a_repository_pinned_to_its_commit_and_updated() {
     let list = project.aye(&["plugin", "list", "--json"]).exits(0).json();
     assert_eq!((list["plugins"][0]["commit"].as_str(), list["plugins"][0]["source"].as_str()), (Some(&*first), Some(&*source)));
     assert!(!installed(&project).join(".git").exists());
-    // Only commits count, not the files of the working tree.
+    // Only commits count, not files of the working tree.
     write(&root, "commands/fix.md", "Not committed.\n");
     assert!(project.aye(&["plugin", "update", "team-tools", "--yes"]).exits(0).stdout.contains("same files"));
     let second = commit(&root);
@@ -79,7 +79,7 @@ fn a_plugin_is_added_from_a_repository_pinned_to_its_commit_and_updated() {
     assert!(plan.stdout.contains("-Fix issue $1.\n+Not committed.\n"), "{}", plan.stdout);
     project.aye(&["plugin", "update", "team-tools", "--yes"]).exits(0);
     assert_eq!(project.aye(&["plugin", "list", "--json"]).exits(0).json()["plugins"][0]["commit"], *second);
-    // A commit stays the same commit.
+    // A commit ID always names the same commit.
     let pinned = format!("{}@{first}", root.display());
     project.aye(&["plugin", "add", &pinned, "--yes"]).exits(0);
     assert!(project.aye(&["plugin", "update", "team-tools", "--yes"]).exits(0).stdout.contains("same files"));
@@ -124,7 +124,7 @@ fn fetching_a_repository_runs_nothing() {
 }
 
 #[test]
-fn repositories_with_other_entries_than_files_and_wrong_addresses_are_refused() {
+fn repositories_with_special_entries_and_invalid_addresses_are_rejected() {
     type Entry<'a> = (&'a dyn Fn(&Path), &'a str);
     let entries: [Entry<'_>; 3] = [
         (&|root| symlink("/etc/passwd", root.join("commands/x.md")).unwrap(), "`commands/x.md` is a symlink"),
@@ -173,7 +173,7 @@ fn repositories_with_other_entries_than_files_and_wrong_addresses_are_refused() 
     no_traces(&project);
 }
 
-/// An archive with these files, as `tar` writes it.
+/// Returns an archive of these files in the format of `tar`.
 fn tar(files: &[(&str, &str)]) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     for (path, content) in files {
@@ -191,7 +191,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Serves an archive at `/a.tar.gz`, to which `/start.zip` redirects; everything else redirects elsewhere. Returns the address.
+/// Serves an archive at `/a.tar.gz`. `/start.zip` redirects there, all other paths redirect elsewhere. Returns the URL.
 fn serve(archive: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -234,7 +234,7 @@ fn a_plugin_is_added_from_an_archive_with_its_hash() {
 }
 
 #[test]
-fn archives_that_are_no_plugins_are_refused_and_leave_no_trace() {
+fn archives_without_a_plugin_are_rejected_without_a_trace() {
     let manifest = ("plugin.json", r#"{"name": "team-tools"}"#);
     let text = "x".repeat(17 << 20);
     for (name, bytes, why) in [
@@ -259,7 +259,7 @@ fn a_change_of_plugins_killed_at_any_effect_leaves_the_old_plugin_or_the_new_one
     let old = [(MANIFEST, r#"{"name": "team-tools", "version": "1"}"#), ("commands/fix.md", "Fix.\n")];
     let new = [(MANIFEST, r#"{"name": "team-tools", "version": "2"}"#), ("commands/fix.md", "Fix it.\n")];
     let pack = |project: Project, files: &[(&str, &str)]| project.bytes("team.tar.gz", &gzip(&tar(files)));
-    // The arguments, whether the plugin is installed before, and the versions that may be there afterwards.
+    // The arguments, whether the plugin is installed before, and the versions that may exist afterwards.
     type Case<'a> = (&'a [&'a str], bool, [Option<&'a str>; 2]);
     let changes: [Case<'_>; 3] = [
         (&["plugin", "add", "team.tar.gz", "--yes"], false, [None, Some("2")]),

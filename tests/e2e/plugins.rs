@@ -1,4 +1,5 @@
-//! Plugins: added from a folder after a plan, pinned by hash, used beside the user's own files, and removed without trace.
+//! Plugins: added from a folder after a plan, pinned by hash, used beside the user's files, and removed without a
+//! trace.
 
 use crate::support::{Answer, Project, Server, Terminal};
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 const TOOL_ALLOWED: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"workspace-write\"\n\
                             [[capabilities.\"Tool.Custom\".rules]]\ntools = [\"tickets\"]\ndecision = \"allow\"\n";
 
-/// A change of the folder of a plugin.
+/// A modification of the folder of a plugin.
 type Change = dyn Fn(&Path);
 
 fn write(root: &Path, path: &str, text: &str) {
@@ -51,7 +52,7 @@ fn add(project: &Project) -> PathBuf {
     root
 }
 
-/// The folder of the only installed plugin.
+/// Returns the folder of the only installed plugin.
 fn installed(project: &Project) -> PathBuf {
     let mut folders = fs::read_dir(project.directory("data").join("plugins")).unwrap().map(|entry| entry.unwrap().path());
     let folder = folders.next().unwrap();
@@ -59,7 +60,7 @@ fn installed(project: &Project) -> PathBuf {
     folder
 }
 
-/// All files below the config and data directories that belong to plugins.
+/// Returns all plugin files below the config and data directories.
 fn traces(project: &Project) -> Vec<PathBuf> {
     ["config/plugins", "data/plugins"].into_iter().map(|path| project.directory(path)).filter(|path| path.exists()).collect()
 }
@@ -69,7 +70,7 @@ fn listed(project: &Project) -> Value {
 }
 
 #[test]
-fn a_plugin_is_shown_as_a_plan_added_listed_and_removed_without_trace() {
+fn a_plugin_is_planned_added_listed_and_removed_without_a_trace() {
     let project = Project::empty();
     let root = plugin(&project);
     write(&root, "hooks/hooks.json", r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./notify.sh"}]}]}}"#);
@@ -99,7 +100,7 @@ fn a_plugin_is_shown_as_a_plan_added_listed_and_removed_without_trace() {
     assert_eq!(traces(&project), Vec::<PathBuf>::new());
     assert!(root.join("plugin.json").exists() || root.join(".claude-plugin").exists(), "the source is unchanged");
     project.aye(&["plugin", "remove", "team-tools"]).exits(2).says(&["unknown plugin"]);
-    // A name is no path.
+    // A name is not a path.
     fs::write(project.directory("config").join("other.toml"), "").unwrap();
     for name in ["../other", "/etc/passwd", "", "a\u{1b}[31m"] {
         let told = project.aye(&["plugin", "remove", "--", name]).exits(2).says(&["unknown plugin"]);
@@ -123,7 +124,7 @@ fn the_plan_is_approved_in_the_terminal() {
 }
 
 #[test]
-fn the_parts_of_a_plugin_are_used_beside_the_own_files_of_the_user() {
+fn plugin_parts_are_used_beside_user_files() {
     let server = Server::new([
         Answer::call("c1", "Skill", json!({"name": "pdf"})),
         Answer::call("c2", "tickets", json!({})),
@@ -145,7 +146,7 @@ fn the_parts_of_a_plugin_are_used_beside_the_own_files_of_the_user() {
 }
 
 #[test]
-fn a_plugin_costs_nothing_in_a_request_when_it_is_disabled_or_removed() {
+fn disabled_and_removed_plugins_add_nothing_to_requests() {
     let bodies: Vec<Value> = [None, Some("disable"), Some("remove")]
         .into_iter()
         .map(|change| {
@@ -171,7 +172,7 @@ fn a_plugin_costs_nothing_in_a_request_when_it_is_disabled_or_removed() {
 }
 
 #[test]
-fn a_changed_file_of_a_plugin_is_not_used_and_the_list_says_so() {
+fn changed_plugin_files_are_not_used_and_are_reported_in_the_list() {
     let server = Server::new([Answer::text("Done.")]);
     let project = Project::with(&server);
     add(&project);
@@ -190,7 +191,7 @@ fn a_changed_file_of_a_plugin_is_not_used_and_the_list_says_so() {
     assert!(agents.stderr.contains("plugin:team-tools/agents/reader.md: the file changed"), "{}", agents.stderr);
     let list = project.aye(&["plugin", "list"]).exits(0);
     assert!(list.stdout.contains("changed since it was added: `agents/reader.md`"), "{}", list.stdout);
-    // The folder that it was added from is unchanged, so an update repairs it.
+    // The source folder is unchanged, so an update repairs the plugin.
     project.aye(&["plugin", "update", "team-tools", "--yes"]).exits(0);
     assert_eq!(listed(&project)[0]["change"], Value::Null);
     project.aye(&["skills", "show", "pdf"]).exits(0);
@@ -210,7 +211,7 @@ fn a_skill_with_a_changed_or_new_file_cannot_be_loaded() {
 }
 
 #[test]
-fn a_changed_program_of_a_tool_needs_approval_whatever_the_policy_allows() {
+fn a_changed_tool_program_needs_approval_under_every_policy() {
     let server = Server::new([Answer::call("c1", "tickets", json!({})), Answer::text("Done.")]);
     let project = Project::outside_tmp_with(&server).policy(TOOL_ALLOWED);
     add(&project);
@@ -221,7 +222,7 @@ fn a_changed_program_of_a_tool_needs_approval_whatever_the_policy_allows() {
 }
 
 #[test]
-fn parts_with_the_name_of_another_one_get_the_name_of_the_plugin() {
+fn parts_with_conflicting_names_are_qualified_by_plugin() {
     let server = Server::new([Answer::text("One."), Answer::text("Two.")]);
     let project = Project::with(&server);
     let root = plugin(&project);
@@ -275,7 +276,7 @@ fn adding_a_plugin_again_shows_the_difference() {
 }
 
 #[test]
-fn a_killed_addition_leaves_nothing_behind_for_the_next_one() {
+fn a_killed_installation_leaves_no_files_behind() {
     let project = Project::empty();
     let root = plugin(&project);
     let mut terminal = project.open(&["plugin", "add", root.to_str().unwrap()]);
@@ -289,7 +290,7 @@ fn a_killed_addition_leaves_nothing_behind_for_the_next_one() {
 }
 
 #[test]
-fn folders_that_are_no_plugins_are_refused_with_a_reason_and_leave_no_trace() {
+fn folders_without_a_plugin_are_rejected_with_a_reason() {
     let prepare: &[(&Change, &str)] = &[
         (&|root| fs::remove_dir_all(root.join(".claude-plugin")).unwrap(), "no plugin manifest"),
         (&|root| write(root, ".claude-plugin/plugin.json", "{"), "is not a valid manifest"),
@@ -330,7 +331,7 @@ fn folders_that_are_no_plugins_are_refused_with_a_reason_and_leave_no_trace() {
 }
 
 #[test]
-fn a_part_with_a_mistake_is_named_and_not_used() {
+fn invalid_parts_are_reported_and_not_used() {
     let project = Project::empty();
     let root = plugin(&project);
     write(&root, "skills/broken/SKILL.md", "---\nname: other\ndescription: x\n---\nx");
@@ -351,7 +352,7 @@ fn a_part_with_a_mistake_is_named_and_not_used() {
 }
 
 #[test]
-fn a_command_inside_aye_cannot_change_plugins() {
+fn nested_aye_processes_cannot_change_plugins() {
     let project = Project::empty();
     let root = plugin(&project).display().to_string();
     let project = project.env("AYE", "1");

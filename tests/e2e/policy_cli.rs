@@ -1,9 +1,9 @@
-//! `aye policy`: verdicts without running anything, their reasons and sources, and tests of policies.
+//! `aye policy`: verdicts without execution, their reasons and sources, and policy tests.
 
 use crate::support::{Project, texts};
 use serde_json::{Value, json};
 
-/// Verdicts on these lines.
+/// Returns the verdicts on these lines.
 #[track_caller]
 fn verdicts(project: &Project, lines: &[String], flags: &[&str]) -> Vec<Value> {
     let mut words = vec!["policy", "check", "--jsonl"];
@@ -18,7 +18,7 @@ fn action(tool: &str, arguments: &Value) -> String {
     json!({"tool": tool, "arguments": arguments}).to_string()
 }
 
-/// Verdicts of the default policy on command lines.
+/// Checks the verdicts of the default policy on command lines.
 #[track_caller]
 fn check_commands(cases: &[(&str, &[&str])]) {
     let lines: Vec<_> = cases.iter().map(|(command, _)| action("RunCommand", &json!({"command": command}))).collect();

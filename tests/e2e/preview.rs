@@ -1,4 +1,4 @@
-//! Previews: commands whose effects are known before they happen.
+//! Previews: commands whose effects are shown before they are applied.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Output, Project, TIMEOUT, wait_until};
@@ -32,7 +32,7 @@ fn run(project: &Project, line: &str, flags: &[&str]) -> Output {
     project.aye(&words)
 }
 
-/// The effects of the command; `None`, with a message, if this system cannot make previews.
+/// Returns the effects of the command; `None`, with a message, if this system does not support previews.
 fn foretold(project: &Project, line: &str) -> Option<Value> {
     let foretold = run(project, line, &["--plan"]).exits(0).json();
     if foretold.get("effects").is_none() {
@@ -42,7 +42,7 @@ fn foretold(project: &Project, line: &str) -> Option<Value> {
     Some(foretold)
 }
 
-/// Whether all files of a preview are removed.
+/// Returns whether all files of previews are removed.
 fn tidy(project: &Project) -> bool {
     let previews = project.directory("data").join("previews");
     fs::read_dir(previews).map_or(true, |left| left.count() == 0)
@@ -166,7 +166,7 @@ fn previews_cannot_access_files_outside_the_workspace() {
 
 #[test]
 fn hosts_requested_in_a_preview_are_reported_even_if_the_command_succeeds() {
-    // A host can be opened, and is named, if the policy has rules for HTTP.
+    // A host is named and can be opened if the policy has HTTP rules.
     let project = project().policy(&format!("{ALWAYS}\n[capabilities.\"Network.Http\"]\n"));
     let ask = "proxy=${HTTPS_PROXY#http://}; proxy=${proxy%/}; exec 3<>/dev/tcp/${proxy%:*}/${proxy##*:}; \
                printf 'CONNECT example.com:443 HTTP/1.1\\r\\nHost: example.com:443\\r\\n\\r\\n' >&3; head -n 1 <&3";
@@ -185,7 +185,7 @@ fn an_interrupted_commit_is_completed_even_if_the_sandbox_is_now_off() {
     finished_after_a_crash(&ALWAYS.replace("preview = \"always\"", "sandbox = \"off\""));
 }
 
-/// The next start has another policy.
+/// Completes an interrupted commit although the next start has another policy.
 fn finished_after_a_crash(policy: &str) {
     let project = project();
     if foretold(&project, "true").is_none() {

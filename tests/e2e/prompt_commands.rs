@@ -6,7 +6,7 @@ fn server() -> Server {
     Server::with_responder(|_| Answer::text("Done."))
 }
 
-/// A project of a user with a command `/fix`.
+/// Creates a project with a user command `/fix`.
 fn with_command(server: &Server) -> Project {
     let project = Project::with(server);
     let commands = project.directory("config").join("commands");
@@ -15,7 +15,7 @@ fn with_command(server: &Server) -> Project {
     project.file("notes.txt", "12: it leaks\n")
 }
 
-/// The user's text in the last request.
+/// Returns the user's text in the last request.
 fn prompt(server: &Server) -> String {
     let messages = server.requests().last().unwrap().body["messages"].clone();
     let last = messages.as_array().unwrap().last().unwrap().clone();

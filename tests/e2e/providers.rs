@@ -1,4 +1,4 @@
-//! Providers in `config.toml`: keys that programs print, and custom headers.
+//! Providers in `config.toml`: key commands and custom headers.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::json;
@@ -10,7 +10,7 @@ const MODEL: &str = "anthropic/scripted";
 const FIRST: &str = "k1-Zq4vT9xWm2LbR8sYd3NfHc6";
 const SECOND: &str = "k2-Vb8nM3qLs7TgJ5wXe9RkPd1";
 
-/// A program that prints another key each time, and its record of runs.
+/// Creates a program that prints a different key on each run and records its runs.
 fn printing(project: &Project, script: &str) -> (PathBuf, PathBuf) {
     let (program, runs) = (project.directory("home").join("print-key"), project.directory("home").join("runs"));
     fs::write(&program, format!("#!/bin/sh\necho run >> {}\n{script}\n", runs.display())).unwrap();

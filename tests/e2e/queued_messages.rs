@@ -1,4 +1,4 @@
-//! Messages typed while the agent works: they are shown as queued, reach the next step, and can be retracted.
+//! Messages typed during a task: shown as queued, sent with the next step, and retractable.
 
 use crate::support::{Answer, Gate, Project, Server, texts};
 use serde_json::json;
@@ -47,7 +47,7 @@ fn a_queued_message_can_be_moved_back_to_the_draft_and_is_not_sent() {
     terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.send("\t");
     terminal.review("new.txt");
-    // The session gets the answer after the message was taken back, so the task cannot end before that.
+    // The session gets its response only after the message was retracted, so the task cannot end earlier.
     terminal.decide('y');
     terminal.wait_for("It is done.");
     terminal.wait_for("❯ the second");
@@ -66,7 +66,7 @@ fn a_delayed_retry_shows_its_countdown_and_r_sends_the_request_immediately() {
     terminal.prompt("hello");
     let screen = terminal.wait_for("Rate limited by the provider: continues in 0:");
     assert!(screen.contains("too many tokens a minute") && screen.contains("attempt 1 of 3"), "{screen}");
-    // After a second, the row has been visible long enough for the letter to count.
+    // After a second, the row has been visible long enough for the key to take effect.
     terminal.wait_that("the seconds are counted down", |screen| !screen.contains("0:50") && !screen.contains("0:49"));
     terminal.send("r");
     terminal.wait_for("Here I am.");

@@ -1,4 +1,4 @@
-//! Recovery: calls that a crash left open, and sessions locked by another process.
+//! Recovery: calls left open by a crash, and sessions locked by another process.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Server, TIMEOUT, processes_running, texts, wait_until};
@@ -39,7 +39,7 @@ fn after_a_crash_the_outcome_of_a_write_is_determined_from_the_file() {
     for lines in [1, 10_000, 50_000] {
         let content = "all new\n".repeat(lines);
         let write = json!({"path": "notes.txt", "content": content});
-        // Before the crash, the task does not end, however late the kill comes.
+        // The task does not end before the crash, however late the kill is.
         let is_killed = Arc::new(AtomicBool::new(false));
         let may_end = Arc::clone(&is_killed);
         let server = Server::with_responder(move |request| {
@@ -146,7 +146,7 @@ fn a_held_session_can_be_viewed_or_taken_over_on_the_screen() {
     assert!(terminal.quit().success());
 }
 
-/// A terminal window with aye in it; only this value holds its line.
+/// A terminal window with aye in it. Only this value holds its terminal open.
 struct Window {
     child: Child,
     line: PtyMaster,
@@ -154,13 +154,13 @@ struct Window {
 
 impl Window {
     fn open(project: &Project, shell: &str) -> Self {
-        // Processes of other tests must not keep it open.
+        // Processes of other tests must not keep the terminal open.
         let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
         let line = nix::pty::posix_openpt(flags).unwrap();
         nix::pty::grantpt(&line).unwrap();
         nix::pty::unlockpt(&line).unwrap();
         let name = nix::pty::ptsname_r(&line).unwrap();
-        // A test under `setsid` would get it as controlling terminal, which an ordinary user cannot undo.
+        // A test run under `setsid` would get it as controlling terminal, which an ordinary user cannot undo.
         let own = OFlag::O_NOCTTY.bits();
         let end = || Stdio::from(std::fs::OpenOptions::new().read(true).write(true).custom_flags(own).open(&name).unwrap());
         let child = Command::new("setsid")
@@ -176,7 +176,7 @@ impl Window {
         Self { child, line }
     }
 
-    /// Reads the output, so that the line does not fill up.
+    /// Reads the output until the condition holds, so that the terminal buffer does not fill up.
     fn until(&mut self, condition: impl Fn() -> bool) -> bool {
         let line = &mut self.line;
         wait_until(TIMEOUT, || {
@@ -240,7 +240,7 @@ fn a_session_can_continue_unsaved_on_a_full_disk_and_is_saved_once_space_is_free
     terminal.wait_for("Cannot save this session (disk full");
     assert!(!project.exists("ledger"), "it went on by itself");
     terminal.wait_for("r retry");
-    // A letter typed before the line could be read is text.
+    // A letter typed before the terminal was read is ordinary text.
     std::thread::sleep(std::time::Duration::from_millis(700));
     terminal.send("c");
     terminal.wait_for("All of it is done.");

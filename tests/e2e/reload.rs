@@ -1,4 +1,4 @@
-//! Policy files that change while a session runs.
+//! Policy files and settings that change during a session.
 
 use super::remote_tools::{FAREWELL, SERVER, with_server};
 use crate::support::{Answer, Gate, Project, Server, texts, wait_until};
@@ -12,7 +12,7 @@ fn policy(version: &str, rest: &str) -> String {
     )
 }
 
-/// Writes like an editor: a new file, renamed over the old one.
+/// Writes a file like an editor: as a new file, renamed over the old one.
 fn put(project: &Project, text: &str) {
     let path = project.directory("config").join("policy.toml");
     fs::write(path.with_extension("new"), text).unwrap();
@@ -180,7 +180,7 @@ fn servers_are_added_and_removed_as_soon_as_the_policy_lists_or_unlists_them() {
     assert!(terminal.quit().success());
 }
 
-/// Like this for the settings.
+/// Writes the settings in the same way.
 fn put_config(project: &Project, text: &str) {
     let path = project.directory("config").join("config.toml");
     fs::write(path.with_extension("new"), text).unwrap();
@@ -193,7 +193,7 @@ fn wait_for_file(project: &Project, name: &str) {
     assert!(wait_until(patience, || project.exists(name)), "`{name}` is not there");
 }
 
-/// Whether this request offers the tool of the server.
+/// Returns whether this request offers the tool of the server.
 fn offers_echo(server: &Server, number: usize) -> bool {
     server.request(number).body["tools"].to_string().contains("docs__echo")
 }
@@ -265,7 +265,7 @@ fn a_changed_server_of_a_trusted_project_does_not_start_until_trusted_again() {
     other.decide('y');
     other.wait_for("docs: 1 tool");
     assert!(other.quit().success());
-    // The other server started too.
+    // The other server has started too.
     fs::remove_file(project.path("started")).unwrap();
     terminal.prompt("/mcp reconnect docs");
     wait_for_file(&project, "started");

@@ -3,7 +3,7 @@
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::json;
 
-/// A unique command line.
+/// Returns a unique command line.
 fn unique_sleep() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -59,7 +59,7 @@ fn sleep_script(seconds: &str) -> Server {
     Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Finished the work.")])
 }
 
-/// Resumes: the interrupted call is shown and nothing has run.
+/// Resumes the session: the interrupted call is shown and nothing has run.
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn resumed(project: &Project, server: &Server) -> Terminal {
@@ -168,7 +168,7 @@ fn unsent_drafts_survive_a_crash() {
     assert_eq!(server.requests().len(), 1);
 }
 
-/// Whether a file of the data directory contains this text.
+/// Returns whether a file of the data directory contains this text.
 fn is_saved(project: &Project, words: &str) -> bool {
     let holds = |path: std::path::PathBuf| {
         std::fs::read(path).is_ok_and(|bytes| bytes.windows(words.len()).any(|part| part == words.as_bytes()))
@@ -232,7 +232,7 @@ fn long_sessions_load_their_end_first_and_are_sent_to_the_model_in_full() {
     project.aye(&["exec", "--max-steps", "500", "the very first question"]).exits(0);
     let mut terminal = project.open(&["--resume"]);
     terminal.wait_for("All of it was read.");
-    // The session is loaded in the background; before that, only the shown part is counted.
+    // The session is loaded in the background; until then, only the loaded part is counted.
     let counted = wait_until(TIMEOUT, || {
         terminal.prompt("/stats");
         terminal.wait_for("Tool use");

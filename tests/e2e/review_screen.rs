@@ -1,10 +1,10 @@
-//! `/review`: a review beside the session, its findings as a list, and the task to fix one.
+//! `/review`: a review beside the session, a list of its findings, and tasks to fix them.
 
 use crate::review::{finding, git, repository, response};
 use crate::support::{Answer, Editor, Gate, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;
 
-/// Number of the messages that a request contains.
+/// Returns the number of messages in a request.
 fn messages(server: &Server, request: usize) -> usize {
     server.request(request).body["messages"].as_array().map_or(0, Vec::len)
 }
@@ -18,7 +18,7 @@ fn open(project: &Project, server: &Server) -> Terminal {
     terminal
 }
 
-/// Types a line. Sent at once with its end, it would be a paste.
+/// Types a line. Sent together with its line end, it would count as a paste.
 fn types(terminal: &mut Terminal, line: &str) {
     terminal.send(line);
     terminal.send("\n");
@@ -51,7 +51,7 @@ fn findings_are_listed_opened_at_their_line_and_sent_as_a_task() {
 }
 
 #[test]
-fn the_conversation_does_not_contain_the_review_and_the_session_is_resumed_as_it_was() {
+fn a_review_is_not_part_of_the_conversation_even_after_a_resume() {
     let server = Server::new([]);
     let project = repository(&server);
     let mut terminal = open(&project, &server);
@@ -84,7 +84,7 @@ fn the_conversation_does_not_contain_the_review_and_the_session_is_resumed_as_it
 }
 
 #[test]
-fn the_usage_of_a_review_counts_in_the_totals_and_the_budget_of_the_session() {
+fn review_usage_counts_towards_session_totals_and_budget() {
     let server = Server::new([]);
     let project = repository(&server);
     let mut terminal = open(&project, &server);
@@ -105,7 +105,7 @@ fn the_usage_of_a_review_counts_in_the_totals_and_the_budget_of_the_session() {
 }
 
 #[test]
-fn what_is_reviewed_is_named_like_on_the_command_line() {
+fn the_review_scope_uses_the_command_line_syntax() {
     let server = Server::new([response(&[]), response(&[])]);
     let project = repository(&server).file("b.txt", "staged\n");
     git(&project, &["add", "b.txt"]);
@@ -125,9 +125,9 @@ fn what_is_reviewed_is_named_like_on_the_command_line() {
 }
 
 #[test]
-fn a_review_that_fails_says_why_and_what_to_do() {
+fn a_failed_review_is_reported_with_reason_and_hint() {
     let server = Server::new([]);
-    // Outside the repository of aye, which contains the other projects.
+    // Outside the repository of aye, which contains the other test projects.
     let project = Project::with(&server).file("a.txt", "a\n");
     let mut terminal = project.open(&[]);
     terminal.wait_for("Try:");
@@ -182,7 +182,7 @@ fn a_review_is_stopped_with_escape_and_only_one_runs() {
 }
 
 #[test]
-fn a_task_runs_while_a_review_does() {
+fn a_task_and_a_review_run_in_parallel() {
     let gate = Gate::default();
     let server = Server::with_responder({
         let gate = gate.clone();
@@ -207,7 +207,7 @@ fn a_task_runs_while_a_review_does() {
 }
 
 #[test]
-fn as_lines_the_findings_are_printed_and_drafted_by_their_number() {
+fn in_plain_mode_findings_are_printed_and_drafted_by_number() {
     let server = Server::new([response(&[finding("a.txt", 2, "high")])]);
     let project = repository(&server);
     let output = project.aye_with_input(&["--plain"], "/review\n").exits(0);
@@ -246,7 +246,7 @@ fn an_editor_gets_the_findings_as_the_response_to_the_command() {
 }
 
 #[test]
-fn a_run_without_a_screen_names_the_command_for_it() {
+fn without_a_screen_the_review_command_is_suggested() {
     let server = Server::new([]);
     let project = repository(&server);
     project.aye(&["exec", "/review"]).exits(2).says(&["run `aye review` to review changes"]);

@@ -13,7 +13,7 @@ fn scripted() -> Server {
     ])
 }
 
-/// A policy without prompts, under which files of the session may be removed again.
+/// A policy without approvals that also allows rewinds to remove files.
 const POLICY: &str = r#"
 schema_version = 1
 
@@ -33,13 +33,13 @@ fn project(server: &Server) -> Project {
     Project::with(server).policy(POLICY).file("written.txt", "old\n")
 }
 
-/// A session with one completed prompt.
+/// Starts a session with one completed prompt.
 #[track_caller]
 fn done(project: &Project) -> Terminal {
     let mut terminal = project.open_sized(&[], 100, 36);
     terminal.prompt("do both");
     terminal.wait_for("Both are done.");
-    // The text is there before the task has ended, and nothing is rewound under a running task.
+    // The text appears before the task has ended, and a running task cannot be rewound.
     terminal.wait_for(texts::EMPTY_DRAFT);
     terminal
 }
@@ -118,7 +118,7 @@ fn files_changed_by_the_user_are_kept_unless_selected() {
             Terminal::react();
             terminal.send(" ");
             terminal.wait_for("[x] written.txt");
-            // A key right after another one is text.
+            // A key immediately after another one counts as text.
             std::thread::sleep(std::time::Duration::from_millis(500));
         }
         terminal.decide('3');

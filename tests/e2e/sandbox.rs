@@ -1,11 +1,11 @@
-//! The sandbox of a command: what it sees, where it writes, and what is opened for git and package managers.
+//! Sandbox of commands: readable files, writable files, and access for git and package managers.
 
 use crate::support::Project;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A policy that allows every line, so that only the sandbox restricts it.
+/// A policy that allows every line, so that only the sandbox restricts commands.
 const ALLOWED: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\nblocked_paths = [\"**/.env\", \"secrets\"]\n\
     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nblocked_paths = [\"fixed\"]\n\
     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
@@ -21,7 +21,7 @@ fn run(project: &Project, line: &str) -> Value {
     call(project, line, &[])
 }
 
-/// Complete output of the line.
+/// Returns the complete output of the line.
 #[track_caller]
 fn output(project: &Project, line: &str) -> String {
     let result = run(project, line);
@@ -42,7 +42,7 @@ fn works(project: &Project, line: &str) -> String {
     output
 }
 
-/// A project with this policy; `None` if this system has no sandbox.
+/// Creates a project with this policy; `None` if this system has no sandbox.
 fn held(policy: &str) -> Option<Project> {
     let project = Project::outside_tmp().policy(policy);
     let result = run(&project, "true");
@@ -53,7 +53,7 @@ fn held(policy: &str) -> Option<Project> {
     Some(project)
 }
 
-/// Whether a program is installed.
+/// Returns whether a program is installed.
 fn has(program: &str) -> bool {
     let found =
         std::env::var("PATH").unwrap_or_default().split(':').any(|place| fs::metadata(format!("{place}/{program}")).is_ok());
@@ -73,7 +73,7 @@ fn allowed_commands_run_sandboxed_without_access_to_credentials_and_aye_data() {
     let project = project.file("secrets/a", "s3cret").file("deep/er/.env", "s3cret");
     let all = "cat ~/.ssh/id_rsa ~/.netrc secrets/a deep/er/.env; ls -A ~/.ssh secrets; cat \"$(dirname ~)\"/config/policy.toml; \
                find \"$(dirname ~)\"/data -type f";
-    // A line that names such paths asks; the sandbox does not rely on that.
+    // A line that names such paths needs approval, but the sandbox does not depend on that.
     let seen = call(&project, all, &["--yes"])["outputText"].as_str().unwrap().to_owned();
     for secret in ["k3y", "passw0rd", "s3cret", "id_rsa\n", "schema_version", "aye.db"] {
         let printed = seen.split("--- stderr ---").next().unwrap();
@@ -89,7 +89,7 @@ fn commands_can_write_only_in_the_workspace() {
     works(&project, "echo x > inside && mkdir -p a/b && touch a/b/c && echo x > /tmp/its-own && test -w \"$TMPDIR\"");
     assert!(project.exists("inside") && project.exists("a/b/c"));
     assert!(!std::path::Path::new("/tmp/its-own").exists());
-    // If all of this is in `/tmp`, the directories beside it belong to the command's own `/tmp` and are gone.
+    // If all of this is in `/tmp`, its siblings are invisible behind the command's own `/tmp`.
     for line in ["echo x > ../outside", "echo x > ~/.bashrc"] {
         call(&project, line, &["--yes"]);
     }
@@ -128,7 +128,7 @@ fn files_that_run_code_later_can_be_neither_changed_nor_created() {
     assert_eq!(project.read("sub/.vscode/a.json"), "{}");
 }
 
-/// Files that run code when a folder is opened, with a script that creates each.
+/// Files that run code when a folder is opened, with a script that creates each of them.
 const RUN_WHEN_OPENED: [(&str, &str); 10] = [
     ("sub/.vscode", "mkdir -p sub/.vscode && cp x sub/.vscode/tasks.json"),
     ("sub/deep/.git", "mkdir -p sub/deep/.git/hooks && cp x sub/deep/.git/config"),
@@ -159,7 +159,7 @@ fn files_that_run_code_later_are_renamed_after_an_unapproved_command() {
     fs::write(project.path("make.sh"), "cp x mise.toml").unwrap();
     let told = works(&project, "sh make.sh");
     assert!(told.contains("(now `_blocked_mise.toml_2_`)"), "{told}");
-    // Builds create this one regularly.
+    // Builds regularly create this file.
     fs::write(project.path("make.sh"), "mkdir -p .venv/bin && cp x .venv/bin/python && echo y > plain").unwrap();
     let told = works(&project, "sh make.sh");
     assert!(told.contains("/.venv/bin` appeared") && !told.contains("renamed"), "{told}");
@@ -269,7 +269,7 @@ fn package_managers_write_to_a_persistent_private_cache() {
     fs::create_dir(&cache).unwrap();
     fs::write(cache.join("fetched"), "before").unwrap();
     works(&project, "cat ~/.npm/fetched && echo after > ~/.npm/fetched && mkdir ~/.npm/_logs && echo x > ~/.npm/_logs/1");
-    // A read-only line sees the cache without additions of commands.
+    // A read-only line uses the cache without additions by commands.
     let told = works(&project, "cat ~/.npm/fetched ~/.npm/_logs/1 > seen && cat seen");
     assert!(told.contains("after"), "{told}");
     assert_eq!(fs::read_to_string(cache.join("fetched")).unwrap(), "before");

@@ -1,4 +1,4 @@
-//! Secrets: what the model receives, what is stored, what is written.
+//! Secrets in requests, in stored data and in written files.
 
 use crate::support::{Answer, Output, Project, Server};
 use serde_json::json;
@@ -10,7 +10,8 @@ const PASSWORD: &str = "Mx6zKO2uFguZx6ThByypn1N8";
 const KEY: &str = "sk-ant-api03-g51mD8pQtP8ecyk3AHSuF72QJUcrMuJ66ijWP1npYvhKOSf79gm05qYd6cO";
 const MODEL: &str = "anthropic/scripted";
 
-/// All files below a directory as text. Snapshots contain the user's files unchanged, readable only by the user.
+/// Returns all files below a directory as text. Snapshots contain the user's files unchanged, readable only by the
+/// user.
 fn everything(directory: &Path) -> String {
     let mut text = String::new();
     for entry in std::fs::read_dir(directory).unwrap().flatten() {

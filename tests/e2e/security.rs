@@ -1,10 +1,10 @@
-//! Attacks by a model, a project or a server: outside paths, secrets, the terminal.
+//! Attacks by a model, a project or a server: paths outside the workspace, secrets, terminal sequences.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};
 use std::fs;
 
-/// Result of one call, as JSON.
+/// Returns the result of one call as JSON.
 fn result(project: &Project, tool: &str, arguments: &Value) -> String {
     project.aye(&["tool", "call", tool, "--args", &arguments.to_string(), "--yes", "--json"]).stdout
 }
@@ -80,7 +80,7 @@ fn only_valid_branch_names_are_read_from_a_repository() {
     let project = Project::with(&server).file(".git/HEAD", "ref: refs/heads/feature/one\n");
     project.aye(&["exec", "hi"]).exits(0);
     assert!(server.request(0).body.to_string().contains("feature/one"));
-    // A pipe would block the start, and a link would show another file.
+    // A pipe would block the start, and a link would expose another file.
     fs::remove_file(project.path(".git/HEAD")).unwrap();
     nix::unistd::mkfifo(&project.path(".git/HEAD"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     project.aye(&["exec", "hi"]).exits(0);
@@ -185,7 +185,7 @@ fn tools_cannot_access_the_files_of_aye() {
             assert!(told.contains("POLICY_DENIED"), "{tool} {path}: {told}");
         }
     }
-    // A missing directory behind a link is not a way to create one.
+    // A missing directory behind a link cannot be created through the link.
     let linked = Project::empty().policy("schema_version = 1\n[capabilities.\"File.Write\"]\n");
     fs::create_dir(linked.path("real")).unwrap();
     std::os::unix::fs::symlink("real", linked.path("link")).unwrap();

@@ -1,4 +1,5 @@
-//! `aye serve` with clients that vanish, flood, send garbage or do not read; its socket; the page about the protocol.
+//! `aye serve` with clients that disconnect, flood, send garbage or do not read; its socket; the protocol
+//! documentation.
 
 use crate::support::{Answer, Gate, Project, Rpc, Server, TIMEOUT, processes_running, texts, wait_until};
 use nix::sys::signal::Signal;
@@ -9,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-/// `aye serve` on a socket, killed with the test.
+/// `aye serve` on a socket, killed at the end of the test.
 struct Host {
     child: Child,
     path: PathBuf,
@@ -28,7 +29,7 @@ impl Host {
     #[track_caller]
     fn client(&self) -> Rpc {
         let mut client = None;
-        // The previous one may still be exiting.
+        // The previous process may still be exiting.
         let taken = wait_until(TIMEOUT, || {
             let mut fresh = Rpc::connect(&self.path).unwrap();
             fresh.send_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":\"there\",\"method\":\"NoSuchMethod\"}\n").ok();
@@ -190,14 +191,14 @@ fn many_requests_are_answered_in_order_with_backpressure() {
         }
         to
     });
-    // All of it would be 40 MB: it is held back while the client does not read.
+    // The complete output would be 40 MB: it is held back while the client does not read.
     let first = memory_kb(id);
     let mut lines = BufReader::new(from).lines();
     for number in 0..COUNT {
         let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(answer["id"][0], number);
     }
-    // The process runs while that is open.
+    // The process runs while its input is open.
     let to = flood.join().unwrap();
     let used = memory_kb(id);
     drop(to);
@@ -205,14 +206,14 @@ fn many_requests_are_answered_in_order_with_backpressure() {
     assert!(wait_until(TIMEOUT, || child.try_wait().unwrap().is_some()));
 }
 
-/// A text far longer than a pipe and the queue hold, and the response that streams it in many chunks.
+/// Returns a text larger than a pipe and the queue together, and the response that streams it in many chunks.
 fn long_answer() -> (String, Answer) {
     let long: Vec<String> = (0..400).map(|number| format!("{number} {}", "word ".repeat(4_000))).collect();
     let answer = long.iter().fold(Answer::empty(), |answer, piece| answer.and(piece));
     (long.concat(), answer)
 }
 
-/// `aye serve` with a task whose output is not read yet.
+/// Starts `aye serve` with a task whose output is not read yet.
 fn asked_and_unread(project: &Project) -> (Child, ChildStdin, ChildStdout) {
     let mut command = project.command(&["serve", "--stdio"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -338,7 +339,7 @@ fn other_users_are_rejected_even_if_the_socket_permissions_allow_them() {
     host.client();
 }
 
-/// Whether a message contains everything of an example; `…` matches anything.
+/// Returns whether a message contains all of an example; `…` matches anything.
 fn shows(example: &Value, message: &Value) -> bool {
     match (example, message) {
         (Value::String(text), message) if text == "…" => !message.is_null(),

@@ -1,4 +1,4 @@
-//! The policy from a URL: what it tightens, and what happens when the server fails.
+//! Policy from a URL: its restrictions, and failures of the server.
 
 use crate::support::{Answer, Fault, ObjectServer, Output, Project, Server};
 use flate2::{Compression, write::GzEncoder};
@@ -30,7 +30,7 @@ fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A model that writes a file, once for each prompt.
+/// Returns a model that writes one file per prompt.
 fn model() -> Server {
     Server::with_responder(|request| {
         let (prompts, calls) = (request.messages().matches("write it").count(), request.tool_results().len());
@@ -47,7 +47,7 @@ fn project(server: &Server, web: &ObjectServer) -> Project {
     Project::with(server).config(&config).allowing_everything()
 }
 
-/// Lets the next session ask the server again.
+/// Makes the next session query the server again.
 fn forget_the_time(project: &Project) {
     let state = project.directory("data").join("service-policy/state.json");
     let mut text: serde_json::Value = serde_json::from_slice(&std::fs::read(&state).unwrap()).unwrap();
@@ -83,7 +83,7 @@ fn a_bundle_tightens_every_session_and_is_requested_only_when_it_is_due() {
 }
 
 #[test]
-fn a_bundle_never_loosens() {
+fn a_service_bundle_never_loosens_the_policy() {
     let (web, server) = (ObjectServer::start(), model());
     let loose = "schema_version = 1\nbundle_version = \"1\"\n[capabilities.\"File.Write\"]\nrequires_approval = false\n\
         unprotected_paths = [\"/etc/**\"]\n[[capabilities.\"File.Write\".rules]]\npaths = [\"**\"]\ndecision = \"allow\"\n";
@@ -94,7 +94,7 @@ fn a_bundle_never_loosens() {
 }
 
 #[test]
-fn without_a_good_policy_no_session_starts_and_afterwards_the_last_good_one_stays() {
+fn no_session_starts_without_a_valid_policy_and_the_last_valid_one_stays_in_force() {
     let (web, server) = (ObjectServer::start(), model());
     let project = project(&server, &web);
     let missing = writes(&project, false);
@@ -124,7 +124,7 @@ fn without_a_good_policy_no_session_starts_and_afterwards_the_last_good_one_stay
         }
         forget_the_time(&project);
         let output = writes(&project, false);
-        // The call was denied by the last good policy.
+        // The last valid policy denied the call.
         assert_eq!(output.code, 3, "{name}: {output:?}");
         assert!(
             output.stderr.contains("last good policy stays in effect") && output.stderr.contains(why),
@@ -136,7 +136,7 @@ fn without_a_good_policy_no_session_starts_and_afterwards_the_last_good_one_stay
 }
 
 #[test]
-fn an_unsigned_bundle_is_rejected_where_a_key_is_configured_and_a_project_names_no_service() {
+fn unsigned_bundles_are_rejected_and_projects_cannot_configure_a_service() {
     let (web, server) = (ObjectServer::start(), model());
     web.write(BUNDLE, &archive(&[("policy.toml", "schema_version = 1\n")]));
     let key = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt\n\

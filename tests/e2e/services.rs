@@ -1,4 +1,4 @@
-//! Records for services: audit and telemetry over OTLP, through an outbox that survives everything.
+//! Records for services: audit and telemetry over OTLP, through a crash-safe outbox.
 
 use crate::support::service::{Call, Response, Service, closed_port};
 use crate::support::{Answer, Project, Server};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// A model that writes one file for each prompt, and then ends its task.
+/// Returns a model that writes one file per prompt and then ends its task.
 fn writer() -> Server {
     Server::with_responder(|request| match request.tool_results().len() {
         0 => Answer::call("call_1", "WriteFile", json!({"path": "out.txt", "content": "secret plan\n"})),
@@ -18,7 +18,7 @@ fn project(server: &Server, config: &str) -> Project {
     Project::with(server).allowing_everything().env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json").config(config)
 }
 
-/// The records of requests to one path, in order.
+/// Returns the records of the requests to one path, in order.
 fn records(calls: &[Call], path: &str, outer: &str, middle: &str, inner: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for call in calls.iter().filter(|call| call.path == path) {
@@ -47,7 +47,7 @@ fn events(logs: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn audit_records_tell_what_happened_without_content() {
+fn audit_records_describe_actions_without_content() {
     let service = Service::accepting();
     let server = writer();
     let project = project(&server, &format!("[services.audit]\nurl = \"{}\"\n", service.url()));
@@ -82,7 +82,7 @@ fn audit_records_tell_what_happened_without_content() {
 }
 
 #[test]
-fn content_is_sent_only_when_asked_for_and_without_secrets() {
+fn content_is_sent_only_if_configured_and_without_secrets() {
     let service = Service::accepting();
     let server = Server::new([
         Answer::call(
@@ -145,7 +145,7 @@ fn telemetry_is_a_trace_for_each_task_with_metrics_of_its_requests() {
     assert_eq!(counts, BTreeMap::from([("gen_ai.client.operation.duration", 2), ("gen_ai.client.token.usage", 4)]));
 }
 
-/// Returns the fields of a protobuf message: number and content.
+/// Returns the numbers and contents of the fields of a protobuf message.
 fn fields(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let varint = |bytes: &mut &[u8]| {
         let mut value = 0_u64;
@@ -211,7 +211,7 @@ fn the_default_encoding_is_protobuf_and_compression_is_honoured() {
 }
 
 #[test]
-fn records_wait_for_a_service_that_rejects_them_and_telemetry_does_not() {
+fn rejected_audit_records_wait_and_rejected_telemetry_is_dropped() {
     let server = writer();
     for (config, left) in [("audit", true), ("telemetry", false)] {
         let service = Service::new(|_| Response::status(400));
@@ -235,7 +235,7 @@ fn records_wait_for_a_service_that_rejects_them_and_telemetry_does_not() {
 }
 
 #[test]
-fn half_a_response_and_too_large_a_request_are_tried_again() {
+fn truncated_responses_and_oversized_requests_are_retried() {
     let server = writer();
     let port = closed_port();
     let audited = project(&server, &format!("[services.audit]\nurl = \"http://127.0.0.1:{port}\"\n"));
@@ -258,7 +258,7 @@ fn half_a_response_and_too_large_a_request_are_tried_again() {
 }
 
 #[test]
-fn at_the_limit_a_session_continues_with_a_gap_or_pauses_if_records_are_required() {
+fn at_the_outbox_limit_a_session_drops_records_or_pauses_if_they_are_required() {
     let server = writer();
     let port = closed_port();
     let config = |required: bool| {
@@ -286,7 +286,7 @@ fn at_the_limit_a_session_continues_with_a_gap_or_pauses_if_records_are_required
     assert!(!pausing.exists("out.txt"), "no effect without its record");
     let shown = format!("{}{}", paused.stdout, paused.stderr);
     assert!(shown.contains("services.audit.required") && shown.contains("aye sync"), "{shown}");
-    // Once the records are delivered, the task continues.
+    // The task continues once the records are delivered.
     let service = Service::at(port, |_| Response::status(200));
     pausing.aye(&["sync"]).exits(0);
     pausing.aye(&["exec", "-c"]).exits(0);
@@ -300,7 +300,7 @@ fn at_the_limit_a_session_continues_with_a_gap_or_pauses_if_records_are_required
 }
 
 #[test]
-fn nothing_is_lost_and_nothing_is_invented_when_aye_is_killed_again_and_again() {
+fn repeated_kills_lose_no_records_and_invent_none() {
     let server = Server::with_responder(|request| {
         let results = request.tool_results().len();
         match results {
@@ -312,7 +312,7 @@ fn nothing_is_lost_and_nothing_is_invented_when_aye_is_killed_again_and_again() 
             _ => Answer::text("Done."),
         }
     });
-    // Responds to every second request with an error after it has the records, so that they come again.
+    // Responds to every second request with an error after receiving the records, so that they are sent again.
     let service = Service::new(|call| Response::status(if call.body.len() % 2 == 0 { 200 } else { 503 }));
     let project = project(&server, &format!("[services.audit]\nurl = \"{}\"\n", service.url()));
     for round in 0..8 {
@@ -320,7 +320,7 @@ fn nothing_is_lost_and_nothing_is_invented_when_aye_is_killed_again_and_again() 
         command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         let mut child = command.spawn().unwrap();
         let requests = server.requests().len();
-        // Killed once it is somewhere in its task.
+        // Killed at some point during its task.
         crate::support::wait_until(Duration::from_secs(20), || server.requests().len() > requests + round);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -357,7 +357,7 @@ fn several_processes_deliver_each_record_once() {
 }
 
 #[test]
-fn sync_without_services_says_how_to_configure_one() {
+fn sync_without_services_prints_a_hint() {
     let project = Project::empty();
     let error = project.aye(&["sync"]).exits(2).stderr;
     assert!(error.contains("no service is configured") && error.contains("[services]"), "{error}");

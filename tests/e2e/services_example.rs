@@ -1,4 +1,4 @@
-//! The example receiver in `docs/services/`, with the built binary.
+//! Example receiver in `docs/services/`, used with the built binary.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, wait_until};
 use serde_json::json;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 const RECEIVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/services/receiver.py");
 const SECRET: &str = "a secret of this test";
 
-/// The running receiver, its address, and the lines that it printed.
+/// The running receiver, its address, and its printed lines.
 struct Receiver {
     child: Child,
     url: String,

@@ -1,4 +1,4 @@
-//! The promises about opening a session, for every front end: one table of promises, and one way to open per front end.
+//! Guarantees for opening a session in every front end: one table of guarantees, and one way to open per front end.
 
 use super::remote_tools::{FAREWELL, SERVER};
 use crate::support::{Answer, Editor, Gate, Project, Request, Rpc, Server, TIMEOUT, texts, wait_until};
@@ -11,7 +11,7 @@ const SECRET: &str = "sk-ant-scripted";
 const PROMPT: &str = "go on";
 const LAST_WORDS: &str = "All of it is finished.";
 
-/// A policy with a tool that does not exist, on line 3, and with the tool of the MCP server.
+/// A policy that lists a tool that does not exist, on line 3, and the tool of the MCP server.
 const POLICY: &str = r#"schema_version = 1
 [tools]
 disabled = ["Nonesuch"]
@@ -35,12 +35,12 @@ const ALL: [FrontEnd; 6] =
     [FrontEnd::Screen, FrontEnd::Lines, FrontEnd::Exec, FrontEnd::Serve, FrontEnd::Editor, FrontEnd::Rewind];
 
 impl FrontEnd {
-    /// Whether it runs tasks, and so needs a model and MCP servers.
+    /// Returns whether the front end runs tasks and therefore needs a model and MCP servers.
     fn runs_tasks(self) -> bool {
         self != Self::Rewind
     }
 
-    /// Resumes the session, runs a task in it if it can, and ends. Returns everything that the user was told.
+    /// Resumes the session, runs a task if possible, and ends. Returns all messages to the user.
     fn resume(self, project: &Project, id: &str) -> String {
         let resume = format!("--resume={id}");
         let prompt = format!("{PROMPT} with {SECRET}");
@@ -92,7 +92,7 @@ impl FrontEnd {
         }
     }
 
-    /// Tries to resume a session that cannot be opened. Returns everything that the user was told.
+    /// Tries to resume a session that cannot be opened. Returns all messages to the user.
     fn is_refused(self, project: &Project, id: &str) -> String {
         let resume = format!("--resume={id}");
         let output = match self {
@@ -103,7 +103,7 @@ impl FrontEnd {
                 terminal.kill();
                 return screen;
             }
-            // A question that nobody answers ends with the input.
+            // A question without an answer ends with the input.
             Self::Lines => project.aye_with_input(&["--plain", &resume], ""),
             Self::Exec => project.aye(&["exec", &resume, PROMPT]),
             Self::Rewind => project.aye(&["rewind", id, "--to", "1", "--yes"]),
@@ -112,7 +112,7 @@ impl FrontEnd {
                 project.aye_with_input(&["serve", "--stdio"], &format!("{request}\n"))
             }
             Self::Editor => {
-                // With a broken policy, it ends before the first request.
+                // With an invalid policy, it ends before the first request.
                 let output = project.aye_with_input(&["acp"], "");
                 if output.code == 0 {
                     let loaded = Editor::start(project, &[]).call("session/load", load(project, id));
@@ -125,31 +125,31 @@ impl FrontEnd {
     }
 }
 
-/// The parameters of an editor that loads a session.
+/// Returns the parameters with which an editor loads a session.
 fn load(project: &Project, id: &str) -> Value {
     json!({"sessionId": id, "cwd": project.path("").canonicalize().unwrap(), "mcpServers": []})
 }
 
-/// The ID of the only session.
+/// Returns the ID of the only session.
 fn session_id(project: &Project) -> String {
     let flags: &[&str] = &["sessions", "list", "--json"];
     let listed = [&[], &["--archived"][..]].map(|more| project.aye(&[flags, more].concat()).exits(0).json());
     listed.iter().find_map(|list| list[0]["sessionId"].as_str()).unwrap().to_owned()
 }
 
-/// A session that was resumed and has ended.
+/// A session after a resume.
 struct Resumed {
     project: Project,
     id: String,
     told: String,
-    /// The first request after it was resumed.
+    /// The first request after the resume.
     request: Option<Request>,
 }
 
-/// A promise about a resumed session: its name, whether it concerns only front ends that run tasks, and the check.
+/// A guarantee for resumed sessions: its name, whether it concerns only front ends that run tasks, and the check.
 type Promise = (&'static str, bool, fn(&Resumed) -> bool);
 
-/// The promises about every session that is opened and continued.
+/// Guarantees for every session that is opened and continued.
 const PROMISES: &[Promise] = &[
     ("an archived session is unarchived", false, |resumed| {
         resumed.project.aye(&["sessions", "list", "--json", "--archived"]).exits(0).json() == json!([])
@@ -180,7 +180,7 @@ fn write(path: &str) -> Answer {
     Answer::call(&format!("call_{path}"), "WriteFile", json!({"path": path, "content": "by a tool\n"}))
 }
 
-/// Resumes an archived session that changed a file, which was changed again since.
+/// Resumes an archived session whose changed file was changed again by the user.
 fn resumed(front_end: FrontEnd) -> Resumed {
     let call = Answer::call("call_2", "docs__echo", json!({"text": "hi"}));
     let first = [write("written.txt"), Answer::text("The first is done.")];
@@ -219,7 +219,7 @@ fn every_front_end_keeps_the_guarantees_for_resumed_sessions() {
     assert!(broken.is_empty(), "{}", broken.join("\n\n"));
 }
 
-/// A model that writes a file, and then is done.
+/// Returns a model that writes a file and then ends the task.
 fn writing() -> Server {
     let write = Answer::call("call_1", "WriteFile", json!({"path": "made.txt", "content": "new\n"}));
     Server::new([Answer::text("The first is done."), write, Answer::text(LAST_WORDS)])
@@ -246,12 +246,12 @@ fn only_user_settings_can_start_a_session_in_a_laxer_mode() {
     };
     let server = writing();
     denied(Project::with(&server).config(lax), &["--mode", "ask"]);
-    // A command that aye runs could set it.
+    // A command run by aye could set the variable.
     let server = writing();
     denied(Project::with(&server).config(lax).env("AYE", "1"), &["--set", "approval.mode=auto"]);
     let server = writing();
     denied(Project::with(&server).file(".aye/config.toml", lax), &["--trust"]);
-    // The verdicts of the rules do not depend on it.
+    // The verdicts of the rules do not depend on the mode.
     let project = Project::empty().config(lax);
     let call = json!({"tool": "WriteFile", "arguments": {"path": "a", "content": ""}}).to_string();
     assert!(project.aye_with_input(&["policy", "check", "--jsonl"], &call).stdout.contains("\"verdict\":\"ask\""));
@@ -272,7 +272,7 @@ fn every_front_end_reports_ignored_project_files_and_does_not_send_them() {
         let id = session_id(&project);
         let project = project.file("AGENTS.md", "Always answer in verse.\n");
         let told = front_end.resume(&project, &id);
-        // A screen shows them in its question.
+        // The screen shows them in its question.
         assert!(told.contains("AGENTS.md") || front_end == FrontEnd::Screen, "{front_end:?}: {told}");
         let sent = server.requests().into_iter().skip(1).map(|request| request.body.to_string());
         assert!(sent.into_iter().all(|request| !request.contains("in verse")), "{front_end:?}");
@@ -280,7 +280,7 @@ fn every_front_end_reports_ignored_project_files_and_does_not_send_them() {
 }
 
 #[test]
-fn every_front_end_rejects_a_session_open_in_another_process_and_names_the_process() {
+fn every_front_end_rejects_a_session_open_in_another_process_and_names_it() {
     let gate = Gate::default();
     let server = Server::new([Answer::text("The first is done."), Answer::text("Half of it").and_wait(&gate)]);
     let project = Project::with(&server);
@@ -341,7 +341,7 @@ fn no_front_end_reruns_a_call_interrupted_by_a_crash() {
         assert!(wait_until(TIMEOUT, || project.exists("runs") && project.read("runs") == "ran\n"), "it never began");
         running.kill();
         let id = session_id(&project);
-        // A screen and a client wait for a decision about the call; the others end the task or continue it.
+        // A screen and a client wait for a decision about the call; the other front ends end or continue the task.
         let told = match front_end {
             FrontEnd::Screen => {
                 let mut terminal = project.open_sized(&[&format!("--resume={id}")], 150, 60);
@@ -357,7 +357,7 @@ fn no_front_end_reruns_a_call_interrupted_by_a_crash() {
                 opened.to_string()
             }
             FrontEnd::Lines => front_end.is_refused(&project, &id),
-            // The plan alone: a rewind would delete the file.
+            // Prints the plan only: a rewind would delete the file.
             FrontEnd::Rewind => project.aye(&["rewind", &id, "--plan"]).stderr,
             FrontEnd::Exec | FrontEnd::Editor => front_end.resume(&project, &id),
         };

@@ -1,4 +1,4 @@
-//! Terminal sessions and background commands: how the model uses them, what it may type, how they end.
+//! Terminal sessions and background commands: use by the model, permitted input, and their end.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, processes_running, wait_until};
 use nix::sys::signal::Signal;
@@ -42,7 +42,7 @@ fn background_commands_can_be_read_and_end_with_aye() {
     project.aye(&["exec", "--json", "serve it"]).exits(0);
     let result = |number: usize| server.request(number).tool_results().last().unwrap().1.clone();
     assert!(result(1).contains("in the background as s1") && result(1).contains("serving"), "{}", result(1));
-    // Depending on timing, the first result has the output already; it is reported once.
+    // Depending on timing, the first result may contain the output; it is reported once.
     let late = result(2).contains("--- output ---\nserving");
     assert!(result(2).contains("s1 is running") && result(2).contains("no new output") != late, "{}", result(2));
     assert_eq!(processes_running(&["sleep", "987002"]), 0);
@@ -72,11 +72,11 @@ const RULES: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabili
 
 #[test]
 fn rules_apply_to_commands_and_not_to_their_input() {
-    // A bare shell asks, whatever a rule says: its input is not known.
+    // A plain shell needs approval under every rule, because its input is unknown.
     let server = Server::new([Answer::call("c1", "CliSession", json!({})), done()]);
     let output = Project::with(&server).policy(RULES).aye(&["exec", "--json", "x"]).exits(3);
     assert_eq!(output.events().all("tool_completed")[0]["error"]["code"], "NO_APPROVER");
-    // A command that a rule allows starts; text typed into it is input, to which no rule applies.
+    // A rule allows the command; text typed into it is input, to which no rule applies.
     let server = Server::new([
         Answer::call("c1", "CliSession", json!({"command": "cat"})),
         Answer::call("c2", "CliWrite", json!({"id": "s1", "text": "echo hi"})),
@@ -102,7 +102,7 @@ fn each_line_typed_into_a_shell_is_checked_like_a_command() {
     let mut terminal = project.open(&["work in a shell"]);
     terminal.review("bash");
     terminal.decide('y');
-    // A shell that may write has no read-only view, so a line that is allowed as read-only asks too.
+    // A writable shell has no read-only view, so a line that is allowed as read-only needs approval too.
     terminal.review("echo allowed");
     terminal.decide('y');
     let screen = terminal.review("touch made");

@@ -1,4 +1,4 @@
-//! `aye setup`: model and policy, from flags or from answers, and existing settings are kept.
+//! `aye setup`: model and policy, from flags or from answers; existing settings are kept.
 
 use crate::support::{Answer, Project, Server, Terminal, texts};
 use std::fs;
@@ -81,13 +81,13 @@ fn the_start_screen_shows_the_last_session_and_open_tasks() {
     assert!(screen.contains("look into the TODO in src/main.rs:2"), "{screen}");
 }
 
-/// Permissions of a file of the user's settings.
+/// Returns the permissions of a settings file of the user.
 fn mode(project: &Project, name: &str) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(project.directory("config").join(name)).unwrap().permissions().mode() & 0o777
 }
 
-/// Presses the letter of a visible choice once it accepts keys.
+/// Presses the letter of a visible choice once the choice accepts keys.
 fn press(terminal: &mut Terminal, letter: char) {
     let shown = |screen: &str| screen.contains(&format!("{letter}  ")) && !screen.contains('◔');
     terminal.wait_that("the question takes keys", shown);
@@ -185,7 +185,7 @@ fn a_first_start_with_an_environment_key_asks_once_and_only_about_approvals() {
     terminal.prompt("hello");
     let screen = terminal.wait_for("Hello.");
     assert!(!screen.contains("What should"), "{screen}");
-    // Where nobody is at a terminal, nothing is asked.
+    // Without a terminal, no question is asked.
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server).at_first_start();
     let output = project.aye(&["exec", "hello"]).exits(0);
@@ -230,7 +230,7 @@ fn setup_tests_a_key_and_saves_it_only_after_confirmation() {
     assert_eq!(server.requests().len(), 1, "only the test was sent");
 }
 
-/// Chooses an answer of the question about approvals. The sample of the theme below it has line numbers, which look like choices.
+/// Chooses an answer in the question about approvals. The line numbers in the theme sample below look like choices.
 fn choose(terminal: &mut Terminal, digit: char) {
     Terminal::react();
     terminal.send(&digit.to_string());
@@ -238,14 +238,14 @@ fn choose(terminal: &mut Terminal, digit: char) {
     terminal.send("\r");
 }
 
-/// Answers no to the question about the list of models.
+/// Answers no to the question about the model list.
 fn decline_daily_look(terminal: &mut Terminal) {
     terminal.wait_for(texts::SETUP_MODEL_LIST);
     press(terminal, 'n');
 }
 
 #[test]
-fn a_first_start_turns_on_the_daily_look_for_a_new_list_of_models_only_after_a_yes() {
+fn the_first_start_enables_daily_model_list_updates_only_after_a_yes() {
     let server = Server::new([]);
     let project = Project::with(&server).at_first_start();
     let mut terminal = project.open(&ALONE);

@@ -1,11 +1,11 @@
-//! Skills: found after trust, loaded by the model or by name, and never a permission.
+//! Skills: discovered after trust, loaded by the model or by name, and without permissions of their own.
 
 use crate::support::{Answer, Project, Server, texts};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A policy that allows everything here, so that only a skill can make a call ask.
+/// A policy that allows everything here, so that only a skill can make a call need approval.
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
@@ -14,7 +14,7 @@ fn text(name: &str, more: &str, body: &str) -> String {
     format!("---\nname: {name}\ndescription: Does {name} things.\n{more}---\n{body}\n")
 }
 
-/// A project with a skill that has a script and a reference.
+/// Returns a project with a skill that has a script and a reference.
 fn with_skill(server: &Server) -> Project {
     Project::with(server)
         .file(".claude/skills/pdf/SKILL.md", &text("pdf", "argument-hint: '[file]'\n", "Run scripts/run.sh on $ARGUMENTS."))
@@ -26,13 +26,13 @@ fn loads(id: &str, name: &str) -> Answer {
     Answer::call(id, "Skill", json!({"name": name}))
 }
 
-/// The definition of the tool in a request.
+/// Returns the definition of the skill tool in a request.
 fn definition(server: &Server, request: usize) -> Option<Value> {
     let tools = server.request(request).body["tools"].clone();
     tools.as_array().unwrap().iter().find(|tool| tool["name"] == "Skill").cloned()
 }
 
-/// The text of the result of the last call in a request.
+/// Returns the text of the last tool result in a request.
 fn result(server: &Server, request: usize) -> String {
     server.request(request).tool_results().pop().unwrap().1
 }
@@ -56,14 +56,14 @@ fn the_model_loads_a_skill_and_gets_its_text_and_its_files() {
 }
 
 #[test]
-fn without_skills_a_request_has_no_tool_for_them() {
+fn without_skills_the_skill_tool_is_not_offered() {
     let server = Server::new([Answer::text("Done.")]);
     Project::with(&server).file(".claude/skills/README.md", "none").aye(&["exec", "--trust", "hi"]).exits(0);
     assert!(definition(&server, 0).is_none());
 }
 
 #[test]
-fn skills_of_a_project_do_nothing_before_trust() {
+fn project_skills_are_ignored_before_trust() {
     let server = Server::new([loads("c1", "pdf"), Answer::text("Done.")]);
     let project = with_skill(&server);
     let told = project.aye(&["exec", "extract it"]).exits(0);
@@ -77,7 +77,7 @@ fn skills_of_a_project_do_nothing_before_trust() {
 }
 
 #[test]
-fn a_changed_skill_asks_again_and_cannot_be_loaded_until_then() {
+fn a_changed_skill_cannot_be_loaded_and_needs_trust_at_the_next_start() {
     let server = Server::new([loads("c1", "pdf"), Answer::text("First."), loads("c2", "pdf"), Answer::text("Second.")]);
     let project = with_skill(&server);
     let mut terminal = project.open_sized(&[], 100, 30);
@@ -103,7 +103,7 @@ fn a_changed_skill_asks_again_and_cannot_be_loaded_until_then() {
 }
 
 #[test]
-fn a_skill_is_called_by_its_name_in_the_menu_and_in_exec() {
+fn skills_are_invoked_by_name_in_the_menu_and_in_exec() {
     let server = Server::with_responder(|_| Answer::text("Done."));
     let project = with_skill(&server);
     project.aye(&["exec", "--trust", "/pdf report.pdf"]).exits(0);
@@ -124,7 +124,7 @@ fn a_skill_is_called_by_its_name_in_the_menu_and_in_exec() {
 }
 
 #[test]
-fn a_command_file_comes_before_a_skill_of_its_name() {
+fn command_files_take_precedence_over_skills_of_the_same_name() {
     let server = Server::with_responder(|_| Answer::text("Done."));
     let project = with_skill(&server).file(".aye/commands/pdf.md", "The command.");
     let told = project.aye(&["exec", "--trust", "/pdf"]).exits(0);
@@ -134,7 +134,7 @@ fn a_command_file_comes_before_a_skill_of_its_name() {
 }
 
 #[test]
-fn who_may_use_a_skill_is_in_its_file() {
+fn skills_can_be_restricted_to_the_user_or_the_model() {
     let server = Server::new([loads("c1", "mine"), loads("c2", "inner"), Answer::text("Done.")]);
     let project = Project::with(&server)
         .file(".agents/skills/mine/SKILL.md", &text("mine", "disable-model-invocation: true\n", "For users."))
@@ -147,7 +147,7 @@ fn who_may_use_a_skill_is_in_its_file() {
 }
 
 #[test]
-fn allowed_tools_of_a_skill_only_narrow() {
+fn allowed_tools_of_a_skill_only_restrict() {
     let write = |id: &str, path: &str| Answer::call(id, "WriteFile", json!({"path": path, "content": "x"}));
     let server = Server::new([
         write("c1", "before"),
@@ -178,7 +178,7 @@ fn allowed_tools_of_a_skill_only_narrow() {
 }
 
 #[test]
-fn a_script_of_a_skill_that_changed_asks() {
+fn changed_skill_scripts_need_approval() {
     let runs = |id: &str| Answer::call(id, "RunCommand", json!({"command": "sh .claude/skills/pdf/scripts/run.sh"}));
     let server = Server::new([runs("c1"), Answer::text("First."), runs("c2"), Answer::text("Second.")]);
     let project = with_skill(&server).policy(&format!("{OPEN}sandbox = \"off\"\n"));
@@ -195,7 +195,7 @@ fn a_script_of_a_skill_that_changed_asks() {
 }
 
 #[test]
-fn a_skill_of_the_user_needs_no_trust_and_its_files_can_be_read() {
+fn user_skills_need_no_trust_and_their_files_are_readable() {
     let server = Server::with_responder(|_| Answer::text("Done."));
     let project = Project::with(&server);
     let skill = project.directory("home").join(".claude/skills/mine");
@@ -294,7 +294,7 @@ fn a_thousand_skills_keep_a_request_small_and_can_be_found_by_a_word() {
 }
 
 #[test]
-fn a_resumed_task_is_still_narrowed() {
+fn the_tool_list_of_a_skill_still_applies_after_a_resume() {
     let write = |id: &str| Answer::call(id, "WriteFile", json!({"path": "made", "content": "x"}));
     let server = Server::new([loads("c1", "look"), Answer::text("never").then_stalled(), write("c2"), Answer::text("Done.")]);
     let skill = text("look", "allowed-tools: Read\n", "Look.");
@@ -311,7 +311,7 @@ fn a_resumed_task_is_still_narrowed() {
 }
 
 #[test]
-fn scripts_of_the_user_s_skill_are_visible_in_the_sandbox_and_nothing_beside_them() {
+fn only_the_files_of_a_user_skill_are_visible_in_the_sandbox() {
     let project = Project::outside_tmp().policy(&format!("{OPEN}sandbox = \"workspace-write\"\n"));
     let skills = project.directory("home").join(".agents/skills");
     fs::create_dir_all(skills.join("mine/scripts")).unwrap();

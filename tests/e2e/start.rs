@@ -1,11 +1,11 @@
-//! The start: the screen appears before the store is opened, keys typed meanwhile are kept, and errors are reported.
+//! Startup: the screen appears before the store is opened, keys typed meanwhile are kept, and errors are reported.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;
 use std::fs::File;
 use std::process::Command;
 
-/// While this is held, no other process can open the store.
+/// Locks the store so that no other process can open it while the file is held.
 fn closed(project: &Project) -> File {
     let lock = File::options().create(true).write(true).truncate(false).open(project.directory("data").join("aye.lock")).unwrap();
     lock.lock().unwrap();

@@ -1,4 +1,4 @@
-//! The status row: facts about the workspace, and items that the user configured.
+//! Status row: workspace information and user-configured items.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::json;

@@ -1,11 +1,11 @@
-//! `aye task` and `aye tasks`: several tasks at once, each in its own copy of the workspace.
+//! `aye task` and `aye tasks`: several tasks in parallel, each in its own copy of the workspace.
 
 use crate::support::trace::{Fault, Point, trace};
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 use std::process::Stdio;
 
-/// A policy with these lines about writes; commands run without approval.
+/// Returns a policy with these lines about writes; commands run without approval.
 fn policy(lines: &str) -> String {
     let shell = "[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
     format!(
@@ -28,12 +28,12 @@ fn project(server: &Server) -> Project {
     Project::outside_tmp_with(server).policy(&policy(OPEN)).file("a.txt", "alpha\n").file("b.txt", "beta\n")
 }
 
-/// The tasks of a project, latest first.
+/// Returns the tasks of a project, latest first.
 fn tasks(project: &Project) -> Vec<Value> {
     project.aye(&["tasks", "--json"]).exits(0).json().as_array().unwrap().clone()
 }
 
-/// The only task of a project.
+/// Returns the only task of a project.
 fn task(project: &Project) -> Value {
     let mut all = tasks(project);
     assert_eq!(all.len(), 1, "{all:?}");
@@ -91,7 +91,7 @@ fn a_task_changes_its_copy_and_keeping_it_changes_the_workspace() {
     let id = id(&listed);
     let diff = project.aye(&["task", "diff", &id]).exits(0).stdout;
     assert!(diff.contains("-alpha\n+omega\n") && diff.contains("deleted file mode") && diff.contains("+new\n"), "{diff}");
-    // The session of a task is not one of the workspace.
+    // The session of a task is not listed for the workspace.
     assert_eq!(project.aye(&["sessions", "list", "--json"]).exits(0).json(), json!([]));
     project.aye(&["task", "drop", &id]).exits(2).says(&["not applied", "--force"]);
     project.aye(&["task", "keep", &id]).exits(0).says(&["aye rewind"]);
@@ -119,7 +119,7 @@ fn two_tasks_that_change_the_same_file_conflict_and_the_second_is_not_applied() 
     let project = project(&server);
     let first = run(&project, "first");
     let second = run(&project, "second");
-    // Both saw the file as it is, so neither conflicts yet.
+    // Both tasks saw the current file, so neither conflicts yet.
     assert!(tasks(&project).iter().all(|task| task["conflicts"] == 0));
     project.aye(&["task", "keep", &first]).exits(0);
     assert_eq!(tasks(&project)[0]["conflicts"], 1);
@@ -127,13 +127,13 @@ fn two_tasks_that_change_the_same_file_conflict_and_the_second_is_not_applied() 
     assert!(diff.contains("conflict: a.txt was also changed in the workspace") && diff.contains("two.txt"), "{diff}");
     let said = ["`a.txt` was also changed in the workspace", "the task's version is", "1 file was not applied"];
     let kept = project.aye(&["task", "keep", &second]).exits(1).says(&said);
-    // The other file is applied, and the conflict stays in the task.
+    // The other file is applied, and the conflicting one stays in the task.
     assert_eq!((project.read("a.txt").as_str(), project.read("two.txt").as_str()), ("one\n", "2\n"));
     let version = kept.stderr.split('`').find(|part| part.ends_with("upper/a.txt")).unwrap().to_owned();
     assert_eq!(std::fs::read_to_string(version).unwrap(), "two\n");
     project.aye(&["task", "keep", &second, "a.txt"]).exits(1);
     assert_eq!(project.read("a.txt"), "one\n");
-    // The original content is not a conflict, whenever it was written.
+    // The original content is never a conflict, regardless of its modification time.
     std::fs::write(project.path("a.txt"), "alpha\n").unwrap();
     project.aye(&["task", "keep", &second]).exits(0);
     assert_eq!(project.read("a.txt"), "two\n");
@@ -159,7 +159,7 @@ fn a_file_that_changed_before_the_task_saw_it_is_not_a_conflict() {
 }
 
 #[test]
-fn an_approval_leaves_the_task_waiting_and_open_asks_it_again() {
+fn a_task_waits_for_an_approval_and_opening_it_shows_the_prompt_again() {
     let server = Server::new([write("c1", "new.txt", "new\n"), Answer::text("All done here.")]);
     let project = project(&server).policy(&policy(ASKING));
     let output = project.aye(&["task", "start", "write"]).exits(3);
@@ -331,7 +331,7 @@ fn a_task_that_cannot_start_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_command_that_aye_runs_cannot_start_or_apply_tasks() {
+fn nested_aye_processes_cannot_start_or_apply_tasks() {
     let server = Server::new([]);
     let project = project(&server).env("AYE", "1");
     for arguments in [vec!["task", "start", "x"], vec!["task", "keep", "abcdef"], vec!["task", "drop", "abcdef"]] {
@@ -340,7 +340,7 @@ fn a_command_that_aye_runs_cannot_start_or_apply_tasks() {
     project.aye(&["tasks"]).exits(0);
 }
 
-/// A project with a task that is done: it changed two files and deleted one.
+/// Runs a task that changes two files and deletes one, in a new project.
 fn done(server: &Server) -> (Project, String) {
     let project = project(server).file("gone.txt", "gone\n");
     let id = run(&project, "edit");
@@ -371,7 +371,7 @@ fn keeping_changes_killed_at_any_effect_leaves_whole_files_and_a_rerun_completes
     assert!(all >= STATES.len(), "{:?}", traced.effects);
     for effect in 1..=all {
         for fault in [Fault::KilledBefore, Fault::KilledAfter] {
-            // The old content is not a conflict, whoever wrote it.
+            // The old content is not a conflict, regardless of the author.
             for (path, old, _) in STATES {
                 match old {
                     Some(text) => std::fs::write(project.path(path), text).unwrap(),
@@ -397,7 +397,7 @@ fn keeping_changes_killed_at_any_effect_leaves_whole_files_and_a_rerun_completes
 const KILLED_STARTS: usize = 6;
 
 #[test]
-fn a_start_killed_at_any_effect_leaves_the_workspace_unchanged_and_the_task_can_be_resumed() {
+fn a_task_killed_during_its_start_leaves_the_workspace_unchanged_and_can_resume() {
     let start = |project: &Project, point| {
         let roots = [project.directory("data").join("tasks"), project.path("")];
         std::fs::create_dir_all(&roots[0]).unwrap();
@@ -419,7 +419,7 @@ fn a_start_killed_at_any_effect_leaves_the_workspace_unchanged_and_the_task_can_
         for (path, old, _) in STATES {
             assert_eq!(content(&project, path).as_deref(), old, "{path} after {:?}", killed.hit);
         }
-        // Before its description is complete, there is no task.
+        // A task exists only once its description is complete.
         for task in tasks(&project) {
             let id = id(&task);
             if task["state"] != "done" {
@@ -437,7 +437,7 @@ fn a_start_killed_at_any_effect_leaves_the_workspace_unchanged_and_the_task_can_
     }
 }
 
-/// Runs git in a directory of the project, and returns its output.
+/// Runs git in a directory of the project. Returns its output.
 fn git(project: &Project, directory: &str, words: &[&str]) -> String {
     let mut git = std::process::Command::new("git");
     git.args(["-c", "user.name=Tester", "-c", "user.email=tester@example.com"]).args(words);
@@ -447,7 +447,7 @@ fn git(project: &Project, directory: &str, words: &[&str]) -> String {
 }
 
 #[test]
-fn a_task_in_a_worktree_commits_on_its_branch_and_its_files_are_compared_with_its_first_commit() {
+fn a_worktree_task_commits_on_its_branch_and_is_compared_with_its_first_commit() {
     let commit = "git add -A && git -c user.name=T -c user.email=t@example.com commit -qm 'by the task'";
     let server = Server::new([
         edit("c1", "a.txt", "alpha", "omega"),
@@ -466,7 +466,7 @@ fn a_task_in_a_worktree_commits_on_its_branch_and_its_files_are_compared_with_it
     assert_eq!(git(&project, "", &["log", "--format=%s", &branch]), "by the task\none\n");
     assert_eq!((project.read("a.txt").as_str(), project.exists("new.txt")), ("alpha\n", false));
     let id = id(&listed);
-    // Changed here since: a conflict.
+    // Changed in the workspace since then: a conflict.
     std::fs::write(project.path("b.txt"), "yours\n").unwrap();
     let diff = project.aye(&["task", "diff", &id]).exits(0).stdout;
     assert!(diff.contains("-alpha\n+omega\n") && diff.contains("conflict: b.txt"), "{diff}");
@@ -490,7 +490,7 @@ fn a_worktree_needs_a_repository_with_a_commit() {
 }
 
 #[test]
-fn a_question_of_the_model_leaves_the_task_waiting_and_open_asks_it_again() {
+fn a_task_waits_for_an_answer_and_opening_it_shows_the_question_again() {
     let questions = json!([{"question": "Which one?", "options": [{"label": "First one"}, {"label": "Second one"}]}]);
     let server = Server::new([Answer::call("c1", "AskUser", json!({"questions": questions})), Answer::text("All done here.")]);
     let project = project(&server);

@@ -1,4 +1,4 @@
-//! Messages of the terminal itself: replies to queries, focus, resize.
+//! Messages from the terminal: query replies, focus, resize.
 
 use crate::support::{Project, Server, texts};
 

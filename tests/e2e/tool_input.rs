@@ -1,4 +1,4 @@
-//! Unusual files and arguments: each call ends soon, and says what is wrong and what to do.
+//! Unusual files and arguments: each call ends promptly with an error and a hint.
 
 use crate::support::{Project, texts};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ fn call(project: &Project, tool: &str, arguments: &Value) -> Value {
     project.aye_with_input(&["tool", "call", tool, "--args", "-", "--json", "--yes"], &arguments.to_string()).json()
 }
 
-/// A project with one file of each kind.
+/// Creates a project with one file of each kind.
 fn project() -> Project {
     let long = [vec![b'a'; 20 * 1024 * 1024], b"\n".to_vec()].concat();
     let project = Project::empty()

@@ -1,4 +1,5 @@
-//! Directory trees, copied and moved while the disk fills up or the process is killed: never half of one under its name.
+//! Directory trees, copied and moved while the disk fills up or the process is killed: never a partial tree under the
+//! target name.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Project, TIMEOUT, wait_until};
@@ -6,7 +7,7 @@ use std::process::Command;
 
 const FILES: usize = 400;
 
-/// A project with a tree of many files.
+/// Creates a project with a tree of many files.
 fn project() -> Project {
     let project = Project::empty();
     for number in 0..FILES {

@@ -13,7 +13,7 @@ fn script(gate: &Gate) -> Server {
     ])
 }
 
-/// A session with this configuration and a prompt for writing `new.txt` that accepts keys.
+/// Starts a session with this configuration and a prompt for writing `new.txt` that accepts keys.
 fn asked(config: &str) -> (Server, Project, Terminal) {
     let gate = Gate::default();
     gate.open();
@@ -90,7 +90,7 @@ fn a_paste_into_an_armed_approval_does_not_decide_it() {
     assert_undecided(&server, &project);
 }
 
-/// Keys that are not choices, among them keys with which other agents approve.
+/// Includes keys with which other agents approve.
 #[test]
 fn a_wrong_key_keeps_the_approval_open_and_a_digit_highlights_its_row() {
     let (_server, project, mut terminal) = asked("");
@@ -110,7 +110,7 @@ fn a_wrong_key_keeps_the_approval_open_and_a_digit_highlights_its_row() {
 fn a_key_pressed_before_arming_highlights_its_choice_and_confirms_when_repeated() {
     let gate = Gate::default();
     let server = script(&gate);
-    // Long enough to press a key before, also on a slow machine.
+    // Long enough to press a key before it ends, also on a slow machine.
     let project = Project::with(&server).config("[approval]\narming_ms = 2000\n");
     let mut terminal = project.open(&[]);
     terminal.set_reply_delay(None);
@@ -171,7 +171,7 @@ fn a_prompt_typed_while_a_task_runs_is_queued_behind_it() {
     assert!(server.request(1).messages().contains("the second"));
 }
 
-/// Key sequences at which other agents failed, typed with and without a pause in the middle.
+/// Key sequences that other agents misinterpreted, typed with and without a pause in the middle.
 #[test]
 fn recorded_key_sequences_typed_while_an_approval_opens_go_to_the_draft() {
     for (parts, rest_ms) in [
@@ -218,7 +218,7 @@ fn on_a_terminal_without_query_responses_typing_is_guarded_and_approvals_work() 
         terminal.set_reply_delay(line_ms);
         terminal.prompt("write it");
         terminal.wait_for("◔");
-        // The prompt is visible, but its choices do not work yet.
+        // The prompt is visible, but its choices are not active yet.
         terminal.send("yes 1 n");
         terminal.wait_for("yes 1 n");
         assert_undecided(&server, &project);
@@ -245,7 +245,7 @@ fn a_held_key_approves_nothing() {
 #[test]
 fn in_strict_mode_a_choice_needs_enter_to_confirm() {
     let (_server, project, mut terminal) = asked("[approval]\nguard = \"strict\"\n");
-    // Typing right before the prompt opened has ended.
+    // The typing immediately before the prompt has ended.
     std::thread::sleep(std::time::Duration::from_millis(500));
     terminal.send("y");
     std::thread::sleep(std::time::Duration::from_secs(6));

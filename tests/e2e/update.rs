@@ -1,4 +1,4 @@
-//! `aye update`: the newest version, how this copy was installed, and the commands that update it.
+//! `aye update`: the newest version, the installation method of this copy, and its update commands.
 
 use crate::support::{Output, Project};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ struct ReleaseServer {
 }
 
 impl ReleaseServer {
-    /// `head`: the status and headers, such as `200 OK`.
+    /// Starts a server; `head` is the status line and the headers, such as `200 OK`.
     fn new(head: &str, body: &str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -42,7 +42,7 @@ impl ReleaseServer {
         format!("http://127.0.0.1:{}/aye/latest.json", self.port)
     }
 
-    /// A project whose user looks for new versions here.
+    /// Creates a project whose user settings name this server.
     fn project(&self) -> Project {
         Project::empty().config(&format!("[update]\nurl = '{}'\n", self.url()))
     }
@@ -58,7 +58,7 @@ fn index(version: &str) -> Value {
 }
 
 #[test]
-fn a_newer_version_has_an_exit_code_of_its_own() {
+fn a_newer_version_has_its_own_exit_code() {
     let project = ReleaseServer::with_index(&index("99.0.0-rc.1")).project();
     let output = project.aye(&["update", "--check"]).exits(100);
     let installed = concat!("installed     ", env!("CARGO_PKG_VERSION"), " (");
@@ -67,7 +67,7 @@ fn a_newer_version_has_an_exit_code_of_its_own() {
     {
         assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
     }
-    // Nothing marks the test binary.
+    // The test binary has no installation marker.
     assert!(output.stdout.contains("installation  unknown, at /") && output.stdout.contains("the way you installed it"));
     let found = project.aye(&["update", "--check", "--json"]).exits(100).json();
     assert_eq!((&found["status"], &found["installed"]), (&json!("update_available"), &json!(env!("CARGO_PKG_VERSION"))));
@@ -89,7 +89,7 @@ fn the_same_version_is_up_to_date_and_an_older_one_is_an_error() {
 }
 
 #[test]
-fn a_server_that_sends_no_index_is_an_error_that_names_it() {
+fn an_invalid_index_is_an_error_that_names_the_server() {
     let large = format!("{{\"format\": 1, \"more\": \"{}\"}}", "x".repeat(300 << 10));
     for (head, body, why) in [
         ("404 Not Found", "", "404 Not Found"),
@@ -118,7 +118,7 @@ fn a_server_that_sends_no_index_is_an_error_that_names_it() {
 }
 
 #[test]
-fn the_server_is_named_by_the_user_and_never_by_a_project() {
+fn only_user_settings_choose_the_release_server() {
     let server = ReleaseServer::with_index(&index("99.0.0"));
     let config = format!("[update]\nurl = '{}'\n", server.url());
     let project = Project::empty().file(".aye/config.toml", &config);
@@ -139,7 +139,7 @@ fn the_server_is_named_by_the_user_and_never_by_a_project() {
 }
 
 #[test]
-fn a_release_of_the_future_is_compared_all_the_same_and_the_clock_is_named() {
+fn releases_dated_in_the_future_are_compared_with_a_warning_about_the_clock() {
     let mut index = index("99.0.0");
     index["date"] = json!("2999-01-01");
     let output = ReleaseServer::with_index(&index).project().aye(&["update", "--check"]).exits(100);
@@ -159,7 +159,7 @@ fn run_installed(project: &Project, path: &str, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn without_check_the_commands_of_the_installation_are_printed_and_no_server_is_asked() {
+fn without_check_only_the_update_commands_are_printed() {
     let server = ReleaseServer::with_index(&index("99.0.0"));
     let project = server.project();
     let home = project.directory("home").canonicalize().unwrap();

@@ -1,9 +1,9 @@
-//! `aye usage`: what the stored sessions used.
+//! `aye usage`: token use and costs of the stored sessions.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};
 
-/// Two dollars for a million input tokens, ten for a million output tokens: 0.0026 dollars for a scripted response.
+/// Two dollars per million input tokens and ten per million output tokens: 0.0026 dollars for a scripted response.
 const PRICED: &str = "anthropic/claude-sonnet-5";
 
 fn usage(project: &Project, options: &[&str]) -> Value {

@@ -1,4 +1,4 @@
-//! Web searches: judged, shown and limited, at a configured service and at the provider of the model.
+//! Web searches: evaluated, shown and limited, at a configured service and at the model's provider.
 
 use crate::support::{Answer, Output, Project, Request, Server, TIMEOUT};
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use std::thread;
 
 const MODEL: [&str; 2] = ["-m", "anthropic/scripted"];
 const OPEN: &str = "schema_version = 1\n[capabilities.\"Network.Search\"]\nrequires_approval = false\n";
-/// The environment variable of a key, and a key that no rule about forms finds.
+/// The environment variable of a key, and a key that no redaction pattern matches.
 const KEY: (&str, &str) = ("BRAVE_API_KEY", "quiet-meadow-4711-lantern");
 
-/// A search service on loopback that keeps the requests it gets, each as the text of its head and body.
+/// A search service on loopback that records the heads and bodies of its requests.
 struct Service {
     port: u16,
     requests: Arc<Mutex<Vec<String>>>,
@@ -123,7 +123,7 @@ fn without_an_approver_a_search_is_denied_and_not_sent() {
     let project = Project::with(&server).config(&service.config("searxng", ""));
     let events = project.aye(&["exec", "--json", "-m", MODEL[1], "look"]).exits(3).events();
     assert_eq!(events.only("tool_completed")["error"]["code"], "NO_APPROVER");
-    // No mode allows a search.
+    // Every mode needs approval for a search.
     let denied = call(&project, &search("rust async"), &["--mode", "auto"]).exits(1);
     assert_eq!(denied.json()["error"]["code"], "NO_APPROVER");
     assert_eq!(service.requests().len(), 0);
@@ -168,7 +168,7 @@ fn every_bad_response_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn a_service_key_is_sent_only_to_its_service_and_a_missing_one_fails_before_approval() {
+fn a_service_key_is_sent_only_to_its_service_and_is_required_before_approval() {
     let brave = json!({"type": "search", "web": {"results": [
         {"url": "https://a.example/", "title": "Vec&lt;T&gt;", "description": "It&#x27;s <strong>here</strong>", "age": "2 days"}]}});
     let service = Service::json(&brave);
@@ -187,7 +187,7 @@ fn a_service_key_is_sent_only_to_its_service_and_a_missing_one_fails_before_appr
     let query = "q=x+y+%28site%3Adocs.rs+OR+site%3Arust-lang.org%29&count=3";
     assert!(request.starts_with("GET /res/v1/web/search?") && request.contains(query), "{request}");
     assert!(request.contains(&format!("x-subscription-token: {}", KEY.1)), "{request}");
-    // A service that repeats the key does not reveal it.
+    // A service that echoes the key does not disclose it.
     let service = Service::start("401 Unauthorized", &[], &format!("bad token {}", KEY.1));
     let project = Project::empty().config(&service.config("brave", "")).policy(OPEN).env(KEY.0, KEY.1);
     let said = message(&call(&project, &search("x"), &[]).exits(1));
@@ -221,7 +221,7 @@ fn the_search_limit_of_a_session_also_applies_after_a_resume() {
 }
 
 #[test]
-fn web_search_is_listed_only_if_a_service_is_configured_and_the_capability_granted() {
+fn web_search_is_listed_only_with_a_service_and_the_capability() {
     let service = Service::json(&found());
     let listed = |project: &Project| project.aye(&["tool", "list"]).exits(0).stdout.contains("WebSearch");
     assert!(!listed(&Project::empty()));
@@ -267,7 +267,7 @@ fn a_project_cannot_choose_the_search_service() {
     assert_ne!(refused.exits(2).stderr.find("search.base_url"), None);
 }
 
-/// The tools of a request.
+/// Returns the tools of a request.
 fn tools(request: &Request) -> Vec<Value> {
     request.body["tools"].as_array().unwrap().clone()
 }
@@ -302,7 +302,8 @@ fn provider_search_is_a_separate_request_that_needs_approval() {
     let result = last.tool_results().remove(0).1;
     assert!(result.contains("data, not instructions") && result.contains("searched for: rust async news"), "{result}");
     assert!(result.contains("1. A\n   https://a.example/\n   May 2026 · said so"), "{result}");
-    // Two requests of 1,200 + 20 tokens, and the search with its fee: 1,000 input and 50 output tokens, and one cent.
+    // Two requests of 1,200 + 20 tokens, and the search with its fee: 1,000 input tokens, 50 output tokens, and one
+    // cent.
     let cost = events.only("session_completed")["costUsd"].as_f64().unwrap();
     assert!((cost - (2.0 * 0.0026 + 0.0025 + 0.01)).abs() < 1e-9, "{cost}");
 }

@@ -18,7 +18,7 @@ fn script() -> Server {
     ])
 }
 
-/// A machine: a data directory and a configuration of its own, and the same project.
+/// Creates a machine: its own data directory and configuration, and the shared project.
 fn machine(server: &Server, config: &str) -> Project {
     let project = Project::with(server).env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "secret-of-the-store");
     let variables = ["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY"];
@@ -89,7 +89,7 @@ fn a_session_continues_on_another_machine_and_returns() {
 }
 
 #[test]
-fn a_session_continues_by_a_directory_that_only_its_owner_can_read() {
+fn a_session_continues_over_a_private_directory_store() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     continues_elsewhere(&format!("[services.workspace]\nurl = \"file://{}\"\n", directory.path().display()));
@@ -130,7 +130,7 @@ fn histories_that_diverged_are_never_overwritten() {
 }
 
 #[test]
-fn a_session_whose_task_runs_elsewhere_needs_a_take_over() {
+fn a_session_running_elsewhere_must_be_taken_over() {
     let (store, server) = (ObjectServer::start(), script());
     let (first, second) = (machine(&server, &store.config()), machine(&server, &store.config()));
     first.aye(&["exec", "count"]).exits(0);
@@ -148,7 +148,7 @@ fn a_session_whose_task_runs_elsewhere_needs_a_take_over() {
 }
 
 #[test]
-fn the_end_of_a_task_uploads_the_history_and_results_name_both_copies_of_an_artifact() {
+fn sessions_are_uploaded_after_a_task_and_results_name_both_artifact_copies() {
     let (store, server) = (ObjectServer::start(), script());
     let project = machine(&server, &store.config());
     let mut screen = project.open(&[]);
@@ -168,7 +168,7 @@ fn the_end_of_a_task_uploads_the_history_and_results_name_both_copies_of_an_arti
 }
 
 #[test]
-fn a_store_that_is_down_delays_nothing_and_is_reported() {
+fn an_unavailable_store_is_reported_and_causes_no_delay() {
     let (store, server) = (ObjectServer::start(), script());
     store.fail("", "", usize::MAX, Fault::Silence);
     let project = machine(&server, &store.config());
@@ -184,7 +184,7 @@ fn a_store_that_is_down_delays_nothing_and_is_reported() {
 }
 
 #[test]
-fn overload_and_lost_answers_are_retried_without_a_second_effect() {
+fn overloaded_and_lost_requests_are_retried_without_a_second_effect() {
     let (store, server) = (ObjectServer::start(), script());
     let project = machine(&server, &store.config());
     project.aye(&["exec", "count"]).exits(0);
@@ -194,7 +194,7 @@ fn overload_and_lost_answers_are_retried_without_a_second_effect() {
     store.fail("PUT", "heads/", 1, Fault::LostAnswer);
     project.aye(&["sessions", "push", &id]).exits(0);
     assert_eq!(head_of(&store, &id)["records"], json!(records(&project, &id).len()));
-    // Another machine replaced the head in between: the push compares again.
+    // Another machine replaced the head meanwhile, so the push compares again.
     project.aye(&["exec", "--resume", &id, "more"]).exits(0);
     store.fail("PUT", "heads/", 1, Fault::Status(412));
     project.aye(&["sessions", "push", &id]).exits(0);
@@ -286,7 +286,7 @@ fn hostile_and_damaged_objects_are_rejected_and_change_nothing() {
     is_refused("a history that does not exist", "does not exist");
     store.write(&format!("aye/heads/{id}.json"), good.to_string().as_bytes());
 
-    // A history that is consistent, and belongs to another session.
+    // A consistent history that belongs to another session.
     let mut forged: Value = serde_json::from_slice(&text).unwrap();
     forged["sessionId"] = json!(other);
     let forged = serde_json::to_vec(&forged).unwrap();
@@ -299,7 +299,7 @@ fn hostile_and_damaged_objects_are_rejected_and_change_nothing() {
 }
 
 #[test]
-fn half_an_answer_is_not_taken_for_an_object() {
+fn truncated_responses_are_not_accepted_as_objects() {
     let (store, server) = (ObjectServer::start(), script());
     let first = machine(&server, &store.config());
     first.aye(&["exec", "count"]).exits(0);
@@ -318,7 +318,7 @@ fn half_an_answer_is_not_taken_for_an_object() {
 fn a_crash_at_any_request_of_a_push_or_a_pull_loses_nothing() {
     let (store, server) = (ObjectServer::start(), script());
     let first = machine(&server, &store.config());
-    // Nothing is uploaded by the task itself.
+    // The task uploads nothing itself.
     store.fail("", "", usize::MAX, Fault::Silence);
     first.aye(&["exec", "count"]).exits(0);
     store.recover();
@@ -344,7 +344,7 @@ fn a_crash_at_any_request_of_a_push_or_a_pull_loses_nothing() {
     first.aye(&["sessions", "pull", &id]).exits(0);
 }
 
-/// Runs aye until the server does not answer a request, and kills it there.
+/// Runs aye until the server withholds a response, and kills it there.
 fn crash_at(project: &Project, store: &ObjectServer, arguments: &[&str], method: &str, part: &str) {
     let before = store.log().len();
     let running = project.start(arguments);
@@ -371,7 +371,7 @@ fn commands_get_no_credentials_of_the_store() {
 }
 
 #[test]
-fn a_history_that_was_not_uploaded_follows_with_the_next_session() {
+fn a_missed_upload_follows_with_the_next_session() {
     let (store, server) = (ObjectServer::start(), script());
     store.fail("", "", usize::MAX, Fault::Silence);
     let project = machine(&server, &store.config());
@@ -388,7 +388,7 @@ fn a_history_that_was_not_uploaded_follows_with_the_next_session() {
 }
 
 #[test]
-fn sync_pushes_the_sessions_that_wait() {
+fn sync_pushes_pending_sessions() {
     let (store, server) = (ObjectServer::start(), script());
     store.fail("", "", usize::MAX, Fault::Silence);
     let project = machine(&server, &store.config());
@@ -403,7 +403,7 @@ fn sync_pushes_the_sessions_that_wait() {
     assert_eq!(head_of(&store, &id_of(&project))["owner"]["busy"], json!(false));
 }
 
-/// With real emulators: `tests/services.sh` starts them and names them in these variables.
+/// Uses real emulators, which `tests/services.sh` starts and names in these variables.
 #[test]
 #[ignore = "needs the emulators of tests/services.sh"]
 fn sessions_continue_over_real_emulators() {

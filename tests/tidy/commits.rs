@@ -1,4 +1,4 @@
-//! The messages of commits: a short subject with its area, and a body.
+//! Commit messages: a short subject with its area, and a body.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use std::process::Command;
 const BASE: &str = "41618d1d80a1d0e8d4a08c22e85cf2c88c6b4530";
 const MAX_SUBJECT: usize = 72;
 
-/// Returns what is wrong with a message.
+/// Returns the fault of a message.
 fn fault(message: &str) -> Option<&'static str> {
     let (subject, body) = message.split_once('\n').unwrap_or((message, ""));
     let Some((areas, summary)) = subject.split_once(": ") else { return Some("the subject has no area") };

@@ -1,16 +1,16 @@
-//! Exceptions to the rules of this folder: how many each module still needs. The numbers only go down.
+//! Exceptions to the rules in this folder, with a count per module. The counts may only decrease.
 
 use std::collections::BTreeSet;
 
-/// Modules that do not keep a rule yet.
+/// Modules that still break a rule.
 pub struct Exception {
-    /// More than one where code moves from the first to the others.
+    /// Several modules if code moves from the first one to the others.
     pub modules: &'static [&'static str],
-    /// At most so many breaches in all of them.
+    /// Maximum number of violations in all of them.
     pub count: usize,
 }
 
-/// Fails for a breach without an exception, and for an exception that is larger than necessary by being there at all.
+/// Fails for a violation without an exception, and for an exception that is larger than needed or unused.
 #[track_caller]
 pub fn check(rule: &str, exceptions: &[Exception], found: &[(String, String)]) {
     let faults = faults(exceptions, found);

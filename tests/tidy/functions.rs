@@ -1,20 +1,20 @@
-//! The length of functions, kept within a limit outside tests.
+//! Maximum length of functions outside tests.
 
 use crate::source::products;
 
 const MAX_LINES: usize = 70;
 
-/// A function in the code of a file.
+/// A function in a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Function<'a> {
     name: &'a str,
-    /// From 1.
+    /// 1-based.
     line: usize,
-    /// From `fn` to the closing brace.
+    /// Number of lines from `fn` to the closing brace.
     lines: usize,
 }
 
-/// The functions with a body; a function in another one counts for itself, too.
+/// Returns the functions with a body. Nested functions are also listed separately.
 fn functions(code: &str) -> Vec<Function<'_>> {
     let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
     let one = |(at, word): (usize, &str)| {
@@ -30,7 +30,7 @@ fn functions(code: &str) -> Vec<Function<'_>> {
     code.match_indices("fn ").filter_map(one).collect()
 }
 
-/// Where the body ends that begins behind a signature; `None` where there is none.
+/// Returns the end of the body that follows a signature; `None` without a body.
 fn body_end(signature: &str) -> Option<usize> {
     let (mut nested, mut depth) = (0_usize, 0_usize);
     for (at, letter) in signature.char_indices() {

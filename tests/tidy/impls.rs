@@ -1,4 +1,4 @@
-//! Inherent impls of a type, kept together: in at most three files.
+//! Inherent impls of a type: at most three files.
 
 use crate::exceptions::{Exception, check};
 use crate::modules::{Graph, module_path, tokens};
@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const MAX_FILES: usize = 3;
 
-/// Types that are still spread over more files.
+/// Types whose impls are in more files.
 const SPREAD: &[Exception] = &[];
 
-/// The types with an inherent impl in this code.
+/// Returns the types with an inherent impl in this code.
 fn implemented<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     let starts =
         tokens.iter().enumerate().filter(|(at, token)| **token == "impl" && (*at == 0 || is_item_start(tokens[*at - 1])));
@@ -21,7 +21,7 @@ fn is_item_start(before: &str) -> bool {
     [";", "}", "]", "{", "unsafe"].contains(&before)
 }
 
-/// The name of the type, from what follows `impl`; `None` for an impl of a trait.
+/// Returns the name of the type after `impl`; `None` for an impl of a trait.
 fn subject<'a>(tokens: &[&'a str]) -> Option<&'a str> {
     let (mut depth, mut name) = (0_i32, None);
     for (at, token) in tokens.iter().enumerate() {

@@ -1,16 +1,16 @@
-//! The layers block of `docs/ARCHITECTURE.md` against the uses in `src`.
+//! Compares the layers in `docs/ARCHITECTURE.md` with the dependencies in `src`.
 
 use crate::source::{Source, lines_with, products, read, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a module may use.
+/// Modules that a module may use.
 #[derive(Debug, PartialEq, Eq)]
 enum Allowed {
     Everything,
     Only(BTreeSet<String>),
 }
 
-/// The block, in its order.
+/// Returns the layers of the document in order.
 fn layers() -> Vec<(String, Allowed)> {
     let page = read("docs/ARCHITECTURE.md");
     let block = page.split("```layers\n").nth(1).and_then(|rest| rest.split("```").next());
@@ -28,7 +28,7 @@ fn parse(line: &str) -> (String, Allowed) {
     (name.to_owned(), allowed)
 }
 
-/// The modules of the crate that a file uses, with the line of each first use.
+/// Returns the modules of the crate that a file uses, with the line of the first use of each.
 fn uses(source: &Source, modules: &BTreeSet<String>) -> BTreeMap<String, usize> {
     let code = source.code();
     let mut found = BTreeMap::new();
@@ -50,7 +50,7 @@ fn uses(source: &Source, modules: &BTreeSet<String>) -> BTreeMap<String, usize> 
     found
 }
 
-/// The first names after `crate::`: of `a::b` it is `a`, of `{a::{b, c}, d}` they are `a` and `d`.
+/// Returns the first names after `crate::`: `a` for `a::b`, and `a` and `d` for `{a::{b, c}, d}`.
 fn heads(text: &str) -> Vec<&str> {
     let name = |text| -> &str {
         let text: &str = str::trim_start(text);
@@ -125,7 +125,7 @@ fn modules_use_exactly_the_modules_listed_for_them() {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
-/// Whether there is more than the sentence that says what it will be.
+/// Returns whether a module contains more than its header.
 fn has_code(module: &str) -> bool {
     sources("src").iter().any(|source| source.module() == Some(module) && !source.code().trim().is_empty())
 }

@@ -1,28 +1,29 @@
-//! Modules of the crate as a graph: the paths that each file uses, resolved through re-exports, and cycles among siblings.
+//! Graph of the modules of the crate: the paths that each file uses, resolved through re-exports, and cycles among
+//! siblings.
 
 use crate::exceptions::{Exception, check};
 use crate::source::{Role, Source, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Siblings that are still part of a cycle.
+/// Siblings that are part of a cycle.
 const IN_A_CYCLE: &[Exception] = &[];
 
 type Path = Vec<String>;
 
-/// A module and the paths in its code, from the root of the crate.
+/// A module and the paths in its code, relative to the root of the crate.
 #[derive(Debug, Default)]
 struct Module {
     uses: Vec<Path>,
-    /// Names that it makes available, with the path of each.
+    /// Exported names with their paths.
     exports: BTreeMap<String, Path>,
 }
 
-/// All modules outside tests, by their path.
+/// All modules outside tests by path.
 pub struct Graph {
     modules: BTreeMap<Path, Module>,
 }
 
-/// The path of a file's module.
+/// Returns the module path of a file.
 pub fn module_path(source: &Source) -> Path {
     let below = source.path.trim_start_matches("src/").trim_end_matches(".rs");
     let mut parts: Path = below.split('/').map(str::to_owned).collect();
@@ -36,7 +37,7 @@ fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Words, `::` and single characters, without spaces.
+/// Splits code into words, `::` and single characters, without spaces.
 pub fn tokens(code: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = code.trim_start();
@@ -54,7 +55,7 @@ pub fn tokens(code: &str) -> Vec<&str> {
     out
 }
 
-/// The paths of a use tree, each with the name that it gets; stops behind the tree.
+/// Collects the paths of a use tree with the names that they introduce, and moves `at` to the end of the tree.
 fn tree(tokens: &[&str], at: &mut usize, prefix: &[String], into: &mut Vec<(Path, String)>) {
     let mut path = prefix.to_vec();
     while let Some(&token) = tokens.get(*at) {
@@ -92,7 +93,7 @@ fn tree(tokens: &[&str], at: &mut usize, prefix: &[String], into: &mut Vec<(Path
     into.push((path, name));
 }
 
-/// The path from the root of the crate; `None` for a name of another crate, or of the file itself.
+/// Returns the path from the root of the crate; `None` for a name of another crate or of the file itself.
 fn absolute(path: &[String], module: &[String], is_module: &dyn Fn(&[String]) -> bool) -> Option<Path> {
     let first = path.first()?;
     match first.as_str() {
@@ -124,7 +125,7 @@ impl Graph {
         Self { modules: modules.collect() }
     }
 
-    /// The module in which a path ends, and what is left of it; re-exports are followed.
+    /// Returns the module to which a path leads and the rest of the path. Follows re-exports.
     pub fn resolve(&self, path: &[String]) -> (Path, Path) {
         let mut path = path.to_vec();
         for _ in 0..8 {
@@ -139,12 +140,12 @@ impl Graph {
         (path, Vec::new())
     }
 
-    /// The path of a name that a module imports.
+    /// Returns the path of an imported name.
     pub fn import(&self, module: &[String], name: &str) -> Option<Path> {
         self.modules.get(module)?.uses.iter().find(|path| path.last().is_some_and(|last| last == name)).cloned()
     }
 
-    /// For each parent, which of its children uses which.
+    /// Returns the dependencies among the children of each module.
     fn siblings(&self) -> BTreeMap<Path, BTreeSet<(String, String)>> {
         let mut edges: BTreeMap<Path, BTreeSet<(String, String)>> = BTreeMap::new();
         for (from, module) in &self.modules {
@@ -193,7 +194,7 @@ fn read_module(code: &str, path: &Path, is_module: &dyn Fn(&[String]) -> bool) -
     module
 }
 
-/// The names that can be reached from themselves.
+/// Returns the names that are part of a cycle.
 fn in_a_cycle(edges: &BTreeSet<(String, String)>) -> BTreeSet<String> {
     let reached_from = |start: &String| {
         let mut reached = BTreeSet::new();

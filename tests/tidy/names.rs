@@ -4,7 +4,7 @@ use crate::exceptions::{Exception, check};
 use crate::modules::tokens;
 use crate::source::{Source, products};
 
-/// File names that do not say what a reader finds there.
+/// File names that do not describe the content.
 const STEMS: &[&str] = &[
     "aside",
     "asked",
@@ -53,7 +53,7 @@ const STEMS: &[&str] = &[
 ];
 const BANNED_STEMS: &[Exception] = &[];
 
-/// Type names that are no noun of the field: participles, adverbs, pronouns, metaphors.
+/// Type names that are not technical nouns: participles, adverbs, pronouns, metaphors.
 const TYPES: &[&str] = &[
     "Ahead",
     "Allowed",
@@ -141,7 +141,7 @@ const TYPES: &[&str] = &[
 ];
 const BANNED_TYPES: &[Exception] = &[];
 
-/// Words with which a header describes its file by a clause in place of a noun.
+/// First words of headers that describe a file with a clause instead of a noun.
 const CLAUSES: &[&str] =
     &["How", "What", "Whatever", "When", "Where", "Whether", "Which", "Who", "Whoever", "Whose", "Why", "On what", "In what"];
 const CLAUSE_HEADERS: &[Exception] = &[];
@@ -159,7 +159,7 @@ fn file_names_are_nouns() {
     check("file names that are no noun of the field", BANNED_STEMS, &found);
 }
 
-/// Function names that say neither what the function does nor what it returns.
+/// Function names that describe neither the action nor the result.
 const FUNCTIONS: &[&str] = &["look", "look_up", "of", "said", "say", "stands", "stood", "tell", "told", "words"];
 const BANNED_FUNCTIONS: &[Exception] = &[];
 
@@ -174,12 +174,12 @@ fn function_names_describe_an_action_or_a_result() {
     check("function names that say neither what is done nor what is returned", BANNED_FUNCTIONS, &found);
 }
 
-/// The functions that code declares.
+/// Returns the functions that code declares.
 fn functions(code: &str) -> Vec<&str> {
     tokens(code).windows(2).filter(|pair| pair[0] == "fn").map(|pair| pair[1]).collect()
 }
 
-/// The types that code declares.
+/// Returns the types that code declares.
 fn declared(code: &str) -> Vec<&str> {
     let tokens = tokens(code);
     let declares = |pair: &&[&str]| ["struct", "enum", "union", "trait"].contains(&pair[0]);

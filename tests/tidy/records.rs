@@ -1,12 +1,12 @@
-//! Meaning of the records of a journal, known in one place.
+//! Interpretation of journal records, restricted to one module.
 
 use crate::modules::tokens;
 use crate::source::{Role, sources};
 
-/// The only module that may look into a record.
+/// The only module that may read the fields of a record.
 const INTERPRETER: &str = "src/session/";
 
-/// The variants of `Record` that code matches on; making a record is no match.
+/// Returns the variants of `Record` that code matches on. Constructing a record is not a match.
 fn matched<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     let variants = tokens.windows(3).enumerate().filter(|(_, window)| window[0] == "Record" && window[1] == "::");
     let matched = variants.filter(|(at, window)| {
@@ -18,7 +18,7 @@ fn matched<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     matched.map(|(_, window)| window[2]).collect()
 }
 
-/// The tokens between the braces behind a variant, and those after them.
+/// Returns the tokens in the braces after a variant, and the tokens after them.
 fn fields<'s, 'a>(tokens: &'s [&'a str]) -> (&'s [&'a str], &'s [&'a str]) {
     if tokens.first() != Some(&"{") {
         return (&[], tokens);
@@ -35,7 +35,7 @@ fn fields<'s, 'a>(tokens: &'s [&'a str]) -> (&'s [&'a str], &'s [&'a str]) {
     (&[], tokens)
 }
 
-/// Whether these tokens follow a pattern: `=>`, `|`, `if`, or a single `=`.
+/// Returns whether these tokens follow a pattern: `=>`, `|`, `if` or a single `=`.
 fn is_pattern(after: &[&str]) -> bool {
     match after {
         ["=", ">", ..] | ["if", ..] => true,

@@ -1,8 +1,8 @@
-//! Rules a file keeps, as tables: who owns what, what is pure, what nobody writes.
+//! Rules per file, as tables: owners of words, pure modules, forbidden words.
 
 use crate::source::{Role, Source, lines_with, products, sources};
 
-/// A word and the places it may stand in; a place is the start of a path.
+/// A word and the path prefixes under which it is allowed.
 struct Owner {
     words: &'static [&'static str],
     places: &'static [&'static str],
@@ -66,7 +66,7 @@ const OWNERS: &[Owner] = &[
     },
 ];
 
-/// Disk, network, processes, environment, terminal.
+/// Access to the disk, network, processes, environment or terminal.
 const WORLD: &[&str] = &[
     "std::fs",
     "std::env",
@@ -81,10 +81,10 @@ const WORLD: &[&str] = &[
     "tempfile",
 ];
 
-/// Time and chance: arguments, where a result must depend on nothing else.
+/// Time and randomness. Pure modules receive them as arguments.
 const CLOCK: &[&str] = &["SystemTime", "Instant", "Timestamp::now", "Zoned::now", "Uuid::new_v4"];
 
-/// A place that depends on nothing but its arguments.
+/// A path prefix for code whose results depend only on its arguments.
 struct Pure {
     place: &'static str,
     never: &'static [&'static str],
@@ -98,17 +98,17 @@ const PURE: &[Pure] = &[
     Pure { place: "src/protocol/", never: CLOCK, except: "" },
     Pure { place: "src/policy/", never: WORLD, except: "" },
     Pure { place: "src/policy/", never: CLOCK, except: "" },
-    // The streams of a program that others start are named there, by their traits.
+    // Names the stream traits of programs that other modules start.
     Pure { place: "src/ports/", never: WORLD, except: "src/ports/remote.rs" },
     Pure { place: "src/ports/", never: CLOCK, except: "" },
     Pure { place: "src/session/", never: WORLD, except: "" },
     Pure { place: "src/session/", never: CLOCK, except: "" },
     Pure { place: "src/agent/", never: WORLD, except: "" },
-    // The host does what the machine asks for, and brings it the time and the ids.
+    // The host executes the effects of the state machine and supplies time and IDs.
     Pure { place: "src/agent/", never: CLOCK, except: "src/agent/host" },
 ];
 
-/// Nobody writes these outside tests.
+/// Words that are forbidden outside tests.
 const NEVER: &[(&str, &str)] = &[
     (".unwrap()", "say what to do when it is not there"),
     (".expect(", "say what to do when it is not there"),
@@ -119,7 +119,7 @@ const NEVER: &[(&str, &str)] = &[
     ("#[allow(", "`#[expect(…, reason = …)]` goes away when it is no longer needed"),
 ];
 
-/// Tests beside a module: their subject's file says what it is.
+/// Returns whether a file contains unit tests. These need no header, because the tested file has one.
 fn is_unit_test(source: &Source) -> bool {
     source.role == Role::Test && source.path.starts_with("src/")
 }
@@ -161,17 +161,17 @@ fn pure_modules_use_no_io_clock_or_randomness() {
     check(&wrong);
 }
 
-/// Where the proxy of a held command gets its socket: made in the command's own network, which nothing else reaches.
+/// Listens for the proxy in the network namespace of a sandboxed command, which no other process can reach.
 const BINDS: &str = "src/sys/process/handshake.rs";
-/// Where it is passed on and served.
+/// Files that pass on and serve this socket.
 const SERVES: &[&str] = &["src/sys/process/run.rs", "src/sys/proxy/mod.rs"];
 
-/// Where a browser comes back to after a sign-in that the person asked for: of 127.0.0.1, for one answer that knows a secret.
+/// Listens on 127.0.0.1 for the redirect of a sign-in that the user requested, and accepts one request with a secret.
 const LANDS: &str = "src/sys/oauth_callback.rs";
-/// A socket in the file system, which no web page reaches and no other user may: the client of `aye serve`.
+/// Listens for clients of `aye serve` on a Unix socket that only this user can access and web pages cannot.
 const LOCAL: &str = "src/sys/socket.rs";
 
-/// A web page or another user reaches what listens.
+/// Web pages and other users can reach a listening socket.
 #[test]
 fn cve_2025_52882_only_listed_files_open_listening_sockets() {
     let mut wrong = Vec::new();

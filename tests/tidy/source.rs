@@ -1,9 +1,9 @@
-//! Rust files as text, and as the code in them: without comments, strings and unit tests.
+//! Rust source files as text, and their code without comments, strings and unit tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One file, its path relative to the package.
+/// A file with its path relative to the package.
 pub struct Source {
     pub path: String,
     pub text: String,
@@ -13,12 +13,12 @@ pub struct Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Product,
-    /// `tests.rs`, `…_tests.rs`, all below `tests/`.
+    /// `tests.rs`, `…_tests.rs`, and all files below `tests/`.
     Test,
 }
 
 impl Source {
-    /// The module it belongs to: the first name below `src`, nothing for the roots of the crate.
+    /// Returns the module of the file: the first name below `src`, or `None` for the crate roots.
     pub fn module(&self) -> Option<&str> {
         let below = self.path.strip_prefix("src/")?;
         match below.split_once('/') {
@@ -27,12 +27,12 @@ impl Source {
         }
     }
 
-    /// How many modules deep it stands: `src/a/mod.rs` 1, `src/a/b.rs` 2.
+    /// Returns the number of parent modules: 1 for `src/a/mod.rs`, 2 for `src/a/b.rs`.
     pub fn depth(&self) -> usize {
         self.path.split('/').filter(|part| *part != "mod.rs").count() - 1
     }
 
-    /// What the compiler sees of it outside unit tests; line breaks stay, so that lines can be counted.
+    /// Returns the code outside unit tests. Line breaks are kept so that lines can be counted.
     pub fn code(&self) -> String {
         without_unit_tests(&bare(&self.text))
     }
@@ -46,7 +46,7 @@ pub fn read(path: &str) -> String {
     fs::read_to_string(package().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// All Rust files below a directory of the package, sorted.
+/// Returns all Rust files below a directory of the package, sorted.
 pub fn sources(directory: &str) -> Vec<Source> {
     let mut found = Vec::new();
     collect(&package().join(directory), &mut found);
@@ -60,12 +60,12 @@ pub fn sources(directory: &str) -> Vec<Source> {
     found
 }
 
-/// The files of the program itself, without tests.
+/// Returns the source files of the program, without tests.
 pub fn products() -> Vec<Source> {
     sources("src").into_iter().filter(|source| source.role == Role::Product).collect()
 }
 
-/// Where the modules stand that a file has under `#[cfg(test)]`, without `.rs`.
+/// Returns the paths, without `.rs`, of the modules that a file declares under `#[cfg(test)]`.
 fn test_modules(source: &Source) -> Vec<String> {
     let directory =
         source.path.trim_end_matches(".rs").trim_end_matches("/mod").trim_end_matches("/lib").trim_end_matches("/main");
@@ -99,7 +99,7 @@ fn collect(directory: &Path, into: &mut Vec<Source>) {
 pub enum Kind {
     Code,
     Comment,
-    /// A string or a character, with its quotes.
+    /// A string or character literal with its quotes.
     Literal,
 }
 
@@ -138,7 +138,7 @@ pub fn pieces(text: &str) -> Vec<(Kind, &str)> {
     found
 }
 
-/// Blanks comments, strings and characters.
+/// Replaces comments, strings and characters with spaces.
 fn bare(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (kind, piece) in pieces(text) {
@@ -167,7 +167,7 @@ fn block_comment(text: &str) -> usize {
     text.len()
 }
 
-/// `r"…"`, `r#"…"#`, with a `b` or `c` before or not.
+/// Returns the length of a raw string: `r"…"` or `r#"…"#`, optionally with a `b` or `c` before it.
 fn raw_string(text: &str) -> Option<usize> {
     let start = text.strip_prefix(['b', 'c']).unwrap_or(text).strip_prefix('r')?;
     let hashes = start.len() - start.trim_start_matches('#').len();
@@ -190,7 +190,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// A character, not a lifetime.
+/// Returns whether a quote begins a character, not a lifetime.
 fn is_character(text: &str) -> bool {
     let mut letters = text.chars().skip(1);
     match letters.next() {
@@ -200,7 +200,7 @@ fn is_character(text: &str) -> bool {
     }
 }
 
-/// Cuts `#[cfg(test)] mod … { … }`.
+/// Removes `#[cfg(test)] mod … { … }`.
 fn without_unit_tests(code: &str) -> String {
     const MARK: &str = "#[cfg(test)]";
     let mut out = String::with_capacity(code.len());
@@ -208,7 +208,7 @@ fn without_unit_tests(code: &str) -> String {
     while let Some(at) = rest.find(MARK) {
         out.push_str(&rest[..at]);
         let after = &rest[at + MARK.len()..];
-        // The item ends with its first closed block, or before it with a semicolon.
+        // The item ends with its first block, or with a semicolon before it.
         let mut depth = 0_usize;
         let end = after.char_indices().find(|&(_, letter)| {
             match letter {
@@ -225,7 +225,7 @@ fn without_unit_tests(code: &str) -> String {
     out + rest
 }
 
-/// Where a word stands in code, whole words only: 1-based lines.
+/// Returns the 1-based lines of code that contain a word. Only whole words count.
 pub fn lines_with(code: &str, word: &str) -> Vec<usize> {
     let whole = |line: &str| {
         line.match_indices(word).any(|(at, _)| {

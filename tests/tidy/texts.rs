@@ -1,10 +1,10 @@
-//! What programs and the model read: no names of keys and no slash commands, which only a screen has.
+//! Texts for programs and the model: no key names and no slash commands, which exist only on the screen.
 
 use crate::source::{Source, products};
 
-/// What speaks to programs, to the model, or through events to every front end.
+/// Modules whose texts programs, the model or all front ends receive.
 const SPEAKERS: &[&str] = &["agent", "tools", "serve", "acp", "headless", "protocol", "llm", "policy", "mcp", "ports", "store"];
-/// What answers the slash commands that an editor sends.
+/// Files that respond to slash commands from an editor.
 const ANSWERS_SLASH_COMMANDS: &[&str] = &["src/acp/slash.rs", "src/acp/commands.rs", "src/acp/session.rs"];
 
 const KEYS: &[&str] = &["ctrl+", "alt+", "shift+", " esc ", "esc stops", "press `", "press y"];
@@ -47,7 +47,7 @@ const COMMANDS: &[&str] = &[
     "undo",
 ];
 
-/// The lines of a file that are neither comments nor unit tests.
+/// Returns the lines of a file outside comments and unit tests.
 fn lines(source: &Source) -> impl Iterator<Item = (usize, &str)> {
     let end = source.text.lines().position(|line| line.trim() == "#[cfg(test)]").unwrap_or(usize::MAX);
     let numbered = source.text.lines().enumerate().take_while(move |(at, _)| *at < end);
@@ -84,7 +84,7 @@ fn texts_for_programs_and_the_model_contain_no_key_names_or_slash_commands() {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
-/// Lays out errors, with their labels.
+/// Formats errors with their labels.
 const LAYS_OUT_ERRORS: &str = "src/protocol/problem.rs";
 
 #[test]

@@ -1,10 +1,10 @@
-//! The wording of strings and comments: words and phrases that the writing style replaces by a term.
+//! Wording of strings and comments: phrases that the style guide replaces with terms.
 
 use crate::exceptions::{Exception, check};
 use crate::names::module;
 use crate::source::{Kind, Source, pieces, products};
 
-/// Phrases that no string and no comment has, in lower case. Each is matched as whole words.
+/// Phrases that are forbidden in strings and comments, in lower case. Only whole words match.
 const BANNED: &[&str] = &[
     "what was said",
     "what is said",
@@ -39,14 +39,14 @@ const BANNED: &[&str] = &[
     "the person",
 ];
 
-/// Words that a doc comment of an item does not begin with: it says what the item is or does.
+/// Words with which a doc comment must not begin. It describes the item or its action.
 const BANNED_STARTS: &[&str] = &["What", "Whoever", "Those", "That", "It", "Its", "Nobody"];
 
 /// Texts of earlier versions that are still recognized in stored sessions.
 const PHRASES: &[Exception] = &[Exception { modules: &["agent"], count: 1 }, Exception { modules: &["protocol"], count: 1 }];
 const STARTS: &[Exception] = &[];
 
-/// The strings and comments of a file outside unit tests, with the number of their first line.
+/// Returns the strings and comments of a file outside unit tests, with their first lines.
 fn texts(source: &Source) -> Vec<(usize, Kind, String)> {
     let end = source.text.find("#[cfg(test)]\nmod tests {").unwrap_or(source.text.len());
     let mut line = 1;

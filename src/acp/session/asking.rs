@@ -1,4 +1,4 @@
-//! Questions that were sent to the editor and have no answer yet.
+//! Questions that were sent to the editor and have not been answered.
 
 use super::Session;
 use crate::acp::client::Client;
@@ -19,21 +19,22 @@ use futures_util::stream::FuturesUnordered;
 use std::collections::HashMap;
 use tokio_util::sync::CancellationToken;
 
-/// Begins the name of an option that answers a question of the model, followed by its position.
+/// Prefix of an option ID that answers a question of the model, followed by the index of the
+/// option.
 const ANSWER: &str = "answer-";
 const DECLINE: &str = "decline";
 
-/// The subject of a question.
+/// Subject of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// An approval, and the decisions of the options that leave out one path.
+    /// Approval, with the decisions for the options that leave out one path.
     Approval(ApprovalId, Vec<Decision>),
     Rewind(RewindTarget, RewindScope),
-    /// A question of the model, and the labels of its options.
+    /// Question of the model, with the labels of its options.
     Model(String, Vec<String>),
 }
 
-/// The number of a question and its answer; `None` if the question was withdrawn.
+/// Number of a question and its answer; `None` if the question was withdrawn.
 type Answer = (u64, Option<Result<RequestPermissionResponse, String>>);
 
 #[derive(Default)]
@@ -52,14 +53,14 @@ impl PendingQuestions {
         let answer = async move {
             tokio::select! {
                 answer = answer => (number, Some(answer)),
-                // Tells the editor that the answer is no longer needed.
+                // Tell the editor that the answer is no longer needed.
                 () = withdrawn.cancelled() => (number, None),
             }
         };
         self.answers.push(answer.boxed());
     }
 
-    /// Returns the next answer; pends forever if no question is open.
+    /// Returns the next answer. Pends forever if no question is open.
     pub(crate) async fn next(&mut self) -> Option<Answer> {
         self.answers.next().await
     }
@@ -80,7 +81,8 @@ impl PendingQuestions {
         self.open.drain().for_each(|(_, (_, withdrawn))| withdrawn.cancel());
     }
 
-    /// Drops all questions: the editor stopped the prompt and answers them automatically; these answers are ignored.
+    /// Drops all questions, because the editor stopped the prompt. The editor answers them automatically, and those
+    /// answers are ignored.
     pub(crate) fn forget_all(&mut self) {
         self.open.clear();
     }
@@ -131,7 +133,7 @@ impl Session {
         self.asking.ask(&self.client, Question::Rewind(plan.target.clone(), plan.scope), request);
     }
 
-    /// Asks a question of the model. An editor shows it like an approval, with an option for each answer.
+    /// Sends a question of the model. An editor shows it like an approval, with one option for each answer.
     pub(super) fn ask_for_model(&mut self, asked: &Elicitation, options: &[QuestionOption]) {
         let looks = self.client.looks;
         let reveal = |text: &str| (looks.reveal)(text).into_owned();

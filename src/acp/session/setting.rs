@@ -11,13 +11,13 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Time for a change to take effect; a provider may have to be queried.
+/// Maximum time for a change to take effect; a provider may have to be queried.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX: usize = 16;
 
 struct PendingSetting {
     reply: Reply,
-    /// True if the change was requested as an option, false if as a mode.
+    /// True if the change was requested as an option, false if it was requested as a mode.
     is_option: bool,
     /// True if the mode changes.
     mode: bool,
@@ -34,7 +34,8 @@ impl PendingSettings {
         self.waiting.front().map(|waiting| waiting.until)
     }
 
-    /// Responds to the pending changes that this event completes. Returns true if these responses already reported the change.
+    /// Responds to the pending changes that this event completes. Returns true if these responses already reported the
+    /// change.
     pub(crate) fn complete(&mut self, kind: &EventKind, options: &Options) -> bool {
         let mode = matches!(kind, EventKind::ModeChanged { .. });
         let Some(at) = self.waiting.iter().position(|waiting| waiting.mode == mode) else { return false };

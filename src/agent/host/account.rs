@@ -1,16 +1,16 @@
-//! Account of a running session: it pays for agents, and for a review beside the conversation.
+//! Account of a running session, which pays for its agents and for reviews alongside the conversation.
 
 use crate::protocol::{AgentEvent, Budget, Effort, EventKind, Failure};
 use crate::session::Expense;
 use tokio::sync::{mpsc, oneshot};
 
-/// Number of charges waiting for the session.
+/// Maximum number of charges that wait for the session.
 const DEPTH: usize = 8;
 
 /// A request to count, if one was sent, an event to emit, and the channel for the resulting state of the account.
 pub(super) struct Charge {
     pub spent: Option<(Expense, ChargedWork)>,
-    /// Event about the work, for the front end.
+    /// Event about the charged work, for the front end.
     pub event: Option<EventKind>,
     pub answer: oneshot::Sender<AccountState>,
 }
@@ -18,7 +18,7 @@ pub(super) struct Charge {
 /// Work that counts toward the cost of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChargedWork {
-    /// A review, which is part of no task.
+    /// A review, which belongs to no task.
     Review,
     /// An agent, which counts toward the cost of the running task.
     Agent,
@@ -48,7 +48,7 @@ impl Account {
         (Self { charges }, receive)
     }
 
-    /// Returns why no request may be sent; `None` if one may be sent, or if the session has ended.
+    /// Returns the reason why no request may be sent; `None` if one may be sent, or if the session has ended.
     pub(crate) async fn spending_failure(&self) -> Option<Failure> {
         self.charge(None, None).await?.failure
     }
@@ -58,22 +58,24 @@ impl Account {
         self.charge(None, None).await
     }
 
-    /// Counts a request of an agent, and returns why no further request may be sent, like [`Self::spending_failure`].
+    /// Counts a request of an agent. Returns the reason why no further request may be sent, like
+    /// [`Self::spending_failure`].
     pub(crate) async fn count_agent(&self, spent: Expense) -> Option<Failure> {
         self.charge(Some((spent, ChargedWork::Agent)), None).await?.failure
     }
 
-    /// Emits an event of an agent among those of the session.
+    /// Emits an event of an agent as an event of the session.
     pub(crate) async fn emit(&self, event: AgentEvent) {
         self.relay(EventKind::Agent(event)).await;
     }
 
-    /// Emits an event from the session of an agent, about an approval of its call.
+    /// Forwards an event of an agent's session that concerns an approval of its call.
     pub(crate) async fn relay(&self, event: EventKind) {
         let _ = self.charge(None, Some(event)).await;
     }
 
-    /// Counts a request of a review, and returns why no further request may be sent, like [`Self::spending_failure`].
+    /// Counts a request of a review. Returns the reason why no further request may be sent, like
+    /// [`Self::spending_failure`].
     pub(crate) async fn count(&self, spent: Expense) -> Option<Failure> {
         self.charge(Some((spent, ChargedWork::Review)), None).await?.failure
     }

@@ -1,14 +1,14 @@
-//! Approvals that agents wait for: each is decided in the session of its agent.
+//! Pending approvals of agents, each decided in the session of its agent.
 
 use crate::protocol::{ApprovalId, Command, EventKind, SessionId};
 use std::collections::HashMap;
 
-/// Open approvals of agents, with the session of each agent.
+/// Pending approvals of agents, with the session of each agent.
 #[derive(Debug, Default)]
 pub(super) struct AgentApprovals(HashMap<ApprovalId, SessionId>);
 
 impl AgentApprovals {
-    /// Learns from an event of an agent.
+    /// Updates the pending approvals from an event of an agent.
     pub(super) fn note(&mut self, kind: &EventKind) {
         match kind {
             EventKind::ApprovalRequested(approval) => {
@@ -23,7 +23,7 @@ impl AgentApprovals {
         }
     }
 
-    /// Returns the session of the agent that a command is for; `None` if it is for this session.
+    /// Returns the session of the agent that a command addresses; `None` if it addresses this session.
     pub(super) fn agent_of(&self, command: &Command) -> Option<&SessionId> {
         self.0.get(command.approval_id()?)
     }

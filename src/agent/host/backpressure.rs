@@ -1,4 +1,4 @@
-//! Backpressure of a slow front end: only streams wait.
+//! Backpressure from a slow front end: only streaming waits for it.
 
 use tokio::sync::watch;
 

@@ -1,4 +1,4 @@
-//! Context of calls: the current tools, the signals that stop calls, and the channel for their outcomes.
+//! Context of calls: the current tools, the tokens that stop calls, and the channel for their results.
 
 use super::backpressure::Backpressure;
 use super::call_timeout::{CallTimeout, with_timeout};
@@ -13,13 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 /// State shared by the calls of a session.
 pub(super) struct CallContext {
-    /// Current tools, which the queries of the session use too.
+    /// Current tools, also used by the queries of the session.
     router: watch::Sender<Arc<dyn ToolRouter>>,
     redactor: Arc<Redactor>,
     room: Backpressure,
     inputs: mpsc::Sender<Input>,
     kill: CancellationToken,
-    /// Fires with `kill`, and when the user interrupts the task.
+    /// Cancelled on `kill`, and when the user interrupts the task.
     interrupt: CancellationToken,
 }
 
@@ -60,13 +60,13 @@ impl CallContext {
         self.interrupt.clone()
     }
 
-    /// Uses other tools and another redactor from now on.
+    /// Replaces the tools and the redactor for later calls.
     pub(crate) fn replace(&mut self, router: Arc<dyn ToolRouter>, redactor: Arc<Redactor>) {
         self.router.send_replace(router);
         self.redactor = redactor;
     }
 
-    /// Kills the running calls, but none that start later.
+    /// Kills the running calls. Calls that start later are unaffected.
     pub(crate) fn kill(&mut self) {
         std::mem::replace(&mut self.kill, CancellationToken::new()).cancel();
         self.interrupt = self.kill.child_token();
@@ -77,7 +77,7 @@ impl CallContext {
         std::mem::replace(&mut self.interrupt, self.kill.child_token()).cancel();
     }
 
-    /// Spawns planning. It only reads, so it is abandoned on a timeout, and a panic becomes an ordinary error.
+    /// Spawns planning. Planning only reads, so it is abandoned on a timeout, and a panic becomes an ordinary error.
     pub(crate) fn spawn_plan<T>(&self, work: T) -> impl Future<Output = Result<Plan, ToolError>> + use<T>
     where
         T: Future<Output = Result<Plan, ToolError>> + Send + 'static,
@@ -89,7 +89,8 @@ impl CallContext {
         }
     }
 
-    /// Returns the channel for a call's output to the session. `stopped`: cancelled when the result no longer waits for the front end.
+    /// Returns the channel for a call's output to the session. `stopped`: cancelled when the result must no longer wait
+    /// for the front end.
     pub(crate) fn output(&self, index: usize, stopped: CancellationToken) -> OutputRelay {
         OutputRelay { index, stopped, redactor: self.redactor(), room: self.backpressure(), inputs: self.inputs() }
     }
@@ -110,7 +111,7 @@ pub(super) struct OutputRelay {
 }
 
 impl OutputRelay {
-    /// Forwards the output of a command, without secrets, until it ends.
+    /// Forwards the output of a command, with secrets redacted, until the command ends.
     pub(crate) async fn forward(self, mut chunks: mpsc::Receiver<String>) {
         let Self { index, stopped, redactor, mut room, inputs } = self;
         let mut stream = Stream::new(redactor);

@@ -16,7 +16,7 @@ pub(crate) enum CallTimeout {
     Short,
     /// Calls that wait for the user; they are abandoned only when they are stopped.
     User,
-    /// Calls that change files; aye tells them to stop, and gives them a short grace period.
+    /// Calls that change files; aye signals them to stop, then allows a short grace period.
     Change,
     /// Like `Change`, for copying, moving or deleting a directory tree.
     Tree,
@@ -29,7 +29,7 @@ pub(crate) enum CallTimeout {
 pub(crate) enum Abandoned {
     /// A read timed out.
     Late,
-    /// A file change timed out, and did not end when told to stop.
+    /// A file change timed out and did not end after the signal to stop.
     LateChange { seconds: u64 },
     /// A read was stopped.
     Stopped,
@@ -97,8 +97,8 @@ impl Abandoned {
     }
 }
 
-/// Waits for a call. A read is abandoned when it times out or is killed. aye tells a change to `stop` when it times out; after that, and
-/// after a kill, it gets only a grace period.
+/// Waits for a call. A read is abandoned when it times out or is killed. A change that times out is signalled through
+/// `stop`; after the signal or a kill, only a grace period remains.
 pub(crate) async fn with_timeout<T>(
     work: impl Future<Output = T>,
     patience: CallTimeout,
@@ -133,8 +133,8 @@ pub(crate) async fn with_timeout<T>(
     }
 }
 
-/// Returns the result of a call, or the known state of a crashed or abandoned call. `late`: aye told it to stop because it timed
-/// out.
+/// Returns the result of a call, or the known state of a crashed or abandoned call. `late`: aye stopped the call
+/// because it timed out.
 pub(crate) fn outcome(
     done: Result<Result<ToolResult, JoinError>, Abandoned>,
     (id, name): (CallId, String),
@@ -160,7 +160,7 @@ pub(crate) fn outcome(
     ToolResult::from_error(id, name, error)
 }
 
-/// Marks a result as timed out rather than stopped by the user.
+/// Marks a result as timed out instead of stopped by the user.
 fn mark_timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
     if let (Some(error), Some(seconds)) = (&mut result.error, patience.seconds())
         && error.code == ErrorCode::Cancelled
@@ -171,7 +171,7 @@ fn mark_timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
     result
 }
 
-/// Plans one call without a session, with the timeout of a session.
+/// Plans one call outside a session, with the same timeout as in a session.
 ///
 /// # Errors
 /// The call cannot be planned, or planning times out.
@@ -184,7 +184,7 @@ pub(crate) async fn plan_with_timeout(router: Arc<dyn ToolRouter>, call: ToolCal
     })
 }
 
-/// Runs one call without a session, with the timeout of a session. `context.kill` ends it.
+/// Runs one call outside a session, with the same timeout as in a session. `context.kill` ends it.
 pub(crate) async fn run(router: Arc<dyn ToolRouter>, plan: Plan, permit: Permit, context: RunContext) -> ToolResult {
     let (patience, killed) = (CallTimeout::for_plan(&plan), context.kill.clone());
     let named = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn late_calls_that_stop_are_timeouts_and_calls_stopped_by_the_user_are_not() {
+    fn only_calls_stopped_by_the_deadline_are_reported_as_timeouts() {
         let cancelled = || {
             let error = ToolError::new(ErrorCode::Cancelled, "nothing was changed");
             Ok(Ok(ToolResult::from_error(CallId::new("c"), "WriteFile", error)))

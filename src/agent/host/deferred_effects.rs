@@ -1,4 +1,4 @@
-//! Queue of effects behind a failed commit, in order; effects that are no longer needed are cancelled.
+//! Queue of effects that follow a failed commit, in order. Effects that are no longer needed are cancelled.
 
 use crate::agent::turn::{Effect, RuleFileResult};
 use crate::ports::{Plan, Record};
@@ -31,7 +31,8 @@ impl DeferredEffects {
         self.0.retain(|effect| !matches!(effect, Effect::Preview { ticket: begun, .. } if *begun == ticket));
     }
 
-    /// Cancels the calls for which `why` returns an error, and returns their results by their index. They never run.
+    /// Cancels the calls for which `why` returns an error, and returns their results by call index. These calls never
+    /// run.
     pub(crate) fn cancel_runs(&mut self, why: impl Fn(&Plan) -> Option<ToolError>) -> Vec<(usize, ToolResult)> {
         let mut cancelled = Vec::new();
         for effect in self.take() {

@@ -1,4 +1,5 @@
-//! Effects of the turn machine, performed in order: saved first, and deferred while saving fails.
+//! Performs the effects of the turn machine in order. Records are saved first; while saving fails, effects are
+//! deferred.
 
 use super::clock::moment;
 use super::deferred_effects::stopped_error;
@@ -10,7 +11,7 @@ use crate::protocol::{CallId, Command, ErrorCode, EventKind, StepId, TaskId, Too
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Notice for input that arrives while saving fails.
+/// Notice about input that arrives while saving fails.
 const QUEUED: &str = "queued until the session can be saved";
 
 impl Host {
@@ -61,8 +62,8 @@ impl Host {
             }
             Effect::StopPreview { ticket } => self.previews.stop(ticket),
             Effect::Run { index, plan, permit, most_bytes } => {
-                // Directory access that is saved for the project is saved before the command runs again, so that later commands have it
-                // too.
+                // Directory access that is allowed for the project is saved before the command runs again, so that
+                // later commands have it too.
                 let after = if plan.opens.is_empty() { None } else { Some(self.rules.changes_done()) };
                 self.runs.start(&self.context, RunRequest { index, plan, permit, most_bytes, after });
             }
@@ -79,7 +80,7 @@ impl Host {
                     self.servers.set_window(self.model.facts().context_window);
                     self.context.router().model_changed(self.model.web_search());
                     self.model.query_facts();
-                    // The key that was missing may have been entered.
+                    // The user may have entered the missing key.
                     self.model.open_summary_model();
                 }
             }
@@ -124,7 +125,8 @@ impl Host {
         let router = self.context.router();
         hooks::follow(&self.context, &kind);
         match &mut kind {
-            // The capability of the tool is set even if its call could not be planned. An edit reads first, and is still `File.Write`.
+            // Set the capability of the tool even if its call could not be planned. An edit reads first, and is still
+            // `File.Write`.
             EventKind::ToolRequested { tool_name, capability, .. } => {
                 *capability = router.capability(tool_name).map(str::to_owned).or(capability.take());
             }
@@ -151,7 +153,8 @@ impl Host {
         self.sender.send(task_id, step_id, self.rules.with_places(kind));
     }
 
-    /// Handles an input while saving fails: nothing continues before earlier decisions are saved, and user input retries the save.
+    /// Handles an input while saving fails. Nothing continues before earlier decisions are saved; user input retries
+    /// the save.
     pub(super) async fn take_unsaved(&mut self, input: Input) {
         match input {
             Input::Command(Command::Continue) => self.retry().await,
@@ -177,7 +180,8 @@ impl Host {
         }
     }
 
-    /// Retries the save, then carries out the command: at once if saved, otherwise as soon as it is.
+    /// Retries the save, then carries out the command: immediately if the save succeeds, otherwise once a later one
+    /// does.
     async fn retry_and_take(&mut self, command: Command) {
         let stops = matches!(command, Command::Cancel | Command::Kill | Command::Finish);
         if !stops {
@@ -224,7 +228,7 @@ impl Host {
         }
     }
 
-    /// Queues effects behind the failed commit, but stops calls at once.
+    /// Queues effects that follow the failed commit, but stops calls immediately.
     fn defer(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match &effect {
@@ -236,7 +240,7 @@ impl Host {
                     self.deferred.cancel_preview(*ticket);
                     self.previews.stop(*ticket);
                 }
-                // These change nothing that is saved.
+                // These effects change no saved state.
                 Effect::Background { tool_call_id } => {
                     self.move_to_background(tool_call_id.as_ref());
                     continue;
@@ -251,7 +255,8 @@ impl Host {
         }
     }
 
-    /// Reports the session state when saving fails or works again. If the user is quitting, aye does not ask the user to wait.
+    /// Reports the session state when saving starts to fail or works again. While the user is quitting, no such report
+    /// asks the user to wait.
     fn report_saving(&mut self, stalled: bool) {
         if self.deadline.is_some() && stalled {
             return;

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Log target of events. Its lines are written as JSON without changes.
+/// Log target of events. Their lines are written as JSON without changes.
 pub(crate) const EVENTS: &str = "aye::events";
 /// Maximum logged bytes of a provider's error message.
 const MESSAGE_BYTES: usize = 500;
-/// Bytes of an event's JSON before its payload.
+/// Size of the buffer for the start of an event's JSON, which contains its name, in bytes.
 const HEAD_BYTES: usize = 96;
 
 pub(super) fn log(event: &Event) {
@@ -39,8 +39,8 @@ struct LogEntry<'a> {
     payload: Value,
 }
 
-/// Formats the log line of an event: its IDs, and the names, numbers and outcomes of its payload, but no text of the user, the model or a
-/// tool.
+/// Formats the log line of an event: its IDs, and the names, numbers and outcomes in its payload, but no text of the
+/// user, the model or a tool.
 fn line(event: &Event, level: &'static str) -> String {
     let mut head = [0; HEAD_BYTES];
     let logged = LogEntry {

@@ -1,11 +1,11 @@
-//! Event delivery: each event goes to the front end, and to the log.
+//! Delivery of each event to the front end and to the log.
 
 use super::event_log::log;
 use crate::protocol::{Event, EventKind, SessionId, StepId, TaskId, WorkspaceId};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
-/// Sender of events with their session.
+/// Sender of events, which adds the session to each.
 #[derive(Clone)]
 pub(super) struct EventSender {
     pub workspace_id: WorkspaceId,

@@ -1,4 +1,4 @@
-//! Runs hooks in the background; their outcomes become inputs.
+//! Hooks that run in the background; their outcomes become inputs of the turn machine.
 
 use super::call_context::CallContext;
 use crate::agent::limits::HOOKED_CALLS;
@@ -38,7 +38,7 @@ pub(super) fn on_occasion(context: &CallContext, ticket: u64, occasion: HookOcca
     });
 }
 
-/// Runs the hooks of events that they cannot change. Nothing waits for them.
+/// Runs the hooks of an event that no hook can change. The session does not wait for them.
 pub(super) fn follow(context: &CallContext, kind: &EventKind) {
     let occasion = match kind {
         EventKind::ApprovalRequested(approval) => HookOccasion::Notification {

@@ -1,4 +1,4 @@
-//! Files and resources mentioned in a prompt, planned and read in the background.
+//! Files and resources mentioned in a prompt: their reads are planned and performed in the background.
 
 use super::call_context::CallContext;
 use super::call_timeout::{CallTimeout, outcome, with_timeout};
@@ -36,7 +36,7 @@ pub(super) fn read(
         let results = runs.into_iter().map(|(plan, permit)| {
             let (router, killed) = (router.clone(), kill.clone());
             let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
-            // Reads print nothing while they run, so the receiver is dropped.
+            // Reads produce no output while they run, so the receiver is dropped.
             let (output, _) = mpsc::channel(CHANNEL_DEPTH);
             let kill = killed.child_token();
             let stop = kill.clone();

@@ -1,4 +1,5 @@
-//! Model client of the session: the current model, its response, the model for summaries, and another model that is being opened.
+//! Model client of the session: the current model and its response, the summary model, and a model that is being
+//! opened.
 
 use super::event_sender::EventSender;
 use super::setup::SummaryModelSetup;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Maximum number of models that remain open after another model was chosen.
+/// Maximum number of models that remain open after the user switches to another one.
 const EARLIER_MODELS: usize = 8;
 
 /// Current model and the available ones.
@@ -27,7 +28,7 @@ pub(super) struct ModelClient {
     images: ImageCache,
     /// Previously used models, newest last, for switching back.
     earlier: Vec<Arc<dyn Model>>,
-    /// The model opened last. It is used once the policy allows it and the journal has recorded it.
+    /// Model that was opened last. It is used once the policy allows it and the journal has recorded it.
     opened: Arc<Mutex<Option<Arc<dyn Model>>>>,
     opens: Option<JoinHandle<()>>,
     looks_up: Option<JoinHandle<()>>,
@@ -38,7 +39,7 @@ pub(super) struct ModelClient {
 /// Model for summaries.
 #[derive(Default)]
 struct SummaryClient {
-    /// Name in the settings, if they name one.
+    /// Model name in the settings, if they name one.
     name: Option<String>,
     /// `None` until the model has been opened.
     model: Arc<Mutex<Option<Arc<dyn Model>>>>,
@@ -88,13 +89,13 @@ impl ModelClient {
         self.current.web_search()
     }
 
-    /// Sends the request of a step, without secrets and with its images. `next` returns the response.
+    /// Sends the request of a step with secrets redacted and images loaded. `next` returns the response.
     pub(crate) async fn request(&mut self, redactor: Arc<Redactor>, request: ModelRequest) {
         let model = Arc::clone(&self.current);
         self.send(model, redactor, request).await;
     }
 
-    /// Sends the request for a summary to the model for summaries, like `request`.
+    /// Sends a request to the summary model, like `request`.
     pub(crate) async fn request_summary(&mut self, redactor: Arc<Redactor>, request: ModelRequest) {
         let model = self.summary.model().unwrap_or_else(|| Arc::clone(&self.current));
         self.send(model, redactor, request).await;
@@ -108,14 +109,15 @@ impl ModelClient {
         self.response = Some(stream(&*model, redactor, request));
     }
 
-    /// Sends a request of a server, without secrets.
+    /// Sends a sampling request of a server, with secrets redacted.
     pub(crate) fn sample(&self, redactor: Arc<Redactor>, request: ModelRequest) -> ModelStream {
-        // It has its own redaction cache, because the thread's cache would forget its messages.
+        // It has its own redaction cache, because it would evict the messages of the thread from theirs.
         let request = RequestRedactor::default().hide_in_request(&redactor, request);
         stream(&*self.current, redactor, request)
     }
 
-    /// Waits for the next part of the response; never completes while none is streaming. A stream that ends without completion was cut off.
+    /// Waits for the next part of the response; never completes while no response is streaming. A stream that ends
+    /// without a completion is reported as cut off.
     pub(crate) async fn next(&mut self) -> Input {
         let Some(open) = &mut self.response else { return std::future::pending().await };
         let next = open.next().await;
@@ -139,12 +141,13 @@ impl ModelClient {
         self.response = None;
     }
 
-    /// Rechecks all messages of the next request, because a new redactor may hide more than the old one.
+    /// Clears the redaction cache, because a new redactor may hide more than the old one.
     pub(crate) fn forget_redactions(&mut self) {
         self.request_redactor = RequestRedactor::default();
     }
 
-    /// Saves the API key, if given, and opens another model. Both may read a keyring, which may ask the user.
+    /// Saves the API key, if one is given, and opens another model. Both may access a keyring, which may prompt the
+    /// user.
     pub(crate) fn open(&mut self, name: String, key: Option<SecretString>) {
         let (models, inputs, slot) = (self.all.clone(), self.inputs.clone(), self.opened.clone());
         let sender = self.sender.clone();
@@ -167,13 +170,13 @@ impl ModelClient {
             });
             let _ = inputs.send(Input::ModelOpened(facts)).await;
         });
-        // If the user chooses again, the last choice counts.
+        // If the user chooses again in the meantime, the last choice is used.
         if let Some(before) = self.opens.replace(opens) {
             before.abort();
         }
     }
 
-    /// Switches to the model opened last, or to one used before. Returns whether there is one of this name.
+    /// Switches to the model that was opened last, or to an earlier one. Returns whether a model of this name exists.
     pub(crate) fn switch_to(&mut self, name: &str) -> bool {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         let earlier = || self.earlier.iter().find(|model| model.name() == name).cloned();
@@ -187,7 +190,7 @@ impl ModelClient {
         true
     }
 
-    /// Queries the model's server for its facts in the background.
+    /// Queries the current model's server for the model's facts in the background.
     pub(crate) fn query_facts(&mut self) {
         let (asked, inputs) = (self.current.query_facts(), self.inputs.clone());
         let looks_up = tokio::spawn(async move {
@@ -213,7 +216,7 @@ impl ModelClient {
         });
     }
 
-    /// Queries the server of the model for summaries for its facts in the background.
+    /// Queries the summary model's server for the model's facts in the background.
     pub(crate) fn query_summary_facts(&self) {
         let Some(model) = self.summary.model() else { return };
         let (asked, inputs) = (model.query_facts(), self.inputs.clone());

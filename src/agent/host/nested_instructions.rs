@@ -1,4 +1,4 @@
-//! Instructions for parts of a project, delivered with the first result from that part.
+//! Instructions for parts of a project, delivered with the first result that concerns such a part.
 
 use crate::policy::redact::Redactor;
 use crate::ports::{InstructionSource, Instructions};
@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Instructions that the model has seen. Cheap to clone.
+/// Instructions that the model has already received. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct NestedInstructions {
     guidance: Option<Arc<dyn InstructionSource>>,
@@ -20,7 +20,7 @@ impl NestedInstructions {
         Self { guidance, delivered: Arc::default() }
     }
 
-    /// Forgets all instructions after the model lost them from its context, so that they are delivered again.
+    /// Forgets which instructions were delivered. Called when the model's context no longer contains them.
     pub(crate) fn forget(&self) {
         self.delivered.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

@@ -27,7 +27,8 @@ impl OutputTail {
         }
     }
 
-    /// Returns when the next save is due. A silent command is saved from time to time too, so that its run time is known.
+    /// Returns when the next save is due. The output of a silent command is saved periodically too, because the save
+    /// records its run time.
     pub(crate) fn due(&self) -> Instant {
         self.saved + Duration::from_millis(if self.is_changed { TAIL_SAVE_MS } else { TAIL_BEAT_MS })
     }

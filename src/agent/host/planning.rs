@@ -1,4 +1,4 @@
-//! Planning of calls in the background, with the plans as inputs.
+//! Planning of calls in the background; the plans become inputs of the turn machine.
 
 use super::call_context::CallContext;
 use super::call_timeout::{CallTimeout, with_timeout};
@@ -18,7 +18,7 @@ pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
         let (killed, nobody) = (context.interrupt_token(), CancellationToken::new());
         async move {
             let plan = with_hooks(plan.await, &*hooks, &stopped).await;
-            // A plan that changes something lists everything it touches.
+            // The plan of a change lists everything it touches.
             let scope = if plan.as_ref().is_ok_and(|plan| plan.changes) {
                 Vec::new()
             } else {
@@ -35,7 +35,7 @@ pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
     });
 }
 
-/// Runs the hooks after a call on its proposal. They have their own time limits.
+/// Runs the hooks after a call on its proposal. Hooks have their own timeouts.
 async fn with_hooks(
     plan: Result<Plan, ToolError>,
     router: &dyn ToolRouter,
@@ -47,7 +47,7 @@ async fn with_hooks(
     }
 }
 
-/// Plans a call again with more access and with the user's amendments.
+/// Plans a call again with additional access and with the user's amendments.
 pub(super) fn replan_with_access(
     context: &CallContext,
     index: usize,
@@ -70,13 +70,14 @@ pub(super) fn replan_with_access(
     });
 }
 
-/// Plans the proposal of an approval with an amendment.
+/// Plans the proposal of an approval with an amendment applied.
 pub(super) fn amend(context: &CallContext, index: usize, plan: Plan, amendment: Amendment) {
     let router = context.router();
     plan_one(context, index, false, async move { router.amend(plan, amendment).await });
 }
 
-/// Plans one call. `has_hooks`: whether the hooks after the call run on the proposal; the user's edits are not changed by them.
+/// Plans one call. `has_hooks`: whether the hooks after the call run on the proposal. Hooks do not change the user's
+/// edits.
 fn plan_one(
     context: &CallContext,
     index: usize,

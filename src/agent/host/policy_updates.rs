@@ -1,4 +1,4 @@
-//! Policy updates while a session runs: received, and requested.
+//! Policy updates while a session runs, and requests for them.
 
 use crate::agent::limits::RELOAD_SECONDS;
 use crate::agent::turn::PolicyChange;
@@ -45,10 +45,10 @@ pub(crate) enum PolicyUpdate {
     },
 }
 
-/// Source of policy updates; empty for a session with a fixed policy.
+/// Source of policy updates; empty if the policy of the session is fixed.
 pub(super) struct PolicySource(Option<PolicyUpdates>);
 
-/// Reload that was requested.
+/// A requested reload.
 pub(super) struct Reload {
     is_read: oneshot::Receiver<()>,
     deadline: Instant,
@@ -88,14 +88,14 @@ impl PolicySource {
         self.0.is_some()
     }
 
-    /// Requests a reload whose updates are returned by `next_of`; `None` if nothing reloads.
+    /// Requests a reload whose updates `next_of` returns; `None` if nothing handles reloads.
     pub(crate) fn reload(&self, request: impl FnOnce(oneshot::Sender<()>) -> ReloadRequest) -> Option<Reload> {
         let (read, is_read) = oneshot::channel();
         self.0.as_ref()?.reload.send(request(read)).ok()?;
         Some(Reload { is_read, deadline: Instant::now() + Duration::from_secs(RELOAD_SECONDS) })
     }
 
-    /// Returns the next update of a reload; `None` once all updates were returned.
+    /// Returns the next update of a reload; `None` after the last one.
     pub(crate) async fn next_of(&mut self, reload: &mut Reload) -> Option<PolicyUpdate> {
         tokio::select! {
             biased;

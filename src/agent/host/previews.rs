@@ -1,4 +1,4 @@
-//! Previews in the background: each can be stopped on its own, and none outlives the session.
+//! Previews in the background. Each can be stopped separately, and none outlives the session.
 
 use super::call_context::CallContext;
 use crate::agent::limits::CHANNEL_DEPTH;
@@ -48,7 +48,7 @@ impl Previews {
         });
     }
 
-    /// Opens the layer in which a call of an earlier process ended.
+    /// Opens the layer in which a call of an earlier process ran.
     pub(crate) fn reopen(&mut self, context: &CallContext, index: usize, call: ToolCall, digest: String, ticket: u64) {
         let (router, inputs) = (context.router(), context.inputs());
         self.work.spawn(async move {

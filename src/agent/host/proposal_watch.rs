@@ -12,7 +12,7 @@ use tokio::sync::watch;
 pub(super) struct ProposalWatch(Option<watch::Sender<PendingPlans>>);
 
 impl ProposalWatch {
-    /// Returns whether exactly these proposals are watched.
+    /// Returns whether the watch covers exactly these proposals.
     pub(crate) fn is_on<'a>(&self, pending: impl Iterator<Item = &'a ApprovalId>) -> bool {
         match &self.0 {
             Some(list) => pending.eq(list.borrow().iter().map(|(id, _)| id)),

@@ -1,4 +1,4 @@
-//! Queries about a running session: its changes, its artifacts, and the offers of its servers.
+//! Queries about a running session: its changes, its artifacts, and the resources and prompts of its servers.
 
 use super::event_sender::EventSender;
 use super::server_queries::ServerQueries;
@@ -29,8 +29,8 @@ impl SessionQueries {
         Self { workspace_id: workspace_id.clone(), session_id: session_id.clone(), events: events.downgrade(), router, servers }
     }
 
-    /// Answers a query with an event; returns at once. The work may wait for a disk or a server, and nothing waits for it. After the
-    /// session has ended there is no answer.
+    /// Answers a query with an event. Returns immediately; the work may wait for a disk or a server in the background.
+    /// After the session has ended, no event is emitted.
     pub(crate) fn answer(&self, query: SessionQuery) {
         let Some(events) = self.events.upgrade() else { return };
         let sender = EventSender { workspace_id: self.workspace_id.clone(), session_id: self.session_id.clone(), events };

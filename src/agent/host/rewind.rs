@@ -1,4 +1,4 @@
-//! File part of a rewind: requested from the tools, and reported or returned as an input.
+//! Rewinds of files: the tools plan and restore them, and the result is reported as an event or an input.
 
 use super::call_context::CallContext;
 use super::event_sender::EventSender;
@@ -6,7 +6,7 @@ use crate::agent::turn::Input;
 use crate::ports::{FileRewind, FileRewindPlan, RewindStart};
 use crate::protocol::{EventKind, RewindPlan, RewindPoint};
 
-/// Reports the rewind points in the background, because it may wait for a disk.
+/// Reports the rewind points from a background task, because collecting them may wait for a disk.
 pub(super) fn report_points(context: &CallContext, sender: EventSender, mut points: Vec<RewindPoint>, can_redo: bool) {
     let router = context.router();
     tokio::spawn(async move {
@@ -19,7 +19,7 @@ pub(super) fn report_points(context: &CallContext, sender: EventSender, mut poin
     });
 }
 
-/// Adds the effects on files to a plan, and reports it.
+/// Adds the effects on files to a rewind plan, and reports the plan.
 pub(super) fn report_plan(context: &CallContext, sender: EventSender, mut plan: RewindPlan, since: Option<RewindStart>) {
     let router = context.router();
     tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Rule files of the user: where a rule would be stored, and saving or removing it. Only their port touches them.
+//! Rule files of the user: finds the file for a rule, and saves or removes rules. Only `Rules` accesses the files.
 
 use crate::agent::turn::{Effect, Input, RuleFileResult};
 use crate::ports::Rules;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Number of recent commands that are checked to show the effect of a rule.
+/// Number of recent commands that are checked to estimate the effect of a rule.
 const RECENT: usize = 200;
 
 /// User's rule files, and their pending changes.
 pub(super) struct RuleFiles {
     port: Arc<dyn Rules>,
-    /// Serializes changes, and reports them in that order.
+    /// Serializes changes, so that they are reported in the order of the requests.
     in_turn: Arc<tokio::sync::Mutex<()>>,
     /// Cancelled once the last change is done and its outcome has been sent as an input.
     saved: CancellationToken,
@@ -27,12 +27,12 @@ impl RuleFiles {
         Self { port, in_turn: Arc::default(), saved, inputs }
     }
 
-    /// Returns a token that is cancelled once the current changes are done.
+    /// Returns a token that is cancelled once the pending changes are done.
     pub(crate) fn changes_done(&self) -> CancellationToken {
         self.saved.clone()
     }
 
-    /// Adds to an approval the locations of its rules, which only the files know.
+    /// Adds the file locations of the offered rules to an approval. Only the files can determine them.
     pub(crate) fn with_places(&self, mut kind: EventKind) -> EventKind {
         match &mut kind {
             EventKind::ApprovalRequested(approval) => {
@@ -46,7 +46,7 @@ impl RuleFiles {
         kind
     }
 
-    /// Reads or changes the files in the background; the outcome is an input.
+    /// Reads or changes the files in the background; the outcome becomes an input.
     pub(crate) fn start(&mut self, effect: Effect) {
         let saved = matches!(effect, Effect::Remember { .. } | Effect::Forget(_)).then(|| {
             self.saved = CancellationToken::new();

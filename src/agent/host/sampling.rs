@@ -1,5 +1,5 @@
-//! Sampling requests of MCP servers to the model of the session: allowed by the policy, approved by the user if the policy
-//! requires approval, one at a time, without tools and without the thread.
+//! Sampling requests of MCP servers to the session's model. The policy must allow them and can require approval by the
+//! user. They run one at a time, without tools and without the thread.
 
 mod request;
 
@@ -22,14 +22,14 @@ pub(crate) struct Sampling {
     pub server: String,
     /// Parameters of `sampling/createMessage`.
     pub request: Value,
-    /// Whether there is a user to ask.
+    /// Whether a user is present to approve the request.
     pub person: bool,
     pub answer: oneshot::Sender<Result<Value, String>>,
 }
 
 /// Phase of a sampling request.
 pub(super) enum SamplingPhase {
-    /// Approved; waits only for the requests before it.
+    /// Approved, and waiting for the requests before it.
     Approved(ApprovedSampling),
     /// Ended, with its usage, if any.
     Over(Option<SamplingUsage>),
@@ -46,7 +46,7 @@ impl ApprovedSampling {
         self.conversation.tokens()
     }
 
-    /// Returns the maximum number of output tokens that the server wants.
+    /// Returns the maximum number of output tokens that the server requests.
     pub(super) fn most_tokens(&self) -> u64 {
         self.conversation.most_tokens
     }
@@ -71,8 +71,8 @@ impl SamplingQueue {
         (Self { waiting: VecDeque::new(), busy: false, phases }, receive)
     }
 
-    /// Queues or refuses a request. `asks`: whether the policy asks the user, or why it denies the request. If the user has to
-    /// approve it, returns the approval request and the channel for the answer.
+    /// Queues or refuses a request. `asks`: whether the policy requires approval, or why it denies the request. If the
+    /// user has to approve it, returns the approval request and the channel for the answer.
     pub(super) fn add(
         &mut self,
         sampling: Sampling,
@@ -94,7 +94,7 @@ impl SamplingQueue {
         None
     }
 
-    /// Returns the messages of a request, and the text that the user has to approve; or why the request is refused.
+    /// Parses a request. Returns its messages and the text that the user has to approve, or the reason for refusing it.
     fn prepare(
         server: &str,
         request: &Value,
@@ -123,7 +123,7 @@ impl SamplingQueue {
         self.waiting.clear();
     }
 
-    /// Notes that the request that was sent last has ended.
+    /// Marks the request in progress as ended.
     pub(super) fn on_ended(&mut self) {
         self.busy = false;
     }
@@ -133,8 +133,8 @@ impl SamplingQueue {
         if self.busy { None } else { self.waiting.pop_front() }
     }
 
-    /// Sends a request with `stream` and returns its response to the server, until `kill` is cancelled. `model` and `most_tokens`: the model
-    /// and the maximum number of output tokens that the budgets allow.
+    /// Sends a request with `stream` and sends its response to the server, until `kill` is cancelled. `model` and
+    /// `most_tokens`: the model and the maximum number of output tokens that the budgets allow.
     pub(super) fn start(
         &mut self,
         approved: ApprovedSampling,
@@ -170,7 +170,7 @@ fn refuse(answer: oneshot::Sender<Result<Value, String>>, why: String) {
     let _ = answer.send(Err(format!("the request was not sent to the model: {why}")));
 }
 
-/// Waits until the user decides, or until the server no longer waits.
+/// Waits until the user decides or the server stops waiting.
 async fn wait(mut allowed: ApprovedSampling, answered: oneshot::Receiver<ElicitationAnswer>, steps: mpsc::Sender<SamplingPhase>) {
     let said = tokio::select! {
         said = answered => said.unwrap_or(ElicitationAnswer::Cancel),
@@ -192,7 +192,7 @@ struct RunningSampling {
 }
 
 impl RunningSampling {
-    /// Reads the response until it is complete or no longer wanted, and returns its usage.
+    /// Reads the response until it is complete or no longer needed, and returns its usage.
     async fn read_response(
         self,
         mut stream: ModelStream,

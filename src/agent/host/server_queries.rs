@@ -1,4 +1,4 @@
-//! Queries about MCP servers: their resources, cached for a while, and their prompts.
+//! Queries about MCP servers: their resources, which are cached briefly, and their prompts.
 
 use crate::agent::limits::{MAX_OFFERED, RESOURCE_CACHE_SECONDS, SERVER_PROMPT_BYTES, SERVER_SECONDS};
 use crate::ports::{RemoteError, RemoteServers};
@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// Resources listed last, and the time of the query.
+/// Cached list of resources, and the time of its query.
 type CachedResources = (Instant, Vec<ServerResource>);
 
 /// Cache of server resources, shared by a session and its queries.
@@ -17,7 +17,7 @@ type CachedResources = (Instant, Vec<ServerResource>);
 pub(super) struct ResourceCache(Arc<std::sync::Mutex<Arc<Mutex<Option<CachedResources>>>>>);
 
 impl ResourceCache {
-    /// Empties the cache. A running query no longer fills it.
+    /// Empties the cache. A query in progress no longer fills it.
     pub(super) fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
     }
@@ -27,7 +27,7 @@ impl ResourceCache {
     }
 }
 
-/// Servers of a session, for its queries.
+/// Access to the servers of a session, for queries.
 #[derive(Clone)]
 pub(super) struct ServerQueries {
     remote: Arc<dyn RemoteServers>,
@@ -55,19 +55,19 @@ impl ServerQueries {
     }
 
     pub(super) async fn resources(&self, words: &str) -> Vec<ServerResource> {
-        // The cache is looked up here, because servers in another state may offer other resources.
+        // The cache is looked up here, because the resources may differ with the states of the servers.
         let offers = self.offers.current();
         if let Some((name, _)) = words.split_once(':') {
             let is_asleep = |state: &ServerState| *state == ServerState::Asleep;
             if self.remote.statuses().iter().any(|status| status.name == name && is_asleep(&status.state)) {
-                // A server called by its name is wanted, so it is started; its resources are listed below with the others.
+                // A server that is named explicitly is started; its resources are listed below with the others.
                 let _ = with_timeout(self.remote.resources(Some(name))).await;
             }
         }
         matching(self.all_resources(&offers).await, words)
     }
 
-    /// Lists all resources. The list is cached for a while, because each keystroke requests it.
+    /// Lists all resources. The list is cached briefly, because every keystroke requests it.
     async fn all_resources(&self, offers: &Mutex<Option<CachedResources>>) -> Vec<ServerResource> {
         // Concurrent callers wait for the same query.
         let mut kept = offers.lock().await;
@@ -76,7 +76,7 @@ impl ServerQueries {
         {
             return all.clone();
         }
-        // A failure is cached too, so that a hanging server does not delay each keystroke.
+        // Cache failures too, so that a server that does not respond does not delay every keystroke.
         let all = with_timeout(self.remote.resources(None)).await.and_then(Result::ok).unwrap_or_default();
         *kept = Some((Instant::now(), all.clone()));
         all

@@ -1,4 +1,4 @@
-//! Requests of MCP servers to the session: their handler, and the events that the session waits for.
+//! Requests of MCP servers to the session: the handler that receives them, and the events for which the session waits.
 
 use super::sampling::{Sampling, SamplingPhase};
 use crate::agent::limits::CHANNEL_DEPTH;
@@ -23,8 +23,8 @@ pub(crate) struct ServerConnections {
     pub asked: mpsc::Receiver<ServerRequest>,
 }
 
-/// Creates the handler of server requests, and the receiver of these requests for the session. Without a user, all requests are declined.
-/// `roots`: directories, as `file:` URIs with names.
+/// Creates the handler of server requests, and the receiver through which the session gets them. Without a user, all
+/// requests are declined. `roots`: directories, as `file:` URIs with names.
 pub(crate) fn request_handler(
     person: bool,
     roots: Vec<(String, String)>,
@@ -48,7 +48,7 @@ impl RemoteAsks for RequestHandler {
                 return ElicitationAnswer::Decline;
             }
             let (send, answer) = oneshot::channel();
-            // A session with a full queue has too many requests.
+            // The queue of the session is full, so the server sends too many requests.
             if self.session.try_send(ServerRequest::Elicitation(elicitation, send)).is_err() {
                 return ElicitationAnswer::Cancel;
             }
@@ -77,12 +77,12 @@ impl RemoteAsks for RequestHandler {
     }
 }
 
-/// Sources of server events, and of questions of the model.
+/// Source of server events, and of questions from the model.
 #[derive(Default)]
 pub(super) struct ServerEvents {
     changed: Option<watch::Receiver<u64>>,
     asked: Option<mpsc::Receiver<ServerRequest>>,
-    /// Absent without a user.
+    /// Questions from the model; absent without a user.
     pub questions: Option<mpsc::Receiver<UserQuestion>>,
     steps: Option<mpsc::Receiver<SamplingPhase>>,
 }

@@ -1,4 +1,4 @@
-//! MCP servers of a session: their reported states, their open requests to the user, and their resources.
+//! MCP servers of a session: their reported states, their pending requests to the user, and their resources.
 
 use super::event_sender::EventSender;
 use super::server_queries::{ResourceCache, ServerQueries, timeout_message, with_timeout};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// Tool name recorded for resources that were read.
+/// Tool name under which resource reads are recorded.
 const RESOURCE: &str = "ReadResource";
 
 /// Servers of a session.
@@ -24,11 +24,11 @@ pub(super) struct Servers {
     remote: Option<Arc<dyn RemoteServers>>,
     /// States reported last.
     reported: Vec<ServerStatus>,
-    /// Open requests to the user.
+    /// Pending requests to the user.
     open: HashMap<String, oneshot::Sender<ElicitationAnswer>>,
     /// Number of requests to the user so far.
     asked: u64,
-    /// Whether the session is ending, so that the user is not asked anything more.
+    /// Whether the session is ending; if so, no further requests reach the user.
     has_ended: bool,
     offers: ResourceCache,
     sender: EventSender,
@@ -47,7 +47,7 @@ impl Servers {
         }
     }
 
-    /// Tells the servers the context window, so that tools that fit the model are offered.
+    /// Passes the context window to the servers, so that they can offer tools that fit the model.
     pub(crate) fn set_window(&self, tokens: u64) {
         if let Some(remote) = &self.remote {
             remote.set_context_window(tokens);
@@ -58,10 +58,10 @@ impl Servers {
         self.remote.as_ref().map(|remote| ServerQueries::new(Arc::clone(remote), self.offers.clone()))
     }
 
-    /// Returns the states of the servers if they differ from those reported last.
+    /// Returns the states of the servers if they have changed since the last report.
     pub(crate) fn take_changed(&mut self) -> Option<Vec<ServerStatus>> {
         let now = self.remote.as_ref()?.statuses();
-        // The offers may change with the states.
+        // The offered resources may change with the states.
         self.offers.forget();
         if now == self.reported {
             return None;
@@ -70,7 +70,8 @@ impl Servers {
         Some(now)
     }
 
-    /// Asks the user on behalf of a server. A server with too many or too large requests is cancelled, and aye tells the user why.
+    /// Asks the user on behalf of a server. Requests that are too many or too large are cancelled, and aye reports the
+    /// reason to the user.
     pub(crate) fn ask(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
         if self.has_ended {
             return;
@@ -89,7 +90,7 @@ impl Servers {
             return self.notify(message);
         }
         self.asked += 1;
-        // The names that servers give may collide.
+        // Servers may choose the same names.
         elicitation.elicitation_id = format!("elicitation_{}", self.asked);
         let (send, answered) = oneshot::channel();
         self.open.insert(elicitation.elicitation_id.clone(), send);
@@ -112,8 +113,8 @@ impl Servers {
         }
     }
 
-    /// Reads the resources mentioned in a prompt, in order: as bounded text without secrets. If the policy asks, the user approves first.
-    /// `kill`: cancelled when the session no longer needs them.
+    /// Reads the resources mentioned in a prompt, in order, as truncated text with secrets redacted. If the policy
+    /// requires approval, the user is asked first. `kill`: cancelled when the session no longer needs them.
     pub(crate) fn read_resources(
         &mut self,
         resources: Vec<Resource>,
@@ -141,7 +142,7 @@ impl Servers {
         }
     }
 
-    /// Asks the user, if required, and returns the receiver of the answer.
+    /// Asks the user if approval is required, and returns the receiver of the answer.
     fn ask_first(&mut self, resource: &Resource) -> Option<oneshot::Receiver<ElicitationAnswer>> {
         let why = resource.asks.as_deref()?;
         let message = format!(
@@ -155,7 +156,7 @@ impl Servers {
         Some(answer)
     }
 
-    /// Ends the servers: their open requests, which are cancelled, and their processes.
+    /// Cancels all pending requests of the servers, and ends their processes.
     pub(crate) async fn end(&mut self) {
         self.has_ended = true;
         self.open.clear();
@@ -169,7 +170,7 @@ impl Servers {
     }
 }
 
-/// Waits until the user answers or the server no longer waits.
+/// Waits until the user answers or the server stops waiting.
 async fn wait(
     id: String,
     mut answer: oneshot::Sender<ElicitationAnswer>,
@@ -187,7 +188,7 @@ async fn wait(
     sender.send(None, None, EventKind::ElicitationEnded { elicitation_id: id, outcome });
 }
 
-/// Returns why a request is too large for the user to review, if it is.
+/// Describes the part of a request that is too large for the user to review; `None` if there is none.
 fn oversized_part(elicitation: &Elicitation) -> Option<String> {
     let fields = match &elicitation.wanted {
         ElicitationKind::Form { fields } => fields,

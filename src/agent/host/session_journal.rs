@@ -1,4 +1,4 @@
-//! Session journal: commits, and the ordered buffer used when saving fails and the user continues.
+//! Session journal: its commits, and the ordered buffer of a session that continues while saving fails.
 
 use super::event_sender::EventSender;
 use crate::agent::limits::UNSAVED_BYTES;
@@ -44,7 +44,7 @@ fn length(record: &Record) -> usize {
     serde_json::to_string(record).map_or(0, |json| json.len())
 }
 
-/// Returns the pause of a session that cannot be saved; `also` continues its first sentence.
+/// Returns the failure that pauses a session that cannot be saved. `also`: continuation of its first sentence.
 fn save_failure(error: &JournalError, also: &str) -> Failure {
     tracing::error!(%error, "cannot write the journal");
     if error.lost {
@@ -63,7 +63,7 @@ fn save_failure(error: &JournalError, also: &str) -> Failure {
 pub(super) struct SessionJournal {
     port: Arc<dyn Journal>,
     unsaved: Option<UnsavedRecords>,
-    /// Whether another process owns the session; then nothing continues here.
+    /// Whether another process owns the session; if so, nothing continues in this process.
     lost: bool,
     sender: EventSender,
 }
@@ -96,14 +96,14 @@ impl SessionJournal {
         }
     }
 
-    /// Saves the last output of a command, without waiting.
+    /// Queues a save of the last output of a command, without waiting.
     pub(crate) fn save_tail(&self, id: CallId, tail: SavedTail) {
         // The write is queued before the outcome can be, so nothing waits for it.
         drop(self.port.save_tail(id, tail));
     }
 
-    /// Continues without saving: a crash loses everything until it can be saved again. `stalled`: there are records to save.
-    /// Returns whether to retry saving them.
+    /// Continues without saving. A crash loses everything recorded until saving works again. `stalled`: whether records
+    /// are waiting to be saved. Returns whether to retry the save.
     pub(crate) fn continue_unsaved(&mut self, stalled: bool) -> bool {
         if self.lost {
             let message = "cannot continue unsaved: another process owns this session now";
@@ -132,7 +132,8 @@ impl SessionJournal {
         true
     }
 
-    /// Saves the records after all buffered ones, or buffers them too; an error if there are too many.
+    /// Saves the records after all buffered ones; if that fails, buffers them too. Returns an error if the buffer is
+    /// full.
     async fn commit_in_memory(&mut self, records: &[Record]) -> Result<(), Failure> {
         let Some(unsaved) = &mut self.unsaved else { return Ok(()) };
         unsaved.push(records.to_vec());
@@ -149,7 +150,7 @@ impl SessionJournal {
         Err(save_failure(&error, &format!(", and the {} buffered in memory have reached the limit", size(unsaved.bytes as u64))))
     }
 
-    /// Retries the save when the user asks for it, and reports the result.
+    /// Retries the save at the request of the user, and reports the result.
     pub(crate) async fn retry_save(&mut self) {
         if let Err(error) = self.save_in_order().await {
             let message = format!("{error}; the session is still unsaved, and a crash would lose it");
@@ -165,7 +166,7 @@ impl SessionJournal {
     async fn save_in_order(&mut self) -> Result<(), JournalError> {
         let Some(unsaved) = &mut self.unsaved else { return Ok(()) };
         while let Some(batch) = unsaved.batches.front() {
-            // The last batch syncs all batches before it.
+            // Syncing the last batch syncs all batches before it.
             let last = unsaved.batches.len() == 1;
             let durability = if last { Durability::Power } else { Durability::Process };
             self.port.append(batch.records.clone(), durability).await?;

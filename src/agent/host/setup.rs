@@ -1,4 +1,4 @@
-//! Setup of a session: its parts, and its connections while it runs.
+//! Setup of a session: its components, and its connections while it runs.
 
 use super::policy_updates::PolicyUpdates;
 use super::server_requests::ServerConnections;
@@ -11,16 +11,16 @@ use crate::protocol::{Mode, RunningCommand, SessionId, ToolResult, WorkspaceId};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// Model for summaries, as the settings name it.
+/// Summary model, as configured.
 #[derive(Clone, Default)]
 pub(crate) struct SummaryModelSetup {
-    /// Name in the settings; `None` if the model in use writes summaries.
+    /// Model name in the settings; `None` if the model in use writes summaries.
     pub name: Option<String>,
     /// Absent if it cannot be opened yet, for example without an API key.
     pub model: Option<Arc<dyn Model>>,
 }
 
-/// Everything a session needs.
+/// Components and settings of a session.
 pub(crate) struct Setup {
     pub policy: Enforcer,
     pub options: Options,
@@ -43,15 +43,15 @@ pub(crate) struct Setup {
     /// Records in the journal; empty for a new session.
     pub records: Vec<Record>,
     pub unfinished: ResumePolicy,
-    /// Known outcomes of calls that were running when the previous process ended.
+    /// Known outcomes of calls that were running when the previous process exited.
     pub settled: Vec<ToolResult>,
-    /// Recovery information about other such calls, from the disk and their last output.
+    /// Recovery information about the remaining interrupted calls, from the disk and their saved output.
     pub known: RecoveredCalls,
     /// Sandbox of commands.
     pub sandbox_status: SandboxStatus,
     /// Background commands, if the tools support them.
     pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
-    /// Whether the changed files are reported at the end without a query.
+    /// Whether the changed files are reported at the end without a request.
     pub tell_changes: bool,
     /// Hides secrets in user input and in the output of running commands.
     pub redactor: Arc<Redactor>,
@@ -63,6 +63,6 @@ pub(crate) struct Setup {
     pub room: Option<watch::Receiver<bool>>,
     /// MCP servers, if any.
     pub remote: Option<ServerConnections>,
-    /// Questions of the model; absent if no user can answer them.
+    /// Questions from the model; absent if no user can answer them.
     pub questions: Option<mpsc::Receiver<UserQuestion>>,
 }

@@ -1,4 +1,4 @@
-//! Sources of a session's inputs: commands, results of background work, the response, servers and timers.
+//! Input sources of a session: commands, results of background work, the response, servers and timers.
 
 use super::account::Charge;
 use super::backpressure::Backpressure;
@@ -10,7 +10,7 @@ use crate::protocol::{Command, HostCommand, RunningCommand, SessionCommand};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// Sources that belong to no other part of the host.
+/// Sources that no other part of the host owns.
 pub(super) struct Sources {
     /// Commands of the front end; `None` once it has disconnected.
     pub commands: Option<mpsc::Receiver<SessionCommand>>,
@@ -19,7 +19,7 @@ pub(super) struct Sources {
     /// Background commands.
     pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
     pub servers: ServerEvents,
-    /// Requests of reviews.
+    /// Requests of reviews and agents to be counted.
     pub charges: mpsc::Receiver<Charge>,
     pub room: Backpressure,
 }
@@ -27,13 +27,13 @@ pub(super) struct Sources {
 /// Deadlines of the session.
 #[derive(Clone, Copy)]
 pub(super) struct Timers {
-    /// Next save of a command's last output.
+    /// Time of the next save of a command's last output.
     pub tail: Option<Instant>,
-    /// End of a session that the user quits.
+    /// Time at which the session ends after the user quits.
     pub deadline: Option<Instant>,
 }
 
-/// Event to which the host reacts.
+/// Event that the host handles.
 pub(super) enum Occurrence {
     Input(Input),
     Command(HostCommand),
@@ -54,7 +54,7 @@ impl Sources {
                 command = next_command(&mut self.commands) => {
                     if command.is_none() {
                         self.commands = None;
-                        // A dropped sender after a quit is not a second quit, which would not wait for running calls.
+                        // After a quit, a dropped sender is not a second quit, which would not wait for running calls.
                         if timers.deadline.is_some() {
                             continue;
                         }

@@ -1,4 +1,4 @@
-//! A session whose store cannot be written: nothing happens unsaved, no message is lost, and the session continues.
+//! Sessions whose store cannot be written: nothing happens unsaved, no message is lost, and the session can continue.
 
 use super::*;
 use crate::agent::turn::{Approver, Options, SandboxStatus};
@@ -29,7 +29,7 @@ mod session_journal;
 
 const POLICY: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 
-/// Journal that fails while the test says so.
+/// Journal whose writes fail on demand.
 #[derive(Default)]
 struct Disk {
     full: AtomicBool,
@@ -57,7 +57,7 @@ impl Journal for Disk {
     }
 }
 
-/// Model that first calls a command, then returns one word per request.
+/// Model that calls a command first, then returns one word per request.
 struct Script(Mutex<VecDeque<Completion>>);
 
 impl Model for Script {
@@ -85,7 +85,7 @@ fn said(text: &str, stop_reason: StopReason, call: Option<&str>) -> Completion {
     Completion { content, stop_reason, usage: Usage::default(), model: None }
 }
 
-/// Tools that fill the disk when a call is planned, and record what ran.
+/// Tools that make the disk full when a call is planned, and record which calls ran.
 struct Tools {
     disk: Arc<Disk>,
     fills: AtomicBool,
@@ -278,7 +278,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
     }
 }
 
-/// Returns a session with the prompt `go` and a called command whose start could not be saved.
+/// Returns a session with the prompt `go`, and a command call whose start could not be saved.
 async fn stalled() -> Session {
     let disk = Arc::new(Disk::default());
     let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(true), ran: Mutex::default() });

@@ -1,4 +1,4 @@
-//! Running calls: started in the background, with their outcomes as inputs.
+//! Running calls: they run in the background, and their outcomes become inputs.
 
 use super::call_context::CallContext;
 use super::call_timeout::{CallTimeout, outcome, with_timeout};
@@ -36,7 +36,7 @@ pub(super) struct RunRequest {
     pub plan: Plan,
     pub permit: Permit,
     pub most_bytes: usize,
-    /// Token that the call waits for before it starts.
+    /// Token that must be cancelled before the call starts.
     pub after: Option<CancellationToken>,
 }
 
@@ -51,7 +51,7 @@ impl ToolRuns {
         let (redactor, instructions) = (context.redactor(), self.instructions.clone());
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
         let patience = CallTimeout::for_plan(&plan);
-        // A file change finishes when the user interrupts; all else ends.
+        // When the user interrupts, file changes finish and all other calls end.
         let killed = if must_finish(&plan) { context.kill_token() } else { context.interrupt_token() };
         let (kill, interrupt) = (context.kill_token().child_token(), context.interrupt_token().child_token());
         let stop = kill.clone();
@@ -82,7 +82,7 @@ impl ToolRuns {
             };
             let done = with_timeout(done, patience, &killed, &stop).await;
             let late = stop.is_cancelled() && !killed.is_cancelled();
-            // An abandoned call is told to end.
+            // An abandoned call is signalled to end.
             stop.cancel();
             let mut result = outcome(done, (id, name), patience, late);
             if let Some(hooks) = hooks.filter(|_| result.error.is_none()) {
@@ -101,7 +101,8 @@ impl ToolRuns {
         self.runs.remove(&index);
     }
 
-    /// Moves a running command to the background; without an ID, the longest-running one. Returns whether there is one.
+    /// Moves a running command to the background; without an ID, the one that has run the longest. Returns whether
+    /// there is such a command.
     pub(crate) fn move_to_background(&self, id: Option<&CallId>) -> bool {
         let with_id = |id: &CallId| self.runs.values().find(|run| run.is_command && run.id == *id);
         let longest = || {
@@ -126,7 +127,7 @@ impl ToolRuns {
         self.runs.values().filter(|run| run.is_command).map(|run| run.tail.due()).min()
     }
 
-    /// Returns the last output of the commands whose save is due, and starts the wait for their next save.
+    /// Returns the last output of the commands whose save is due, and schedules their next save.
     pub(crate) fn take_due_tails(&mut self) -> Vec<(CallId, SavedTail)> {
         let now = tokio::time::Instant::now();
         let due = self.runs.values_mut().filter(|run| run.is_command && run.tail.due() <= now);
@@ -137,7 +138,7 @@ impl ToolRuns {
         tails.collect()
     }
 
-    /// Delivers all instructions again, after the model lost them from its context.
+    /// Allows all instructions to be delivered again. Called when the model's context no longer contains them.
     pub(crate) fn forget_instructions(&self) {
         self.instructions.forget();
     }

@@ -1,4 +1,4 @@
-//! Compressed storage of messages that are no longer sent, because a session may run for thousands of steps.
+//! Compressed storage for messages that are no longer sent. A session may have thousands of steps.
 
 use crate::protocol::Message;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};

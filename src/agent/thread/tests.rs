@@ -37,7 +37,7 @@ fn summary(index: usize, token_count: u64) -> Message {
     Message { content, ..message(index, User, token_count, "task_001") }
 }
 
-/// Checks what every provider requires.
+/// Checks the requirements of all providers.
 fn check(messages: &[Arc<Message>]) {
     assert_eq!(messages[0].role, User);
     for pair in messages.windows(2) {

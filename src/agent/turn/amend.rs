@@ -1,4 +1,5 @@
-//! Changes that the user makes to a proposal: planned, judged again, and reported to the model.
+//! Amendments: the user changes a proposal, which is planned and judged again, and the changes are reported to the
+//! model.
 
 use crate::ports::Plan;
 use crate::protocol::{Action, Amendment, DiscardedEffect, EffectPart, Effects, ErrorCode, HunkChoice, ToolResult};
@@ -8,13 +9,13 @@ use crate::protocol::{Action, Amendment, DiscardedEffect, EffectPart, Effects, E
 pub(super) struct AppliedAmendments {
     /// Changes in order.
     pub by: Vec<Amendment>,
-    /// Approved actions, if the user approved the result of the last change.
+    /// Approved actions, if the user approved the result of the last amendment.
     pub yes: Option<Vec<Action>>,
     /// Note for the model, added to the result.
     pub told: Option<String>,
     /// Whether the call was planned again because its files had changed before it ran.
     pub renewed: bool,
-    /// Whether another command line was already started for this call.
+    /// Whether a different command line was started for this call earlier.
     pub began: bool,
 }
 
@@ -38,7 +39,7 @@ impl AppliedAmendments {
     }
 }
 
-/// Returns why a selection of the effects cannot be applied.
+/// Returns the reason why a selection of the effects cannot be applied; `None` if it can.
 fn no_selection(effects: Option<&Effects>, parts: &[EffectPart], digest: &str, discarded: &[DiscardedEffect]) -> Option<String> {
     let Some(effects) = effects else { return Some("the call has no effects to select".to_owned()) };
     if let Some(obstacle) = effects.approval_obstacle() {
@@ -63,7 +64,7 @@ fn no_selection(effects: Option<&Effects>, parts: &[EffectPart], digest: &str, d
     nothing.then(|| "nothing was selected; deny the call instead".to_owned())
 }
 
-/// Returns why an amendment cannot be applied to a plan.
+/// Returns the reason why an amendment cannot be applied to a plan; `None` if it can.
 pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String> {
     let offer = &plan.amends.offer;
     match amendment {

@@ -26,13 +26,13 @@ const DISCARDED: &str = "; the command ran in a copy, its changes there were dis
 const OFFERS: usize = 32;
 
 impl CallRunner<'_> {
-    /// Returns the results of hooks and the approved plan for a call.
+    /// Returns the notes about a call for its approval: what hooks changed and requested, and a conflict with the plan.
     fn call_notes(&self, call: &Call, plan: &Plan) -> impl Iterator<Item = String> {
         let outside = self.grants.outside_mandate(plan, &self.cx.policy).map(str::to_owned);
         call.rewriting().into_iter().chain(call.hook_question()).chain(outside)
     }
 
-    /// Returns the advice for the model after a call that no user can approve.
+    /// Returns the advice for the model after a call that requires approval in a session without a user.
     fn advice_without_user(&self, call: &Call) -> &'static str {
         match self.repetition_warning(call) {
             Some(_) => "the result is already in your context: do something else, or say what you cannot do",
@@ -88,8 +88,8 @@ impl CallRunner<'_> {
         batch.asks.push(approval);
     }
 
-    /// Returns whether the approval service may approve a call under the policy that is in effect now. Only the user can approve a plan,
-    /// which allows more than itself, and access outside the sandbox.
+    /// Returns whether the approval service may approve a call under the current policy. Only the user can approve
+    /// plans, which allow further actions, and access outside the sandbox.
     fn may_service_approve(&self, plan: &Plan, question: &Question) -> bool {
         let is_for_user = plan.task_plan.is_some() || !plan.opens.is_empty();
         !is_for_user && !question.critical && self.cx.policy.service_risk().is_some_and(|most| question.risk <= most)
@@ -117,7 +117,7 @@ impl CallRunner<'_> {
         if self.cx.options.agent.is_some() { always.only_in_files() } else { always }
     }
 
-    /// Asks even if a rule would allow the call.
+    /// Asks for approval even if a rule would allow the call.
     pub(super) fn ask_anyway(
         &mut self,
         call: &mut Call,
@@ -133,7 +133,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Asks whether to carry out a plan. The mandate of an earlier plan ends here, because the model no longer follows it.
+    /// Asks for approval of a plan. The mandate of an earlier plan ends here, because the model no longer follows it.
     pub(super) fn ask_about_plan(
         &mut self,
         verdict: Verdict,
@@ -165,7 +165,7 @@ impl CallRunner<'_> {
         self.cx.policy.mode() == Mode::Plan && self.cx.options.laxest >= Mode::Ask
     }
 
-    /// Starts the mandate of the displayed plan, and leaves plan mode.
+    /// Starts the mandate of the proposed plan, and leaves plan mode.
     fn approve_plan(&mut self, plan: &mut Plan, at: InputTime) {
         let (Some(task_plan), Some(shown)) = (plan.task_plan.take(), plan.proposed_plan.take()) else { return };
         self.grants.begin_mandate(&shown, split(&task_plan, &shown), self.cx, at);
@@ -176,7 +176,7 @@ impl CallRunner<'_> {
         plan.amends.told = Some(approved(&shown, stays, plan.amends.told.take()));
     }
 
-    /// Asks to run a command outside the sandbox, once. No rule can allow that; only the user can.
+    /// Asks to run a command once outside the sandbox. No rule can allow this; only the user can.
     pub(super) fn ask_unsandboxed(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
         let asked = match self.cx.options.approver {
             Approver::User => self.cx.policy.ask_unsandboxed(&plan.tool_name, &plan.actions, at.now),
@@ -200,7 +200,7 @@ impl CallRunner<'_> {
         person && plan.effects.is_none() && self.cx.policy.ask_unsandboxed(&plan.tool_name, &commands, at.now).is_ok()
     }
 
-    /// Asks to allow access for one run. No rule can allow that; only the user can.
+    /// Asks to allow additional access for one run. No rule can allow this; only the user can.
     pub(super) fn ask_to_open(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
         if plan.opens.is_empty() && call.layered {
             return self.ask_before(call, index);
@@ -223,8 +223,8 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns the rules that may be saved for blocked access: directories that commands may read, and hosts that this command may
-    /// reach in a layer.
+    /// Returns the rules that may be saved for blocked access: directories that commands may read, and hosts that this
+    /// command may connect to in a layer.
     fn always_open(&self, call: &Call, plan: &Plan, at: InputTime) -> GrantOptions {
         if plan.opens.iter().all(SandboxAccess::is_network) && call.runs_again_in_layer(plan) && plan.doubts.by_name.is_none() {
             return self.cx.policy.always_hosts(&plan.actions, &plan.opens, at.now);
@@ -258,13 +258,13 @@ impl CallRunner<'_> {
         })
     }
 
-    /// Returns whether the policy allows the call, and only facts on disk require approval.
+    /// Returns whether the policy allows the call and only the state of the disk requires an approval.
     fn is_doubted(&self, plan: &Plan, at: InputTime) -> bool {
         let allowed = matches!(self.cx.policy.judge_call(&plan.tool_name, &plan.actions, at.now), Verdict::Allow(_));
         allowed && !self.is_allowed_by_rule(plan, at)
     }
 
-    /// Returns whether only the repetition requires approval.
+    /// Returns whether only repetition makes the call require approval.
     pub(super) fn is_allowed_by_rule(&self, plan: &Plan, at: InputTime) -> bool {
         matches!(plan.judge(&self.cx.policy, at.now), Verdict::Allow(_))
     }
@@ -366,7 +366,7 @@ impl CallRunner<'_> {
         self.commit_and_dispatch(calls, batch);
     }
 
-    /// Denies an approval that has timed out. A preview counts as an answer, and is followed by another approval with its own
+    /// Denies an approval that has timed out. Starting a preview counts as an answer; the approval after it has its own
     /// timer.
     pub(super) fn time_out(&mut self, call: &mut Call, timeout: Duration, at: InputTime) {
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
@@ -408,7 +408,7 @@ impl CallRunner<'_> {
         self.cx.out.effect(Effect::Amend { index, plan, amendment });
     }
 
-    /// Returns whether the user approved exactly this call; then only the policy can still deny it.
+    /// Returns whether the user approved exactly this call. If so, only the policy can still deny it.
     pub(super) fn is_answered(call: &mut Call, plan: &Plan) -> bool {
         let yes = call.amended.yes.take();
         yes.is_some_and(|asked| plan.actions.iter().all(|action| asked.contains(action)))
@@ -426,7 +426,7 @@ impl CallRunner<'_> {
     }
 }
 
-/// Returns why a decision is impossible for a call.
+/// Returns the reason why a decision is not possible for a call.
 fn no_such_decision(call: &Call, plan: &Plan, decision: &Decision) -> Option<String> {
     match decision {
         Decision::Previewed => no_preview(plan).map(|why| format!("no preview: {why}")),
@@ -475,7 +475,7 @@ fn offer_first(plan: &mut Plan, question: &Question) {
     plan.amends.offer.first = first.map(|(line, count)| FirstParts { count, line: line.to_owned() });
 }
 
-/// Returns a description of the effect of the call, based on its actions.
+/// Returns a description of the call's effect, based on its actions.
 fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
     let path = |target: &Target| target.real.display().to_string();
     let mut details = Details {

@@ -6,7 +6,7 @@ use crate::ports::{Durability, Record};
 use crate::protocol::{AssumedPrice, EventKind, ModelFacts};
 use std::collections::BTreeMap;
 
-/// Assumed prices: of single models, from this session, and of any model, from the settings.
+/// Assumed prices: per model from this session, and for any model from the settings.
 #[derive(Debug)]
 pub(super) struct AssumedPrices {
     general: Option<PriceAssumption>,
@@ -41,7 +41,7 @@ impl AssumedPrices {
         cx.options.model = self.apply_to(cx.options.model.clone());
     }
 
-    /// Assumes a price for the model in use; the error gives the reason for a rejection.
+    /// Assumes a price for the model in use. The error is the reason for the rejection.
     pub(crate) fn assume(&mut self, price: AssumedPrice, cx: &mut TurnContext) -> Result<(), String> {
         let facts = &cx.options.model;
         if facts.name.is_empty() {
@@ -65,7 +65,8 @@ impl AssumedPrices {
         Ok(())
     }
 
-    /// Records the assumption that applies to a request to this model, so that a later run of the session uses the same price.
+    /// Records the assumed price that applies to a request to this model, so that later runs of the session use the
+    /// same price.
     pub(crate) fn record(&mut self, facts: &ModelFacts, cx: &mut TurnContext) {
         let price = self.find(&facts.name).filter(|_| facts.price_is_assumed);
         let Some(price) = price.filter(|price| self.recorded.get(&facts.name) != Some(price)) else { return };

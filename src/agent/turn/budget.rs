@@ -1,5 +1,6 @@
-//! Budgets of the session and of a task: tokens, steps and money. They are checked before every request, including retries and summary
-//! requests. A step that exceeds a limit is finished, and the next request is not sent.
+//! Budgets of the session and of its tasks, in tokens, steps and money. They are checked before every request,
+//! including retries and summary requests. When a step exceeds a limit, the step is finished, but the next request is
+//! not sent.
 
 use super::super::limits::{BUDGET_FACTOR, BUDGET_WARNING_PERCENT};
 use super::turn_context::TurnContext;
@@ -10,10 +11,10 @@ use crate::session::Totals;
 use BudgetScope::{Session, Task};
 use BudgetUnit::{CostUsd, Steps, Tokens};
 
-/// Source of limits that the user sets in the session.
+/// Source name of limits that the user sets during the session.
 const BY_PERSON: &str = "you";
 
-/// Checked limits, in this order. The step limit of a task is handled separately.
+/// Checked limits, in the order of the checks. The step limit of a task is handled separately.
 const KINDS: [(BudgetScope, BudgetUnit); 5] =
     [(Session, CostUsd), (Session, Tokens), (Session, Steps), (Task, CostUsd), (Task, Tokens)];
 
@@ -33,7 +34,7 @@ pub(super) struct Budgets {
     set: Vec<BudgetLimit>,
     /// Limits that the user was warned about.
     warned: Vec<(BudgetScope, BudgetUnit)>,
-    /// Whether the task is paused because a budget is used up.
+    /// Whether the task is paused because of an exhausted budget.
     is_paused: bool,
 }
 
@@ -62,7 +63,7 @@ impl Budgets {
     }
 }
 
-/// Check of the budgets against the usage.
+/// Check of the budgets against usage.
 pub(super) struct BudgetCheck<'a> {
     pub budgets: &'a Budgets,
     pub cx: &'a TurnContext,
@@ -93,7 +94,7 @@ impl BudgetCheck<'_> {
         budgets
     }
 
-    /// Checks whether this limit may be set; the error gives the reason for a rejection.
+    /// Checks whether this limit may be set. The error is the reason for the rejection.
     pub(crate) fn validate(&self, limit: BudgetLimit) -> Result<(), String> {
         let BudgetLimit { scope, unit, limit: amount } = limit;
         if !amount.is_finite() || amount < 0.0 || (unit != CostUsd && amount < 1.0) {
@@ -118,7 +119,7 @@ impl BudgetCheck<'_> {
         budgets
     }
 
-    /// Returns why a request with this estimated usage may not be sent to this model.
+    /// Returns the reason why a request with this estimated usage may not be sent to this model.
     pub(crate) fn request_failure(&self, next: &Usage, model: &ModelFacts) -> Option<Failure> {
         let tokens = (next.input_tokens + next.output_tokens) as f64;
         let cost = model.cost_usd(next);
@@ -141,7 +142,7 @@ impl BudgetCheck<'_> {
         None
     }
 
-    /// Returns why no further step may start.
+    /// Returns the reason why no further step may start.
     pub(crate) fn step_failure(&self) -> Option<Failure> {
         let limit = self.limits().find(|limit| limit.unit == Steps)?;
         let used = self.usage(limit.scope, limit.unit);
@@ -163,7 +164,7 @@ impl BudgetCheck<'_> {
         })
     }
 
-    /// Returns the limit set last, in the session or before it, and its source.
+    /// Returns the limit that was set last, before or during the session, and its source.
     fn set_by(&self, scope: BudgetScope, unit: BudgetUnit) -> Option<(f64, String)> {
         let same = |limit: &BudgetLimit| limit.scope == scope && limit.unit == unit;
         let said = self.budgets.set.iter().find(|limit| same(limit)).map(|limit| (limit.limit, BY_PERSON.to_owned()));
@@ -203,7 +204,7 @@ impl BudgetCheck<'_> {
     }
 }
 
-/// Returns the failure of a dollar limit that cannot be enforced because the price of the model is unknown.
+/// Returns the failure for a dollar limit that cannot be enforced because the price of the model is unknown.
 fn unpriced_failure(limit: &ActiveLimit, model: &str) -> Failure {
     let (amount, place) = (worth(CostUsd, limit.limit), &limit.set_by);
     let whose = scope_name(limit.scope);
@@ -282,7 +283,7 @@ fn group_digits(amount: f64) -> String {
     text
 }
 
-/// Rounds up to two significant digits, which are quick to type.
+/// Rounds up to two significant digits, so that the value is quick to type.
 fn round_up(unit: BudgetUnit, amount: f64) -> f64 {
     let least = if unit == CostUsd { 0.01 } else { 1.0 };
     let unit_of = 10f64.powf(amount.max(least).log10().floor() - 1.0).max(least);

@@ -1,4 +1,4 @@
-//! Call of a response: its plan, its approval, and its result.
+//! One call of a response, with its plan, its approval and its result.
 
 use super::amend::AppliedAmendments;
 use super::hooked_call::HookedCall;
@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of listed paths of a call with an unknown outcome; others are counted.
+/// Maximum number of paths listed for a call with an unknown outcome; further ones are only counted.
 const NAMED_PATHS: usize = 10;
 /// Maximum number of leftover files listed in a message.
 const NAMED_LEFT: usize = 5;
@@ -26,49 +26,50 @@ const NAMED_LEFT: usize = 5;
 pub(super) struct Call {
     pub call: ToolCall,
     pub summary: String,
-    /// Paths that the call touches, known once planned; `changes` is true if the call changes them.
+    /// Paths that the call touches, known after planning. `changes`: whether the call changes them.
     pub touches: Vec<PathBuf>,
     pub changes: bool,
     /// Actions based on the arguments alone.
     pub scope: Vec<Action>,
-    /// Comparison with earlier calls.
+    /// Order relative to earlier calls.
     pub order: CallOrder,
-    /// Effects that a rewind does not undo.
+    /// Effects that a rewind cannot undo.
     pub ran: SideEffects,
-    /// Planned change, for the display of the result.
+    /// Proposed change, for displaying the result.
     pub proposal: Option<Proposal>,
-    /// Call as proposed by the model, once it is announced and recorded.
+    /// Announced and recorded form of the call: as the model proposed it, or as edited.
     pub announced: Option<EditedCommand>,
-    /// Whether an approval was already requested for the call; then it is required even if a rule would allow the call by now.
+    /// Whether an approval was already requested. If so, the call requires one even if a rule allows it in the
+    /// meantime.
     pub asked: bool,
-    /// Whether the call ran in a preview; running it then applies the changes of the preview.
+    /// Whether the call ran in a preview. If so, running it applies the changes of the preview.
     pub previewed: bool,
-    /// Reason why a preview failed, if one was tried.
+    /// Reason why an attempted preview failed.
     pub no_preview: Option<String>,
     /// Whether the call ran or started in a layer before approval, which happens at most once.
     pub layered: bool,
-    /// Hosts that rules let the command reach in its layer.
+    /// Hosts that rules allow the command to connect to in its layer.
     pub hosts: Vec<SandboxAccess>,
-    /// Digest of the undecided effects in a layer of an earlier process.
+    /// Digest of the undecided effects that an earlier process left in a layer.
     pub layer_digest: Option<String>,
-    /// Reason why the layer was discarded; then approval is required before the command runs.
+    /// Reason why the layer was discarded. If set, the command requires approval before it runs.
     pub no_layer: Option<String>,
-    /// Explanation for the user why the call did not ask.
+    /// Explanation for the user of why the call required no approval.
     pub note: Option<String>,
-    /// Reason why the effects of the last run could not be applied. The call runs again only if the user agrees.
+    /// Reason why the effects of the last run could not be applied. The call runs again only if the user approves it.
     pub conflict: Option<String>,
-    /// Result of a run that the sandbox blocked.
+    /// Result of a run in which the sandbox blocked access.
     pub held: Option<BlockedRun>,
     pub row: RepeatCount,
-    /// For a call interrupted by a crash: the paths with new and with old content.
+    /// Paths with new and with old content, for a call that a crash interrupted.
     pub partly: Option<String>,
     pub tail: Option<SavedTail>,
-    /// Temporary files of an earlier run that failed.
+    /// Temporary files left by an earlier, failed run.
     pub left: Vec<PathBuf>,
     pub amended: AppliedAmendments,
-    /// Outcome of the hooks before it, once they ran.
+    /// Outcome of the hooks before the call, once they have run.
     pub hooked: Option<HookedCall>,
-    /// Whether the call only checks whether other work has finished.
+    /// Whether the call only polls for the end of other work.
     pub polls: bool,
     pub state: CallState,
 }
@@ -80,15 +81,15 @@ pub(super) enum CallState {
     Planning,
     /// Waits for the user's decision.
     Asking(Box<Pending>),
-    /// Runs in a preview, without applying effects.
+    /// Runs in a preview; its effects are not applied.
     Previewing(Box<ActivePreview>),
     Running,
-    /// A crash left the outcome unknown; waits for the user.
+    /// The outcome is unknown after a crash; waits for the user.
     Unknown,
     Done(ToolResult),
 }
 
-/// Planned call and its approval.
+/// Planned call with its pending approval.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub plan: Plan,
@@ -97,7 +98,7 @@ pub(super) struct Pending {
     pub always: GrantOptions,
     pub approval_id: ApprovalId,
     pub since: Timestamp,
-    /// Ticket of the timeout, if there is one.
+    /// Ticket of the approval timeout, if there is one.
     pub ticket: Option<u64>,
 }
 
@@ -134,7 +135,7 @@ impl Call {
         }
     }
 
-    /// Returns the effects of its run in a copy that are applied without an approval.
+    /// Returns the effects of a run in a copy that are applied without approval.
     pub(super) fn unasked_effects(&self, plan: &Plan) -> Option<Effects> {
         let effects = plan.effects.as_deref().filter(|_| !self.asked)?;
         Some(Effects { output: String::new(), ..effects.clone() })
@@ -147,7 +148,8 @@ impl Call {
         }
     }
 
-    /// Returns whether the plan is another run, with more access, of a command that ran in a layer. It runs in a layer again.
+    /// Returns whether the plan is another run, with more access, of a command that ran in a layer. Such a command runs
+    /// in a layer again.
     pub(crate) fn runs_again_in_layer(&self, plan: &Plan) -> bool {
         let is_possible = matches!(plan.layer, LayerRun::Possible) && self.no_preview.is_none();
         self.layered && !plan.opens.is_empty() && is_possible
@@ -163,7 +165,7 @@ impl Call {
         self.set_result(refused);
     }
 
-    /// Sets the result. An empty new result does not replace an earlier one.
+    /// Sets the result. An empty result does not replace an earlier one.
     pub(crate) fn set_result(&mut self, result: ToolResult) {
         let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
         if !self.left.is_empty() {
@@ -179,14 +181,15 @@ impl Call {
         self.state = CallState::Done(self.held.as_ref().map_or_else(|| result.clone(), |held| held.result_or(result.clone())));
     }
 
-    /// Returns the command line that runs if it differs from the proposed or started one; `None` if it was edited back.
+    /// Returns the command line to run if it differs from the proposed or started one; `None` if the user restored that
+    /// line.
     pub(crate) fn edited_command(&self, plan: &Plan) -> Option<EditedCommand> {
         let runs = EditedCommand { summary: plan.summary.clone(), actions: plan.actions.clone() };
         let is_another = self.has_another_line() && self.announced.as_ref() != Some(&runs);
         (self.amended.began || is_another).then_some(runs)
     }
 
-    /// Returns whether the last change set the command line back to the proposed one, so that no edit is reported.
+    /// Returns whether the last edit restored the proposed command line, so that no edit is reported.
     pub(crate) fn is_line_again(&self) -> bool {
         self.amended.by.last().is_some_and(Amendment::is_another_line)
     }
@@ -220,12 +223,13 @@ impl Call {
         }
     }
 
-    /// Returns whether an earlier call must finish first.
+    /// Returns whether the call must wait until an earlier call has finished.
     pub(crate) fn waits_for_earlier(&self, before: &[Call]) -> bool {
         before.iter().any(|earlier| !earlier.is_done() && self.order.waits_for(&earlier.order))
     }
 
-    /// Makes the call wait for an earlier one. It is planned and judged again afterwards, because its effect may have changed.
+    /// Defers the call until after an earlier one. It is then planned and judged again, because the effect may have
+    /// changed.
     pub(crate) fn defer(&mut self) {
         self.state = CallState::Deferred;
     }
@@ -270,8 +274,8 @@ impl Call {
         self.refuse(ErrorCode::OutcomeUnknown, message);
     }
 
-    /// Returns where to look for leftovers of an unfinished file change: next to the file, under another name. Each of several files is either
-    /// old or new.
+    /// Describes where an unfinished file change may have left files: next to the file, under another name. If there
+    /// are several files, each is either old or new.
     pub(crate) fn leftovers(&self) -> String {
         match self.touches.as_slice() {
             [] => String::new(),
@@ -292,7 +296,7 @@ impl Call {
 
 /// Hooks.
 impl Call {
-    /// Applies the outcome of the hooks: the call gets the arguments that they set.
+    /// Applies the outcome of the hooks, including arguments that they changed.
     pub(super) fn use_hooks(&mut self, hooks: CallHooks) {
         let requested = self.call.arguments.clone();
         if let Some(arguments) = &hooks.arguments {
@@ -301,7 +305,7 @@ impl Call {
         self.hooked = Some(HookedCall { hooks, requested });
     }
 
-    /// Adds the runs of the hooks after the call, which ran on its proposal. Returns the outcome of all hooks.
+    /// Adds the runs of the hooks after the call on its proposal. Returns the outcome of all hooks.
     pub(super) fn add_hook_runs(&mut self, runs: Vec<HookRun>) -> CallHooks {
         let requested = self.call.arguments.clone();
         let hooked = self.hooked.get_or_insert_with(|| HookedCall { hooks: CallHooks::default(), requested });
@@ -309,14 +313,14 @@ impl Call {
         hooked.hooks.clone()
     }
 
-    /// Discards the outcome of the hooks, because an earlier call has changed the files that they may have read.
+    /// Discards the outcome of the hooks, because an earlier call has changed files that they may have read.
     pub(super) fn forget_hooks(&mut self) {
         if let Some(hooked) = self.hooked.take() {
             self.call.arguments = hooked.requested;
         }
     }
 
-    /// Returns why a hook asks for approval.
+    /// Returns the reason for which a hook requires approval.
     pub(super) fn hook_question(&self) -> Option<String> {
         self.hooked.as_ref().and_then(|hooked| hooked.hooks.question())
     }
@@ -327,7 +331,7 @@ impl Call {
     }
 }
 
-/// Returns the note about leftover files, which are in the same directories as the call's files.
+/// Returns a note about leftover files, which are in the directories of the call's files.
 pub(super) fn leftover_note(left: &[PathBuf]) -> String {
     if left.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! Calls of one response: planned, judged, approved, run; results in call order.
+//! Calls of one response: planning, judgement, approval and execution. Results are in the order of the calls.
 
 use super::call::{Call, CallState, Pending};
 use super::call_runner::{Batch, CallRunner};
@@ -14,7 +14,7 @@ use crate::protocol::{
     RuleInfo, RuleQuery, TaskId, ToolCall, ToolError, ToolResult,
 };
 
-/// Calls of a step, from the response that requested them to their results.
+/// Calls of a step, from the response to their results.
 #[derive(Debug, Default)]
 pub(super) struct CallBatch {
     calls: Vec<Call>,
@@ -22,7 +22,8 @@ pub(super) struct CallBatch {
 
 /// Requested calls, and queries about them.
 impl CallBatch {
-    /// Returns the calls of a response. `rows`: how often each was repeated; `cut`: the response reached its output limit.
+    /// Returns the calls of a response. `rows`: repetition count of each call; `cut`: whether the response reached its
+    /// output limit.
     pub(crate) fn from_response(calls: Vec<ToolCall>, rows: Vec<RepeatCount>, cut: bool) -> Self {
         let call = |(call, row): (ToolCall, RepeatCount)| {
             let state = match &call.arguments {
@@ -34,7 +35,7 @@ impl CallBatch {
         Self { calls: calls.into_iter().zip(rows).map(call).collect() }
     }
 
-    /// Returns the call of a command that the user typed.
+    /// Returns a batch with the call for a command that the user typed.
     pub(crate) fn from_user_command(call: ToolCall) -> Self {
         Self { calls: vec![Call::new(call, CallState::Planning)] }
     }
@@ -71,7 +72,7 @@ impl CallBatch {
         self.calls.iter().any(|call| matches!(call.state, CallState::Asking(_)))
     }
 
-    /// Returns whether an approval, or a call that a crash left open, waits for the user.
+    /// Returns whether an approval, or a call that a crash interrupted, waits for the user.
     pub(crate) fn waits_for_user(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Asking(_) | CallState::Unknown))
     }
@@ -84,7 +85,7 @@ impl CallBatch {
         self.waits_for_user() && self.calls.iter().all(still)
     }
 
-    /// Returns the task status that describes the calls best for the user: a pending approval comes first.
+    /// Returns the task status that describes the calls. A pending approval takes precedence.
     pub(crate) fn status(&self) -> TaskStatus {
         let any = |is: fn(&Call) -> bool| self.calls.iter().any(is);
         let works = |call: &Call| matches!(call.state, CallState::Running | CallState::Previewing(_));
@@ -97,7 +98,7 @@ impl CallBatch {
         }
     }
 
-    /// Returns the pending approvals, each with the path states that its plan found.
+    /// Returns the pending approvals, each with the path states recorded by its plan.
     pub(crate) fn approvals(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
         self.calls.iter().filter_map(|call| match &call.state {
             CallState::Asking(pending) if !pending.plan.places.is_empty() => {
@@ -127,7 +128,7 @@ impl CallBatch {
         self.calls.iter().map(fitted).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
     }
 
-    /// Returns the results in order; the outcome of a call without one is unknown.
+    /// Returns the results in order. A call without a result gets an unknown outcome.
     pub(crate) fn results(&mut self, options: &Options) -> Vec<Part> {
         let most_bytes = options.result_bytes(self.calls.len());
         let result = |call: &mut Call| {
@@ -151,7 +152,7 @@ impl CallBatch {
         runner.commit_and_dispatch(&self.calls, batch);
     }
 
-    /// Applies the outcome of the hooks before these calls. Returns the calls that are planned next.
+    /// Applies the outcome of the hooks before these calls. Returns the calls to plan next.
     pub(crate) fn on_hooks(&mut self, hooked: Vec<(usize, CallHooks)>, runner: &mut CallRunner<'_>) -> Vec<(usize, ToolCall)> {
         let mut to_plan = Vec::new();
         for (index, hooks) in hooked {
@@ -235,7 +236,8 @@ impl CallBatch {
         None
     }
 
-    /// Withdraws calls that wait for the user or for another call. `first`: the task, if it was not being stopped before.
+    /// Withdraws calls that wait for the user or for another call. `first`: the task, if it was not being stopped
+    /// already.
     pub(crate) fn stop(&mut self, first: Option<TaskId>, runner: &mut CallRunner<'_>, at: InputTime) {
         for call in &mut self.calls {
             match call.state {
@@ -261,8 +263,9 @@ impl CallBatch {
         runner.cx.out.commit(Durability::Process);
     }
 
-    /// Discards the layer of a running command, and asks whether to run the command in the background instead. Without an ID, this is
-    /// about the only command that runs. Returns whether there is such a layer.
+    /// Discards the layer of a running command, and asks whether to run the command in the background instead. Without
+    /// an ID, this applies to the first command in a layer, unless another call is running. Returns whether there is such
+    /// a layer.
     pub(crate) fn leave_layer(&mut self, id: Option<&CallId>, runner: &mut CallRunner<'_>) -> bool {
         let is_in_front = |call: &Call| matches!(call.state, CallState::Running);
         if runner.cancelling || (id.is_none() && self.calls.iter().any(is_in_front)) {
@@ -277,7 +280,7 @@ impl CallBatch {
         true
     }
 
-    /// Stops the previews. Their effects were not applied, and their approvals are requested again.
+    /// Stops the previews. Their effects are not applied, and their approvals are requested again.
     pub(crate) fn stop_previews(&self, runner: &mut CallRunner<'_>) {
         self.calls.iter().for_each(|call| runner.stop_preview(call));
     }
@@ -285,7 +288,7 @@ impl CallBatch {
 
 /// Decisions of the user and of the policy.
 impl CallBatch {
-    /// Carries out the user's decision about an approval. Returns whether a call waits for it.
+    /// Carries out the user's decision about an approval. Returns whether a call waits for this approval.
     pub(crate) fn decide(
         &mut self,
         approval_id: &ApprovalId,
@@ -298,8 +301,8 @@ impl CallBatch {
         true
     }
 
-    /// Denies the approval whose timer has this ticket. Returns whether there is one. Each approval has its own timer, which starts when
-    /// the approval is shown.
+    /// Denies the approval whose timer has this ticket, and returns whether there is one. Each approval has its own
+    /// timer, which starts when the approval is shown.
     pub(crate) fn time_out(&mut self, ticket: u64, runner: &mut CallRunner<'_>, at: InputTime) -> bool {
         let Some(timeout) = runner.cx.options.approval_timeout else { return false };
         let waits = |call: &&mut Call| matches!(&call.state, CallState::Asking(pending) if pending.ticket == Some(ticket));
@@ -332,8 +335,8 @@ impl CallBatch {
         true
     }
 
-    /// Denies pending approvals that the new policy denies. Those that it would allow stay pending, because the user was already
-    /// asked.
+    /// Denies pending approvals that the new policy denies. Approvals that it no longer requires stay pending, because
+    /// the user was already asked.
     pub(crate) fn judge_again(&mut self, runner: &mut CallRunner<'_>, at: InputTime) {
         for call in &mut self.calls {
             let Some(denial) = current_denial(call, runner, at) else { continue };
@@ -347,8 +350,8 @@ impl CallBatch {
         }
     }
 
-    /// Handles a request about a rule. A valid rule becomes another offer of the approval. `Err`: the recent commands are needed
-    /// first.
+    /// Handles a request about a rule. A valid rule becomes another option of the approval. `Err`: the recent commands
+    /// have to be read first.
     pub(crate) fn ask_rule(
         &mut self,
         approval_id: &ApprovalId,
@@ -364,8 +367,8 @@ impl CallBatch {
         }
     }
 
-    /// Returns the recent commands that required approval, and would not have with this offer; `None` if the approval was decided in the
-    /// meantime.
+    /// Returns the recent commands that required approval but would not with this rule; `None` if the approval was
+    /// decided in the meantime.
     pub(crate) fn reach(
         &mut self,
         approval_id: &ApprovalId,
@@ -390,7 +393,7 @@ impl CallBatch {
         })
     }
 
-    /// Returns the reply to a request about the rules of an approval that was decided in the meantime.
+    /// Returns the reply to a rule request whose approval was decided in the meantime.
     pub(crate) fn already_decided() -> RuleInfo {
         refuse_rule("this approval was already decided")
     }
@@ -411,7 +414,7 @@ fn waits_for(call: &Call, approval_id: &ApprovalId) -> bool {
     matches!(&call.state, CallState::Asking(pending) if pending.approval_id == *approval_id)
 }
 
-/// Returns why the policy now denies a call that waits for the user.
+/// Returns the reason why the policy now denies a call that waits for the user.
 fn current_denial(call: &Call, runner: &CallRunner<'_>, at: InputTime) -> Option<Denial> {
     match &call.state {
         CallState::Asking(pending) => runner.current_denial(&pending.plan, at),
@@ -430,7 +433,7 @@ fn sort_by_index(plans: Vec<Planned>, count: usize) -> Vec<Option<Planned>> {
     slots
 }
 
-/// Returns the result of a call whose arguments cannot be read.
+/// Returns the result of a call whose arguments cannot be parsed.
 fn malformed_result(call: &ToolCall, text: &str, cut: bool) -> ToolResult {
     let name = &call.tool_name;
     let start: String = text.chars().take(200).collect();

@@ -1,4 +1,4 @@
-//! Recovery of the calls of a previous process, based on the journal, the disk and their last output.
+//! Recovery of the calls of an earlier process, based on the journal, the disk and their saved output.
 
 use super::amend::AppliedAmendments;
 use super::call::{Call, CallState, leftover_note};
@@ -12,9 +12,9 @@ use crate::ports::{CallOrder, Durability, RecoveredCalls, RecoveredState};
 use crate::protocol::{Arguments, ErrorCode, ToolResult};
 use crate::session::{CallStage, OpenCall};
 
-/// Calls of a step that another process started.
+/// Calls of a step that an earlier process started.
 impl CallBatch {
-    /// Ends all open calls with a result, so that every call in the thread has one.
+    /// Ends all open calls with a result, so that no call in the thread lacks one.
     pub(crate) fn close(&mut self, runner: &mut CallRunner<'_>) {
         for call in self.calls_mut().iter_mut().filter(|call| !call.is_done()) {
             runner.announce(call, &[]);
@@ -34,7 +34,7 @@ impl CallBatch {
         self.calls_mut().iter_mut().filter(in_a_layer).for_each(|call| runner.discard_layer(call, None));
     }
 
-    /// Handles the recovery result of effects that were being applied when the process ended.
+    /// Handles the recovery result of effects that were being applied when the process exited.
     pub(crate) fn settle_commits(&mut self, settled: Vec<ToolResult>, runner: &mut CallRunner<'_>) {
         for result in settled {
             let under_way = |call: &&mut Call| {
@@ -47,8 +47,8 @@ impl CallBatch {
         }
     }
 
-    /// Settles calls by the state of the disk: completed calls are marked as done, and calls without effect are planned and
-    /// judged again.
+    /// Settles calls based on the state of the disk: completed calls are marked as done, and calls without effect are
+    /// planned and judged again.
     pub(crate) fn settle_by_disk(
         &mut self,
         RecoveredCalls { mut found, mut tails }: RecoveredCalls,
@@ -91,7 +91,7 @@ impl CallBatch {
         }
     }
 
-    /// Resumes calls: calls that ran and may have had effects are shown to the user; all others are planned and judged again.
+    /// Resumes calls. Calls that may have had effects are shown to the user; all others are planned and judged again.
     pub(crate) fn resume(&mut self, runner: &mut CallRunner<'_>) {
         let (mut plans, mut reopened, mut layers) = (Vec::new(), Vec::new(), Vec::new());
         let mut hooked = Vec::new();
@@ -132,13 +132,13 @@ impl CallBatch {
 /// How a call without an outcome continues.
 enum Resumption {
     Plan,
-    /// Resumed with its previous access and amendments.
+    /// Plan the call again with its previous access and amendments.
     PlanAgain,
-    /// Resumed with the effects that have this digest.
+    /// Reopen the layer whose effects have this digest.
     ReopenLayer(String),
 }
 
-/// Prepares a call that did not run; `None` if it has a result now.
+/// Prepares a call that did not run; `None` if it now has a result.
 fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumption> {
     if call.previewed && call.layered {
         if let Some(digest) = call.layer_digest.clone() {
@@ -168,7 +168,7 @@ fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumptio
     }
 }
 
-/// Restores the calls of a step. A call that no response requested is ignored.
+/// Restores the calls of a step. Calls without a response that requested them are ignored.
 pub(super) fn restore_calls(calls: Vec<OpenCall>, rows: &[RepeatCount]) -> Vec<Call> {
     let rows = rows.iter().copied().chain(std::iter::repeat(RepeatCount::default()));
     calls.into_iter().zip(rows).filter_map(|(call, row)| Call::from_open(call, row)).collect()

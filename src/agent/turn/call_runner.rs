@@ -1,6 +1,6 @@
-//! Call runner: moves the calls of a step from planning to their results.
+//! Call runner: takes the calls of a step from planning to their results.
 //!
-//! It borrows the rest of the session for the duration of one input, and returns what follows as outputs.
+//! It borrows the rest of the session while it handles one input, and returns the follow-up work as outputs.
 
 use super::super::limits::SAME_POLLS;
 use super::amend::AppliedAmendments;
@@ -24,11 +24,11 @@ use crate::protocol::{
     ToolResult,
 };
 
-/// Rule of denials in plan mode, and the alternative for the model.
+/// Rule name of denials in plan mode, and the alternative suggested to the model.
 const PLAN_MODE: &str = "plan mode";
 const PLAN_FIRST: &str = "; propose a plan with ProposePlan, and change things once the user approves it";
 
-/// Actions that follow a batch of plans once it is in the journal.
+/// Actions to perform for a batch of plans once its records are committed.
 #[derive(Default)]
 pub(super) struct Batch {
     pub asks: Vec<Approval>,
@@ -36,16 +36,16 @@ pub(super) struct Batch {
     pub runs: Vec<(usize, Plan, Permit)>,
 }
 
-/// Notices about commands in layers that were already shown; each is shown once.
+/// Notices about layers that were already shown. Each is shown once.
 #[derive(Debug, Default)]
 pub(super) struct LayerNotices {
-    /// Whether the user was told that commands run in a layer first.
+    /// Whether the user was informed that commands run in a layer first.
     pub explained_layers: bool,
-    /// Whether the user was told why commands do not run in a layer first.
+    /// Whether the user was informed why commands do not run in a layer first.
     pub explained_no_layers: bool,
-    /// Whether the user was told why the check of a goal does not run in a copy.
+    /// Whether the user was informed why the check of a goal does not run in a copy.
     pub explained_check: bool,
-    /// Commands that ran without approval.
+    /// Commands that ran without an approval.
     pub unasked: UnaskedRuns,
 }
 
@@ -215,7 +215,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Reduces the options of the tool to those that the policy and earlier attempts allow.
+    /// Restricts the options that the tool offers to those that the policy and earlier attempts allow.
     pub(super) fn narrow_offer(&self, call: &Call, plan: &mut Plan) {
         if plan.preview != PreviewOffer::Possible {
             return;
@@ -227,7 +227,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns the permit for a preview that the policy requires before asking.
+    /// Returns the permit for a preview that the policy requires before an approval.
     pub(super) fn required_preview(&self, verdict: &Verdict, plan: &Plan) -> Option<PreviewPermit> {
         let wanted =
             self.cx.policy.preview() == Preview::Always && plan.preview == PreviewOffer::Possible && plan.effects.is_none();
@@ -240,7 +240,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns why a call that a rule allows still requires approval.
+    /// Returns the reason why a call requires approval although a rule allows it.
     pub(super) fn approval_reason(&self, call: &Call, plan: &Plan) -> Option<String> {
         self.repetition_warning(call).or_else(|| self.must_ask(call, plan)).or_else(|| Self::edit_warning(call))
     }
@@ -259,13 +259,13 @@ impl CallRunner<'_> {
         (call.asked || !is_quiet(effects)).then(|| "the changes of the command are applied only with your approval".to_owned())
     }
 
-    /// Returns the reason why an edited call requires approval even though a rule allows it.
+    /// Returns the reason why an edited call requires approval although a rule allows it.
     pub(super) fn edit_warning(call: &Call) -> Option<String> {
         let asks = call.amended.by.last().is_some_and(Amendment::needs_approval);
         asks.then(|| "you edited the call".to_owned())
     }
 
-    /// Returns why an allowed call requires approval because of its repetition.
+    /// Returns the reason why an allowed call requires approval because of repetition.
     pub(super) fn repetition_warning(&self, call: &Call) -> Option<String> {
         let times = self.guard.excessive_repeats(call.row)?;
         if call.polls && times < SAME_POLLS {
@@ -295,7 +295,8 @@ impl CallRunner<'_> {
         self.cx.out.effect(effect);
     }
 
-    /// Handles an amendment that could not be planned. Returns whether aye asks about the original proposal again.
+    /// Handles an amendment that could not be planned. Returns whether approval of the original proposal is requested
+    /// again.
     pub(super) fn on_amend_error(&mut self, call: &mut Call, index: usize, error: &ToolError) -> bool {
         if call.amended.by.is_empty() {
             return false;
@@ -310,25 +311,25 @@ impl CallRunner<'_> {
 
 /// Hooks.
 impl CallRunner<'_> {
-    /// Returns the effect that plans calls: after their hooks, if there are any that did not run yet.
+    /// Returns the effect that plans a call, or the effect that first runs its hooks if they have not run yet.
     pub(super) fn plan_effect(&self, call: &Call, index: usize) -> Effect {
         let planned = vec![(index, call.call.clone())];
         if self.hooks_run_before(call) { Effect::HookCalls(planned) } else { Effect::Plan(planned) }
     }
 
-    /// Returns whether hooks have to run before the call is planned. Commands of the user have none.
+    /// Returns whether hooks have to run before the call is planned. Commands of the user have no hooks.
     pub(super) fn hooks_run_before(&self, call: &Call) -> bool {
         call.hooked.is_none() && !self.typed && self.cx.options.hooks.contains(HookEvent::PreToolUse)
     }
 
-    /// Records what the hooks after the call did to its proposal.
+    /// Records how the hooks after the call changed its proposal.
     fn record_hooks_after(&mut self, call: &mut Call, plan: &Plan) {
         let Some(runs) = plan.hook_runs.clone().filter(|runs| !runs.is_empty() && !self.cancelling) else { return };
         let hooks = call.add_hook_runs(runs);
         self.cx.out.record(Record::Hooked { tool_call_id: call.call.tool_call_id.clone(), hooks });
     }
 
-    /// Applies the outcome of the hooks before a call. Returns whether the call is planned next.
+    /// Applies the outcome of the hooks before a call. Returns whether the call can be planned now.
     pub(super) fn settle_hooks(&mut self, call: &mut Call, hooks: CallHooks) -> bool {
         if !matches!(call.state, CallState::Planning) {
             return false;
@@ -413,14 +414,14 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Drops the preview of the call, so that nothing in it can be applied.
+    /// Drops the preview of the call, so that its effects can no longer be applied.
     pub(super) fn drop_preview(&mut self, call: &mut Call) {
         call.previewed = false;
         call.proposal = None;
         self.cx.out.record(Record::PreviewDropped { tool_call_id: call.call.tool_call_id.clone() });
     }
 
-    /// Commits the intents of the batch, then executes them.
+    /// Commits the intents of the batch, then performs its actions.
     pub(super) fn commit_and_dispatch(&mut self, calls: &[Call], batch: Batch) {
         // A question of the model may stay open for long, so it must survive the process.
         let waits_for_user = batch.runs.iter().any(|(_, plan, _)| plan.waits_for_user);
@@ -466,7 +467,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns whether aye asks the user to allow blocked access before the model sees this result.
+    /// Returns whether the user is asked to allow blocked access before this result is sent to the model.
     pub(super) fn can_escalate(&self, call: &Call, result: &ToolResult) -> bool {
         let stopping = self.quitting || self.cancelling;
         let person = self.cx.options.approver == Approver::User && self.cx.policy.mode() != Mode::Plan;
@@ -474,7 +475,7 @@ impl CallRunner<'_> {
         person && !stopping && !offline && !result.denied.is_empty()
     }
 
-    /// Records a result and withholds it from the model until the user decides.
+    /// Records a result, and withholds it from the model until the user decides.
     pub(super) fn defer_result(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
         let mut result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
         // Another run needs what the last one had, too.
@@ -490,8 +491,8 @@ impl CallRunner<'_> {
         self.plan_again(call, index);
     }
 
-    /// Plans a change again, once, if its files no longer match what the user saw. Nothing was written, and the new change
-    /// requires approval.
+    /// Plans a change again, once, if its files no longer match those that the user reviewed. Nothing was written, and
+    /// the new change requires approval.
     pub(super) fn replan_if_stale(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
         let conflict = result.error.as_ref().is_some_and(|error| error.code == ErrorCode::Conflict);
         let stopping = self.quitting || self.cancelling;
@@ -502,7 +503,7 @@ impl CallRunner<'_> {
         true
     }
 
-    /// Plans the call again for the current files; it requires approval again.
+    /// Plans the call again for the current files, and requires a new approval.
     pub(super) fn replan(&mut self, call: &mut Call, index: usize) {
         call.amended = AppliedAmendments { renewed: true, ..AppliedAmendments::default() };
         let tool_call_id = call.call.tool_call_id.clone();
@@ -522,7 +523,7 @@ impl CallRunner<'_> {
         self.report(call, 0);
     }
 
-    /// Returns why an allowed call would be denied now.
+    /// Returns the reason why the current policy would deny an allowed call.
     pub(super) fn current_denial(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
         denial_for(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
     }

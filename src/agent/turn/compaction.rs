@@ -1,7 +1,8 @@
 //! Compaction: a summary replaces older messages, or the oldest messages are dropped.
 //!
-//! The summary request has the same system prompt, tools and messages as other requests, so that the provider's cache applies, and because
-//! some providers refuse a thread with calls if no tools are offered. If the response contains tool calls, they are not run.
+//! The summary request has the same system prompt, tools and messages as other requests. This allows the provider to
+//! use its cache, and some providers refuse a thread with calls if no tools are offered. Tool calls in the response are
+//! not run.
 
 mod summary;
 
@@ -24,7 +25,7 @@ use std::sync::Arc;
 /// Requested compaction, and the running one.
 #[derive(Debug, Default)]
 pub(super) struct Compactor {
-    /// Compaction requested by the user during a step; it runs before the next request.
+    /// Compaction that the user requested during a step; it runs before the next request.
     wanted: Option<SummaryRequest>,
     work: Option<RunningSummary>,
 }
@@ -48,18 +49,18 @@ struct RunningSummary {
     since: Timestamp,
     /// Ticket of a retry, while the request waits for one.
     ticket: Option<u64>,
-    /// Whether the request waits for a fallback model.
+    /// Whether the request waits for a fallback model to be opened.
     waits_for_model: bool,
     /// Model that writes the summary, if it is not the model in use.
     model: Option<ModelFacts>,
     then: AfterSummary,
 }
 
-/// Action after a compaction, successful or not.
+/// Action after a compaction, whether it succeeded or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterSummary {
     Nothing,
-    /// Send the request that needed the space.
+    /// Send the request for which space was needed.
     Request {
         attempt: u32,
     },
@@ -80,11 +81,11 @@ pub(super) struct SummaryCall {
 /// Result of a response to a summary request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SummaryOutcome {
-    /// The summary is in the thread.
+    /// The summary was added to the thread.
     Done,
     /// The messages to summarize do not fit the context window.
     TooLong,
-    /// There is no summary, for this reason.
+    /// No summary was written, for this reason.
     Failed(&'static str),
 }
 
@@ -106,12 +107,12 @@ impl Compactor {
         self.work.is_some()
     }
 
-    /// Returns whether the request of the task follows the compaction in progress.
+    /// Returns whether the task sends its request after the compaction in progress.
     pub(crate) fn precedes_request(&self) -> bool {
         self.work.as_ref().is_some_and(|work| matches!(work.then, AfterSummary::Request { .. }))
     }
 
-    /// Returns when the summary was requested; `None` while that request waits for a retry.
+    /// Returns when the summary was requested; `None` while the request waits for a retry.
     pub(crate) fn requested_at(&self) -> Option<Timestamp> {
         self.work.as_ref().filter(|work| work.ticket.is_none()).map(|work| work.since)
     }
@@ -158,7 +159,7 @@ impl Compactor {
         }
     }
 
-    /// Continues a paused task after the compaction in progress. Returns whether there is one.
+    /// Continues a paused task after the compaction in progress. Returns whether a compaction is in progress.
     pub(crate) fn continue_after(&mut self, cx: &mut TurnContext) -> bool {
         let Some(work) = &mut self.work else { return false };
         if !matches!(work.then, AfterSummary::Request { .. }) {
@@ -168,8 +169,8 @@ impl Compactor {
         true
     }
 
-    /// Starts a compaction; the error explains why a compaction would not help. The request follows. `task`: the task that is
-    /// running or may be continued.
+    /// Starts a compaction; its request follows. The error explains why a compaction would not help. `task`: the task
+    /// that is running or can be continued.
     pub(crate) fn begin(
         &mut self,
         (trigger, focus, then): (CompactionTrigger, Option<String>, AfterSummary),
@@ -208,14 +209,14 @@ impl Compactor {
         Ok(())
     }
 
-    /// Lets this model write the summary from now on; `None` for the model in use. Its attempts are counted from the start.
+    /// Selects the model that writes the summary; `None` for the model in use. Attempts are counted from zero again.
     pub(crate) fn write_with(&mut self, model: Option<ModelFacts>) {
         if let Some(work) = &mut self.work {
             (work.model, work.attempt, work.halvings) = (model, 0, 0);
         }
     }
 
-    /// Returns the request for the summary. A different model than the current one gets all messages.
+    /// Returns the request for the summary. A model other than the current one receives all messages.
     pub(crate) fn request(&mut self, window: &ContextWindow, cx: &TurnContext, at: InputTime) -> Option<SummaryCall> {
         let all = self.message_tokens(window);
         let work = self.work.as_mut()?;
@@ -250,21 +251,21 @@ impl Compactor {
         }
     }
 
-    /// Counts a failed attempt, and returns its number.
+    /// Increments the number of failed attempts, and returns it.
     pub(crate) fn count_attempt(&mut self) -> Option<u32> {
         let work = self.work.as_mut().filter(|work| work.ticket.is_none())?;
         work.attempt += 1;
         Some(work.attempt)
     }
 
-    /// Waits for this timer before the request is sent again.
+    /// Waits for this timer before the request is retried.
     pub(crate) fn wait_for(&mut self, ticket: u64) {
         if let Some(work) = &mut self.work {
             work.ticket = Some(ticket);
         }
     }
 
-    /// Waits for a fallback model before the request is sent again.
+    /// Waits for a fallback model before the request is retried.
     pub(crate) fn wait_for_model(&mut self, ticket: u64) {
         self.wait_for(ticket);
         if let Some(work) = &mut self.work {
@@ -272,7 +273,7 @@ impl Compactor {
         }
     }
 
-    /// Shortens a summary request that does not fit. Returns whether it can be sent again.
+    /// Shortens a summary request that does not fit. Returns whether it can be retried.
     pub(crate) fn shorten(&mut self, window: &ContextWindow) -> bool {
         let Some(work) = &mut self.work else { return false };
         work.halvings += 1;
@@ -368,12 +369,12 @@ impl Compactor {
         SummaryOutcome::Done
     }
 
-    /// Ends the compaction. Returns what follows; `None` if there was none.
+    /// Ends the compaction. Returns the next action; `None` if no compaction was in progress.
     pub(crate) fn finish(&mut self) -> Option<AfterSummary> {
         self.work.take().map(|work| work.then)
     }
 
-    /// Cancels the compaction; the conversation is unchanged. If space is needed, the oldest messages are dropped.
+    /// Cancels the compaction without changing the conversation. If space is needed, the oldest messages are dropped.
     pub(crate) fn give_up(&self, why: &str, window: &mut ContextWindow, cx: &mut TurnContext) {
         let Some(work) = &self.work else { return };
         let follows = match work.trigger {
@@ -390,7 +391,7 @@ impl Compactor {
     }
 }
 
-/// Reports a compaction that the previous process started and did not end.
+/// Reports a compaction that an earlier process started but did not finish.
 pub(super) fn report_lost_summary(cx: &mut TurnContext) {
     cx.out.record(Record::CompactionGivenUp);
     cx.out.notice("aye exited while compacting: no summary was made, and the conversation is unchanged");

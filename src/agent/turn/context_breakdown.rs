@@ -1,4 +1,4 @@
-//! Breakdown of the context window for the user.
+//! Breakdown of the context window, shown to the user.
 
 use super::super::context::{TokenCounts, estimate_tokens, image_tokens, images, part_bytes, tool_tokens};
 use super::super::limits::MESSAGE_OVERHEAD_TOKENS;
@@ -63,7 +63,7 @@ impl Sums {
     }
 }
 
-/// Returns the shares of the context window, without empty ones.
+/// Returns the shares of the context window. Empty shares are left out.
 pub(super) fn shares(thread: &Thread, counting: &TokenCounts, options: &Options) -> Vec<ContextShare> {
     let mut sums = Sums::default();
     let mut messages = thread.messages().iter();

@@ -1,4 +1,4 @@
-//! Context window: the thread, the part that fits a request, and when the thread must be shortened.
+//! Context window: the thread, the part of it that fits a request, and the conditions for shortening it.
 
 use super::super::context::{TokenCounts, estimate_tokens, tool_tokens};
 use super::super::limits::{
@@ -11,7 +11,7 @@ use super::turn_context::TurnContext;
 use crate::ports::{Durability, Record};
 use crate::protocol::{ContextUse, EventKind, Failure, FailureKind, Message, MessageId, ModelFacts, Role, TaskId, Usage};
 
-/// Thread of the session, and its measured or estimated size.
+/// Thread of the session, with its measured or estimated size.
 #[derive(Debug, Default)]
 pub(super) struct ContextWindow {
     thread: Thread,
@@ -22,10 +22,10 @@ pub(super) struct ContextWindow {
     too_long: bool,
 }
 
-/// Request that the provider found too long.
+/// Request that the provider rejected as too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OverlongRequest {
-    /// The request was sent to a model that is no longer the current one.
+    /// The request was sent to a model that has been replaced since.
     OtherModel,
     First,
     /// The request was already shortened.
@@ -54,7 +54,7 @@ impl ContextWindow {
         }
     }
 
-    /// Removes the summary; also used when restoring a journal.
+    /// Removes the last summary; also used when restoring a journal.
     pub(crate) fn undo_summary(&mut self, cx: &TurnContext) {
         if self.thread.undo() {
             self.counting.counted = 0;
@@ -63,7 +63,7 @@ impl ContextWindow {
         }
     }
 
-    /// Notes that the thread changed in another way, so that the provider's count no longer applies.
+    /// Records another change of the thread, after which the provider's count no longer applies.
     pub(crate) fn on_rewind(&mut self) {
         self.counting.counted = 0;
     }
@@ -98,8 +98,8 @@ impl ContextWindow {
         Ok(())
     }
 
-    /// Drops the older half, because the provider found the thread too long and no summary is available. Recorded, so that other
-    /// processes do the same.
+    /// Drops the older half of the thread after the provider rejected it as too long and no summary is available. The
+    /// cut is recorded, so that other processes apply the same one.
     pub(crate) fn drop_half(&mut self, cx: &mut TurnContext) -> bool {
         let tokens = self.thread.tokens() / 2;
         let Some(removed) = self.drop_to(tokens, cx) else { return false };
@@ -123,14 +123,14 @@ impl ContextWindow {
         Some(removed)
     }
 
-    /// Applies a recorded cut to the thread of a journal.
+    /// Applies a cut from the journal to the thread.
     pub(crate) fn restore_cut(&mut self, tokens: u64) {
         if self.thread.fit(tokens).is_some() {
             self.counting.counted = 0;
         }
     }
 
-    /// Restores the thread of a journal to its state at this response.
+    /// Restores the size of the thread at this response of the journal.
     pub(crate) fn restore_response(&mut self, usage: Usage, cx: &TurnContext) {
         let budget = self.message_budget(cx);
         self.thread.fit(budget);
@@ -151,30 +151,30 @@ impl ContextWindow {
         self.counting.fixed
     }
 
-    /// Returns the tokens reserved for the response.
+    /// Returns the number of tokens reserved for the response.
     pub(crate) fn reserved_tokens(cx: &TurnContext) -> u64 {
         cx.response_limit().min(cx.options.model.context_window * RESERVED_PERCENT / 100)
     }
 
-    /// Returns the output limit for an input of this size. Servers reject a request for more than their context window.
+    /// Returns the output limit for an input of this size. Servers reject requests that exceed their context window.
     pub(crate) fn output_limit(&self, cx: &TurnContext) -> u64 {
         let left = cx.options.model.context_window.saturating_sub(self.next_input_tokens(cx));
         cx.response_limit().min(left.max(Self::reserved_tokens(cx)))
     }
 
-    /// Returns the maximum input of a request.
+    /// Returns the maximum number of input tokens of a request.
     pub(crate) fn input_limit(&self, cx: &TurnContext) -> u64 {
         let beside_the_answer = cx.options.model.context_window - Self::reserved_tokens(cx);
         cx.window().min(beside_the_answer).min(self.counting.input_limit(cx.model_name()))
     }
 
-    /// Returns the known tokens of the next request as this model counts them: thread, system prompt and tools.
+    /// Returns the size of the next request in tokens of this model: thread, system prompt and tools.
     pub(crate) fn next_input_tokens(&self, cx: &TurnContext) -> u64 {
         self.to_model_tokens(self.counting.fixed + self.thread.tokens(), cx)
     }
 
-    /// Returns the input tokens of a request to a different model than the current one, and the output limit of a summary.
-    /// `messages`: the estimated tokens of its messages. `None`: the request does not fit the model.
+    /// Returns the input tokens of a request to another model, and the output limit of its summary. `messages`: the
+    /// estimated tokens of its messages. `None`: the request does not fit the model.
     pub(crate) fn summary_input(&self, model: &ModelFacts, messages: u64, cx: &TurnContext) -> Option<(u64, u64)> {
         let estimated = self.counting.fixed + messages;
         // Little is known about how the other model counts, so the larger number applies.
@@ -187,19 +187,20 @@ impl ContextWindow {
         (input <= most).then_some((input, output))
     }
 
-    /// Returns the estimated tokens available for messages. Messages always get a minimum share, because only the provider
-    /// knows the exact size.
+    /// Returns the estimated tokens available for messages. Messages always get a minimum share, because only the
+    /// provider can determine the exact size.
     pub(crate) fn message_budget(&self, cx: &TurnContext) -> u64 {
         let all = self.counting.to_estimate(cx.model_name(), self.input_limit(cx));
         all.saturating_sub(self.counting.fixed).max(all * RESERVED_PERCENT / 100)
     }
 
-    /// Counts the system prompt and the tools; called again when the tools change.
+    /// Estimates the size of the system prompt and the tools; called again when the tools change.
     pub(crate) fn count_fixed(&mut self, cx: &TurnContext) {
         self.counting.fixed = estimate_tokens(cx.options.system.len()) + tool_tokens(&cx.options.tools);
     }
 
-    /// Returns why no request can be sent, if the policy allows fewer tokens than the system prompt and the tools have.
+    /// Returns the reason why no request can be sent: the token limit of the policy is smaller than the system prompt
+    /// and the tools.
     pub(crate) fn window_failure(&self, cx: &TurnContext) -> Option<Failure> {
         let most = cx.policy.most_input_tokens()?;
         let needed = self.to_model_tokens(self.counting.fixed, cx);
@@ -217,20 +218,20 @@ impl ContextWindow {
         ))
     }
 
-    /// Notes the size of the request, for comparison with the provider's count.
+    /// Stores the estimated size of the request, to be compared with the provider's count.
     pub(crate) fn begin_request(&mut self, cx: &TurnContext) {
         self.counting.asked = self.counting.fixed + self.thread.tokens();
         self.counting.model.clone_from(&cx.options.model.name);
     }
 
-    /// Learns from the provider's count of the request.
+    /// Updates the estimate with the provider's count of the request.
     pub(crate) fn learn(&mut self, usage: Usage) {
         // Another model may have been chosen since the request was sent.
         let name = self.counting.model.clone();
         self.counting.learn(&name, usage.input_tokens);
     }
 
-    /// Learns that the provider found the request too long.
+    /// Records that the provider rejected the request as too long.
     pub(crate) fn on_overlong_request(&mut self, cx: &TurnContext) -> OverlongRequest {
         let name = self.counting.model.clone();
         let tokens = self.counting.to_model_tokens(&name, self.counting.asked);
@@ -241,7 +242,7 @@ impl ContextWindow {
         if std::mem::replace(&mut self.too_long, true) { OverlongRequest::Repeated } else { OverlongRequest::First }
     }
 
-    /// Records that the request was not too long, because the step received its response or another step begins.
+    /// Clears the mark of an overlong request, because its response arrived or another step begins.
     pub(crate) fn on_request_fitted(&mut self) {
         self.too_long = false;
     }
@@ -260,7 +261,7 @@ impl ContextWindow {
         Failure { hint, ..failure }
     }
 
-    /// Returns the input tokens at which an automatic compaction starts.
+    /// Returns the number of input tokens at which an automatic compaction starts.
     pub(crate) fn threshold(&self, cx: &TurnContext) -> Option<u64> {
         let percent = cx.options.compact_at_percent.filter(|percent| *percent > 0)?;
         Some((cx.window() * percent / 100).min(self.input_limit(cx) * MAX_COMPACT_PERCENT / 100))
@@ -272,24 +273,24 @@ impl ContextWindow {
         self.threshold(cx).is_some_and(|threshold| tokens >= threshold.max(self.quiet_until))
     }
 
-    /// Starts no automatic compaction until the thread has grown.
+    /// Prevents automatic compactions until the thread has grown.
     pub(crate) fn pause_auto_compaction(&mut self, cx: &TurnContext) {
         self.quiet_until = self.next_input_tokens(cx) + cx.window() * COMPACT_GROWTH_PERCENT / 100;
     }
 
-    /// Resets earlier failures when the model or its known window changes, because a compaction may be possible now.
+    /// Allows automatic compactions again after the model or its known window changed.
     pub(crate) fn on_model_change(&mut self) {
         self.quiet_until = 0;
     }
 
-    /// Returns the tokens that a compaction would free now, as the model counts them.
+    /// Returns the number of tokens that a compaction would free, as the model counts them.
     fn compactable(&self, task: Option<&TaskId>, cx: &TurnContext) -> u64 {
         let keep = (self.message_budget(cx).min(self.thread.tokens())) * RECENT_PERCENT / 100;
         let cut = self.thread.plan_compaction(keep, task).filter(|cut| cut.freed >= MIN_COMPACT_TOKENS);
         cut.map_or(0, |cut| self.to_model_tokens(cut.freed, cx))
     }
 
-    /// Returns the breakdown for the user. `task`: the task that is running or may be continued.
+    /// Returns the breakdown for the user. `task`: the task that is running or can be continued.
     pub(crate) fn breakdown(&self, task: Option<&TaskId>, cx: &TurnContext) -> ContextUse {
         let shares = shares(&self.thread, &self.counting, &cx.options);
         let used: u64 = shares.iter().map(|share| share.tokens).sum();

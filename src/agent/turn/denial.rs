@@ -1,16 +1,17 @@
-//! Denials of calls: the reasons that the journal stores, and the errors that the model gets.
+//! Denials of calls: the reasons stored in the journal, and the errors sent to the model.
 
 use crate::protocol::{DENIED_BY_SERVICE, ErrorCode, FileDiagnostics, NO_USER, Proposal};
 
-/// Maximum number of rows about errors in a denial.
+/// Maximum number of errors listed in a denial.
 const MAX_ERROR_ROWS: usize = 10;
 
-/// Prefix of the reason of a denial after a timeout.
+/// Prefix of the denial reason after a timeout.
 pub(super) const NO_ANSWER: &str = "no answer within";
-/// Reason of a denial caused by the end of a task.
+/// Denial reason when the task ends.
 pub(super) const CANCELLED: &str = "the task was cancelled";
 
-/// Returns the error for a denied call: denied by the user, timed out, cancelled with the task, or without anybody to approve it.
+/// Returns the error for a denied call: denied by the user, timed out, cancelled with the task, or not approvable
+/// because there is no user.
 pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
     match reason {
         Some(reason) if reason.starts_with(NO_ANSWER) => {

@@ -1,5 +1,5 @@
-//! Fallback models: the model that continues a task while the provider of the chosen model is overloaded. It never changes the choice of
-//! the user: the next task begins with the chosen model again, and so does a later run of the session.
+//! Fallback models: the model that continues a task while the provider of the chosen model is overloaded. The choice of
+//! the user is unchanged: the next task, and a later run of the session, begin with the chosen model again.
 
 use super::options::Options;
 use super::turn_context::TurnContext;
@@ -10,15 +10,15 @@ use crate::protocol::{Failure, FailureKind, ModelFacts};
 pub(super) struct FallbackModels {
     /// Names, in order of preference.
     names: Vec<String>,
-    /// Models that failed since the user's choice was last used.
+    /// Models that failed since the chosen model was last used.
     failed: Vec<String>,
-    /// Chosen model, while a fallback replaces it.
+    /// Model chosen by the user, while a fallback replaces it.
     chosen: Option<ModelFacts>,
-    /// Model being opened, and the failure that it has to handle.
+    /// Name of the fallback being opened, and the failure that it should handle.
     opening: Option<(String, Failure)>,
 }
 
-/// Result of opening a model that is a fallback.
+/// Result of opening a model, as far as it concerns a fallback.
 pub(super) enum OpenedFallback {
     /// Result about a model that is not a fallback.
     Other(Result<ModelFacts, Failure>),
@@ -48,7 +48,7 @@ impl FallbackModels {
         Some(name)
     }
 
-    /// Accepts the result of opening a model, if the model is a fallback.
+    /// Handles the result of opening a model, if that model is a fallback.
     pub(crate) fn on_opened(&mut self, opened: Result<ModelFacts, Failure>) -> OpenedFallback {
         let Some((name, failure)) = self.opening.take() else { return OpenedFallback::Other(opened) };
         match opened {
@@ -66,12 +66,12 @@ impl FallbackModels {
         }
     }
 
-    /// Notes that a fallback replaces this model.
+    /// Records that a fallback replaces this model.
     pub(crate) fn replace(&mut self, model: ModelFacts) {
         self.chosen.get_or_insert(model);
     }
 
-    /// Returns the chosen model if it has to be used again, and forgets all failures.
+    /// Returns the chosen model if it should be used again, and clears all failures.
     pub(crate) fn take_chosen(&mut self) -> Option<ModelFacts> {
         self.failed.clear();
         self.opening = None;

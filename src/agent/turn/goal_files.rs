@@ -1,6 +1,7 @@
-//! Files that a check may read, by their names: tests, the configuration of builds and of test runners, and files that the command names.
+//! Files that may affect a check, recognized by name: tests, configuration of builds and test runners, and files named
+//! in the command.
 
-/// Names of directories whose files are tests or the configuration of continuous integration.
+/// Names of directories that contain tests or the configuration of continuous integration.
 const DIRECTORIES: &[&str] = &[
     "test",
     "tests",
@@ -64,11 +65,11 @@ const FILES: &[&str] = &[
     ".travis.yml",
 ];
 
-/// Beginnings of such names, up to a dot: `jest.config.js`, `.mocharc.yml`.
+/// Prefixes of such names, up to a dot: `jest.config.js`, `.mocharc.yml`.
 const STEMS: &[&str] =
     &["jest.config", "vitest.config", "vite.config", "playwright.config", "cypress.config", "karma.conf", ".mocharc"];
 
-/// Returns whether the check may read the file at this path, which is relative to the workspace.
+/// Returns whether the check may read the file at this path, relative to the workspace.
 pub(super) fn may_read(check: &str, path: &str) -> bool {
     let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let Some(name) = parts.pop() else { return false };

@@ -1,4 +1,4 @@
-//! Goal of the session: its rounds, its limits, and the state that they need. A round is a task of the model and the check after it.
+//! Goal of the session: its rounds, its limits, and its state. A round is a task of the model followed by the check.
 
 use super::super::limits::{GOAL_OUTPUT_BYTES, SAME_CHECK_FAILURES};
 use super::goal_files;
@@ -13,9 +13,9 @@ use crate::protocol::{Goal, Usage};
 use crate::session::{GoalProgress, GoalStage};
 use jiff::Timestamp;
 
-/// Exit codes of the shell for a program that cannot run, and for one that it does not find.
+/// Exit codes of the shell for a program that is not executable or not found.
 const NOT_RUNNABLE: [&str; 2] = ["126", "127"];
-/// Maximum number of files that are named.
+/// Maximum number of files listed by name.
 const MAX_NAMED_FILES: usize = 20;
 
 /// Goal of the session, if one was set.
@@ -24,13 +24,13 @@ pub(super) struct Goals {
     progress: Option<GoalProgress>,
     /// Time of the current input.
     now: Timestamp,
-    /// Start of the period that no record includes yet; absent while the goal is paused.
+    /// Start of the period that is not recorded yet; absent while the goal is paused.
     since: Option<Timestamp>,
-    /// Ticket of the timer that ends the goal.
+    /// Ticket of the timer that ends the goal when its time is used up.
     timer: Option<u64>,
-    /// Whether the user set the check in this process, so that it is treated as typed by the user.
+    /// Whether the user set the check in this process. If so, it is treated as a typed command.
     is_typed: bool,
-    /// Ticket of the comparison of files after a check.
+    /// Ticket of the file comparison after a check.
     comparison: Option<u64>,
     /// Time at which the last call started: the check, while it runs.
     call_since: Timestamp,
@@ -52,7 +52,7 @@ pub(super) enum CheckOutcome {
 }
 
 impl CheckOutcome {
-    /// Returns the outcome by the result of the command.
+    /// Determines the outcome from the result of the command.
     pub(crate) fn from_result(result: &ToolResult) -> Self {
         if let Some(error) = &result.error {
             return match error.code {
@@ -120,7 +120,7 @@ impl Goals {
         }
     }
 
-    /// Returns the goal for front ends. `cost`: session cost so far.
+    /// Returns the goal for front ends. `cost`: cost of the session so far.
     pub(crate) fn state(&self, cost: Option<f64>, message: Option<String>) -> Option<GoalState> {
         self.progress.as_ref().map(|goal| goal.state(cost, self.elapsed_ms(), message))
     }
@@ -136,13 +136,13 @@ impl Goals {
         self.check_ms
     }
 
-    /// Returns the note about the check for the first task of the goal.
+    /// Returns the note about the check that is added to the first task of the goal.
     pub(crate) fn introduction(&self) -> Option<Part> {
         let goal = self.progress.as_ref().filter(|goal| goal.is_running() && goal.first_task.is_none())?;
         Some(Part::Text { text: introduction(&goal.goal.check) })
     }
 
-    /// Returns the content of the next prompt: a line for the user, and the output of the last check for the model.
+    /// Returns the content of the next prompt: one line for the user, and the output of the last check for the model.
     pub(crate) fn prompt(&self) -> Option<Vec<Part>> {
         let goal = self.progress.as_ref()?;
         let (check, round) = (&goal.goal.check, goal.failures + 1);
@@ -168,9 +168,9 @@ fn introduction(check: &str) -> String {
     )
 }
 
-/// Changes. Each is recorded, and applied like the record of another process.
+/// Changes. Each is recorded, and applied in the same way as a record from the journal.
 impl Goals {
-    /// Notes that a call starts, without the time that its approval took.
+    /// Restarts the time measurement when a call starts, so that it excludes the approval.
     pub(crate) fn restart_check_time(&mut self) {
         self.call_since = self.now;
     }
@@ -196,13 +196,13 @@ impl Goals {
         self.is_typed = true;
     }
 
-    /// Lets the goal wait for the user.
+    /// Pauses the goal until the user decides.
     pub(crate) fn pause(&mut self, reason: GoalReason, explanation: String, cx: &mut TurnContext) {
         let elapsed_ms = self.stop_time();
         self.change(GoalChange::Paused { reason, explanation, elapsed_ms }, cx);
     }
 
-    /// Continues a paused goal. Returns whether there is one.
+    /// Continues a paused goal. Returns whether a goal was paused.
     pub(crate) fn resume(&mut self, cx: &mut TurnContext) -> bool {
         let is_paused = self.progress.as_ref().is_some_and(|goal| goal.is_active() && goal.paused.is_some());
         if is_paused {
@@ -239,7 +239,7 @@ impl Goals {
         message
     }
 
-    /// Records a failed check. Returns why the goal does not continue.
+    /// Records a failed check. Returns the reason why the goal does not continue.
     pub(crate) fn fail(
         &mut self,
         ended: &str,
@@ -268,7 +268,7 @@ impl Goals {
         })
     }
 
-    /// Returns the changed files that the check may read.
+    /// Returns the changed files that may affect the check.
     fn check_files(&self, files: &ChangedFiles) -> Vec<String> {
         let check = self.check().unwrap_or_default();
         let mut named: Vec<String> =
@@ -327,12 +327,13 @@ impl Goals {
         elapsed_ms
     }
 
-    /// Returns whether this is the ticket of the timer that ends the goal.
+    /// Returns whether this ticket belongs to the timer that ends the goal.
     pub(crate) fn is_timer(&self, ticket: u64) -> bool {
         self.timer == Some(ticket) && self.is_running()
     }
 
-    /// Returns why work on the goal must stop. `cost`: session cost so far; `next`: estimated usage of the next request.
+    /// Returns the reason why work on the goal must stop. `cost`: cost of the session so far; `next`: estimated usage
+    /// of the next request.
     pub(crate) fn limit_reached(&self, cost: Option<f64>, next: Option<Usage>, cx: &TurnContext) -> Option<(GoalReason, String)> {
         let goal = self.progress.as_ref().filter(|goal| goal.is_running())?;
         if let Some(limit) = goal.goal.time_ms.filter(|limit| self.elapsed_ms() >= *limit) {
@@ -361,7 +362,7 @@ impl Goals {
 
 /// Comparison of the files after a check.
 impl Goals {
-    /// Starts the comparison of the files, unless it runs.
+    /// Starts the comparison of the files, unless one is running.
     pub(crate) fn begin_comparison(&mut self, cx: &mut TurnContext) {
         if self.comparison.is_none() {
             let (ticket, since) = (cx.numbers.next_ticket(), self.first_task().cloned());
@@ -371,7 +372,7 @@ impl Goals {
         }
     }
 
-    /// Returns whether this ends the comparison that runs.
+    /// Ends the running comparison. Returns whether this ticket belongs to it.
     pub(crate) fn end_comparison(&mut self, ticket: u64) -> bool {
         self.comparison.take_if(|running| *running == ticket).is_some()
     }
@@ -399,7 +400,7 @@ fn output_digest(ended: &str, output: &str) -> String {
     short(&hasher)
 }
 
-/// Returns a digest of the changed files and their content, as far as it is shown.
+/// Returns a digest of the changed files and the shown part of their content.
 fn files_digest(files: &ChangedFiles) -> String {
     let mut hasher = blake3::Hasher::new();
     for file in &files.files {

@@ -1,4 +1,4 @@
-//! "Always allow": rules are saved in memory or in policy files, and removed again.
+//! "Always allow": saves rules in memory or in policy files, and removes them again.
 
 use super::io::{Effect, InputTime};
 use super::rule_files::{Grant, RuleFileResult};
@@ -15,7 +15,7 @@ pub(super) struct Grants {
     saved: Vec<Grant>,
     /// Number of pending changes of the policy files.
     changes: usize,
-    /// Actions that the approved plan of the running task names.
+    /// Actions named by the approved plan of the running task.
     mandate: Mandate,
 }
 
@@ -25,7 +25,7 @@ impl Grants {
         self.changes > 0
     }
 
-    /// Saves the chosen offer. The approved call runs once regardless of the result.
+    /// Saves the chosen rule. The approved call runs once, whether or not saving succeeds.
     pub(crate) fn remember(
         &mut self,
         always: &GrantOptions,
@@ -61,7 +61,7 @@ impl Grants {
         }
     }
 
-    /// Removes the rule saved last.
+    /// Removes the rule that was saved last.
     pub(crate) fn undo(&mut self, TurnContext { policy, out, .. }: &mut TurnContext) {
         match self.saved.pop() {
             None => out.notice("no rule was saved in this session; `aye policy grants list` shows rules saved in other sessions"),
@@ -76,7 +76,7 @@ impl Grants {
         }
     }
 
-    /// Starts the mandate of the displayed plan: the covered actions, and those that still need approval.
+    /// Starts the mandate of a plan: the covered actions, and the actions that still require approval.
     pub(crate) fn begin_mandate(
         &mut self,
         shown: &ProposedPlan,
@@ -109,13 +109,13 @@ impl Grants {
         self.drop_mandate(cx);
     }
 
-    /// Drops the mandate with its task, whose end is in the journal.
+    /// Drops the mandate of a task whose end is recorded in the journal.
     pub(crate) fn drop_mandate(&mut self, cx: &mut TurnContext) {
         self.mandate = Mandate::default();
         cx.policy.end_mandate();
     }
 
-    /// Returns the note about a call that needs approval although a plan was approved.
+    /// Returns the note about a call that requires approval because the approved plan does not cover it.
     pub(crate) fn outside_mandate(&self, plan: &Plan, policy: &Enforcer) -> Option<&'static str> {
         if !policy.has_mandate() || plan.task_plan.is_some() {
             return None;
@@ -170,7 +170,7 @@ impl Grants {
     }
 }
 
-/// Returns whether an action is one that a plan names, whatever is at its path by now.
+/// Returns whether a plan names the action, regardless of what is at its path now.
 fn is_same(named: &Action, action: &Action) -> bool {
     match (named, action) {
         (Action::Write { target: named }, Action::Write { target }) => named.real == target.real,

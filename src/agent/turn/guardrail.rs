@@ -1,7 +1,8 @@
-//! Guardrail blocks of a provider: the task fails, and the next request tells the model, so that it tries another way.
+//! Guardrail blocks of a provider: the task fails, and the next request informs the model, so that it tries another
+//! approach.
 //!
-//! The note exists only in the thread and follows from the record of the task's end. It is placed after the text of the next prompt, or
-//! after the last result if the same task continues, because every provider accepts text there.
+//! The note exists only in the thread and is derived from the record of the task's end. It is placed after the text of
+//! the next prompt, or after the last result if the same task continues. All providers accept text in these positions.
 
 use super::super::context::estimate;
 use super::super::limits::BLOCKED_CHARS;
@@ -9,12 +10,12 @@ use super::super::thread::Thread;
 use crate::ports::TaskEnd;
 use crate::protocol::{FailureKind, Message, Part, Role};
 
-/// Message of the guardrail that ended the last task; sent to the model with the next request.
+/// Guardrail message that ended the last task; sent to the model with the next request.
 #[derive(Debug, Default)]
 pub(super) struct GuardrailNote(Option<String>);
 
 impl GuardrailNote {
-    /// Records whether a guardrail ended the task, until the next request.
+    /// Stores the message if a guardrail ended the task, until the next request.
     pub(crate) fn on_task_end(&mut self, end: &TaskEnd) {
         self.0 = match end {
             TaskEnd::Failed { failure } if failure.kind == FailureKind::GuardrailBlocked => {

@@ -1,4 +1,4 @@
-//! Outcome of the hooks before a call, with the arguments that the model gave.
+//! Outcome of the hooks before a call, with the original arguments of the model.
 
 use crate::protocol::{Arguments, CallHooks, ToolResult};
 
@@ -6,7 +6,7 @@ use crate::protocol::{Arguments, CallHooks, ToolResult};
 #[derive(Debug)]
 pub(super) struct HookedCall {
     pub hooks: CallHooks,
-    /// Arguments that the model gave.
+    /// Original arguments of the model.
     pub requested: Arguments,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct InputTime {
 }
 
 impl InputTime {
-    /// Returns the milliseconds since then; 0 if the clock was set back.
+    /// Returns the milliseconds since `then`; 0 if the clock was set back.
     pub(crate) fn millis_since(self, then: Timestamp) -> u64 {
         u64::try_from(self.now.as_millisecond() - then.as_millisecond()).unwrap_or(0)
     }
@@ -33,7 +33,7 @@ impl InputTime {
 pub(crate) struct Resource {
     pub server: String,
     pub uri: String,
-    /// Reason to ask the user before the resource is read.
+    /// Reason for which approval is required before the resource is read.
     pub asks: Option<String>,
 }
 
@@ -41,8 +41,7 @@ pub(crate) struct Resource {
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub index: usize,
-    /// Actions based on the arguments alone, regardless of the plan; empty if the arguments name nothing, or if the plan lists
-    /// all actions.
+    /// Actions derived from the arguments alone; empty if the arguments name nothing, or if the plan lists all actions.
     pub scope: Vec<Action>,
     pub plan: Result<Plan, ToolError>,
 }
@@ -106,7 +105,7 @@ pub(crate) enum Input {
     Sampled(SamplingUsage),
     /// A review alongside the conversation used the model.
     Reviewed(Expense),
-    /// A request of an agent that a call of the session started.
+    /// An agent started by a call of the session used the model.
     AgentSpent(Expense),
     /// Result of `Effect::ListChanges`; without a list if the changes are unknown.
     ChangesListed {
@@ -141,7 +140,7 @@ pub(crate) enum Effect {
         ticket: u64,
         occasion: HookOccasion,
     },
-    /// Plans a call again with more access and with the user's amendments; answered like `Plan`.
+    /// Plans a call again with additional access and with the user's amendments; answered like `Plan`.
     PlanOpened {
         index: usize,
         call: ToolCall,
@@ -160,7 +159,8 @@ pub(crate) enum Effect {
         permit: PreviewPermit,
         ticket: u64,
     },
-    /// Opens the layer in which a call of an earlier process ended, if its effects still have this digest; answered like `Preview`.
+    /// Opens the layer in which a call of an earlier process ran, if its effects still have this digest; answered like
+    /// `Preview`.
     ReopenLayer {
         index: usize,
         call: ToolCall,
@@ -175,13 +175,13 @@ pub(crate) enum Effect {
         index: usize,
         plan: Plan,
         permit: Permit,
-        /// Maximum bytes of output that fit the conversation.
+        /// Maximum bytes of output that are kept for the conversation.
         most_bytes: usize,
     },
     /// Interrupts the running calls, except for file changes, which finish.
     InterruptTools,
     KillTools,
-    /// Moves a running command to the background; without an ID, the longest-running one.
+    /// Moves a running command to the background; without an ID, the one that has run the longest.
     Background {
         tool_call_id: Option<CallId>,
     },
@@ -194,7 +194,7 @@ pub(crate) enum Effect {
     },
     Forget(Grant),
     ListGrants,
-    /// Finds the recent commands that this offer would have allowed.
+    /// Finds the recent commands that this rule would have allowed.
     Recent {
         approval_id: ApprovalId,
         offer: usize,
@@ -209,7 +209,7 @@ pub(crate) enum Effect {
         ticket: u64,
         since: Option<TaskId>,
     },
-    /// Plans to read the files that a prompt mentions.
+    /// Plans the reads of the files that a prompt mentions.
     PlanMentions {
         ticket: u64,
         calls: Vec<ToolCall>,
@@ -234,12 +234,12 @@ pub(crate) enum Effect {
         ask: bool,
     },
     ReloadPolicy,
-    /// Adds the file changes of each task, and emits the event.
+    /// Adds the file changes of each task to the rewind points, and emits the event.
     TellRewindPoints {
         points: Vec<RewindPoint>,
         can_redo: bool,
     },
-    /// Adds the effects on files, and emits the event.
+    /// Adds the effects on files to the plan, and emits the event.
     PlanRewind {
         plan: RewindPlan,
         since: Option<RewindStart>,

@@ -1,4 +1,4 @@
-//! Commands approved by their effects: each runs in a layer first, and only its changes need approval.
+//! Commands approved by their effects: each runs in a layer first, and its changes require approval.
 
 use super::call::{Call, CallState};
 use super::call_runner::{Batch, CallRunner};
@@ -17,7 +17,7 @@ const INTERRUPTED: &str = "interrupted by the user; the command ran in a copy of
                            discarded; the output so far follows";
 
 impl CallRunner<'_> {
-    /// Returns the permit to run a command in a layer before approval.
+    /// Returns the permit to run a command in a layer before an approval.
     pub(super) fn layer_permit(&self, verdict: &Verdict, call: &Call, plan: &Plan) -> Option<PreviewPermit> {
         let wanted = match verdict {
             Verdict::Ask(question) => question.layer(),
@@ -46,7 +46,8 @@ impl CallRunner<'_> {
         });
     }
 
-    /// Decides how to handle the effects: apply them, ask about them, or discard them and ask about the command.
+    /// Decides how to handle the effects: apply them, ask for their approval, or discard them and ask about the
+    /// command.
     pub(super) fn settle_layer(
         &mut self,
         verdict: Verdict,
@@ -92,7 +93,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns whether only the mode allows a command.
+    /// Returns whether only the mode, and no rule, allows a command.
     fn is_by_mode(verdict: &Verdict) -> bool {
         matches!(verdict, Verdict::Allow(permit) if permit.layer().is_some())
     }
@@ -117,7 +118,8 @@ impl CallRunner<'_> {
         self.ask(call, index, plan, question, batch, at);
     }
 
-    /// Returns whether effects need no approval: there is only build output, or the mode allows file tools to do the same.
+    /// Returns whether the effects need no approval: they are only build output, or the mode allows file tools to make
+    /// the same changes.
     fn can_apply_unasked(&self, effects: &Effects, end: &LayerEnd, at: InputTime) -> bool {
         if effects.is_build_output() {
             return true;
@@ -131,7 +133,7 @@ impl CallRunner<'_> {
         effects.unlisted_reason().is_none() && self.cx.policy.applies_effects(actions, at.now)
     }
 
-    /// Asks whether to run a command again, if its approved effects could not be applied. Nothing was written.
+    /// Asks whether to run a command again if its approved effects could not be applied. Nothing was written.
     pub(super) fn conflicts(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
         let error = result.error.as_ref().filter(|error| error.code == ErrorCode::Conflict);
         let stopping = self.quitting || self.cancelling;
@@ -146,7 +148,7 @@ impl CallRunner<'_> {
         true
     }
 
-    /// Asks about another run in a copy. Its effects are decided afterwards.
+    /// Asks for approval of another run in a copy. Its effects are decided afterwards.
     pub(super) fn ask_to_run_again(
         &mut self,
         verdict: Verdict,
@@ -175,14 +177,14 @@ impl CallRunner<'_> {
         self.ask(call, index, plan, question, batch, at);
     }
 
-    /// Discards the layer, and asks about the command before it runs without one.
+    /// Discards the layer, and asks for approval before the command runs without one.
     pub(super) fn ask_before(&mut self, call: &mut Call, index: usize) {
         call.held = None;
         self.drop_preview(call);
         self.plan_again(call, index);
     }
 
-    /// Discards the layer of a command that was killed. The model gets the output so far.
+    /// Discards the layer of a command that was killed. The model receives the output so far.
     fn end_killed(&mut self, call: &mut Call, end: &LayerEnd, effects: &Effects) {
         self.drop_preview(call);
         let (code, how) = match &end.error {
@@ -207,7 +209,7 @@ impl CallRunner<'_> {
         self.plan_again(call, index);
     }
 
-    /// Discards the layer of a command that the user interrupted. The model gets the output so far.
+    /// Discards the layer of a command that the user interrupted. The model receives the output so far.
     pub(super) fn interrupt_layer(&mut self, call: &mut Call, outcome: Result<Plan, ToolError>) {
         let (output_text, rest) = match outcome {
             Ok(plan) => {
@@ -223,7 +225,7 @@ impl CallRunner<'_> {
         self.report(call, 0);
     }
 
-    /// Asks about the effects that a call of an earlier process has in its layer, if they are still the same.
+    /// Asks for approval of the effects that a call of an earlier process left in its layer, if they are unchanged.
     pub(super) fn reopen_layer(&mut self, call: &mut Call, index: usize, digest: String) {
         let ticket = self.cx.numbers.next_ticket();
         let (tool_name, actions) = (call.call.tool_name.clone(), call.announced.as_ref().map(|planned| planned.actions.clone()));
@@ -232,8 +234,8 @@ impl CallRunner<'_> {
         self.cx.out.effect(Effect::ReopenLayer { index, call: call.call.clone(), digest, ticket });
     }
 
-    /// Discards a layer that was open when aye exited. Nothing runs again, and aye tells the model. `why`: the reason why effects that
-    /// waited for approval cannot be shown again.
+    /// Discards a layer that was open when aye exited, and informs the model. No command runs again. `why`: the reason
+    /// why effects that waited for approval cannot be shown again.
     pub(super) fn discard_layer(&mut self, call: &mut Call, why: Option<&str>) {
         let waited = call.layer_digest.is_some();
         self.drop_preview(call);
@@ -254,7 +256,7 @@ impl CallRunner<'_> {
         self.cx.out.notice(format!("`{}`: aye exited, and {seen}{because}; nothing was applied", call.summary));
     }
 
-    /// Adds the reason why the command did not run in a layer first to an approval.
+    /// Adds the reason why the command did not run in a layer first to the approval.
     pub(super) fn with_layer_reason(&mut self, call: &Call, plan: &Plan, mut question: Question) -> Question {
         if question.layer().is_none() {
             return question;
@@ -269,7 +271,7 @@ impl CallRunner<'_> {
         question
     }
 
-    /// Tells the user once about a command that ran without approval.
+    /// Reports once to the user that a command ran without approval.
     fn report_layers(&mut self, call: &mut Call, effects: &Effects) {
         if call.asked || std::mem::replace(&mut self.layers.explained_layers, true) {
             return;
@@ -301,7 +303,7 @@ impl CallRunner<'_> {
 
 /// Check of a goal: it runs in a layer that is always discarded.
 impl CallRunner<'_> {
-    /// Returns the permit to run the check in a copy. Where there is none, the user learns why.
+    /// Returns the permit to run the check in a copy. If a copy is not possible, the user is informed of the reason.
     pub(super) fn check_permit(&mut self, plan: &Plan, permit: &Permit) -> Option<PreviewPermit> {
         if permit.reads_only() || permit.is_unsandboxed() || plan.effects.is_some() {
             return None;
@@ -318,8 +320,8 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Ends the check with the output of its run in a copy, which is discarded. Returns whether it ended; otherwise it has to run without
-    /// a copy.
+    /// Ends the check with the output of its run in a copy, which is discarded. Returns whether the check has ended;
+    /// otherwise it has to run without a copy.
     pub(super) fn settle_check_run(&mut self, call: &mut Call, outcome: &Result<Plan, ToolError>) -> bool {
         let (id, name) = (call.call.tool_call_id.clone(), call.call.tool_name.clone());
         let result = match outcome {
@@ -350,7 +352,8 @@ impl CallRunner<'_> {
     }
 }
 
-/// Returns a clause about build output that the command wrote directly, to follow another clause; empty if there is none.
+/// Returns a clause about build output that the command wrote directly, to be appended to another clause; empty if
+/// there is none.
 pub(super) fn build_output_clause(effects: &Effects) -> String {
     let direct = effects.counted.iter().filter(|counted| counted.direct).map(|counted| format!("`{}/`", counted.path));
     let direct: Vec<String> = direct.collect();

@@ -1,7 +1,7 @@
-//! Loop guard: identical calls with identical outcomes in a row require approval.
+//! Loop guard: consecutive identical calls with identical outcomes require approval.
 //!
-//! A different outcome means progress and resets the count, so polling for a result and repeating a check after each change are not loops.
-//! Times of day and durations do not make outcomes different.
+//! A different outcome is progress and resets the count. Polling for a result and repeating a check after each change
+//! are therefore not loops. Times of day and durations in outcomes are ignored.
 
 use super::super::limits::SAME_CALLS;
 use crate::protocol::{Arguments, ErrorCode, ToolCall, ToolResult};
@@ -14,7 +14,7 @@ static TIMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?|\d+([.,]\d+)?\s?(ns|us|µs|ms|s|secs?|seconds?|m|min|mins|minutes?)\b").ok()
 });
 
-/// Row of identical calls at the end of a task.
+/// Consecutive identical calls at the end of a task.
 #[derive(Debug, Default)]
 pub(super) struct LoopGuard {
     last: Option<(String, Arguments)>,
@@ -23,19 +23,20 @@ pub(super) struct LoopGuard {
     row: RepeatCount,
 }
 
-/// Position of a call in a row of identical calls.
+/// Position of a call in a run of identical calls.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RepeatCount {
-    /// Number of the run of identical calls; a different call starts the next one.
+    /// Number of the run; a different call starts the next run.
     number: u64,
-    /// Calls in the row so far.
+    /// Number of calls in the run so far.
     times: u32,
-    /// Calls allowed without approval; each approval allows more.
+    /// Number of calls allowed without approval; each approval raises it.
     free: u32,
 }
 
 impl LoopGuard {
-    /// Returns the run of identical calls of each call of a response. Arguments are equal if their JSON is, in any order.
+    /// Returns the position of each call of a response in its run of identical calls. Arguments are equal if their JSON
+    /// values are, regardless of key order.
     pub(super) fn count(&mut self, calls: &[ToolCall]) -> Vec<RepeatCount> {
         let mut rows = Vec::with_capacity(calls.len());
         for (index, call) in calls.iter().enumerate() {
@@ -76,13 +77,13 @@ impl LoopGuard {
         }
     }
 
-    /// Returns the number of calls in a row if it requires approval.
+    /// Returns the number of calls in the run if it requires approval.
     pub(super) fn excessive_repeats(&self, row: RepeatCount) -> Option<u32> {
         let free = if row.number == self.row.number { self.row.free } else { row.free };
         (row.times > free).then_some(row.times)
     }
 
-    /// Records that the call runs. If it was approved despite repetition, the limit for repetition starts over.
+    /// Records that the call runs. Approval of a repeated call raises the limit.
     pub(super) fn allow(&mut self, row: RepeatCount) {
         if row.number == self.row.number && row.times > self.row.free {
             self.row.free = row.times.saturating_add(SAME_CALLS - 1);
@@ -190,7 +191,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns the length of the row after each of these steps.
+    /// Returns the length of the run after each of these steps.
     fn rows(steps: &[(&[ToolCall], &[&str])]) -> Vec<u32> {
         let mut guard = LoopGuard::default();
         let after = |(calls, outputs): &(&[ToolCall], &[&str])| {

@@ -1,4 +1,4 @@
-//! Turn machine: passes each input to the sub-machines that it concerns, and connects their outputs.
+//! Turn machine: passes each input to the sub-machines concerned, and connects their outputs.
 
 use super::assumed_prices::AssumedPrices;
 use super::call_batch::CallBatch;
@@ -61,9 +61,9 @@ pub(crate) struct TurnMachine {
     pub(super) goals: Goals,
     pub(super) grants: Grants,
     layers: LayerNotices,
-    /// Recovery information, until the session is restored.
+    /// Recovery information, available until the session is restored.
     pub(super) known: RecoveredCalls,
-    /// Whether the user ended the session: running calls finish, and no new work starts.
+    /// Whether the user ended the session. Running calls finish, and no new work starts.
     pub(super) quitting: bool,
 }
 
@@ -249,8 +249,8 @@ impl TurnMachine {
         self.cx.out.take()
     }
 
-    /// Ends the session; `saved`: everything was saved. A session with an unfinished task is paused: the task continues when the session is
-    /// resumed.
+    /// Ends the session. A session with an unfinished task is paused: the task continues when the session is resumed.
+    /// `saved`: whether everything was saved.
     pub(crate) fn end_session(&mut self, saved: bool) -> Vec<Effect> {
         let is_done = (self.tasks.current().is_none() || self.tasks.is_user_command()) && !self.tasks.has_aside();
         if !saved {
@@ -270,17 +270,17 @@ impl TurnMachine {
         self.cx.out.take()
     }
 
-    /// Returns whether the session ended, or is paused, with an open task.
+    /// Returns whether the session has ended or is paused with an unfinished task.
     pub(crate) fn is_paused(&self) -> bool {
         self.tasks.session_status() == SessionStatus::Paused
     }
 
-    /// Sets whether decisions can be saved; until they can, the session is paused.
+    /// Sets whether decisions can be saved. While they cannot, the session is paused.
     pub(crate) fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
         self.tasks.set_stalled(stalled)
     }
 
-    /// Returns the number of tasks, the tokens used, and the cost in US dollars if all prices are known.
+    /// Returns the number of tasks, the number of used tokens, and the cost in US dollars if all prices are known.
     pub(crate) fn totals(&self) -> (u32, u64, Option<f64>) {
         let totals = self.spending.totals();
         (self.cx.numbers.tasks(), totals.tokens(), totals.whole_cost_usd())
@@ -301,22 +301,24 @@ impl TurnMachine {
         self.mentions.set_servers(names);
     }
 
-    /// Returns the pending approvals, each with the path states that its plan found.
+    /// Returns the pending approvals, each with the path states recorded by its plan.
     pub(crate) fn pending_changes(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
         self.tasks.calls().into_iter().flat_map(CallBatch::approvals)
     }
 
-    /// Returns why an allowed call would be denied now.
+    /// Returns the reason why the current policy would deny an allowed call.
     pub(in crate::agent) fn current_denial(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
         denial_for(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
     }
 
-    /// Returns whether the server needs the user's approval to use the model; the error says why it must not use it.
+    /// Returns whether the server needs the user's approval to use the model. The error is the reason why it must not
+    /// use it.
     pub(crate) fn may_sample(&self, server: &str) -> Result<bool, String> {
         self.cx.policy.may_sample(server).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
     }
 
-    /// Returns the model and the maximum tokens of its response; the error says why such a request may not be sent.
+    /// Returns the model and the maximum number of tokens of its response. The error is the reason why such a request
+    /// may not be sent.
     pub(crate) fn sampling(&mut self, input_tokens: u64, wanted: u64, at: InputTime) -> Result<(ModelFacts, u64), Failure> {
         if let Some(failure) = self.cx.request_failure(at.now) {
             return Err(failure);
@@ -339,7 +341,7 @@ impl TurnMachine {
         (self.cx.options.model.name.clone(), self.cx.options.effort, budgets)
     }
 
-    /// Returns why the smallest request may not be sent.
+    /// Returns the reason why even the smallest request may not be sent.
     pub(crate) fn request_obstacle(&mut self, at: InputTime) -> Option<Failure> {
         self.sampling(1, 1, at).err()
     }
@@ -396,7 +398,8 @@ impl TurnMachine {
         }
     }
 
-    /// Moves a running command to the background. A command in a layer starts again there, once the user approves it.
+    /// Moves a running command to the background. A command in a layer is started again in the background after the
+    /// user approves it.
     fn move_to_background(&mut self, tool_call_id: Option<CallId>) {
         if self.tasks.is_check() {
             return self.cx.out.notice("the check of a goal cannot run in the background");
@@ -464,14 +467,14 @@ impl TurnMachine {
         }
     }
 
-    /// Tells a pending approval whether its proposal is outdated.
+    /// Marks the proposal of a pending approval as outdated or current.
     fn set_outdated(&mut self, approval_id: ApprovalId, outdated: bool) {
         if let Some(tool_call_id) = self.tasks.calls().and_then(|batch| batch.call_awaiting(&approval_id)).cloned() {
             self.cx.out.event(EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated });
         }
     }
 
-    /// Shows the proposed text of a file.
+    /// Emits the proposed text of a file.
     fn show_proposed(&mut self, approval_id: ApprovalId, file: usize) {
         match self.tasks.calls().and_then(|batch| batch.proposed_text(&approval_id, file)) {
             Some(text) => self.cx.out.event(EventKind::ProposedShown { approval_id, file, text }),
@@ -560,7 +563,7 @@ impl TurnMachine {
         }
     }
 
-    /// Opens the next fallback model for a request whose retries are used up, or pauses the task.
+    /// Opens the next fallback model for a request whose retries are exhausted. Pauses the task if there is none.
     pub(super) fn fall_back_or_pause(&mut self, failure: Failure) {
         let Some(name) = self.fallbacks.next(&failure, &self.cx) else { return self.pause(failure) };
         let ticket = self.cx.numbers.next_ticket();
@@ -568,7 +571,7 @@ impl TurnMachine {
         self.cx.out.effect(Effect::OpenModel { key: None, name });
     }
 
-    /// Returns to the chosen model when a task begins or continues.
+    /// Switches back to the chosen model when a task begins or continues.
     pub(super) fn use_chosen_model(&mut self) {
         let Some(facts) = self.fallbacks.take_chosen() else { return };
         if self.cx.policy.check_model(&facts.name).is_err() {
@@ -578,13 +581,13 @@ impl TurnMachine {
         self.on_window_change();
     }
 
-    /// Follows a change of the model or of its known window.
+    /// Handles a change of the model or of its known context window.
     fn on_window_change(&mut self) {
         self.window.on_model_change();
         self.compactor.limit_budget(self.window.message_budget(&self.cx));
     }
 
-    /// Sets a budget. A task that is paused for it continues.
+    /// Sets a budget. A task that is paused because of it continues.
     fn set_budget(&mut self, limit: BudgetLimit, at: InputTime) {
         if let Err(why) = self.spending.set_budget(limit, &mut self.tasks, &mut self.cx) {
             return self.cx.out.notice(why);
@@ -592,7 +595,7 @@ impl TurnMachine {
         self.resume_within_budget(at);
     }
 
-    /// Assumes a price for the model in use. A task that is paused for it continues.
+    /// Assumes a price for the model in use. A task that is paused because of the unknown price continues.
     fn assume_price(&mut self, price: AssumedPrice, at: InputTime) {
         if let Err(why) = self.prices.assume(price, &mut self.cx) {
             return self.cx.out.notice(why);
@@ -600,7 +603,7 @@ impl TurnMachine {
         self.resume_within_budget(at);
     }
 
-    /// Continues a task that is paused for its budget, if no limit is exceeded any more.
+    /// Continues a task that is paused because of a budget, once no limit is exceeded.
     fn resume_within_budget(&mut self, at: InputTime) {
         if self.tasks.is_paused() && self.spending.is_paused() {
             match self.budget_failure(at) {
@@ -611,7 +614,7 @@ impl TurnMachine {
     }
 }
 
-/// Goal: commands of the user, ends of tasks, and limits.
+/// Goals: commands of the user, ends of tasks, and limits.
 impl TurnMachine {
     /// Sets a goal and starts its first task.
     pub(super) fn set_goal(&mut self, goal: Goal, at: InputTime) {
@@ -633,7 +636,7 @@ impl TurnMachine {
         self.begin_task(text, at);
     }
 
-    /// Returns why a goal cannot be set now.
+    /// Returns the reason why a goal cannot be set now.
     fn goal_obstacle(&self, goal: &Goal) -> Option<String> {
         if let Err(why) = goal.validate() {
             return Some(why);
@@ -651,7 +654,7 @@ impl TurnMachine {
         })
     }
 
-    /// Replaces the check. A paused goal continues with it.
+    /// Replaces the check. A paused goal then continues.
     pub(super) fn set_goal_check(&mut self, check: &str, at: InputTime) {
         if !self.goals.is_active() {
             return self.cx.out.notice("no goal is active");
@@ -683,7 +686,7 @@ impl TurnMachine {
         }
     }
 
-    /// Continues the goal, if there is one. Returns whether there is.
+    /// Continues a paused goal. Returns whether there is one.
     pub(super) fn continue_goal(&mut self, at: InputTime) -> bool {
         if !self.goals.is_active() {
             return false;
@@ -701,7 +704,7 @@ impl TurnMachine {
         }
     }
 
-    /// Records the end of a task for the goal. Returns the sentence for the user, if the goal waits for the user now.
+    /// Records the end of a task for the goal. Returns the message for the user if the goal now waits for the user.
     pub(super) fn end_task_of_goal(&mut self, end: &TaskEnd) -> Option<String> {
         self.goals.on_task_end();
         match end {
@@ -711,7 +714,7 @@ impl TurnMachine {
         }
     }
 
-    /// Pauses the goal if it is running. Returns the sentence for the user.
+    /// Pauses the goal if it is running. Returns the message for the user.
     pub(super) fn pause_goal(&mut self, reason: GoalReason, why: &str) -> Option<String> {
         if !self.goals.is_running() {
             return None;
@@ -720,7 +723,7 @@ impl TurnMachine {
         Some(why.to_owned())
     }
 
-    /// Pauses the goal because the user interrupts the work before or after its task.
+    /// Pauses the goal after the user interrupted work that precedes or follows its task.
     pub(super) fn interrupt_goal(&mut self) {
         let message = self.pause_goal(GoalReason::Interrupted, "goal paused: you interrupted it");
         self.cx.out.commit(Durability::Process);
@@ -734,7 +737,8 @@ impl TurnMachine {
         self.report_goal(message);
     }
 
-    /// Ends the goal if its time or its budget is used up. `next`: estimated usage of the next request. Returns whether it ended.
+    /// Ends the goal if its time or its budget is used up. `next`: estimated usage of the next request. Returns whether
+    /// the goal ended.
     pub(super) fn end_goal_at_limit(&mut self, next: Option<Usage>) -> bool {
         let cost = self.spending.totals().cost_usd;
         let Some((reason, why)) = self.goals.limit_reached(cost, next, &self.cx) else { return false };
@@ -743,7 +747,7 @@ impl TurnMachine {
         true
     }
 
-    /// Ends a task whose next request is beyond a limit of the goal. Returns whether it ended.
+    /// Ends a task whose next request would exceed a limit of the goal. Returns whether the task ended.
     pub(super) fn end_task_at_goal_limit(&mut self, at: InputTime) -> bool {
         if !self.goals.is_running() || !self.end_goal_at_limit(Some(self.next_request(at))) {
             return false;
@@ -757,7 +761,8 @@ impl TurnMachine {
         true
     }
 
-    /// Ends the goal and interrupts its task when its time is used up. Returns whether the ticket was for that.
+    /// Ends the goal and interrupts its task when its time is used up. Returns whether the ticket belongs to the timer
+    /// of the goal.
     pub(super) fn time_out_goal(&mut self, ticket: u64, at: InputTime) -> bool {
         if !self.goals.is_timer(ticket) {
             return false;
@@ -768,7 +773,7 @@ impl TurnMachine {
         true
     }
 
-    /// Pauses the goal of an earlier process, unless it continues at once, and reports it.
+    /// Pauses and reports the goal of an earlier process, unless it continues immediately.
     pub(super) fn restore_goal(&mut self, continues: bool) {
         if !self.goals.is_active() {
             return;
@@ -815,7 +820,7 @@ impl TurnMachine {
         u64::from(self.cx.numbers.steps()).max(1)
     }
 
-    /// Ends a task that only waits for the user. Returns whether nothing is running now.
+    /// Ends a task that only waits for the user. Returns whether nothing is running afterwards.
     fn end_waiting_task(&mut self, at: InputTime) -> bool {
         if self.mentions.is_reading() || self.prompt_hooks.is_running() || self.compactor.is_running() {
             return false;
@@ -850,14 +855,15 @@ impl TurnMachine {
         }
     }
 
-    /// Finishes a rewind. Returns whether the next queued message starts, and how to continue if the previous process started the rewind.
+    /// Finishes a rewind. Returns whether to start the next queued message, and how to continue if an earlier process
+    /// started the rewind.
     fn on_rewound(&mut self, number: u32, outcome: Result<FileRewindResult, String>) -> Option<(bool, Option<ResumePolicy>)> {
         let after = self.rewinds.finish(number, outcome, self.window.thread_mut(), &mut self.cx.out)?;
         self.adopt_rewind(after.effect);
         Some((after.begins_next, after.then))
     }
 
-    /// Applies a rewind to the remaining state of the session.
+    /// Applies a rewind to the rest of the session state.
     pub(super) fn adopt_rewind(&mut self, effect: RewindEffect) {
         if effect.forgets_task {
             self.tasks.forget_ended_task();
@@ -870,7 +876,7 @@ impl TurnMachine {
         }
     }
 
-    /// Completes a rewind that the previous process started. Returns whether there was one.
+    /// Completes a rewind that an earlier process started. Returns whether there was one.
     pub(super) fn finish_rewind(&mut self, unfinished: ResumePolicy) -> bool {
         let (begins_next, step) = (self.queue.is_empty(), self.rewind_step());
         let Some(effect) = self.rewinds.resume(begins_next, unfinished, step) else { return false };
@@ -892,14 +898,14 @@ impl TurnMachine {
         self.cancel(at);
     }
 
-    /// Cancels the task and kills running commands. The host abandons whatever does not end within its grace period, so the task
-    /// ends regardless of what its tools do.
+    /// Cancels the task and kills running commands. The host abandons calls that do not end within their grace period,
+    /// so the task always ends.
     fn kill(&mut self, at: InputTime) {
         self.cx.out.effect(Effect::KillTools);
         self.cancel(at);
     }
 
-    /// Stops the model and starts no new calls; the task ends once the running calls have ended.
+    /// Stops the model and starts no new calls. The task ends once the running calls have ended.
     fn cancel(&mut self, at: InputTime) {
         if self.stop_compaction(at) || self.prompt_hooks.cancel(&mut self.cx) || self.mentions.cancel() {
             self.interrupt_goal();
@@ -934,8 +940,8 @@ impl TurnMachine {
         }
     }
 
-    /// Keeps the part of a response that streamed before the user interrupted it, and marks the interruption for the model. Incomplete
-    /// calls are dropped. Returns whether anything had streamed.
+    /// Keeps the part of a response that streamed before the user interrupted it, and marks the interruption for the
+    /// model. Incomplete calls are dropped. Returns whether any content had streamed.
     fn keep_response(&mut self, at: InputTime) -> bool {
         let Some((stream, _)) = self.tasks.stream_mut() else { return false };
         let (content, since) = (stream.take_content(), stream.requested_at());
@@ -960,8 +966,8 @@ impl TurnMachine {
         self.record_completed_step(message);
     }
 
-    /// Ends the session and preserves the state of its task. Running calls that change something are stopped, and their outcomes
-    /// are saved, so that they are known later.
+    /// Ends the session and preserves the state of its task. Running calls that make changes are stopped, and their
+    /// outcomes are saved.
     fn quit(&mut self, at: InputTime) {
         self.quitting = true;
         if self.stop_hooks.cancel(&mut self.cx) {
@@ -982,7 +988,7 @@ impl TurnMachine {
         self.end_if_nothing_runs();
     }
 
-    /// Ends the session once all changing calls have outcomes, and all rules to be saved are saved or reported as failed.
+    /// Ends the session once all changing calls have outcomes and all pending rules are saved or reported as failed.
     fn end_if_nothing_runs(&mut self) {
         let changes_run = self.tasks.calls().is_some_and(CallBatch::is_changing);
         if !changes_run && !self.grants.is_saving() && !self.rewinds.is_running() {

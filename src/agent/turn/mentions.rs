@@ -1,4 +1,4 @@
-//! Files mentioned in a prompt: read before the task begins, if that needs no approval.
+//! Files mentioned in a prompt: aye reads them before the task begins, if that needs no approval.
 
 use super::super::mentions::{Mention, mentions};
 use super::io::{Effect, InputTime, Resource};
@@ -14,11 +14,11 @@ use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult};
 pub(super) struct PendingPrompt {
     /// ID of the queued message.
     id: u64,
-    /// All mentions in the prompt text at its start.
+    /// All mentions found in the prompt when reading began.
     named: Vec<Mention>,
     /// Mentioned files to read.
     mentions: Vec<Mention>,
-    /// Mentioned server resources; they are read only because the user names them.
+    /// Mentioned server resources. Naming them is the only way to read them.
     offered: Vec<Mention>,
 }
 
@@ -37,7 +37,7 @@ impl MentionReader {
         self.pending.is_some()
     }
 
-    /// Forgets the waiting prompt. Returns whether there was one.
+    /// Drops the waiting prompt. Returns whether there was one.
     pub(crate) fn cancel(&mut self) -> bool {
         self.pending.take().is_some()
     }
@@ -52,7 +52,7 @@ impl MentionReader {
         mentions(text, &self.servers)
     }
 
-    /// Plans to read the mentions of the queued prompt with this ID. Returns whether the plans follow; otherwise there are none.
+    /// Plans to read the mentions of the queued prompt with this ID. Returns whether there is anything to plan.
     pub(crate) fn begin(&mut self, id: u64, named: Vec<Mention>, out: &mut Outputs) -> bool {
         // Server resources are not files, so they are not planned.
         let (offered, files): (Vec<Mention>, Vec<Mention>) = named.iter().cloned().partition(|mention| mention.server.is_some());
@@ -65,8 +65,8 @@ impl MentionReader {
         is_planned
     }
 
-    /// Reads the mentioned files that need no approval. The others are left to the model, whose call can be reviewed. Returns whether there
-    /// is nothing to read, so that the prompt can start.
+    /// Reads the mentioned files that need no approval. The model can read the others with a call that the user
+    /// reviews. Returns whether there is nothing to read, so that the prompt can start.
     pub(crate) fn on_plans(
         &mut self,
         ticket: u64,
@@ -144,7 +144,7 @@ impl PendingPrompt {
     }
 }
 
-/// Judges a resource before anything is sent to the server.
+/// Judges a resource before any request is sent to the server.
 fn judge_resource(mention: &Mention, cx: &TurnContext, at: InputTime) -> Result<Resource, String> {
     let path = &mention.path;
     let (server, uri) = mention.resource().ok_or_else(|| format!("`@{path}` matches no MCP resource"))?;
@@ -181,7 +181,7 @@ fn may_be_read(
     }
 }
 
-/// Returns the notice about a mention that could not be read; `None` if the word may not mean a file.
+/// Returns the notice about a mention that could not be read; `None` if the word may not refer to a file.
 fn unread_notice(mention: &Mention, error: &ToolError) -> Option<String> {
     let may_mean_no_file = error.code == ErrorCode::FileNotFound && !mention.is_a_path();
     // The tool's own message is for the model, which looks for the file with other tools.

@@ -1,8 +1,8 @@
-//! Turn machine: decides what happens next. No clock, no network, no disk.
+//! Turn machine: decides on the next action. It uses no clock, network or disk.
 //!
-//! The host performs the effects in order and stops at a commit that fails, so no effect after a commit happens without it. The
-//! machine is composed of sub-machines, each with its own state. They get their inputs as arguments, write records, events and
-//! effects to the outputs of the context, and return the next action.
+//! The host performs the effects in order and stops at a failed commit, so no effect is performed before the commits
+//! that precede it. The machine is composed of sub-machines, each with its own state. They get their inputs as
+//! arguments, write records, events and effects to the output buffer of the context, and return the next action.
 
 mod amend;
 mod approval;

@@ -1,5 +1,5 @@
-//! Model changes, and new facts about the current model. The policy judges a model before it is used; a running request is still answered
-//! by the model it was sent to.
+//! Model changes, and new facts about the current model. The policy judges a model before it is used. A running request
+//! is still completed by the model to which it was sent.
 
 use super::io::Effect;
 use super::options::Options;
@@ -13,11 +13,11 @@ use crate::protocol::{Effort, EventKind, Failure, ModelFacts, SecretString};
 pub(super) struct ModelChoice {
     /// Name of the model being opened.
     opening: Option<String>,
-    /// Last choice in the journal.
+    /// Last choice recorded in the journal.
     last: Option<(String, Option<Effort>)>,
-    /// Configured output limit, for any model.
+    /// Configured output limit, which applies to all models.
     output_tokens: u64,
-    /// Model and effort whose replacement by the nearest effort was reported last.
+    /// Model and effort of the last report that another effort is used instead.
     replaced: Option<(String, Effort)>,
 }
 
@@ -71,8 +71,8 @@ impl ModelChoice {
         }
     }
 
-    /// Uses the model from the next request. `current`: the response of another model that is still in progress, and its name.
-    /// Returns whether the policy allows the model.
+    /// Uses the model from the next request on. `current`: the response of another model that is still in progress, and
+    /// the name of that model. Returns whether the policy allows the model.
     pub(crate) fn adopt(&mut self, facts: ModelFacts, current: Option<(&str, String)>, cx: &mut TurnContext) -> bool {
         // The policy may have changed since the model was requested.
         if let Err(denial) = cx.policy.check_model(&facts.name) {
@@ -96,7 +96,7 @@ impl ModelChoice {
         true
     }
 
-    /// Uses a model without recording it as a choice of the user.
+    /// Switches to a model without recording it as the user's choice.
     pub(crate) fn switch(&mut self, facts: ModelFacts, why: &str, cx: &mut TurnContext) {
         let message = format!("{}; {why}", describe_model(&facts));
         let name = facts.name.clone();
@@ -106,7 +106,7 @@ impl ModelChoice {
         cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
     }
 
-    /// Sets the effort of the next requests.
+    /// Sets the effort of later requests.
     pub(crate) fn set_effort(&mut self, effort: Option<Effort>, cx: &mut TurnContext) {
         cx.options.effort = effort;
         let facts = cx.options.model.clone();
@@ -116,7 +116,7 @@ impl ModelChoice {
         cx.out.event(EventKind::ModelChanged { facts, effort, message });
     }
 
-    /// Reports before a request that the model does not have the effort that is set, once for each model and effort.
+    /// Reports before a request that the model does not support the configured effort, once per model and effort.
     pub(crate) fn report_effort(&mut self, cx: &mut TurnContext) {
         let Some(effort) = cx.options.effort else { return };
         if self.replaced.as_ref().is_some_and(|(model, told)| *model == cx.options.model.name && *told == effort) {
@@ -129,7 +129,7 @@ impl ModelChoice {
         }
     }
 
-    /// Returns the report that the model does not have this effort, which is given only once.
+    /// Returns the message that the model does not support this effort; `None` if it was already reported.
     fn replacement(&mut self, facts: &ModelFacts, effort: Effort) -> Option<String> {
         self.replaced = None;
         let (name, wanted) = (&facts.name, effort.as_str());
@@ -143,7 +143,7 @@ impl ModelChoice {
         Some(words)
     }
 
-    /// Limits the output to what the session and the model allow.
+    /// Limits the output tokens to the limits of the session and the model.
     pub(crate) fn limit_output(&self, cx: &mut TurnContext) {
         let wanted = self.output_tokens;
         cx.options.max_output_tokens = cx.options.model.max_output_tokens.map_or(wanted, |most| most.min(wanted));
@@ -157,7 +157,7 @@ impl ModelChoice {
         self.last = Some((model, effort));
     }
 
-    /// Applies the command line, which overrides the session, and reports a change.
+    /// Applies the model of the command line, which overrides that of the session, and reports a change.
     pub(crate) fn report_run_model(&mut self, cx: &mut TurnContext) {
         let (name, effort) = (cx.options.model.name.clone(), cx.options.effort);
         if name.is_empty() {

@@ -1,4 +1,4 @@
-//! Numbering of tasks, steps, messages, approvals and timers over the session.
+//! Numbering of tasks, steps, messages, approvals and timers within a session.
 
 use crate::protocol::{ApprovalId, MessageId, StepId, TaskId};
 
@@ -57,7 +57,7 @@ impl Numbering {
         self.steps += 1;
     }
 
-    /// Continues after the steps of an imported session.
+    /// Continues numbering after the steps of an imported session.
     pub(crate) fn continue_after(&mut self, steps: u32) {
         self.steps = self.steps.max(steps);
     }
@@ -67,7 +67,7 @@ impl Numbering {
         self.approvals += 1;
     }
 
-    /// Continues after a restored message.
+    /// Continues numbering after a restored message.
     pub(crate) fn count_message(&mut self, message_id: &MessageId) {
         let number = message_id.as_str().rsplit('_').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
         self.messages = self.messages.max(number);

@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Approver {
     User,
-    /// The approval service, up to this risk, and never about anything critical. Whatever it may not decide is denied at once.
+    /// The approval service, for calls up to this risk that are not critical. All other calls are denied immediately.
     Service {
         max_risk: Risk,
     },
@@ -21,7 +21,7 @@ pub(crate) enum Approver {
 }
 
 impl Approver {
-    /// Returns true if somebody can decide about a call with this risk.
+    /// Returns whether this approver may decide about a call with this risk.
     pub(super) fn may_decide(self, risk: Risk, critical: bool) -> bool {
         match self {
             Self::User | Self::Everyone => true,
@@ -34,15 +34,15 @@ impl Approver {
 /// Handling of a task that was not finished when the process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResumePolicy {
-    /// Pause the task and ask its approvals again; the user decides.
+    /// Pause the task and request its approvals again; the user decides.
     Pause,
-    /// Continue the task at once.
+    /// Continue the task immediately.
     Continue,
-    /// End the task, because another prompt replaces it.
+    /// End the task, because a new prompt replaces it.
     Discard,
 }
 
-/// Limit set before the session, with its source.
+/// Limit set before the session starts, with its source.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BudgetSetting {
     pub limit: BudgetLimit,
@@ -52,7 +52,7 @@ pub(crate) struct BudgetSetting {
     pub for_this_run: bool,
 }
 
-/// Price assumed before the session for models whose price is unknown.
+/// Assumed price, set before the session starts, for models whose price is unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PriceAssumption {
     pub price: AssumedPrice,
@@ -67,12 +67,12 @@ pub(crate) struct Options {
     /// Maximum tokens of a response, if the model supports that many.
     pub max_output_tokens: u64,
     pub max_steps: u32,
-    /// Budgets set before the session.
+    /// Budgets set before the session starts.
     pub limits: Vec<BudgetSetting>,
     pub assumed_price: Option<PriceAssumption>,
     /// Models that continue a task while the provider of the chosen model is overloaded, in order of preference.
     pub fallback_models: Vec<String>,
-    /// Model that writes summaries, if it is not the model in use.
+    /// Model that writes summaries, if it differs from the model in use.
     pub summary_model: Option<ModelFacts>,
     /// Last model of a resumed session.
     pub model_before: Option<String>,
@@ -88,18 +88,19 @@ pub(crate) struct Options {
     pub tool_names: Vec<String>,
     /// Sandbox of commands, described for approvals.
     pub sandbox: String,
-    /// Laxest mode that may be chosen while the session runs.
+    /// Least strict mode that can be chosen while the session runs.
     pub laxest: Mode,
     /// Time after which a pending approval is denied; `None` for no limit.
     pub approval_timeout: Option<Duration>,
     /// Events that have hooks.
     pub hooks: HookEvents,
-    /// Percentage of the context window at which older messages are summarized automatically; `None` for never.
+    /// Percentage of the context window at which older messages are summarized automatically; `None` to disable.
     pub compact_at_percent: Option<u64>,
 }
 
 impl Options {
-    /// Returns the maximum bytes for each of `count` results in the thread. The journal and the user get the whole output.
+    /// Returns the maximum bytes in the thread for each of `count` results. The journal and the user get the whole
+    /// output.
     pub(super) fn result_bytes(&self, count: usize) -> usize {
         let tokens = self.model.context_window * RESULTS_PERCENT / 100;
         let bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);

@@ -1,16 +1,16 @@
-//! Output buffer: records, commits, events and effects of the sub-machines, in order.
+//! Output buffer: collects the records, commits, events and effects of the sub-machines in order.
 
 use super::io::Effect;
 use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, StepId, TaskId};
 
-/// Buffer that sub-machines write to. Nothing in it has an effect until the host performs it.
+/// Buffer that sub-machines write to. Its content takes effect only when the host performs it.
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
     /// Records for the next commit.
     pending: Vec<Record>,
     effects: Vec<Effect>,
-    /// Task and step of the next events.
+    /// Task and step of later events.
     task_id: Option<TaskId>,
     step_id: Option<StepId>,
 }
@@ -26,7 +26,7 @@ impl Outputs {
         self.pending.extend(records);
     }
 
-    /// Commits the records since the last commit, if there are any.
+    /// Commits the records added since the last commit, if there are any.
     pub(crate) fn commit(&mut self, durability: Durability) {
         if !self.pending.is_empty() {
             let records = std::mem::take(&mut self.pending);
@@ -52,8 +52,8 @@ impl Outputs {
         (self.task_id, self.step_id) = (task_id, step_id);
     }
 
-    /// Removes the effects. A state change precedes the events that announce it, so that a reader of these events finds the new
-    /// state.
+    /// Removes and returns the effects. A state change precedes the events that announce it, so that a reader of these
+    /// events finds the new state.
     pub(crate) fn take(&mut self) -> Vec<Effect> {
         let effects = std::mem::take(&mut self.effects);
         let mut ordered: Vec<Effect> = Vec::with_capacity(effects.len());

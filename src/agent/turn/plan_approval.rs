@@ -1,4 +1,4 @@
-//! Plans that the model proposes: the effect of their approval, and the messages for the model.
+//! Plans proposed by the model: the effect of their approval, and the messages to the model.
 
 use crate::policy::Enforcer;
 use crate::protocol::{Action, Coverage, JudgedLine, ProposedPlan, TaskPlan};
@@ -11,7 +11,7 @@ const APPROVED: &str = "The user approved the plan. Carry it out now.";
 const APPROVED_IN_PLAN_MODE: &str =
     "The user approved the plan, but plan mode stays on here: do not change anything until the user leaves it.";
 
-/// Returns a plan as it is shown, with the effect of approving it.
+/// Returns a plan for display, with the effect of its approval.
 pub(super) fn proposed(plan: &TaskPlan, policy: &Enforcer, leaves_plan_mode: bool, now: Timestamp) -> ProposedPlan {
     let actions: Vec<Action> = plan.lines.iter().filter_map(|line| line.action.clone().ok()).collect();
     let mut coverage = policy.coverage(&actions, now).into_iter();
@@ -27,7 +27,7 @@ pub(super) fn proposed(plan: &TaskPlan, policy: &Enforcer, leaves_plan_mode: boo
     ProposedPlan { text: plan.text.clone(), digest: plan.digest.clone(), lines: lines.collect(), leaves_plan_mode }
 }
 
-/// Returns the actions of a plan that were shown as covered, and the other actions.
+/// Splits the actions of a plan into those shown as covered and the others.
 pub(super) fn split(plan: &TaskPlan, shown: &ProposedPlan) -> (Vec<Action>, Vec<Action>) {
     let (mut covered, mut others) = (Vec::new(), Vec::new());
     for (line, shown) in plan.lines.iter().zip(&shown.lines) {

@@ -1,4 +1,4 @@
-//! Policy that replaces the current one, and its judgement of calls.
+//! Replacement of the current policy, and denials of calls by a policy.
 
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Verdict};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxStatus {
     pub tier: SandboxTier,
-    /// Status row text: `sandbox on · net off`.
+    /// Text for the status row: `sandbox on · net off`.
     pub words: String,
     /// Features missing on this system, and how to install them.
     pub missing: Option<String>,
@@ -22,11 +22,11 @@ impl From<SandboxStatus> for EventKind {
     }
 }
 
-/// Policy that replaces the current one.
+/// Policy that replaces the current one, with its tools.
 #[derive(Debug)]
 pub(crate) struct PolicyChange {
     pub enforcer: Enforcer,
-    /// Tools offered to the model under it.
+    /// Tools offered to the model under this policy.
     pub tools: Arc<[ToolDefinition]>,
     /// Names of these tools, and of those that the model can load.
     pub tool_names: Vec<String>,
@@ -34,13 +34,13 @@ pub(crate) struct PolicyChange {
     pub sandbox: String,
     /// Description of the sandbox for the status row.
     pub sandbox_status: SandboxStatus,
-    /// Name in the status row.
+    /// Policy name for the status row.
     pub name: String,
     /// Description of the change for the user; `None` if only the mode changed.
     pub message: Option<String>,
 }
 
-/// Returns why the policy denies a call with these actions.
+/// Returns the reason why the policy denies a call with these actions.
 pub(super) fn denial_for(policy: &Enforcer, tool_name: &str, actions: &[Action], now: Timestamp) -> Option<Denial> {
     match policy.judge_call(tool_name, actions, now) {
         Verdict::Deny(denial) => Some(denial),

@@ -5,7 +5,7 @@ use super::policy::PolicyChange;
 use super::turn_context::TurnContext;
 use crate::protocol::{Approve, EventKind, Mode};
 
-/// Switches to another policy. Rules saved for this run are preserved, and running calls continue.
+/// Switches to another policy. Rules saved for this run stay in effect, and running calls continue.
 pub(super) fn replace_policy(change: PolicyChange, cx: &mut TurnContext) {
     cx.policy.replace(change.enforcer);
     cx.options.tools = change.tools;
@@ -19,7 +19,7 @@ pub(super) fn replace_policy(change: PolicyChange, cx: &mut TurnContext) {
     }
 }
 
-/// Switches to another mode. Returns whether that is allowed.
+/// Switches to another mode. Returns whether that mode is allowed.
 pub(super) fn set_mode(mode: Mode, cx: &mut TurnContext) -> bool {
     if mode > cx.options.laxest {
         cx.out.notice(format!("cannot switch to mode `{}`: only the user may allow more", mode.as_str()));
@@ -31,7 +31,8 @@ pub(super) fn set_mode(mode: Mode, cx: &mut TurnContext) -> bool {
     true
 }
 
-/// Sets whether commands without a rule are approved before they run or by their effects, and reports the setting in effect.
+/// Sets whether commands without a rule are approved before they run or by their effects, and reports the resulting
+/// setting.
 pub(super) fn set_approve(approve: Approve, cx: &mut TurnContext) {
     if approve == Approve::Effects && cx.options.approver == Approver::Nobody {
         return cx.out.notice("cannot set `approve` to effects: only the user may allow more");

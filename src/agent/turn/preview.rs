@@ -4,7 +4,7 @@ use crate::policy::PreviewPermit;
 use crate::ports::Plan;
 use crate::protocol::{Action, ApprovalId, Effects, PreviewOffer};
 
-/// Running preview. The router has the plan; this is the part that decisions still need.
+/// Running preview. The router has the plan; this type has the parts that later decisions need.
 #[derive(Debug)]
 pub(super) struct ActivePreview {
     pub ticket: u64,
@@ -17,13 +17,13 @@ pub(super) struct PreviewRequest {
     pub index: usize,
     pub plan: Plan,
     pub permit: PreviewPermit,
-    /// Approval in which the preview was requested.
+    /// Approval for which the preview was requested.
     pub approval_id: Option<ApprovalId>,
     /// Whether the preview runs before any approval.
     pub unasked: bool,
 }
 
-/// Returns why a plan cannot be previewed.
+/// Returns the reason why a plan cannot be previewed.
 pub(super) fn no_preview(plan: &Plan) -> Option<String> {
     if plan.effects.as_ref().is_some_and(|effects| effects.conflict.is_none()) {
         return Some("the command already ran in a preview".to_owned());

@@ -1,21 +1,21 @@
-//! Prompt that waits for its hooks: they can block it, or add context for the model.
+//! Prompts that wait for their hooks, which can block a prompt or add context for the model.
 
 use super::io::Effect;
 use super::turn_context::TurnContext;
 use crate::ports::HookOccasion;
 use crate::protocol::{EventHooks, Failure, FailureKind, HookEvent, Part};
 
-/// Prompt whose hooks run. It stays in the queue until it becomes a task, so that a crash does not lose it.
+/// Prompt whose hooks run. The prompt stays in the queue until it becomes a task, so that a crash does not lose it.
 #[derive(Debug, Default)]
 pub(super) struct PromptHooks {
     pending: Option<PendingHooks>,
-    /// Whether the hooks of the session ran with an earlier prompt.
+    /// Whether the session-start hooks ran with an earlier prompt.
     has_started: bool,
-    /// Context that the hooks add to the prompt that starts next.
+    /// Context that the hooks add to the next prompt.
     context: Vec<Part>,
 }
 
-/// Hooks that run.
+/// Running hooks of a prompt.
 #[derive(Debug)]
 pub(super) struct PendingHooks {
     ticket: u64,
@@ -61,7 +61,7 @@ impl PromptHooks {
         is_running
     }
 
-    /// Returns the subject of the hooks with this ticket.
+    /// Returns the prompt whose hooks have this ticket.
     pub(crate) fn finish(&mut self, ticket: u64) -> Option<PendingHooks> {
         self.pending.take_if(|pending| pending.ticket == ticket)
     }
@@ -84,7 +84,7 @@ impl PromptHooks {
         PromptVerdict::Start
     }
 
-    /// Returns the text that hooks add to the prompt that starts now.
+    /// Removes and returns the context that hooks add to the prompt that starts now.
     pub(crate) fn take_context(&mut self) -> Vec<Part> {
         std::mem::take(&mut self.context)
     }

@@ -1,4 +1,4 @@
-//! Prompt queue: messages of the user that wait for the end of the task, or for its next step.
+//! Prompt queue: user messages that wait for the end of the task or for its next step.
 
 use super::super::limits::MAX_QUEUED;
 use super::io::Effect;
@@ -7,7 +7,7 @@ use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, QueuedMessage};
 use std::collections::VecDeque;
 
-/// Queued messages in the order in which they were sent. The user can edit them until they leave the queue.
+/// Queued messages in the order in which they were sent. The user can edit them while they are queued.
 #[derive(Debug, Default)]
 pub(super) struct PromptQueue {
     waiting: VecDeque<QueuedMessage>,
@@ -24,7 +24,7 @@ impl PromptQueue {
         self.waiting.len()
     }
 
-    /// Adds a message: for the next step if it steers, otherwise for after the task.
+    /// Adds a message. A steering message is for the next step, any other for the time after the task.
     pub(crate) fn add(&mut self, text: String, steer: bool, out: &mut Outputs) {
         if text.trim().is_empty() {
             return;
@@ -38,7 +38,7 @@ impl PromptQueue {
         self.commit_change(out);
     }
 
-    /// Puts a prompt first while the files it mentions are read. Returns its ID.
+    /// Adds a prompt to the front of the queue while the files it mentions are read. Returns its ID.
     pub(crate) fn add_first(&mut self, text: String, out: &mut Outputs) -> u64 {
         let id = self.next_id();
         self.waiting.push_front(QueuedMessage { id, text, steer: false });
@@ -65,7 +65,7 @@ impl PromptQueue {
         self.commit_change(out);
     }
 
-    /// Removes the message with this ID, which becomes a task.
+    /// Removes the message with this ID, because it becomes a task.
     pub(crate) fn take(&mut self, id: u64, out: &mut Outputs) -> Option<String> {
         let place = self.waiting.iter().position(|waiting| waiting.id == id)?;
         let waiting = self.waiting.remove(place)?;
@@ -76,21 +76,21 @@ impl PromptQueue {
         Some(waiting.text)
     }
 
-    /// Removes all messages for the next step, joined into one, because not every provider accepts several user messages in a row.
+    /// Removes all steering messages and joins them into one, because some providers reject consecutive user messages.
     pub(crate) fn take_steering(&mut self, out: &mut Outputs) -> Option<String> {
         let text = self.steering()?;
         self.record_change(out);
         Some(text)
     }
 
-    /// Removes the next message: steering messages whose step never came first, then the oldest prompt.
+    /// Removes the next message: steering messages whose step never started, then the oldest prompt.
     pub(crate) fn take_next(&mut self, out: &mut Outputs) -> Option<String> {
         let text = self.steering().or_else(|| self.waiting.pop_front().map(|waiting| waiting.text))?;
         self.record_change(out);
         Some(text)
     }
 
-    /// Turns steering messages of a failed task into prompts, so that they steer no other task.
+    /// Turns the steering messages of a failed task into prompts, so that they do not steer another task.
     pub(crate) fn stop_steering(&mut self, out: &mut Outputs) {
         if self.waiting.iter().any(|waiting| waiting.steer) {
             self.waiting.iter_mut().for_each(|waiting| waiting.steer = false);
@@ -98,7 +98,7 @@ impl PromptQueue {
         }
     }
 
-    /// Moves all messages to the draft, because a user who stops a task does not want the queued ones to run.
+    /// Moves all messages to the draft. A user who stops a task does not expect the queued messages to run.
     pub(crate) fn return_all_to_draft(&mut self, out: &mut Outputs) {
         if self.is_empty() {
             return;
@@ -110,7 +110,7 @@ impl PromptQueue {
         out.event(EventKind::DraftRestored { text });
     }
 
-    /// Moves a message that came too late, or exceeds the limit, to the draft.
+    /// Moves a message that arrived too late, or that exceeds the limit, to the draft.
     pub(crate) fn return_to_draft(&self, text: String, out: &mut Outputs) {
         if !text.trim().is_empty() {
             out.effect(Effect::SaveDraft(text.clone()));
@@ -157,13 +157,13 @@ impl PromptQueue {
         Record::Queue { prompts: self.waiting.iter().cloned().collect() }
     }
 
-    /// Records the change in the same commit as its consequences.
+    /// Records the change, to be committed together with the records that follow.
     fn record_change(&self, out: &mut Outputs) {
         out.record(self.record());
         out.event(self.event());
     }
 
-    /// Records the change and commits it at once.
+    /// Records and commits the change.
     fn commit_change(&self, out: &mut Outputs) {
         out.record(self.record());
         out.commit(Durability::Process);

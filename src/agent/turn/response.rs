@@ -1,4 +1,4 @@
-//! Response of the model: its stream, its result, and the requests to continue or repeat it.
+//! Response of the model: its stream, its result, and the requests that continue or repeat it.
 
 use super::super::limits::PARTIAL_SAVE_MS;
 use super::super::retry::Backoff;
@@ -9,7 +9,7 @@ use crate::session::Expense;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// Message to the model after its output limit cut a response.
+/// Message to the model after a response reached its output limit.
 const CUT: &str = "[The response was cut off by the output limit. Continue exactly where it stopped.]";
 /// Message to the model after its provider paused a long turn.
 const GO_ON: &str = "[Continue.]";
@@ -22,9 +22,9 @@ pub(super) struct ResponseStream {
     /// Text that is not yet in the journal.
     unsaved: String,
     saved_at: Timestamp,
-    /// Whether the user has seen any of the response.
+    /// Whether any of the response was shown to the user.
     shown: bool,
-    /// Content streamed so far, for the thread if the user interrupts the response.
+    /// Content streamed so far, kept for the thread in case the user interrupts the response.
     content: Vec<Part>,
 }
 
@@ -47,7 +47,7 @@ impl ResponseStream {
         self.shown
     }
 
-    /// Shows the text at once; it is in the journal at most `PARTIAL_SAVE_MS` later.
+    /// Shows the text immediately. It is in the journal at most `PARTIAL_SAVE_MS` milliseconds later.
     pub(crate) fn on_text(&mut self, text: String, step_id: Option<StepId>, out: &mut Outputs, now: Timestamp) {
         self.shown = true;
         self.unsaved.push_str(&text);
@@ -92,7 +92,7 @@ impl ResponseStream {
         is_unsaved
     }
 
-    /// Discards the text streamed so far. The text remains in the journal and on the screen, but not in the thread.
+    /// Discards the text streamed so far. It remains in the journal and on the screen, but is not added to the thread.
     pub(crate) fn discard(&mut self, reason: &str, step_id: Option<StepId>, out: &mut Outputs) {
         let Some(step_id) = step_id else { return };
         self.save(&step_id, out);
@@ -101,15 +101,15 @@ impl ResponseStream {
     }
 }
 
-/// Continuation of a task after a response without calls.
+/// Next action after a response without calls.
 pub(super) enum Continuation {
     Complete,
-    /// The model is asked to continue.
+    /// Ask the model to continue.
     AskForRest(&'static str),
     Fail(Failure),
 }
 
-/// Returns the next action after a response without calls. `empty`: the response has no content.
+/// Determines the next action after a response without calls. `empty`: whether the response has no content.
 pub(super) fn continuation(stop_reason: StopReason, empty: bool) -> Continuation {
     match stop_reason {
         StopReason::EndTurn
@@ -130,7 +130,7 @@ pub(super) fn continuation(stop_reason: StopReason, empty: bool) -> Continuation
     }
 }
 
-/// Returns the failure of a request that is not retried because the provider asks to wait too long, or because all retries failed.
+/// Returns the failure of a request that is not retried: all retries failed, or the requested delay is too long.
 pub(super) fn final_failure(error: ModelError, attempt: u32, backoff: &Backoff) -> Failure {
     let mut failure = error.failure;
     if let Some(wait) = error.retry_after.filter(|_| attempt <= backoff.max_retries) {
@@ -140,7 +140,7 @@ pub(super) fn final_failure(error: ModelError, attempt: u32, backoff: &Backoff) 
     failure
 }
 
-/// Returns the event of a retry. `wasted`: the usage of the failed request.
+/// Returns the event about a retry. `wasted`: the usage of the failed request.
 pub(super) fn retry_event(
     error: ModelError,
     (attempt, max_attempts): (u32, u32),
@@ -161,7 +161,7 @@ pub(super) fn retry_event(
     }
 }
 
-/// Formats a delay, rounded up so that a retry after it is not too early.
+/// Formats a delay in minutes, rounded up so that a retry after it is not too early.
 fn format_minutes(wait: Duration) -> String {
     match wait.as_secs().div_ceil(60) {
         minutes @ 0..60 => format!("{minutes} min"),
@@ -170,7 +170,7 @@ fn format_minutes(wait: Duration) -> String {
     }
 }
 
-/// Returns why a response that ended like this is discarded, including its text and calls.
+/// Returns the reason for discarding a response with this stop reason, including its text and calls; `None` to keep it.
 pub(super) fn discard_reason(stop_reason: StopReason) -> Option<Failure> {
     match stop_reason {
         StopReason::Refusal | StopReason::ContentFilter => Some(Failure::new(
@@ -194,7 +194,7 @@ pub(super) fn discard_reason(stop_reason: StopReason) -> Option<Failure> {
     }
 }
 
-/// Renames duplicate calls of a response, because results find their calls by ID.
+/// Makes the call IDs of a response unique, because results find their calls by ID.
 pub(super) fn with_unique_call_ids(mut content: Vec<Part>) -> Vec<Part> {
     let mut taken = std::collections::HashSet::new();
     for part in &mut content {

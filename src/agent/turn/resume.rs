@@ -1,4 +1,5 @@
-//! Resumption of a session: it is restored from its journal, and open work is ended, continued, or shown to the user.
+//! Resuming a session: its state is restored from its journal, and unfinished work is ended, continued, or shown to the
+//! user.
 
 use super::call::Call;
 use super::call_batch::CallBatch;
@@ -21,8 +22,8 @@ use crate::session::{AppliedRecord, CallChange, Change, Expense, OpenCall, Payer
 
 /// Restoring.
 impl TurnMachine {
-    /// Restores the session from its records; call this once, on a new machine. `settled` contains the known outcomes of calls that were
-    /// running when the process ended.
+    /// Restores the session from its records; call this once on a new machine. `settled` contains the known outcomes of
+    /// calls that were running when the process exited.
     pub(crate) fn restore(
         &mut self,
         records: Vec<Record>,
@@ -79,8 +80,8 @@ impl TurnMachine {
         self.cx.out.take()
     }
 
-    /// Restores one change of the session. `closed`: the calls of a step that ends here; `open`: those of the step that is open
-    /// afterwards; `rows`: how often each call of that step was repeated.
+    /// Restores one change of the session. `closed`: the calls of a step that ends with the change; `open`: the calls
+    /// of the step that is open after it; `rows`: the repetition counts of those calls.
     fn restore_change(
         &mut self,
         change: Change<'_>,
@@ -216,7 +217,7 @@ impl TurnMachine {
         }
     }
 
-    /// Adds a marker for a prompt that cannot be read, because a thread has to begin with a prompt.
+    /// Adds a placeholder for a prompt that cannot be read, because a thread has to begin with a prompt.
     fn restore_lost_prompt(&mut self, answer: &Message) {
         let content = vec![Part::Text { text: "[This version of aye cannot read this message.]".to_owned() }];
         let message_id = MessageId::new(format!("{}+", answer.message_id));
@@ -234,7 +235,7 @@ impl TurnMachine {
         self.add_prompt(prompt);
     }
 
-    /// Restores a response. Returns how often each of its calls was repeated.
+    /// Restores a response. Returns the repetition count of each of its calls.
     fn restore_answer(&mut self, message: &Message, stop_reason: StopReason, spent: Expense) -> Vec<RepeatCount> {
         if self.tasks.current().is_none() {
             self.restore_lost_prompt(message);
@@ -336,7 +337,8 @@ impl TurnMachine {
         }
     }
 
-    /// Settles a command of the user after a crash. If it ran without an outcome, aye asks the user; otherwise it ends.
+    /// Settles a command of the user after a crash. A command that was started but has no outcome is shown to the user;
+    /// otherwise it ends.
     fn settle_user_command(&mut self, unfinished: ResumePolicy, at: InputTime) {
         if !self.tasks.is_user_command() {
             return;
@@ -355,7 +357,7 @@ impl TurnMachine {
         self.tasks.end_user_command(&mut self.cx.out);
     }
 
-    /// Ends a task that was being stopped. It does not continue automatically, but can be continued.
+    /// Ends a task that was being stopped. The task does not continue automatically, but the user can continue it.
     fn end_stopped_task(&mut self, unfinished: ResumePolicy, at: InputTime) {
         self.with_calls(CallBatch::discard_layers);
         self.close_calls(at);
@@ -375,8 +377,8 @@ impl TurnMachine {
         }
     }
 
-    /// Ends a task of the previous process without an event, because listeners wait for tasks of this one. As in the journal, an unfinished
-    /// task can be continued, and its queued messages are kept until then.
+    /// Ends a task of an earlier process without an event, because listeners wait only for tasks of this process. An
+    /// unfinished task can be continued, and its queued messages are kept until then.
     fn end_silently(&mut self, end: TaskEnd) {
         let Some((task_id, step_count)) = self.tasks.end_restored_task(&end, &mut self.cx.out) else { return };
         self.cx.out.record(Record::TaskEnded { task_id, step_count, end });

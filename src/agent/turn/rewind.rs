@@ -1,8 +1,8 @@
-//! Rewind to before a prompt or step, and redo: this module truncates the conversation, and the tools restore files.
+//! Rewinds to before a prompt or step, and redo. This module truncates the conversation; the tools restore the files.
 //!
-//! The journal records a rewind when it starts and when it is done; one that was not completed is completed on resume. The journal keeps
-//! the removed messages, and the thread before the cut stays in memory as long as a redo is possible: until the next prompt. Used tokens
-//! and money stay counted.
+//! The journal records the start and the end of a rewind. A rewind without an end is completed on resume. The removed
+//! messages remain in the journal, and the thread before the cut stays in memory while a redo is possible, that is,
+//! until the next prompt. Used tokens and cost are not refunded.
 
 use super::super::thread::Thread;
 use super::io::Effect;
@@ -26,7 +26,7 @@ const MAX_NAMED: usize = 3;
 pub(super) struct Rewinds {
     /// Prompts of the conversation, oldest first.
     points: Vec<Point>,
-    /// Rewinds that can be undone, latest last.
+    /// Rewinds that a redo can reverse, latest last.
     done: Vec<FinishedRewind>,
     count: u32,
     under_way: Option<RunningRewind>,
@@ -41,13 +41,13 @@ struct Point {
     prompt: String,
     message_id: MessageId,
     timestamp: Timestamp,
-    /// First step of the prompt, counted over the session.
+    /// Number of the first step of the prompt within the session.
     first_step: u64,
     steps: u32,
     commands: Vec<String>,
-    /// Effects of its calls that no file shows.
+    /// Effects of its calls that are not visible in files.
     lasting: Vec<String>,
-    /// Whether the files of the prompt were restored while the conversation stayed.
+    /// Whether the files of the prompt were restored while the conversation was kept.
     files_undone: bool,
 }
 
@@ -66,9 +66,9 @@ struct RunningRewind {
     number: u32,
     aim: ResolvedTarget,
     overwrite: Vec<PathBuf>,
-    /// Whether the queue was empty at the start, so that messages sent since then start afterwards.
+    /// Whether the queue was empty when the rewind began. If so, messages sent since then start afterwards.
     begins_next: bool,
-    /// Handling of the open task, if the previous process started the rewind.
+    /// Handling of the open task, if an earlier process started the rewind.
     then: Option<ResumePolicy>,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct ResolvedTarget {
     cannot: Vec<String>,
 }
 
-/// Effects of a rewind on the remaining state of the session.
+/// Effects of a rewind on the rest of the session state.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RewindEffect {
     /// Whether the thread changed, so that the provider's count no longer applies.
@@ -99,9 +99,9 @@ pub(super) struct RewindEffect {
 #[derive(Debug)]
 pub(super) struct AfterRewind {
     pub effect: RewindEffect,
-    /// Whether the sent messages now start at a later point.
+    /// Whether the next queued message starts after the rewind.
     pub begins_next: bool,
-    /// Handling of the open task, if the previous process started the rewind.
+    /// Handling of the open task, if an earlier process started the rewind.
     pub then: Option<ResumePolicy>,
 }
 
@@ -110,7 +110,8 @@ impl Rewinds {
         self.under_way.is_some()
     }
 
-    /// Adds a prompt as a rewind point and makes a redo impossible. `number` and `first_step` count over the session.
+    /// Adds a prompt as a rewind point, which makes a redo impossible. `number` and `first_step` are counted within the
+    /// session.
     pub(crate) fn add_point(&mut self, prompt: &Message, number: u32, first_step: u64) {
         self.done.clear();
         self.under_way = None;
@@ -165,7 +166,7 @@ impl Rewinds {
         Ok(Effect::PlanRewind { plan, since })
     }
 
-    /// Starts a rewind, which is recorded before any change is undone. Returns its number if there are no files to wait for.
+    /// Starts a rewind and records it before any change is undone. Returns its number if no files have to be restored.
     pub(crate) fn begin(
         &mut self,
         aim: ResolvedTarget,
@@ -274,7 +275,8 @@ impl Rewinds {
         effect
     }
 
-    /// Prepares the note for the model, sent with the next prompt, about the changes that were undone and those that were not.
+    /// Prepares the note for the model about the changes that were undone and those that were not. It is sent with the
+    /// next prompt.
     fn note_scope(&mut self, rewound: &Rewound, place: usize) {
         match rewound.scope {
             RewindScope::Both => {}
@@ -335,7 +337,7 @@ impl Rewinds {
         self.apply(number, from, rewound, thread)
     }
 
-    /// Completes a rewind that the previous process started; `None` if there was none.
+    /// Completes a rewind that an earlier process started; `None` if there was none.
     pub(crate) fn resume(&mut self, begins_next: bool, then: ResumePolicy, step: u64) -> Option<Effect> {
         let under_way = self.under_way.as_mut()?;
         (under_way.begins_next, under_way.then) = (begins_next, Some(then));

@@ -11,7 +11,7 @@ pub(crate) struct Grant {
     pub scope: GrantScope,
     /// Rule names, as in verdicts.
     pub names: Vec<String>,
-    /// Directory of the command that was approved.
+    /// Working directory of the approved command.
     pub directory: Option<PathBuf>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum RuleFileResult {
     Saved(Grant, Result<SavedRules, String>),
     Removed(Grant, Result<SavedRules, String>),
     Listed(Result<Vec<String>, String>),
-    /// Recent commands, to be compared with this offer of an approval.
+    /// Recent commands, to be compared with this rule of an approval.
     Recent {
         approval_id: ApprovalId,
         offer: usize,
@@ -30,7 +30,7 @@ pub(crate) enum RuleFileResult {
 }
 
 impl RuleFileResult {
-    /// Returns whether commands get access to other directories from now on.
+    /// Returns whether the change affects which directories commands can access.
     pub(crate) fn changes_visible_paths(&self) -> bool {
         match self {
             Self::Saved(grant, Ok(_)) | Self::Removed(grant, Ok(_)) => {

@@ -1,19 +1,19 @@
-//! Requests to a model other than those of the steps: sampling requests of MCP servers, which are subject to the same policy and
-//! budgets, and tools that ask a model. They are counted with everything else.
+//! Model requests outside the steps: sampling requests of MCP servers, which are subject to the same policy and
+//! budgets, and tools that call a model. Their usage counts toward the totals.
 
 use crate::protocol::{ModelFacts, ModelUse, StopReason, Usage};
 
 /// Result of a request of a server or a tool.
 #[derive(Debug)]
 pub(crate) struct SamplingUsage {
-    /// Server or tool, as the journal names it.
+    /// Server or tool name, as recorded in the journal.
     pub server: String,
-    /// Name with its kind, for the user: `docs (MCP)`.
+    /// Name with its kind, for display: `docs (MCP)`.
     pub label: String,
-    /// Model that responded.
+    /// Model that wrote the response.
     pub model: ModelFacts,
     pub usage: Usage,
-    /// Price in US dollars in addition to that of the tokens.
+    /// Price in US dollars on top of the price of the tokens.
     pub fee_usd: f64,
     pub estimated: bool,
     pub stop_reason: StopReason,

@@ -1,16 +1,16 @@
-//! Blocked access: the user may allow a command to run once more with exactly that access.
+//! Blocked access: the user can allow a command to run again with exactly that access.
 
 use crate::protocol::{ErrorCode, SandboxAccess, ToolResult};
 
-/// Maximum number of paths and hosts that a single run may be allowed to access.
+/// Maximum number of paths and hosts that can be allowed for a single run.
 const MAX_OPENS: usize = 8;
 
-/// Result of a run that the sandbox blocked.
+/// Result of a run in which the sandbox blocked access.
 #[derive(Debug)]
 pub(super) struct BlockedRun {
     first: ToolResult,
     latency_ms: u64,
-    /// Whether the command runs, or ran, once more.
+    /// Whether the command runs, or ran, again.
     again: bool,
 }
 
@@ -23,7 +23,7 @@ impl BlockedRun {
         &self.first.denied
     }
 
-    /// Returns whether this access extends that of the first run, and approval for all of it can still be requested.
+    /// Returns whether this access extends that of the first run, and all of it can still be requested.
     pub(super) fn is_extended_by(&self, denied: &[SandboxAccess]) -> bool {
         let new = denied.iter().filter(|one| !self.first.denied.contains(one)).count();
         (1..=MAX_OPENS.saturating_sub(self.first.denied.len())).contains(&new)
@@ -37,12 +37,13 @@ impl BlockedRun {
         !self.again
     }
 
-    /// Returns the duration of the first run, if its result is the final one.
+    /// Returns the duration of the first run in milliseconds, if its result is the final one.
     pub(super) fn latency_ms(&self) -> Option<u64> {
         (!self.again).then_some(self.latency_ms)
     }
 
-    /// Returns the result of the call: the result of the second run, if any, which contains the output of the first run.
+    /// Returns the result of the call: that of the second run, if there was one, which includes the output of the first
+    /// run.
     pub(super) fn result_or(&self, result: ToolResult) -> ToolResult {
         let names = format_access(&self.first.denied);
         if !self.again {

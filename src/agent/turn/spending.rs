@@ -1,4 +1,4 @@
-//! Spending: usage and cost of the session and its task, counted against the budgets.
+//! Spending: usage and cost of the session and its task, checked against the budgets.
 
 use super::super::limits::BYTES_PER_TOKEN;
 use super::budget::{BudgetCheck, Budgets};
@@ -61,7 +61,7 @@ impl Spending {
         spent
     }
 
-    /// Counts a request whose response the user interrupted; `None` if no part of it arrived.
+    /// Counts a request whose response the user interrupted; `None` if nothing of it arrived.
     pub(crate) fn interrupt_request(&mut self, tasks: &mut Tasks, cx: &TurnContext) -> Option<Expense> {
         let spent = self.usage.end_without_answer(None, &cx.options.model)?;
         self.count(spent.usage, spent.cost_usd, tasks);
@@ -78,7 +78,7 @@ impl Spending {
         Some(spent)
     }
 
-    /// Counts a response that was interrupted by the end of the previous process, because it was billed but never counted.
+    /// Counts a response that was interrupted when the previous process exited. It was billed but not counted yet.
     pub(crate) fn count_lost(&mut self, bytes: usize, input_tokens: u64, tasks: &mut Tasks, cx: &mut TurnContext) {
         let output_tokens = (bytes / BYTES_PER_TOKEN) as u64;
         let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
@@ -104,7 +104,7 @@ impl Spending {
         self.warn(tasks, cx);
     }
 
-    /// Counts, records and reports a request of a review. It counts toward no task.
+    /// Counts, records and reports a request of a review. It belongs to no task.
     pub(crate) fn count_review(&mut self, spent: Expense, tasks: &Tasks, cx: &mut TurnContext) {
         let Expense { usage, cost_usd, estimated } = spent;
         self.usage.add(spent);
@@ -114,7 +114,7 @@ impl Spending {
         self.warn(tasks, cx);
     }
 
-    /// Counts, records and reports a request of an agent. The running task pays for it.
+    /// Counts, records and reports a request of an agent. It counts toward the running task.
     pub(crate) fn count_agent(&mut self, spent: Expense, tasks: &mut Tasks, cx: &mut TurnContext) {
         let Expense { usage, cost_usd, estimated } = spent;
         self.count(usage, cost_usd, tasks);
@@ -140,7 +140,7 @@ impl Spending {
         self.budgets.begin_task();
     }
 
-    /// Notes the usage of the finished task, so that it can still be shown.
+    /// Stores the usage of the finished task, so that it can still be shown.
     pub(crate) fn end_task(&mut self, tasks: &Tasks) {
         self.usage.end_task(self.task_usage(tasks));
     }
@@ -186,7 +186,7 @@ impl Spending {
         budgets
     }
 
-    /// Sets a budget; the error gives the reason for a rejection.
+    /// Sets a budget. The error is the reason for the rejection.
     pub(crate) fn set_budget(&mut self, limit: BudgetLimit, tasks: &mut Tasks, cx: &mut TurnContext) -> Result<(), String> {
         self.check(tasks, cx).validate(limit)?;
         self.apply_limit(limit, tasks, cx);
@@ -226,17 +226,17 @@ impl Spending {
         self.budgets.is_paused()
     }
 
-    /// Returns why no further step may start.
+    /// Returns the reason why no further step may start.
     pub(crate) fn step_failure(&self, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
         self.check(tasks, cx).step_failure()
     }
 
-    /// Returns why a request with this estimated usage may not be sent.
+    /// Returns the reason why a request with this estimated usage may not be sent.
     pub(crate) fn request_failure(&self, next: &Usage, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
         self.check(tasks, cx).request_failure(next, &cx.options.model)
     }
 
-    /// Returns why a request with these tokens must not be sent to a different model than the current one.
+    /// Returns the reason why a request with this many tokens may not be sent to a model other than the current one.
     pub(crate) fn other_request_failure(
         &self,
         model: &ModelFacts,

@@ -23,7 +23,7 @@ pub(super) const SESSION: &[Change<SessionStatus>] = &[
     (Running, Failed, "the end of the session cannot be saved"),
 ];
 
-/// Further transitions that the loop needs.
+/// Additional transitions that the agent loop needs.
 pub(super) const SESSION_TOO: &[Change<SessionStatus>] =
     &[(Paused, Failed, "nothing can be saved, and the user quits before that is fixed")];
 
@@ -46,7 +46,7 @@ pub(super) const TASK: &[Change<TaskStatus>] = &[
     (TaskCancelled, Idle, "the end is saved and reported"),
 ];
 
-/// Further transitions that the loop needs.
+/// Additional transitions that the agent loop needs.
 pub(super) const TASK_TOO: &[Change<TaskStatus>] = &[
     (WaitingForLlm, TaskCancelled, "a stop waits neither for the model nor for a retry"),
     (WaitingForLlm, TaskRunning, "a request that failed for good waits until the user starts the step again"),
@@ -154,7 +154,7 @@ impl States {
     }
 }
 
-/// Returns the reason of the pause of a session whose process exited normally.
+/// Returns the pause reason of a session whose process exited normally.
 pub(super) fn left_behind_failure() -> Failure {
     Failure::new(
         FailureKind::Internal,
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::protocol::{SessionState, TaskState};
 
-    /// Visits all pairs of states with whether the transition is allowed; a state does not change to itself.
+    /// Calls the function for all pairs of different states, with whether the transition is allowed.
     fn each_pair<S: Copy + PartialEq>(all: &[S], tables: [&[Change<S>]; 2], mut look: impl FnMut(S, S, bool)) {
         for from in all {
             for to in all.iter().filter(|to| *to != from) {

@@ -1,4 +1,5 @@
-//! Turn from a prompt to its end: steps, rounds of a goal, requests, responses and compactions, as the sub-machines allow them.
+//! Turn from a prompt to its end: steps, goal rounds, requests, responses and compactions, as permitted by the
+//! sub-machines.
 
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::call_batch::CallBatch;
@@ -27,7 +28,7 @@ use crate::protocol::{
 use crate::session::Expense;
 use jiff::Timestamp;
 
-/// Note to the model after the interruption mark, if the same task continues.
+/// Note to the model after an interruption, if the same task continues.
 const CONTINUED: &str = "[The user wants you to continue.]";
 
 /// Prompts.
@@ -55,8 +56,8 @@ impl TurnMachine {
         }
     }
 
-    /// Sends a message to the model before its next step. In a paused task it waits for `Continue`; if no task runs, or it is being
-    /// stopped, the message is a prompt.
+    /// Sends a message to the model before its next step. In a paused task, the message waits for `Continue`. If no
+    /// task is running, or the task is being stopped, the message becomes a prompt.
     pub(super) fn steer(&mut self, text: String, at: InputTime) {
         if self.tasks.current().is_some_and(|task| !task.is_cancelling()) {
             self.queue.add(text, true, &mut self.cx.out);
@@ -71,7 +72,8 @@ impl TurnMachine {
         }
     }
 
-    /// Starts the next queued message, or the next action of the goal. Leaving the queue and becoming a task are one commit.
+    /// Starts the next queued message, or the next action of the goal. Removing a message from the queue and starting
+    /// its task are one commit.
     pub(super) fn start_next(&mut self, at: InputTime) {
         if let Some(text) = self.queue.take_next(&mut self.cx.out) {
             return self.begin_task(text, at);
@@ -85,7 +87,7 @@ impl TurnMachine {
         self.tasks.current().is_some() || prepares || self.compactor.is_running() || self.rewinds.is_running()
     }
 
-    /// Starts a task with this prompt, once its hooks have run and the files it mentions are read.
+    /// Starts a task with this prompt, after its hooks have run and the files it mentions are read.
     pub(super) fn begin_task(&mut self, text: String, at: InputTime) {
         if self.prompt_hooks.run_before_prompt(&self.cx) {
             let id = self.queue.add_first(text.clone(), &mut self.cx.out);
@@ -94,7 +96,7 @@ impl TurnMachine {
         self.read_mentions(text, at);
     }
 
-    /// Resumes after the hooks of an event, unless their prompt or task was removed.
+    /// Continues after the hooks of an event, unless their prompt or task was removed.
     pub(super) fn hooked(&mut self, ticket: u64, outcome: EventHooks, at: InputTime) {
         if self.stop_hooks.finish(ticket) {
             return self.stop_hooked(outcome, at);
@@ -121,7 +123,7 @@ impl TurnMachine {
         }
     }
 
-    /// Starts a task with this prompt, once the files it mentions are read.
+    /// Starts a task with this prompt, after the files it mentions are read.
     pub(super) fn read_mentions(&mut self, text: String, at: InputTime) {
         let named = self.mentions.find(&text);
         if named.is_empty() {
@@ -139,7 +141,7 @@ impl TurnMachine {
         }
     }
 
-    /// Starts the task with its mentions, unless the user removed the prompt in the meantime.
+    /// Starts the task with the mentioned files, unless the user removed the prompt in the meantime.
     pub(super) fn on_mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: InputTime) {
         let Some(prompt) = self.mentions.finish(ticket) else { return };
         let Some(text) = self.queue.take(ticket, &mut self.cx.out) else {
@@ -178,7 +180,7 @@ impl TurnMachine {
         self.next_step(at);
     }
 
-    /// Adds a prompt to the thread, with notes about changes since the model's last message.
+    /// Adds a prompt to the thread, with notes about changes since the last message of the model.
     pub(super) fn add_prompt(&mut self, prompt: Message) {
         self.rewinds.add_point(&prompt, self.cx.numbers.tasks(), u64::from(self.cx.numbers.steps()) + 1);
         let prompt = self.guardrail.add_to_prompt(prompt);
@@ -199,8 +201,8 @@ impl TurnMachine {
 
 /// Steps.
 impl TurnMachine {
-    /// Adds the steering messages after the results of the previous step. The commit of the step
-    /// removes them from the queue and adds them as messages.
+    /// Adds the steering messages after the results of the previous step. One commit removes them from the queue and
+    /// adds them to the step.
     fn take_steers(&mut self, at: InputTime) {
         let Some(text) = self.queue.take_steering(&mut self.cx.out) else { return };
         if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
@@ -210,7 +212,7 @@ impl TurnMachine {
         self.cx.out.event(EventKind::Steered { text });
     }
 
-    /// Starts a step, or ends the task if it may not continue.
+    /// Starts a step, or ends the task if it must not continue.
     fn next_step(&mut self, at: InputTime) {
         self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         let Some(task) = self.tasks.current() else { return };
@@ -281,13 +283,13 @@ impl TurnMachine {
         self.next_step(at);
     }
 
-    /// Ends the open calls, and the step with their results, so that every call in the thread has one.
+    /// Ends the open calls and closes the step with their results, so that no call in the thread lacks one.
     pub(super) fn close_calls(&mut self, at: InputTime) {
         self.with_calls(|batch, runner| batch.close(runner));
         self.close_step(at);
     }
 
-    /// Completes the step with the results of its calls, without starting the next one.
+    /// Closes the step with the results of its calls, without starting the next one.
     pub(super) fn close_step(&mut self, at: InputTime) {
         let results = self.with_calls(|batch, runner| batch.results(&runner.cx.options)).unwrap_or_default();
         if results.is_empty() || self.tasks.is_user_command() {
@@ -313,7 +315,7 @@ impl TurnMachine {
         self.end_task(TaskEnd::Failed { failure });
     }
 
-    /// Ends the task, recorded before it is reported. After a failure, queued messages keep waiting, because the user decides.
+    /// Records the end of the task, then reports it. After a failure, queued messages wait for a decision of the user.
     pub(super) fn end_task(&mut self, end: TaskEnd) {
         self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         let Some(task) = self.tasks.current() else { return };
@@ -346,7 +348,7 @@ impl TurnMachine {
         }
     }
 
-    /// Ends a task that the model has finished, once its hooks have run.
+    /// Ends a task that the model has finished, after its hooks have run.
     fn complete_after_hooks(&mut self, at: InputTime) {
         let is_stopping = self.tasks.current().is_none_or(Task::is_cancelling);
         let response = self.window.thread().last().filter(|message| message.role == Role::Assistant).map(Message::text);
@@ -375,7 +377,7 @@ impl TurnMachine {
         }
     }
 
-    /// Ends a task that the model has finished; nothing else starts.
+    /// Ends a task that the model has finished, without starting the next action.
     pub(super) fn end_completed(&mut self) {
         if let Some((step_count, _)) = self.tasks.complete_step() {
             self.cx.out.event(EventKind::StepCompleted { step_count });
@@ -383,7 +385,7 @@ impl TurnMachine {
         self.end_task(TaskEnd::Completed);
     }
 
-    /// Pauses the task until the user continues it. Everything is saved.
+    /// Pauses the task until the user continues it. All records are committed.
     pub(super) fn pause(&mut self, failure: Failure) {
         self.tasks.set_phase(Phase::Paused);
         self.leave_response();
@@ -398,14 +400,14 @@ impl TurnMachine {
         }
     }
 
-    /// Fails a request with an overlong conversation, if no budget is left to shorten it.
+    /// Handles a request with an overlong conversation when no budget is left to shorten it.
     fn leave_response(&mut self) {
         if self.tasks.task_status() == TaskStatus::ProcessingResponse {
             self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         }
     }
 
-    /// Continues on request of the user: a paused task, a task that ended early, or the next queued message.
+    /// Continues at the request of the user: a paused task, a task that ended early, or the next queued message.
     pub(super) fn continue_on_request(&mut self, at: InputTime) {
         if self.compactor.continue_after(&mut self.cx) {
             return;
@@ -476,7 +478,7 @@ impl TurnMachine {
         self.begin_user_command(command);
     }
 
-    /// Handles the end of the check. What it did and which files changed decide how the goal continues.
+    /// Handles the end of the check. Its outcome and the changed files determine how the goal continues.
     pub(super) fn end_check(&mut self, at: InputTime) {
         let compares = self.goals.is_running() && !self.tasks.is_cancelling();
         match self.check_outcome() {
@@ -499,7 +501,7 @@ impl TurnMachine {
         self.start_next(at);
     }
 
-    /// Records the result of the check for the goal. Returns the sentence for the user.
+    /// Records the result of the check for the goal. Returns the message for the user.
     fn settle_check(&mut self, files: Option<&ChangedFiles>) -> Option<String> {
         let check = self.goals.check().unwrap_or_default().to_owned();
         let outcome = if self.tasks.is_cancelling() { CheckOutcome::Interrupted } else { self.check_outcome() };
@@ -526,7 +528,7 @@ impl TurnMachine {
         result.map_or(CheckOutcome::Interrupted, |result| CheckOutcome::from_result(&result))
     }
 
-    /// Returns how long the check took.
+    /// Formats the duration of the check.
     fn check_time(&self) -> String {
         format!(" in {:.1} s", self.goals.check_ms() as f64 / 1_000.0)
     }
@@ -534,7 +536,7 @@ impl TurnMachine {
 
 /// Commands of the user.
 impl TurnMachine {
-    /// Runs a command if nothing else is running. A paused task waits until it is done.
+    /// Runs a command if nothing else is running. A paused task waits until the command has ended.
     pub(super) fn run_user_command(&mut self, line: &str, shared: bool) {
         let line = line.trim();
         if line.is_empty() {
@@ -566,7 +568,7 @@ impl TurnMachine {
         self.cx.out.effect(Effect::Plan(vec![(0, call)]));
     }
 
-    /// Ends the command: its result is saved for the next message, and waiting work continues to wait, or starts.
+    /// Ends the command. Its result is saved for the next message; a paused task stays paused, and waiting work starts.
     fn end_user_command(&mut self, at: InputTime) {
         if self.tasks.is_check() {
             return self.end_check(at);
@@ -583,7 +585,7 @@ impl TurnMachine {
         self.start_next(at);
     }
 
-    /// Records and reports the end of the command, and returns to a task that was set aside.
+    /// Records and reports the end of the command, and returns to the task that was set aside.
     pub(super) fn finish_user_command(&mut self) {
         let said = self.user_command_report();
         let Some(task_id) = self.tasks.current().map(|task| task.id().clone()) else { return };
@@ -602,7 +604,7 @@ impl TurnMachine {
         self.tasks.end_user_command(&mut self.cx.out);
     }
 
-    /// Returns the command and its output for the thread, if it is shared and ran.
+    /// Returns the command and its output for the thread, if the command ran and is shared with the model.
     pub(super) fn user_command_report(&self) -> Option<String> {
         let task = self.tasks.current()?;
         let result = self.tasks.calls().and_then(|batch| batch.calls().first()?.result());
@@ -612,7 +614,7 @@ impl TurnMachine {
 
 /// Requests.
 impl TurnMachine {
-    /// Handles a request that may not be sent.
+    /// Handles a request that must not be sent.
     fn on_forbidden(&mut self, failure: Failure) {
         match failure.kind {
             FailureKind::PolicyExpired => {
@@ -626,13 +628,13 @@ impl TurnMachine {
         }
     }
 
-    /// Returns why no request may be sent: an expired policy, a model that is not allowed, a limit that no request can meet, a used-up
-    /// budget.
+    /// Returns the reason why no request may be sent: an expired policy, a model that is not allowed, a limit that no
+    /// request can meet, or an exhausted budget.
     fn preflight(&self, at: InputTime) -> Option<Failure> {
         self.cx.request_failure(at.now).or_else(|| self.window.window_failure(&self.cx)).or_else(|| self.budget_failure(at))
     }
 
-    /// Returns why the next request may not be sent, if its estimate would exceed a budget.
+    /// Returns the reason why the next request may not be sent, if its estimate would exceed a budget.
     pub(super) fn budget_failure(&self, at: InputTime) -> Option<Failure> {
         self.spending.request_failure(&self.next_request(at), &self.tasks, &self.cx)
     }
@@ -653,7 +655,7 @@ impl TurnMachine {
         }
     }
 
-    /// Sends the thread, after making space for it; `attempt` counts retries of the same request.
+    /// Sends the thread after making space for it. `attempt` counts retries of the same request.
     fn request(&mut self, attempt: u32, at: InputTime) {
         if self.make_room(attempt, at) {
             return;
@@ -678,7 +680,7 @@ impl TurnMachine {
         self.cx.out.effect(Effect::Request(request));
     }
 
-    /// Notes and reports a request before it is sent.
+    /// Records and reports a request before it is sent.
     fn announce_request(&mut self, model: ModelFacts, estimated_input_tokens: u64) {
         self.prices.record(&model, &mut self.cx);
         let name = model.name.clone();
@@ -803,7 +805,8 @@ impl TurnMachine {
         self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
     }
 
-    /// Counts the usage of a failed request, and reports it if there is no retry. Returns the usage, and the delay of the retry.
+    /// Counts the usage of a failed request, and reports it unless the request is retried. Returns the usage, and the
+    /// delay before the retry.
     fn count_failed_request(
         &mut self,
         error: &ModelError,
@@ -826,13 +829,13 @@ impl TurnMachine {
         self.cx.out.event(retry_event(error, (attempt, max_attempts), delay_ms, wasted));
     }
 
-    /// Reports the usage of a failed request that is not retried; for a retried one, the retry event does.
+    /// Reports the usage of a failed request that is not retried. For a retried request, the retry event reports it.
     fn report_waste(&mut self, wasted: Option<Expense>, model: String, stop_reason: StopReason, latency_ms: u64) {
         let Some(spent) = wasted else { return };
         self.spending.report(CompletedRequest { spent, stop_reason, latency_ms, model }, &self.tasks, &mut self.cx);
     }
 
-    /// Counts the current request, if there is one, before it is stopped.
+    /// Counts the request in progress, if there is one, before it is stopped.
     pub(super) fn waste_current_request(&mut self, at: InputTime) {
         let of_task = self.tasks.stream().map(ResponseStream::requested_at);
         if let Some(since) = self.compactor.requested_at().or(of_task) {
@@ -852,7 +855,7 @@ impl TurnMachine {
         }
     }
 
-    /// Shortens a request that the provider rejected as too long, and sends it once more. Returns whether it was sent.
+    /// Shortens a request that the provider rejected as too long, and retries it. Returns whether it was sent.
     fn shorten(&mut self, at: InputTime) -> bool {
         let overlong = self.window.on_overlong_request(&self.cx);
         if overlong == OverlongRequest::Repeated {
@@ -877,7 +880,7 @@ impl TurnMachine {
         shorter
     }
 
-    /// Retries a pending request at once, on request of the user.
+    /// Retries a failed request immediately, at the request of the user.
     pub(super) fn retry_now(&mut self, at: InputTime) {
         if let Some(ticket) = self.compactor.ticket() {
             return self.on_timer(ticket, at);
@@ -905,7 +908,7 @@ impl TurnMachine {
 
 /// Compaction.
 impl TurnMachine {
-    /// Compacts the conversation on request of the user.
+    /// Compacts the conversation at the request of the user.
     pub(super) fn compact(&mut self, focus: Option<String>, at: InputTime) {
         let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
         if self.compactor.is_running() {
@@ -922,7 +925,7 @@ impl TurnMachine {
         self.compact_now(focus, AfterSummary::Nothing, at);
     }
 
-    /// Returns whether a compaction started.
+    /// Starts a compaction now. Returns whether it started.
     fn compact_now(&mut self, focus: Option<String>, then: AfterSummary, at: InputTime) -> bool {
         if let Some(failure) = self.preflight(at) {
             self.cx.out.notice(failure.problem().with_location(NOT_COMPACTED).one_line());
@@ -937,7 +940,7 @@ impl TurnMachine {
         }
     }
 
-    /// Starts a compaction before a request, if one is due. Returns whether it started; the request follows it.
+    /// Starts a compaction before a request if one is due. Returns whether it started; the request then follows it.
     fn make_room(&mut self, attempt: u32, at: InputTime) -> bool {
         let then = AfterSummary::Request { attempt };
         if let Some(SummaryRequest { focus }) = self.compactor.take_request() {
@@ -956,7 +959,7 @@ impl TurnMachine {
         begun
     }
 
-    /// Starts a compaction; the error says why a compaction would not help.
+    /// Starts a compaction. The error explains why a compaction would not help.
     fn begin_compaction(
         &mut self,
         trigger: CompactionTrigger,
@@ -988,7 +991,7 @@ impl TurnMachine {
         self.cx.out.effect(if is_other { Effect::RequestSummary(request) } else { Effect::Request(request) });
     }
 
-    /// Returns why the summary model cannot write the summary in progress.
+    /// Returns the reason why the summary model cannot write the current summary.
     fn summary_obstacle(&self, at: InputTime) -> Option<String> {
         let model = self.compactor.model()?;
         if let Err(denial) = self.cx.policy.check_model(&model.name) {
@@ -1005,7 +1008,7 @@ impl TurnMachine {
         })
     }
 
-    /// Lets the model in use write the summary, and reports why.
+    /// Lets the model in use write the summary, and reports the reason.
     fn replace_summary_model(&mut self, why: &str) {
         if let Some(name) = self.compactor.model().map(|model| model.name.clone()) {
             report_replacement(&name, why, &mut self.cx);
@@ -1013,7 +1016,7 @@ impl TurnMachine {
         }
     }
 
-    /// Handles the stream of a summary. Its text is not shown as a response, but it costs as much.
+    /// Handles the stream of a summary. Its text is not shown as a response, but its usage is counted.
     pub(super) fn on_summary_delta(&mut self, delta: Delta, at: InputTime) {
         let Some(since) = self.compactor.requested_at() else { return };
         self.spending.on_delta(&delta);
@@ -1062,7 +1065,8 @@ impl TurnMachine {
         self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
     }
 
-    /// Opens the next fallback model for a summary whose retries are used up. Without one, the task waits for the user.
+    /// Opens the next fallback model for a summary whose retries are exhausted. If there is none, the task waits for
+    /// the user.
     pub(super) fn fall_back_or_end_summary(&mut self, failure: Failure, at: InputTime) {
         if let Some(name) = self.fallbacks.next(&failure, &self.cx) {
             let ticket = self.cx.numbers.next_ticket();
@@ -1086,7 +1090,7 @@ impl TurnMachine {
         self.request_summary_if_allowed(at);
     }
 
-    /// Sends the summary request again after its delay. Returns whether the ticket belonged to the delay.
+    /// Retries the summary request after its delay. Returns whether the ticket belongs to that delay.
     pub(super) fn on_summary_timer(&mut self, ticket: u64, at: InputTime) -> bool {
         let is_for_it = self.compactor.ticket() == Some(ticket);
         if is_for_it {
@@ -1095,8 +1099,8 @@ impl TurnMachine {
         is_for_it
     }
 
-    /// Sends the summary request unless it is forbidden. Otherwise a task that needs the summary waits or fails; in other cases,
-    /// the reason is reported at the start.
+    /// Sends the summary request unless it is forbidden. If it is, a task that needs the summary waits or fails. Other
+    /// cases are reported when the compaction starts.
     pub(super) fn request_summary_if_allowed(&mut self, at: InputTime) {
         if self.compactor.precedes_request() && self.end_task_at_goal_limit(at) {
             return;

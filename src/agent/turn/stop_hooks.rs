@@ -1,4 +1,4 @@
-//! End of a task that waits for its hooks: they can let the model continue.
+//! Hooks that run when the model has finished a task; they can make the model continue.
 
 use super::io::Effect;
 use super::turn_context::TurnContext;
@@ -11,12 +11,12 @@ use crate::protocol::{EventHooks, HookEvent};
 pub(super) struct StopHooks {
     /// Ticket of the running hooks.
     pending: Option<u64>,
-    /// Number of times hooks let the model continue in this task.
+    /// Number of times that hooks made the model continue in this task.
     blocks: u32,
 }
 
 impl StopHooks {
-    /// Starts another task.
+    /// Resets the count when a task begins.
     pub(crate) fn begin_task(&mut self) {
         *self = Self::default();
     }
@@ -41,7 +41,7 @@ impl StopHooks {
         true
     }
 
-    /// Returns whether these are the hooks that run.
+    /// Returns whether this ticket belongs to the running hooks.
     pub(crate) fn finish(&mut self, ticket: u64) -> bool {
         self.pending.take_if(|pending| *pending == ticket).is_some()
     }
@@ -55,7 +55,7 @@ impl StopHooks {
         is_running
     }
 
-    /// Returns the message with which the model continues, if a hook wants that.
+    /// Returns the message with which the model continues, if a hook requests that.
     pub(crate) fn settle(&mut self, outcome: EventHooks, cx: &mut TurnContext) -> Option<String> {
         for notice in outcome.notices {
             cx.out.notice(notice);

@@ -1,4 +1,4 @@
-//! Summary model: the model that the settings name for summaries. If it cannot write one, the model in use does.
+//! Summary model, as named in the settings. If it cannot write a summary, the model in use writes it.
 
 use super::assumed_prices::AssumedPrices;
 use super::options::Options;
@@ -17,7 +17,7 @@ impl SummaryModel {
         Self { facts: options.summary_model.clone() }
     }
 
-    /// Records new facts, or that the model is now available.
+    /// Stores new facts, or that the model is now available.
     pub(crate) fn learn(&mut self, facts: ModelFacts) {
         self.facts = Some(facts);
     }
@@ -29,7 +29,7 @@ impl SummaryModel {
     }
 }
 
-/// Reports that the model in use writes the summary, and why.
+/// Reports that the model in use writes the summary instead, and the reason.
 pub(super) fn report_replacement(model: &str, why: &str, cx: &mut TurnContext) {
     let instead = cx.model_name().to_owned();
     cx.out.notice(format!("{model} cannot write the summary: {why}; {instead} writes it instead"));

@@ -1,4 +1,5 @@
-//! Tasks of the session: the current one, the last one that ended early, and one set aside; and the states reported about them.
+//! Tasks of the session: the current one, the last one that ended early, and one that was set aside; and their reported
+//! states.
 
 use super::call_batch::CallBatch;
 use super::loop_guard::LoopGuard;
@@ -22,13 +23,13 @@ pub(super) struct Task {
     max_steps: u32,
     totals: Totals,
     phase: Phase,
-    /// Response so far, if its model is asked to continue it.
+    /// Response so far, while its model is asked to continue it.
     parts: ResponseParts,
-    /// Whether the task is being stopped; it ends at a point without data loss.
+    /// Whether the task is being stopped. It ends where no data is lost.
     cancelling: bool,
-    /// Count of identical calls in a row.
+    /// Counter of consecutive identical calls.
     guard: LoopGuard,
-    /// Command of the user, if this is one rather than a task.
+    /// Command of the user, if this is a command and not a task.
     user_command: Option<UserCommand>,
 }
 
@@ -37,9 +38,9 @@ pub(super) struct Task {
 pub(super) enum Phase {
     /// The response is streaming.
     Requesting(ResponseStream),
-    /// The request failed and is retried when the ticket fires.
+    /// The request failed and is retried when the timer with this ticket fires.
     Retrying { attempt: u32, ticket: u64 },
-    /// Older messages are being summarized; the request follows.
+    /// Older messages are being summarized; the request is sent afterwards.
     Compacting,
     /// The calls of the response are planned, approved and run.
     Working(CallBatch),
@@ -75,7 +76,7 @@ impl Task {
         }
     }
 
-    /// Returns the task with this many more steps than it has completed.
+    /// Returns the task with a limit of this many steps beyond the completed ones.
     fn with_steps(self, more: u32) -> Self {
         Self { max_steps: self.step_count.saturating_add(more), ..self }
     }
@@ -108,7 +109,7 @@ impl Task {
         self.user_command.as_ref()
     }
 
-    /// Returns the text of the response that ends with this part.
+    /// Returns the text of the response whose last part is `last`.
     pub(crate) fn response_text(&self, last: &str) -> String {
         self.parts.full_text(last)
     }
@@ -120,10 +121,10 @@ pub(super) struct Tasks {
     current: Option<Task>,
     /// Last task that ended early; `Continue` resumes it.
     ended: Option<Task>,
-    /// Paused task, while a command of the user takes its place.
+    /// Paused task, set aside while a command of the user runs.
     aside: Option<Task>,
     states: States,
-    /// State of the current or last task, as last reported.
+    /// Last reported state of the current or last task.
     reported: Option<TaskState>,
 }
 
@@ -141,12 +142,12 @@ impl Tasks {
         self.aside.is_some()
     }
 
-    /// Returns the task of a continued conversation, including a task that ended early.
+    /// Returns the ID of the task that is running or can be continued, including one that ended early.
     pub(crate) fn continuable_id(&self) -> Option<TaskId> {
         self.current.as_ref().or(self.ended.as_ref()).map(|task| task.id.clone())
     }
 
-    /// Returns the task and the step of the next message.
+    /// Returns the task and the step that the next message belongs to.
     pub(crate) fn message_scope(&self) -> Option<(TaskId, Option<StepId>)> {
         self.current.as_ref().map(|task| (task.id.clone(), task.step_id.clone()))
     }
@@ -209,7 +210,7 @@ impl Tasks {
         })
     }
 
-    /// Returns the usage of the current task, or of one that ended early.
+    /// Returns the usage of the current task, or of the one that ended early.
     pub(crate) fn usage(&self) -> Option<TaskUsage> {
         let task = self.current.as_ref().or(self.ended.as_ref())?;
         Some(TaskUsage { totals: task.totals, step_count: task.step_count, max_steps: task.max_steps })
@@ -245,7 +246,7 @@ impl Tasks {
     }
 }
 
-/// Changes of the states.
+/// State changes.
 impl Tasks {
     pub(crate) fn set_session_status(&mut self, to: SessionStatus, out: &mut Outputs) {
         // The session is paused for the disk, whatever happens behind that.
@@ -264,7 +265,8 @@ impl Tasks {
         }
     }
 
-    /// Sets whether decisions can be saved; until they can, the session is paused. Returns the event of the change.
+    /// Sets whether decisions can be saved. While they cannot, the session is paused. Returns the event about the
+    /// change.
     pub(crate) fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
         self.states.set_stalled(stalled);
         let waits = stalled || self.is_paused();
@@ -284,9 +286,9 @@ impl Tasks {
     }
 }
 
-/// Beginnings and ends of tasks.
+/// Starts and ends of tasks.
 impl Tasks {
-    /// Starts a task; one that ended early is dropped.
+    /// Starts a task. A task that ended early is dropped.
     pub(crate) fn begin(&mut self, id: TaskId, max_steps: u32, out: &mut Outputs) {
         self.ended = None;
         self.set_current(Some(Task::new(id, max_steps)), out);
@@ -320,14 +322,14 @@ impl Tasks {
         self.ended = None;
     }
 
-    /// Continues the task that ended early with this many more steps. Returns whether there is one.
+    /// Continues the task that ended early, with this many more steps. Returns whether there is such a task.
     pub(crate) fn continue_ended_task(&mut self, max_steps: u32, out: &mut Outputs) -> bool {
         let Some(task) = self.ended.take() else { return false };
         self.set_current(Some(task.with_steps(max_steps)), out);
         true
     }
 
-    /// Puts a command of the user in place of a task; a paused task is set aside.
+    /// Starts a command of the user in place of a task; a paused task is set aside.
     pub(crate) fn begin_user_command(
         &mut self,
         (id, step_id): (TaskId, StepId),
@@ -345,7 +347,7 @@ impl Tasks {
         self.set_scope(out);
     }
 
-    /// Ends a command of the user; the task set aside continues to wait.
+    /// Ends a command of the user. The task that was set aside stays paused.
     pub(crate) fn end_user_command(&mut self, out: &mut Outputs) {
         let aside = self.aside.take();
         self.set_current(aside, out);
@@ -398,15 +400,15 @@ impl Tasks {
         }
     }
 
-    /// Applies the step limit of this run to the restored task. If nobody can raise the limit (`adds`), or the task has used it up, it
-    /// gets that many steps in addition to the completed ones.
+    /// Applies the step limit of this run to the restored task. If nobody can raise the limit (`adds`), or the task has
+    /// used it up, the task gets that many steps on top of the completed ones.
     pub(crate) fn limit_restored_task(&mut self, max_steps: u32, adds: bool) {
         self.current = self.current.take().map(|task| {
             if adds || task.step_count >= max_steps { task.with_steps(max_steps) } else { Task { max_steps, ..task } }
         });
     }
 
-    /// Marks the task as being stopped. Returns whether the task was not already being stopped; `None` if there is no task.
+    /// Marks the task as being stopped. Returns false if it was already being stopped; `None` if there is no task.
     pub(crate) fn cancel(&mut self) -> Option<bool> {
         self.current.as_mut().map(|task| !std::mem::replace(&mut task.cancelling, true))
     }
@@ -424,7 +426,7 @@ impl Tasks {
         }
     }
 
-    /// Adds a response to the text that its model may be asked to continue.
+    /// Adds a response to the text that the model may be asked to continue.
     pub(crate) fn add_response(&mut self, message: &Message, stop_reason: StopReason) {
         if let Some(task) = &mut self.current {
             task.parts.note(message, stop_reason);
@@ -435,7 +437,7 @@ impl Tasks {
         self.current.as_mut().map(|task| &mut task.guard)
     }
 
-    /// Notes the results of a completed step.
+    /// Passes the results of a completed step to the loop guard.
     pub(crate) fn note_outcomes(&mut self, message: &Message) {
         let results = message.content.iter().filter_map(|part| match part {
             Part::ToolResult(result) => Some(result),

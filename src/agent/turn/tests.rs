@@ -190,7 +190,7 @@ fn denied_in(output: &str) -> (Vec<SandboxAccess>, &str) {
     }
 }
 
-/// Replaces `~30~` by 30 tokens of text, and back in what is shown.
+/// Replaces `~30~` with 30 tokens of text, and the reverse in displayed text.
 fn filled(line: &str) -> String {
     let mut pieces = line.split('~');
     let mut filled = pieces.next().unwrap_or_default().to_owned();
@@ -214,15 +214,15 @@ fn folded(line: &str) -> String {
     folded + rest
 }
 
-/// Returns the kind of a message that nobody wrote.
+/// Returns the kind of a message that the user did not write.
 fn kind_of(message: &Message) -> &'static str {
     let kinds = [("[Earlier", "Truncated-"), ("[Summary", "Summary-"), ("[This is not from the user", "Question-")];
     let text = message.text();
     kinds.iter().find(|(start, _)| text.starts_with(start)).map_or("", |(_, kind)| kind)
 }
 
-/// Parses `found c1 done`, `found c1 not-done`, `found c1 partly WORDS` and `printed c1 WORDS`, separated by `;`, after the way of
-/// resuming.
+/// Parses `found c1 done`, `found c1 not-done`, `found c1 partly WORDS` and `printed c1 WORDS`, separated by `;`, after
+/// the resume policy.
 fn known(how: &str) -> (&str, RecoveredCalls) {
     let mut known = RecoveredCalls::default();
     let mut parts = how.split(';').map(str::trim);
@@ -516,7 +516,7 @@ impl Sim {
         self.machine.handle(input, at)
     }
 
-    /// Kills the process; another one continues the journal.
+    /// Kills the process. Another process continues the journal.
     fn crash(&mut self, how: &str) -> Vec<Effect> {
         // `settled c1` after it: recovery determined the outcome of that call.
         let (how, id) = how.split_once("settled ").map_or((how, None), |(how, id)| (how.trim(), Some(id)));

@@ -8,7 +8,7 @@ use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, Failure, FailureKind, Message, Part, PlannedStep, Remedy, Role, StepId, TaskId};
 use jiff::Timestamp;
 
-/// Shared facts of the session, and the buffer for the outputs of the sub-machines.
+/// Shared state of the session, and the buffer for the outputs of the sub-machines.
 pub(super) struct TurnContext {
     pub policy: Enforcer,
     pub options: Options,
@@ -18,7 +18,7 @@ pub(super) struct TurnContext {
     pub planned_steps: Vec<PlannedStep>,
     /// Whether the next request omits all messages before the response that proposed the approved plan.
     pub wants_clean_context: bool,
-    /// Choices made before the first message.
+    /// Choices that the user made before the first message.
     choices: Vec<Record>,
     /// Whether the journal records the policy in effect.
     is_policy_recorded: bool,
@@ -38,7 +38,8 @@ impl TurnContext {
         }
     }
 
-    /// Records a choice of the user. A session without messages is not saved, so there the record waits for the first prompt.
+    /// Records a choice of the user. A session without messages is not saved, so before the first prompt the record
+    /// waits for it.
     pub(crate) fn record_setting(&mut self, record: Record) {
         if self.numbers.tasks() == 0 {
             self.choices.push(record);
@@ -48,7 +49,7 @@ impl TurnContext {
         }
     }
 
-    /// Records earlier choices with the first prompt.
+    /// Records the choices made before the first prompt.
     pub(crate) fn record_choices(&mut self) {
         self.out.records(std::mem::take(&mut self.choices));
     }
@@ -60,7 +61,8 @@ impl TurnContext {
         }
     }
 
-    /// Records another policy; if nothing was decided yet, with the first record.
+    /// Records a policy change, if a policy was already recorded. Otherwise the new policy is recorded before the first
+    /// verdict.
     pub(crate) fn record_policy_change(&mut self) {
         if self.is_policy_recorded {
             self.is_policy_recorded = false;
@@ -99,7 +101,7 @@ impl TurnContext {
         &self.options.model.name
     }
 
-    /// Returns the context window of the model, or the smaller limit of the policy.
+    /// Returns the context window of the model, or the limit of the policy if that is smaller.
     pub(crate) fn window(&self) -> u64 {
         self.policy.llm().filter_map(|limits| limits.max_input_tokens).fold(self.options.model.context_window, u64::min)
     }
@@ -108,7 +110,7 @@ impl TurnContext {
         self.policy.llm().filter_map(|limits| limits.max_output_tokens).fold(self.options.max_output_tokens, u64::min)
     }
 
-    /// Returns why no request may be sent, apart from the budgets and the size.
+    /// Returns the reason why no request may be sent, apart from budgets and size.
     pub(crate) fn request_failure(&self, now: Timestamp) -> Option<Failure> {
         if let Some(message) = self.policy.expiry_reason(now) {
             return Some(

@@ -1,26 +1,26 @@
-//! Commands that ran without approval in this run of aye.
+//! Commands that ran without approval since aye started.
 
 use super::sandbox_escalation::format_access;
 use crate::protocol::{CallId, Effects, SandboxAccess, ToolResult, exit_code_in};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-/// Maximum number of listed commands; older ones are counted.
+/// Maximum number of listed commands; older ones are only counted.
 const MAX_RUNS: usize = 200;
 
 /// A command that ran without approval.
 #[derive(Debug)]
 struct UnaskedRun {
     tool_call_id: CallId,
-    /// The command line, as on its card: `$ cargo test`.
+    /// The command line, as shown in the transcript: `$ cargo test`.
     summary: String,
-    /// Reason why no approval was needed, with the applied changes.
+    /// Reason why no approval was required, with the applied changes.
     why: String,
-    /// Outcome, once it has ended: `exit 0`.
+    /// Outcome of the command, once it has ended: `exit 0`.
     ended: Option<String>,
 }
 
-/// Formats the hosts that a rule let a command reach.
+/// Formats the hosts that a rule allowed a command to connect to.
 fn format_hosts(hosts: &[SandboxAccess]) -> String {
     if hosts.is_empty() { String::new() } else { format!(" with access to {}", format_access(hosts)) }
 }
@@ -33,8 +33,8 @@ pub(super) struct UnaskedRuns {
 }
 
 impl UnaskedRuns {
-    /// Adds a command that starts. `effects`: those of its run in a layer, with the hosts that a rule let it reach; otherwise the
-    /// allowing rule determines them.
+    /// Adds a command that starts. `effects`: the effects of its run in a layer, with the hosts that a rule allowed;
+    /// `None` for a command that a rule allows.
     pub(super) fn start(
         &mut self,
         tool_call_id: &CallId,
@@ -57,7 +57,7 @@ impl UnaskedRuns {
         self.runs.push_back(UnaskedRun { tool_call_id, summary, why, ended: None });
     }
 
-    /// Adds the outcome of a command that was added before.
+    /// Adds the outcome of a listed command.
     pub(super) fn end(&mut self, result: &ToolResult) {
         let Some(run) = self.runs.iter_mut().rev().find(|run| run.tool_call_id == result.tool_call_id) else { return };
         run.ended = Some(match &result.error {

@@ -1,8 +1,8 @@
-//! Usage ledger: the usage of each request at the price of the model that responds, and the estimate for the next one.
+//! Usage ledger: usage of each request at the price of the responding model, and the estimate for the next request.
 //!
-//! The estimate for the next request is its input, corrected by the provider's count of the previous request, and a modest response. The
-//! part that the provider has cached counts at the lower price as long as it is certainly still cached; everything else counts at the full
-//! price.
+//! The estimate covers the input of the next request, corrected with the provider's count of the previous one, and a
+//! short response. The cached part counts at the lower price while it is certain to be cached; everything else counts
+//! at the full price.
 
 use super::super::context::estimate;
 use super::super::limits::{BYTES_PER_TOKEN, CACHE_SECONDS, OUTPUT_ESTIMATE_TOKENS};

@@ -1,4 +1,4 @@
-//! Access of the tools to files that are open in the editor: by canonical path, inside the directories of the session.
+//! Tool access to files that are open in the editor: by canonical path, within the directories of the session.
 
 use crate::acp::{Buffers, SessionOpening};
 use crate::ports;
@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 pub(crate) struct EditorPaths {
     buffers: Buffers,
-    /// The directories of the session: their canonical paths, and their paths in the editor.
+    /// Directories of the session: their canonical paths, and their paths in the editor.
     directories: Vec<(PathBuf, PathBuf)>,
 }
 
 impl EditorPaths {
-    /// Returns the buffers of the editor that requested the session, if it shares its files.
+    /// Returns the buffers of the editor that requested the session, if it gives access to its
+    /// files.
     pub(crate) fn for_opening(asked: &SessionOpening) -> Option<Self> {
         let buffers = asked.buffers.clone()?;
         let real = |given: &PathBuf| given.canonicalize().ok().map(|real| (real, given.clone()));
@@ -25,7 +26,7 @@ impl EditorPaths {
     }
 }
 
-/// Returns the path in the editor, by the innermost directory that contains the file.
+/// Returns the path in the editor, based on the innermost directory that contains the file.
 fn editor_path_in(directories: &[(PathBuf, PathBuf)], real: &Path) -> Option<PathBuf> {
     let within =
         |(own, given): &(PathBuf, PathBuf)| real.strip_prefix(own).ok().map(|rest| (own.components().count(), given.join(rest)));

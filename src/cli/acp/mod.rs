@@ -44,7 +44,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
-/// Time for remaining work to end.
+/// Time to wait at exit for remaining work.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 /// Maximum number of sessions in a list.
 const MAX_LISTED: usize = 5_000;
@@ -107,10 +107,10 @@ type ReportedPaths = Arc<Mutex<HashSet<PathBuf>>>;
 
 struct Host {
     common: Common,
-    /// The location where aye was started; each session has its own.
+    /// Context in which aye was started. Each session has its own.
     place: AppContext,
     store: Store,
-    /// Projects already reported as untrusted.
+    /// Projects whose untrusted configuration was already reported.
     reported: ReportedPaths,
 }
 
@@ -130,7 +130,7 @@ impl acp::Host for Host {
             let all = store
                 .sessions(workspace.as_deref().map(crate::workspace::identity::workspace_id).as_ref())
                 .map_err(refusal_of_store)?;
-            // A session without any message cannot be continued.
+            // A session without messages cannot be continued.
             let listed = all.into_iter().filter(|session| !session.archived && session.title.is_some()).take(MAX_LISTED);
             Ok(listed
                 .map(|session| Listed {
@@ -148,7 +148,7 @@ impl acp::Host for Host {
         let (store, place) = (self.store.clone(), self.place.clone());
         let delete = move || {
             let found = store.find(&id).map_err(refusal_of_store)?;
-            // A user may abbreviate an ID, a program may not.
+            // A user may abbreviate an ID, but a program may not.
             if found.session_id.as_str() != id {
                 return Err(refusal_of_store(StoreError::NoSession { given: id }));
             }
@@ -257,7 +257,7 @@ fn find(store: Store, common: Common, which: &SessionOrigin) -> Result<SessionBu
     let choice = match which {
         SessionOrigin::New => SessionChoice::New,
         SessionOrigin::Stored { id, .. } => {
-            // A user may abbreviate an ID, a program may not.
+            // A user may abbreviate an ID, but a program may not.
             if store.find(id).map_err(refusal_of_store)?.session_id.as_str() != id {
                 return Err(refusal_of_store(StoreError::NoSession { given: id.clone() }));
             }
@@ -270,7 +270,7 @@ fn find(store: Store, common: Common, which: &SessionOrigin) -> Result<SessionBu
 /// Claims the session, and connects it to the editor.
 fn claim(builder: SessionBuilder, opening: &SessionOpening, reported: &ReportedPaths) -> Result<ClaimedSession, Refusal> {
     let mut claimed = builder.claim().map_err(refusal_of_session)?;
-    // Once per workspace, for the log of the editor.
+    // Report this once for each workspace, in the log of the editor.
     if let Some(line) = claimed.project().ignored_files_notice()
         && reported.lock().unwrap_or_else(PoisonError::into_inner).insert(claimed.context().workspace.clone())
     {
@@ -332,7 +332,7 @@ fn start(mut claimed: ClaimedSession, opening: SessionOpening, runtime: &Handle)
     })
 }
 
-/// Frees the session once it has ended.
+/// Releases the session once it has ended.
 async fn wait_for_end(mut session: StartedSession, serving: QueryTask, reviews: ReviewService) {
     session.wait_until_ended().await;
     reviews.end().await;

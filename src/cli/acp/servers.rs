@@ -1,4 +1,4 @@
-//! The MCP servers that an editor passes with a session.
+//! MCP servers that an editor passes with a session.
 
 use crate::acp::{Server, ServerReach};
 use crate::mcp::{Header, HttpKind, Reach, SignIn, Spec};
@@ -13,8 +13,8 @@ const CALL: Duration = Duration::from_secs(120);
 const RETRY_ATTEMPTS: u32 = 3;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Returns the valid servers, and an error for each invalid one. They are treated as the user's servers, for this session, under
-/// the policy.
+/// Returns the valid servers, and an error for each invalid one. For this session, they are treated like the user's own
+/// servers under the policy.
 pub(crate) fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {
     let (mut specs, mut problems, mut names) = (Vec::<Spec>::new(), Vec::new(), HashSet::new());
     let left_out = servers.len().saturating_sub(MAX);
@@ -72,11 +72,11 @@ fn spec(server: Server) -> Result<Spec, String> {
     })
 }
 
-/// Checks that the URL is encrypted or local, so that nobody else can read requests to the server.
+/// Checks that the URL is encrypted or local, so that requests cannot be intercepted.
 fn check_url(url: &str) -> Result<(), String> {
     let rest = url.strip_prefix("http://");
     let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    // The text before an `@` is not the host.
+    // The host follows the `@`.
     let host = host.map(|host| host.rsplit('@').next().unwrap_or_default());
     let on_loopback = |host: &str| {
         let host = if let Some(rest) = host.strip_prefix('[') {

@@ -1,4 +1,4 @@
-//! File access for an editor's session: the content for diffs, and artifacts for prompts.
+//! File access for an editor's session: file content for diffs, and artifacts for prompts.
 
 use crate::acp::Files;
 use crate::host::context::AppContext;
@@ -60,7 +60,7 @@ fn flatten<T>(done: Result<Result<T, String>, tokio::task::JoinError>) -> Result
     done.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Returns the text of a regular file of the workspace, by its canonical path.
+/// Returns the text of a regular file in the workspace, by its canonical path.
 fn text(path: &Path, roots: &[PathBuf]) -> Option<String> {
     let real = path.canonicalize().ok()?;
     if !roots.iter().any(|root| real.starts_with(root)) {

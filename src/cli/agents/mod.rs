@@ -21,7 +21,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum columns of a description in the list.
+/// Maximum width of a description in the list, in cells.
 const DESCRIPTION_CELLS: usize = 100;
 
 pub(crate) fn run(place: &AppContext, common: &Common, action: AgentsAction) -> Result<Exit, CliError> {
@@ -32,7 +32,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, action: AgentsAction) -> 
     }
 }
 
-/// Returns the agents that a session here would have.
+/// Returns the agents that a session in this directory would have.
 fn usable(place: &AppContext, common: &Common) -> Arc<AgentSet> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
@@ -137,8 +137,7 @@ fn unknown(set: &AgentSet, name: &str) -> CliError {
     CliError::usage(problem.hint("run `aye agents list` to list the agents"))
 }
 
-/// Checks the agents at a path, or those of the project and of the user. A check does not use the files that it reads, so it
-/// needs no trust.
+/// Checks the agents at a path, or those of the project and the user. The files are only parsed, so no trust is needed.
 fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let reports: Vec<Report> = if let Some(path) = path {
         check_path(place, path)?

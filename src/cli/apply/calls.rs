@@ -1,4 +1,5 @@
-//! Calls of `aye apply` as the responses of a model, so that they are judged, approved, recorded and undone like all others.
+//! Calls of `aye apply` as responses of a model, so that they are judged, approved, recorded and undone like all
+//! others.
 
 use crate::ports::{Completion, Delta, Model, ModelRequest, ModelStream};
 use crate::protocol::{
@@ -11,7 +12,7 @@ use std::sync::Arc;
 /// Context window reported for the list of calls, which has no real model.
 const WINDOW: u64 = 1_000_000;
 
-/// Returns the calls that apply a patch file: each changes its files together.
+/// Returns the calls that apply a patch file. Each call changes its files together.
 pub(super) fn calls(patch: &PatchFile) -> Vec<ToolCall> {
     let call = |first: usize| ToolCall {
         tool_call_id: CallId::new(format!("apply_{first}")),
@@ -21,7 +22,7 @@ pub(super) fn calls(patch: &PatchFile) -> Vec<ToolCall> {
     (0..patch.header().files.len()).step_by(FILES_PER_CALL).map(call).collect()
 }
 
-/// A list of calls that acts as a model. After a call that does not succeed, the remaining calls are skipped.
+/// Model that makes a list of calls. After a call that does not succeed, the remaining calls are skipped.
 pub(super) struct ListedCalls(pub Vec<ToolCall>);
 
 impl ListedCalls {
@@ -45,7 +46,7 @@ impl ListedCalls {
 }
 
 impl Model for ListedCalls {
-    /// Returns no name, because a continued session chooses its model.
+    /// Returns an empty name, because a session that is continued chooses its model.
     fn name(&self) -> &'static str {
         ""
     }

@@ -1,7 +1,7 @@
-//! `aye apply`: applies a patch file of `aye exec --patch`, in its own session.
+//! `aye apply`: applies a patch file of `aye exec --patch`, in a session of its own.
 //!
-//! The file is untrusted data. Its verdicts are only shown; every change is planned from the files on disk, judged by the policy
-//! in effect, and applied with a permit, so that it is recorded in the journal and can be undone.
+//! The file is untrusted data. Its verdicts are only displayed. Every change is planned from the files on disk, judged
+//! by the policy in effect, and applied with a permit, so that the journal records it and it can be undone.
 
 pub(crate) mod args;
 mod calls;
@@ -40,26 +40,26 @@ pub(crate) struct Request {
     pub form: Form,
 }
 
-/// The mode of the command.
+/// Mode of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Show what would happen.
     Check,
-    /// Ask on the terminal for approval if needed.
+    /// Ask on the terminal if a change needs approval.
     Ask,
     /// Approve all changes that need approval.
     Yes,
 }
 
-/// The origin of the changes, for messages.
+/// Source of the changes, for messages.
 pub(crate) struct Application {
     /// First message of the session.
     pub prompt: String,
     /// Name of the changes: `the patch file`.
     pub subject: &'static str,
-    /// Action for the user if files have changed.
+    /// Hint for the user if files have changed.
     pub conflict_hint: String,
-    /// Whether the user can be prompted on the terminal.
+    /// Whether aye can prompt the user on the terminal.
     pub has_terminal: bool,
 }
 
@@ -92,7 +92,8 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
 /// Judges and applies changes in a session of their own.
 ///
 /// # Errors
-/// The policy denies a change, an approval is missing, or files differ from the base of the changes.
+/// Returns an error if the policy denies a change, an approval is missing, or files differ from the base of the
+/// changes.
 pub(crate) fn apply_patch(
     common: &Common,
     mut place: AppContext,
@@ -159,22 +160,22 @@ fn read(file: &Path) -> Result<PatchFile, CliError> {
     })
 }
 
-/// The verdicts on the changes of a patch file, before any change is applied.
+/// Verdicts on the changes of a patch file, before any change is applied.
 struct Forecast {
     /// Path, verdict, and the reason with its rule.
     files: Vec<(String, VerdictKind, String)>,
 }
 
 impl Forecast {
-    /// Plans all calls and judges each change. Nothing is changed.
+    /// Plans all calls and judges each change, without changing files.
     ///
     /// # Errors
-    /// Files differ from the base of the patch file.
+    /// Returns an error if files differ from the base of the patch file.
     async fn predict(runner: &ToolRunner, patch: &PatchFile) -> Result<Self, ToolError> {
         let mut files = Vec::new();
         let mut paths = patch.header().files.iter().map(|entry| entry.path.clone());
         for call in calls(patch) {
-            // What the policy forbids is reported whatever is on disk.
+            // Forbidden changes are reported, even if the files differ.
             let actions = runner.router.scope(call.clone()).await;
             let now = jiff::Timestamp::now();
             for action in &actions {
@@ -269,7 +270,7 @@ async fn apply(prepared: PreparedSession, form: Form, application: &Application)
     }
 }
 
-/// Decides about a call: by `--yes`, unless its risk is critical, or by the user.
+/// Decides about a call: with `--yes`, unless its risk is critical, or by asking the user.
 async fn decide(approval: Approval, form: Form) -> Decision {
     if form == Form::Yes {
         let reason = || Some("`--yes` does not approve critical risk".to_owned());

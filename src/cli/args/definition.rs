@@ -44,7 +44,7 @@ pub(super) struct Line {
     pub prompt: Option<String>,
     #[command(subcommand)]
     pub subcommand: Option<Sub>,
-    // Last, because its heading applies to all options after it.
+    // Must be last, because its heading applies to all options after it.
     #[command(flatten)]
     pub common: CommonArgs,
 }
@@ -57,13 +57,14 @@ pub(super) struct CommonArgs {
     pub directory: Option<PathBuf>,
     /// Use the settings of this profile of config.toml
     ///
-    /// A profile is a table `[profiles.NAME]` with the keys model, mode, effort, policy, max_steps and max_budget_usd. Options
-    /// take precedence over it.
+    /// A profile is a table `[profiles.NAME]` with the keys model, mode, effort, policy, max_steps and max_budget_usd.
+    /// Options take precedence over it.
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
     /// Use this model [default: from config.toml or the API keys]
     ///
-    /// The default is `[model] default` of the configuration. Without it, aye uses the first provider that has an API key.
+    /// The default is `[model] default` of the configuration. Without it, aye uses the first provider that has an API
+    /// key.
     #[arg(short = 'm', long, value_name = "PROVIDER/NAME", global = true, value_parser = model)]
     pub model: Option<String>,
     /// Set which actions need approval [default: from config.toml]
@@ -77,8 +78,8 @@ pub(super) struct CommonArgs {
     pub add_dirs: Vec<PathBuf>,
     /// Trust the files of this project for this run
     ///
-    /// These are the files in `.aye/`, `.mcp.json`, AGENTS.md, hooks, skills and agents. Without trust, `aye exec` and `aye tool`
-    /// ignore them.
+    /// These are the files in `.aye/`, `.mcp.json`, AGENTS.md, hooks, skills and agents. Without trust, `aye exec` and
+    /// `aye tool` ignore them.
     #[arg(long, global = true)]
     pub trust: bool,
     /// Override a configuration key for this run; repeatable
@@ -94,8 +95,8 @@ pub(super) struct CommonArgs {
     pub max_budget_usd: Option<String>,
     /// Assume this price per million tokens for models without one
     ///
-    /// With a budget in dollars, aye sends nothing to a model whose price is unknown, unless you assume one: 3,15 is 3 dollars
-    /// for a million tokens of input and 15 for a million tokens of output. The same as `budget.assumed_price`.
+    /// With a budget in dollars, aye sends no requests to a model without a known price, unless you assume one. 3,15
+    /// means $3 per million input tokens and $15 per million output tokens. The same as `budget.assumed_price`.
     #[arg(long = "assume-price", value_name = "INPUT,OUTPUT", global = true, value_parser = assumed_price)]
     pub assume_price: Option<String>,
     /// Set the reasoning effort, for models that support it
@@ -128,7 +129,8 @@ pub(super) struct SessionArgs {
     pub latest: bool,
     /// Resume a session; without ID, choose from a list
     ///
-    /// ID may be shortened to its first 6 or more digits. Without a terminal and without ID, the latest session is resumed.
+    /// ID may be shortened to its first 6 or more digits. Without a terminal and without ID, the latest session is
+    /// resumed.
     #[arg(
         short = 'r',
         long,
@@ -173,7 +175,7 @@ pub(super) struct ResumeArgs {
     pub prompt: Option<String>,
 }
 
-/// The value of `--resume` without an ID; an empty `--resume=` is an error.
+/// Value of `--resume` without an ID; an empty `--resume=` is an error.
 const PICK: &str = "?";
 
 #[derive(Debug, Clone)]
@@ -217,13 +219,14 @@ pub(super) struct RunArgs {
     pub ephemeral: bool,
     /// Write the changes to a patch file instead of the workspace
     ///
-    /// The task runs in a copy-on-write layer. Nothing else from the session is saved. `aye apply FILE` applies the changes.
+    /// The task runs in a copy-on-write layer. Nothing else from the session is saved. `aye apply FILE` applies the
+    /// changes.
     #[arg(long, value_name = "FILE")]
     pub patch: Option<PathBuf>,
     /// Continue until this command exits with 0
     ///
-    /// The prompt is a goal: whenever the model ends its turn, the command runs in a copy of the workspace. If it fails, its output
-    /// is the next prompt. The run ends when the command passes, or when a limit is reached.
+    /// The prompt is a goal: whenever the model ends its turn, the command runs in a copy of the workspace. If it
+    /// fails, its output is the next prompt. The run ends when the command passes, or when a limit is reached.
     #[arg(long, value_name = "COMMAND", value_parser = check_command, conflicts_with = "output_schema")]
     pub until: Option<String>,
     /// Stop the goal of --until after this time, such as 30m
@@ -234,7 +237,7 @@ pub(super) struct RunArgs {
     pub rounds: Option<u32>,
 }
 
-/// Checks the command of a goal.
+/// Validates the check command of a goal.
 fn check_command(text: &str) -> Result<String, String> {
     validate_check(text).map(|()| text.trim().to_owned())
 }
@@ -335,8 +338,8 @@ pub(super) enum Sub {
     Usage(UsageArgs),
     /// Review changes, read-only, and print the findings
     ///
-    /// Without options: the uncommitted changes, or else those since the default branch. The exit code is 1 if a finding is high or
-    /// critical.
+    /// Without options: the uncommitted changes, or else those since the default branch. The exit code is 1 if a
+    /// finding is high or critical.
     Review(ReviewArgs),
     /// Apply a patch file of `aye exec --patch`
     ///
@@ -378,7 +381,8 @@ pub(super) enum Sub {
     },
     /// Review proposals for instruction files
     ///
-    /// aye collects what the model suggests and what you say in several tasks. Nothing is written before you apply a proposal.
+    /// aye collects instructions that the model suggests, and that you repeat in several tasks. Nothing is written
+    /// before you apply a proposal.
     Memory {
         #[command(subcommand)]
         memory: MemorySub,
@@ -421,11 +425,11 @@ pub(super) enum Sub {
     },
     /// Show how to update aye, and check for a newer version
     ///
-    /// aye does not replace itself. It finds out how it was installed, and prints the commands that update it.
+    /// aye never updates itself. It detects how it was installed, and prints the commands that update it.
     Update(UpdateArgs),
     /// Deliver records that wait for services
     ///
-    /// Services are set in `[services]` of config.toml. The exit code is 1 if records are left.
+    /// Services are set in `[services]` of config.toml. The exit code is 1 if records remain.
     Sync {
         /// Print JSON
         #[arg(long)]
@@ -433,7 +437,7 @@ pub(super) enum Sub {
     },
     /// Run sessions for an editor over the Agent Client Protocol
     ///
-    /// The editor starts this command and talks to it on stdin and stdout.
+    /// The editor starts this command and communicates with it over stdin and stdout.
     Acp,
     /// Run first-time setup again: model and policy
     Setup {
@@ -458,7 +462,7 @@ pub(super) enum Sub {
 
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(crate) struct UpdateArgs {
-    /// Look for a newer version; the exit code is 100 if there is one
+    /// Check for a newer version; the exit code is 100 if there is one
     #[arg(long)]
     pub check: bool,
     /// Print JSON
@@ -470,8 +474,8 @@ pub(crate) struct UpdateArgs {
 pub(super) enum ModelsSub {
     /// Update the model catalogue: context windows, prices, effort levels
     ///
-    /// Shows what would change, and asks before it writes anything. Your own entries in models.toml are unchanged. Without a
-    /// source, aye uses `models.catalogue_url`.
+    /// Shows what would change, and asks before it writes anything. Your own entries in models.toml are unchanged.
+    /// Without a source, aye uses `models.catalogue_url`.
     Update(ModelsUpdate),
 }
 
@@ -479,7 +483,7 @@ pub(super) enum ModelsSub {
 pub(crate) struct ModelsUpdate {
     /// URL or path of a catalogue: TOML, or the JSON of models.dev
     pub source: Option<String>,
-    /// Show what would change, and write nothing
+    /// Show what would change, without writing it
     #[arg(long)]
     pub check: bool,
     /// Update without asking
@@ -549,7 +553,7 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
 
 fn efforts() -> impl TypedValueParser<Value = Effort> {
     let value = |effort: Effort| {
-        // The name that providers use is accepted, too.
+        // Also accept the name that providers use.
         let alias = if effort == Effort::Off { Some("none") } else { None };
         PossibleValue::new(effort.as_str()).aliases(alias).help(match effort {
             Effort::Off => "No reasoning, if the model allows it",

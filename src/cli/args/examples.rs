@@ -450,7 +450,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("config schema", &[("Save the schema for your editor", "aye config schema > config.schema.json")]),
     ("sync", &[("Deliver what waits, for example at the end of a job", "aye sync")]),
     ("doctor", &[("Check the installation", "aye doctor"), ("Check the installation in a script", "aye doctor --json")]),
-    ("update", &[("Show the commands that update aye", "aye update"), ("Look for a newer version", "aye update --check")]),
+    ("update", &[("Show the commands that update aye", "aye update"), ("Check for a newer version", "aye update --check")]),
     ("acp", &[("Set this as the agent command of your editor", "aye acp")]),
     (
         "setup",
@@ -469,7 +469,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("man", &[("Read the manual page", "aye man | man -l -"), ("Install all pages", "aye man --dir ~/.local/share/man/man1")]),
 ];
 
-/// Returns the examples of a command, named by its words after `aye`.
+/// Returns the examples of a command, given its words after `aye`.
 pub(super) fn examples(path: &str) -> &'static [Example] {
     EXAMPLES.iter().find(|(known, _)| *known == path).map_or(&[], |(_, examples)| examples)
 }

@@ -1,4 +1,4 @@
-//! Help of the command line: long help has examples, and only `aye --help` lists the global options.
+//! Help of the command line. Long help has examples, and only `aye --help` lists the global options.
 
 use super::definition::Line;
 use super::examples::examples;
@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 const MORE: &str = "Run `aye help COMMAND` for details and examples.";
 const GLOBAL: &str = "Global options, such as -C, -m and --mode, are listed by `aye --help`.";
 
-/// Returns the definition of the command line with examples. Global options are hidden in subcommands, where they still work.
+/// Returns the definition of the command line with examples. Global options are hidden in subcommands, but still work
+/// there.
 pub(super) fn command() -> Command {
     with_examples(Line::command(), "")
 }
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
     use clap::Arg;
 
-    /// Words and phrases that the writing style replaces by terms.
+    /// Words and phrases that the writing style replaces by standard terms.
     const BANNED: &[&str] = &[
         "the person",
         "somebody",
@@ -87,7 +88,7 @@ mod tests {
         "with yes",
     ];
 
-    /// Calls `check` for every command that users see, with its words.
+    /// Calls `check` with every visible command and its words.
     fn for_each(command: &Command, path: &str, check: &mut dyn FnMut(&Command, &str)) {
         check(command, path);
         for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
@@ -101,7 +102,7 @@ mod tests {
         command
     }
 
-    /// Returns the violation of the style by a summary, if any.
+    /// Returns the style violation of a summary, if any.
     fn wrong(summary: &str) -> Option<String> {
         let first = summary.split([' ', ':']).next().unwrap_or_default();
         let lower = summary.to_lowercase();
@@ -151,7 +152,7 @@ mod tests {
                 if help_of(arg).is_empty() || help_of(arg).chars().count() > 72 {
                     found.push(format!("{path} {}: {:?}", arg.get_id(), help_of(arg)));
                 }
-                // The name of a shell needs no help.
+                // Names of shells need no help.
                 let values =
                     arg.get_possible_values().into_iter().filter(|_| arg.get_num_args().is_some_and(|n| n.takes_values()));
                 for value in values.filter(|value| value.get_help().is_none() && arg.get_id() != "shell") {

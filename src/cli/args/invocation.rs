@@ -1,4 +1,4 @@
-//! The checked command line: the action and its options.
+//! Validated command line: the action and its options.
 
 use super::definition::{
     CommonArgs, ConfigSub, Fork, FormatArg, Line, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, ReviewArgs, RunArgs,
@@ -42,7 +42,7 @@ pub(crate) enum Action {
     },
     Exec {
         prompt: ExecPrompt,
-        /// Whether standard input is attached to the prompt; not after `--no-stdin`.
+        /// Whether standard input is attached to the prompt; false after `--no-stdin`.
         takes_input: bool,
         session: SessionChoice,
         format: OutputFormat,
@@ -117,21 +117,21 @@ pub(crate) enum Action {
 pub(crate) struct ReviewRequest {
     pub subject: ReviewSubject,
     pub json: bool,
-    /// True if nothing of the session is saved.
+    /// True if no data of the session is saved.
     pub is_ephemeral: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ExecPrompt {
-    /// A text that may begin with a slash command.
+    /// Text that may start with a slash command.
     Text(String),
     /// Text after `--`, which is sent unchanged.
     Literal(String),
     /// The whole of stdin, unchanged.
     Stdin,
-    /// No prompt was given: piped input is the prompt.
+    /// No prompt was given, so piped input is the prompt.
     Piped,
-    /// Continue where the session stopped.
+    /// Continue the unfinished task of the session.
     GoOn,
 }
 
@@ -150,7 +150,7 @@ pub(super) enum PromptPosition {
     Literally,
 }
 
-/// A prompt of the command line.
+/// Prompt from the command line.
 struct GivenPrompt {
     text: Option<String>,
     written: PromptPosition,
@@ -200,7 +200,7 @@ impl Line {
     }
 }
 
-/// Rejects the options of a single task in a session with a user.
+/// Rejects options for a single task in an interactive session.
 fn check_interactive(output: &OutputArgs, run: &RunArgs, no_stdin: bool) -> Result<(), Problem> {
     let options = if output.format().is_some() {
         "`--json` and `--output-format` need".to_owned()
@@ -212,8 +212,8 @@ fn check_interactive(output: &OutputArgs, run: &RunArgs, no_stdin: bool) -> Resu
     Err(Problem::new(format!("{options} `-p` or `aye exec`")).hint("run `aye exec` with these options"))
 }
 
-/// Rejects a word that is a command. In a session that continues, a word such as `continue` or `apply` is a valid
-/// prompt.
+/// Rejects a prompt that is the name of a command. In a session that continues, a word such as `continue` or `apply` is
+/// a valid prompt.
 fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: PromptPosition, start: &str) -> Result<(), Problem> {
     let is_plain = written == PromptPosition::Plainly && *session == SessionChoice::New;
     prompt.filter(|_| is_plain).and_then(|prompt| single_word::refuse(prompt, start)).map_or(Ok(()), Err)
@@ -326,7 +326,8 @@ impl SessionArgs {
 }
 
 impl ResumeArgs {
-    /// A single word that cannot be an ID is a mistyped ID; several words are a prompt.
+    /// Validates the arguments. A single word that cannot be an ID counts as a mistyped ID, but
+    /// several words are a prompt.
     fn check(self, written: PromptPosition) -> Result<Action, Problem> {
         let (session, prompt) = match (self.id, self.last) {
             (Some(words), last) if words.contains(char::is_whitespace) => {
@@ -376,7 +377,7 @@ impl OutputArgs {
 }
 
 impl RunArgs {
-    /// Returns the first given option, for an error.
+    /// Returns the first of these options that was given, for an error message.
     fn first(&self) -> Option<&'static str> {
         let given = [
             ("--allowed-tools", !self.allowed_tools.is_empty()),
@@ -432,7 +433,7 @@ fn split_names(text: &str) -> Vec<String> {
 impl From<CommonArgs> for Common {
     fn from(args: CommonArgs) -> Self {
         let mut set = args.set;
-        // Dedicated options override `--set`.
+        // Specific options take precedence over `--set`.
         set.extend(args.max_budget_usd.map(|dollars| ("budget.session_cost_usd".to_owned(), dollars)));
         set.extend(args.assume_price.map(|price| ("budget.assumed_price".to_owned(), price)));
         set.extend(args.effort.map(|effort| ("model.effort".to_owned(), effort.as_str().to_owned())));
@@ -457,7 +458,7 @@ impl From<CommonArgs> for Common {
 }
 
 impl Invocation {
-    /// Rejects options with which a command that aye runs would extend its own permissions.
+    /// Rejects options with which a command that aye runs could extend its own permissions.
     pub(super) fn refuse_widening(&self) -> Result<(), Problem> {
         let says_yes = match &self.action {
             Action::Demo { answers } | Action::ToolCall { answers, .. } => *answers == Answers::Yes,

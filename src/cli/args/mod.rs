@@ -1,4 +1,4 @@
-//! Parses the command line into one checked invocation.
+//! Parser of the command line, which returns a validated invocation.
 
 pub(crate) mod definition;
 mod examples;
@@ -25,12 +25,12 @@ use std::ffi::OsString;
 /// Options that take one value and are repeatable.
 const REPEATABLE: [&str; 2] = ["--add-dir", "--set"];
 
-/// The text to print instead of running, and its destination.
+/// Text that is printed instead of running a command.
 #[derive(Debug)]
 pub(crate) enum ParseExit {
-    /// The text of `--help` or `--version`: on stdout, exit code 0.
+    /// Text of `--help` or `--version`: on stdout, with exit code 0.
     Told(clap::Error),
-    /// A usage error: on stderr, exit code 2.
+    /// Usage error: on stderr, with exit code 2.
     Usage(String),
 }
 
@@ -73,14 +73,15 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
     Ok(invocation)
 }
 
-/// Reads a command line. Equivalent options of other agents are replaced by aye's; returns the line that was parsed.
+/// Parses a command line. Options of other agents are replaced with the equivalent options of aye. Also returns the
+/// line that was parsed.
 fn read_any(mut typed: Vec<OsString>) -> (Vec<OsString>, Result<Line, clap::Error>) {
     loop {
         let words = gather_repeatable(mark_session_ids(typed.iter().cloned()));
         let line = read(&words);
         let unknown = line.as_ref().err().and_then(unknown_option);
         match unknown.and_then(|option| other_agents::translate(&typed, &option)) {
-            // Every replacement removes an unknown option and adds a known one.
+            // Every replacement removes an unknown option, so this ends.
             Some(Translation::Line(translated)) => typed = translated,
             Some(Translation::Hint(_)) | None => return (words, line),
         }
@@ -118,7 +119,7 @@ fn read(words: &[OsString]) -> Result<Line, clap::Error> {
 fn second_word(error: &clap::Error) -> Option<&str> {
     match (error.kind(), error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidSubcommand)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(word)), _) if !word.starts_with('-') => Some(word),
-        // A word after a prompt: no other command accepts one.
+        // A word after a prompt, which no other command accepts.
         (ErrorKind::InvalidSubcommand, _, Some(ContextValue::String(word))) if usage_has(error, "[PROMPT]") => Some(word),
         _ => None,
     }
@@ -136,7 +137,7 @@ fn usage_has(error: &clap::Error, words: &str) -> bool {
     }
 }
 
-/// Turns `--resume ID` and `--fork ID` into `--resume=ID` and `--fork=ID` if the word looks like an ID; any other word
+/// Converts `--resume ID` and `--fork ID` to `--resume=ID` and `--fork=ID` if the word looks like an ID. Any other word
 /// after them is the prompt.
 fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut marked: Vec<OsString> = Vec::new();
@@ -156,8 +157,8 @@ fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
     marked
 }
 
-/// Moves repeatable options to one place: if they are given both before and after a subcommand, clap would keep only
-/// the latter.
+/// Moves all uses of a repeatable option to one position. If an option is used both before and after a subcommand, clap
+/// keeps only the latter.
 fn gather_repeatable(words: Vec<OsString>) -> Vec<OsString> {
     let (mut gathered, mut others) = (Vec::new(), Vec::new());
     let mut words = words.into_iter().peekable();

@@ -1,14 +1,15 @@
-//! Options of other agents: those with the same meaning here are accepted, the others are explained.
+//! Options of other agents. Options with the same meaning are accepted, and others are explained.
 
 use std::ffi::{OsStr, OsString};
 
-/// How an option of another agent is handled.
+/// Handling of an option of another agent.
 enum Meaning {
-    /// aye has the same option under this name. Its value is unchanged.
+    /// aye has the same option under this name, with the same values.
     Same(&'static str),
-    /// aye has an option for these values: the value, and the words that replace the option with its value.
+    /// aye has an option for each of these values: pairs of a value and the words that replace the option with its
+    /// value.
     Values(&'static [(&'static str, &'static [&'static str])], &'static str),
-    /// aye does this without an option, or in another way; the text says what to do.
+    /// aye needs no option for this, or does it in another way. The text describes the alternative.
     Instead(&'static str),
 }
 
@@ -23,7 +24,7 @@ const STRUCTURED: &str =
     "use `--output-format json` for one object at the end, `stream-json` for messages, `events` for every event";
 const SUBAGENTS: &str = "write agents to `.aye/agents` or `.claude/agents`; `aye agents list` lists them";
 
-/// Options that aye does not have, by their names in other agents.
+/// Options that aye lacks, by their names in other agents.
 const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--cd", "--cwd", "--workdir", "--working-dir", "--dir", "--project-dir"], Same("--directory")),
     (&["--max-turns", "--max-session-turns", "--max-iterations"], Same("--max-steps")),
@@ -135,20 +136,20 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--version-check", "--update"], Instead("use `aye update --check`")),
 ];
 
-/// A command line with an option of another agent.
+/// Translation of an option of another agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Translation {
     /// The line with aye's option in place of the given one.
     Line(Vec<OsString>),
-    /// Sentence that says what to do instead.
+    /// Sentence with the alternative.
     Hint(&'static str),
 }
 
-/// Translates an option that aye does not know. `words`: the typed line, `option`: `--name` or `-n`.
+/// Translates an option that aye lacks. `words`: the typed line; `option`: `--name` or `-n`.
 pub(super) fn translate(words: &[OsString], option: &str) -> Option<Translation> {
     let (_, meaning) = OPTIONS.iter().find(|(names, _)| names.contains(&option))?;
     let Some((at, value)) = find(words, option) else {
-        // Part of a group of short options.
+        // The option is part of a group of short options.
         return if let Instead(hint) = meaning { Some(Translation::Hint(hint)) } else { None };
     };
     let with = |replacement: &[&str], taken: usize| {

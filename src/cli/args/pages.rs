@@ -26,19 +26,19 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("LC_ALL, LC_CTYPE, LANG", "The locale. Without UTF-8, aye draws with ASCII characters only."),
 ];
 
-/// Returns a completion script. It completes global options after every subcommand.
+/// Returns a completion script, which completes global options after every subcommand.
 pub(crate) fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Line::command(), "aye", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// Returns the page for `aye` itself.
+/// Returns the manual page of `aye` itself.
 pub(crate) fn manual() -> io::Result<String> {
     page(&build_command(), "").map(|page| String::from_utf8_lossy(&page).into_owned())
 }
 
-/// Writes that page and the pages of all subcommands.
+/// Writes the manual pages of `aye` and of all subcommands.
 pub(crate) fn write_manual(directory: &Path) -> io::Result<()> {
     write_pages(&build_command(), "", directory)
 }
@@ -49,7 +49,7 @@ fn build_command() -> Command {
     command
 }
 
-/// Writes the page of a command and of its subcommands. `path`: the words of the command after `aye`.
+/// Writes the manual pages of a command and its subcommands. `path`: the words of the command after `aye`.
 fn write_pages(command: &Command, path: &str, directory: &Path) -> io::Result<()> {
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         write_pages(sub, format!("{path} {}", sub.get_name()).trim_start(), directory)?;
@@ -122,7 +122,7 @@ fn environment() -> Vec<(String, String)> {
     own.chain(of_providers).collect()
 }
 
-/// Returns the files at their default paths, with descriptions.
+/// Returns the files with their default paths and descriptions.
 fn files() -> Vec<(String, String)> {
     let usual = Directories::new("~/.config/aye", "~/.local/share/aye");
     let credentials = Credentials::in_directories(&usual).file().map(Path::to_owned);

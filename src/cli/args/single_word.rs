@@ -1,4 +1,4 @@
-//! Prompts of a single word that is a command in aye or in another agent, which are not sent to a model.
+//! Prompts that consist of a command name of aye or another agent. They are not sent to a model.
 
 use super::definition::Line;
 use crate::protocol::Problem;
@@ -40,13 +40,14 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["logs", "log"], "`aye config path` prints the data directory, which contains the logs"),
 ];
 
-/// Maximum length of a name for which only two swapped characters count as a typo. Other short words are too similar.
+/// Maximum length of names for which the only typo considered is two swapped characters, because short words are
+/// similar to each other.
 const SHORT_NAME: usize = 3;
-/// Minimum length of a name that may have two typos.
+/// Minimum length of names that may have two typos.
 const LONG_NAME: usize = 7;
 
-/// Returns an error with hints if the prompt is a single word that is a command. `start`: the command that would send it, such as
-/// `aye exec`.
+/// Returns an error with hints if the prompt is a single word that is a command. `start`: the command that would send
+/// the prompt, such as `aye exec`.
 pub(super) fn refuse(prompt: &str, start: &str) -> Option<Problem> {
     let given = prompt.trim();
     let word = given.to_ascii_lowercase();
@@ -77,7 +78,7 @@ fn find_meaning(word: &str) -> Option<(&'static str, String)> {
     Some(("looks like a command of another agent", find_equivalent(near)?.to_owned()))
 }
 
-/// Returns the name that `word` is a typo of.
+/// Returns the name of which `word` is probably a typo.
 pub(super) fn near<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names.filter(|name| is_typo(word, name)).min_by_key(|name| osa_distance(word, name))
 }

@@ -10,7 +10,7 @@ use clap::CommandFactory;
 use std::path::PathBuf;
 
 fn words(line: &str) -> Vec<OsString> {
-    // Words in these tables are split at spaces; `~` stands for a space inside a word.
+    // The words in these tables are split at spaces; `~` stands for a space within a word.
     std::iter::once("aye")
         .chain(line.split(' ').filter(|word| !word.is_empty()))
         .map(|word| word.replace('~', " ").into())
@@ -356,13 +356,13 @@ fn help_and_version_are_printed_without_an_error() {
     }
 }
 
-/// Code spans of a document outside its blocks.
+/// Returns the code spans of a document outside its code blocks.
 fn code_spans(text: &str) -> Vec<String> {
     let outside: Vec<_> = text.split("```").step_by(2).collect();
     outside.iter().flat_map(|part| part.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 
-/// Replaces placeholders that a list of values does not accept.
+/// Replaces placeholders for which a list of values has no entry.
 fn filled_in(word: &str) -> &str {
     match word {
         "COMMAND" => "exec",
@@ -383,14 +383,14 @@ fn documented_commands_exist() {
     let (mut count, mut faults) = (0, Vec::new());
     for page in pages {
         for span in code_spans(&std::fs::read_to_string(&page).unwrap()) {
-            // Syntax with choices and shell quoting is not a command line that can be split at spaces.
+            // Syntax with alternatives or shell quoting cannot be split at spaces.
             let Some(line) = span.strip_prefix("aye ").filter(|line| !line.contains(['[', '|', '<', '\'', '"', '…', '·']))
             else {
                 continue;
             };
             count += 1;
             let line = line.split(' ').map(filled_in).collect::<Vec<_>>().join(" ");
-            // A name alone may lack what the command needs: then the message is its help, or lists the arguments.
+            // A command without its arguments may be invalid. Its error must list the arguments or be its help.
             if let Err(ParseExit::Usage(message)) = parse(words(&line), Nesting::Outermost)
                 && message.starts_with("error: ")
                 && !message.contains("required arguments were not provided")

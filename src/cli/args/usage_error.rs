@@ -1,4 +1,5 @@
-//! Text of usage errors: `error: what failed: why`, then one `hint:` line per suggestion.
+//! Text of usage errors: `error: what failed: why`, followed by one `hint:` line for each
+//! suggestion.
 
 use super::definition::Line;
 use super::single_word;
@@ -8,13 +9,13 @@ use clap::error::ErrorKind;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-/// Returns the text of an aye error. If it has no hint, the hint is the help of the command.
+/// Formats an error of aye. An error without a hint gets a hint about the help of the command.
 pub(super) fn format_problem(problem: Problem, line: &[OsString]) -> String {
     let problem = if problem.hints.is_empty() { problem.hint(help_hint(line)) } else { problem };
     problem.text() + "\n"
 }
 
-/// Returns the text of a clap error in the same form. A group without a subcommand prints the help of clap.
+/// Formats a clap error in the same way. For a group without a subcommand, returns the help of the group.
 pub(super) fn format_clap_error(error: &clap::Error, line: &[OsString]) -> String {
     let text = error.render().to_string();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -36,7 +37,7 @@ pub(super) fn format_clap_error(error: &clap::Error, line: &[OsString]) -> Strin
             let _ = writeln!(said, "{row}");
         }
     }
-    // The error of a value, which clap wraps.
+    // The error of a value parser, which clap wraps.
     let own = std::error::Error::source(error).and_then(|error| error.downcast_ref::<Problem>());
     let own = own.map(|problem| problem.hints.clone()).filter(|hints| !hints.is_empty());
     for hint in own.unwrap_or_else(|| vec![help_hint(line)]) {
@@ -45,7 +46,7 @@ pub(super) fn format_clap_error(error: &clap::Error, line: &[OsString]) -> Strin
     format!("{said}{hints}")
 }
 
-/// Returns a hint with the usage of a command, for errors about a missing argument.
+/// Returns a hint with the usage of a command, for errors about missing arguments.
 fn usage_hint(error: &clap::Error, form: &str) -> String {
     if error.kind() == ErrorKind::MissingRequiredArgument { format!("{HINT}usage: {form}\n") } else { String::new() }
 }
@@ -54,7 +55,7 @@ fn help_hint(line: &[OsString]) -> String {
     format!("run `{} --help` for usage", named_command(line))
 }
 
-/// Returns the command that a line names, such as `aye policy explain`.
+/// Returns the command in a line, such as `aye policy explain`.
 fn named_command(line: &[OsString]) -> String {
     let root = Line::command();
     let (mut command, mut path) = (&root, vec!["aye"]);
@@ -71,7 +72,7 @@ fn named_command(line: &[OsString]) -> String {
     path.join(" ")
 }
 
-/// Returns the error for `aye help` with a command that does not exist.
+/// Returns the error for `aye help` with an unknown command.
 pub(super) fn unknown_help(line: &[OsString]) -> Option<Problem> {
     let root = Line::command();
     let (mut command, mut path) = (&root, "aye help".to_owned());

@@ -26,7 +26,7 @@ pub(crate) enum AuthSub {
     },
     /// Show where the API key of each provider comes from
     ///
-    /// No request is sent, except with --check. The exit code is then 5 if a provider rejects its key.
+    /// No requests are sent without --check. With it, the exit code is 5 if a provider rejects its key.
     Status {
         /// Print JSON
         #[arg(long)]
@@ -44,7 +44,7 @@ pub(crate) enum AuthAction {
     Status { json: bool, check: bool },
 }
 
-/// The saved keys to delete.
+/// Saved keys to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LogOut {
     Of(String),
@@ -63,7 +63,8 @@ impl AuthSub {
 }
 
 impl AuthAction {
-    /// Returns true if the action changes saved keys, which a command that aye runs must not do.
+    /// Returns true if the action changes saved keys, which is forbidden for commands that aye
+    /// runs.
     pub(crate) fn changes_keys(&self) -> bool {
         match self {
             Self::LogIn { .. } | Self::LogOut(_) => true,

@@ -1,4 +1,4 @@
-//! `aye auth`: API keys of providers, saved where only the user can read them.
+//! `aye auth`: manages API keys of providers, which are saved where only the user can read them.
 
 pub(crate) mod args;
 
@@ -19,7 +19,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
 
-/// Minimum length of a key whose last characters are shown; the remaining part of a shorter key would be easy to guess.
+/// Minimum length of a key whose last characters are displayed. The rest of a shorter key would be easy to guess.
 const SHOWN_OF: usize = 16;
 const MAX_SHOWN: usize = 4;
 
@@ -115,17 +115,17 @@ fn from_stdin() -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|_| CliError::usage("cannot read the key from stdin: it is not UTF-8 text"))
 }
 
-/// The source of a provider's key.
+/// Source of a provider's key.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct KeyStatus {
     provider: String,
     /// `environment`, `command`, `keyring`, `file`, `account` or `none`.
     source: &'static str,
-    /// The environment variable or the file.
+    /// Environment variable or file.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
-    /// The last characters of the key.
+    /// Last characters of the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_with: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,7 +147,7 @@ fn status(place: &AppContext, json: bool, check: bool) -> Result<Exit, CliError>
     let mut standings = names.iter().map(|name| key_status(place, name)).collect::<Result<Vec<_>, _>>()?;
     if check {
         let here = ModelCatalog::new(place);
-        // A search service has no request that costs nothing.
+        // Search services have no free request.
         let is_asked = |standing: &&mut KeyStatus| {
             let is_search = services_with_key().any(|name| name == standing.provider);
             standing.source != "none" && standing.problem.is_none() && !is_search
@@ -220,7 +220,7 @@ async fn check_key(here: &ModelCatalog, standing: &mut KeyStatus) {
             if matches!(failure.kind, FailureKind::Authentication | FailureKind::Permission | FailureKind::Billing) {
                 standing.accepted = Some(false);
             }
-            // The error of an account says with which command it is renewed.
+            // The error of an account contains the command that renews it.
             let is_account = standing.source == "account";
             standing.problem = Some(if is_account { failure.problem().one_line() } else { failure.message });
         }

@@ -1,4 +1,4 @@
-//! A running session of `aye exec`: its prompt, its end, and the signals in between.
+//! Running session of `aye exec`: its prompt, its end, and signals.
 
 use super::{OutputMode, print_notices};
 use crate::agent;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
 
-/// Time that running tools have to end after a signal.
+/// Maximum time for running tools to end after a signal.
 const GRACE: Duration = Duration::from_secs(8);
 
 /// Runs the session until its task ends, and prints its events.
@@ -40,19 +40,19 @@ pub(super) async fn drive(prepared: PreparedSession, first: Option<Command>, pri
     signalled.unwrap_or_else(|| outcome.into())
 }
 
-/// Passes on the events of a session, and ends it after its task or a signal.
+/// Forwards the events of a session, and ends the session after its task or a signal.
 struct TaskWatch {
     commands: mpsc::Sender<SessionCommand>,
     tell: UnboundedSender<Event>,
     schema: Option<Arc<OutputSchema>>,
-    /// Number of remaining corrections of the response.
+    /// Number of corrections of the response that are still allowed.
     repairs: usize,
-    /// True while a goal continues after the end of a task.
+    /// True while a goal continues after a task has ended.
     goal_runs: bool,
 }
 
 impl TaskWatch {
-    /// Returns the exit code of the signal that ended the session, if any.
+    /// Runs the session. Returns the exit code for the signal that ended it, if any.
     async fn run(mut self, mut events: UnboundedReceiver<Event>) -> Option<Exit> {
         let mut signalled = None;
         let Ok(mut signals) = EndSignals::new() else { return signalled };
@@ -84,7 +84,7 @@ impl TaskWatch {
         }
     }
 
-    /// Returns the command after an event that ends a task or a goal.
+    /// Returns the command to send after an event that ends a task or a goal.
     fn after_event(&mut self, kind: &EventKind) -> Option<Command> {
         if let EventKind::GoalChanged(goal) = kind {
             let ended = std::mem::replace(&mut self.goal_runs, goal.is_running()) && !goal.is_running();
@@ -94,7 +94,7 @@ impl TaskWatch {
         (kind.is_over() && !continues).then(|| self.after_task(kind))
     }
 
-    /// Returns the command after the end of a task: a prompt that asks for a correction, or the end of the session.
+    /// Returns the command to send after a task: a prompt for a correction, or the end of the session.
     fn after_task(&mut self, end: &EventKind) -> Command {
         let correction = match (end, &self.schema) {
             (EventKind::TaskCompleted { text, .. }, Some(schema)) => schema.correction(text, &mut self.repairs),

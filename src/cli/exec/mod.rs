@@ -32,7 +32,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 pub(crate) struct Request {
     pub prompt: ExecPrompt,
-    /// True if piped input belongs to the prompt.
+    /// True if piped input is part of the prompt.
     pub takes_input: bool,
     pub session: SessionChoice,
     pub format: OutputFormat,
@@ -42,7 +42,7 @@ pub(crate) struct Request {
 
 /// Maximum width of a prompt in a notice.
 const TITLE_CELLS: usize = 60;
-/// Time for remaining reads and writes to finish at exit.
+/// Time to wait at exit for remaining reads and writes.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 const NEW_TASK: &str = "run `aye exec -c PROMPT` to start a new task";
 
@@ -52,7 +52,7 @@ fn no_prompt() -> CliError {
         .hint("run `aye exec -c` to continue the latest session")
 }
 
-/// The input for the model: a prompt, piped input, both, or nothing if the session just continues.
+/// Input for the model: a prompt, piped input, both, or nothing if the session only continues.
 struct ExecInput {
     prompt: Option<String>,
     input: Option<Piped>,
@@ -73,7 +73,7 @@ impl ExecInput {
         })
     }
 
-    /// Replaces a slash command in the prompt by its text.
+    /// Replaces a slash command in the prompt with its text.
     fn expand(&mut self, commands: &PromptCommands) -> Result<(), CliError> {
         let Some(text) = self.prompt.as_ref().filter(|text| text.trim_start().starts_with('/')) else { return Ok(()) };
         warn_all(&commands.notices(text));
@@ -88,7 +88,7 @@ impl ExecInput {
         self.prompt.is_none() && self.input.is_none()
     }
 
-    /// Returns the prompt with the piped input, within the context window of the model and redacted.
+    /// Returns the prompt with the piped input, redacted and within the context window of the model.
     fn prompt(self, setup: &agent::Setup) -> Result<Option<String>, CliError> {
         match (self.prompt, self.input) {
             (Some(prompt), Some(input)) => {
@@ -110,7 +110,7 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     place.policy(common.policy.as_deref(), None)?;
     let schema = request.options.output_schema.as_deref().map(OutputSchema::load).transpose()?.map(Arc::new);
     let Some(file) = request.options.patch.clone() else {
-        // Dropped last: everything below may write to it.
+        // Must be dropped last, because everything below may write to it.
         let ephemeral = if request.options.is_ephemeral { Some(place.save_nothing()?) } else { None };
         let _log = start_log(&place, common.verbosity);
         return run_task(common, place, request, schema, TaskOutput { is_saved: ephemeral.is_none(), captured: None })
@@ -120,12 +120,12 @@ pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
     let patch = PatchRun::begin(&place, common, &data, &file)?;
     let _log = start_log(&place, common.verbosity);
     let ended = run_task(common, place.clone(), request, schema, TaskOutput { is_saved: false, captured: None })?;
-    // Also after a failure: the changes so far may be worth a look.
+    // Write the patch after a failure too, because the changes so far may be useful.
     patch.finish(&place, ended.policy)?;
     Ok(ended.exit)
 }
 
-/// A task that aye starts itself; its response is a value.
+/// Task that aye starts itself to obtain a value.
 pub(crate) struct ValueTask {
     pub prompt: String,
     /// JSON Schema of the value.
@@ -135,10 +135,10 @@ pub(crate) struct ValueTask {
     pub is_ephemeral: bool,
 }
 
-/// Runs a task in a new session, with its progress on stderr. Returns the value as JSON, if the task completed with one.
+/// Runs a task in a new session, with progress on stderr. Returns the value as JSON, if the task completed with one.
 pub(crate) fn run_for_value(common: &Common, mut place: AppContext, task: ValueTask) -> Result<(Exit, Option<String>), CliError> {
     let schema = Arc::new(OutputSchema::built_in(task.schema, task.name)?);
-    // Dropped last: everything below may write to it.
+    // Must be dropped last, because everything below may write to it.
     let ephemeral = if task.is_ephemeral { Some(place.save_nothing()?) } else { None };
     let _log = start_log(&place, common.verbosity);
     let value = CapturedOutput::default();
@@ -155,12 +155,12 @@ pub(crate) fn run_for_value(common: &Common, mut place: AppContext, task: ValueT
     Ok((ended.exit, value.take()))
 }
 
-/// Output that is not printed. Copies share it.
+/// Buffer for output that is not printed. Clones share the buffer.
 #[derive(Clone, Default)]
 struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
 impl CapturedOutput {
-    /// Returns the text, unless it is empty.
+    /// Returns and clears the text, unless it is empty.
     fn take(&self) -> Option<String> {
         let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         String::from_utf8(bytes).ok().filter(|text| !text.trim().is_empty())
@@ -177,15 +177,15 @@ impl Write for CapturedOutput {
     }
 }
 
-/// Destination of the output of a task.
+/// Destination for the output of a task.
 struct TaskOutput {
     /// True if the session is saved.
     is_saved: bool,
-    /// Receiver of the output that would otherwise go to stdout.
+    /// Receives the output that would otherwise go to stdout.
     captured: Option<CapturedOutput>,
 }
 
-/// The end of a task, and the policy that it ran under.
+/// End of a task, and the policy under which it ran.
 struct EndedTask {
     exit: Exit,
     policy: PolicyStamp,
@@ -268,7 +268,7 @@ fn first_command(text: String, goal: Option<GoalOptions>) -> Command {
     }
 }
 
-/// Returns the notice that a new prompt ends the unfinished task with this prompt.
+/// Returns the notice that a new prompt ends the unfinished task with the given prompt.
 fn replaced_notice(prompt: &str) -> Problem {
     let line = crate::text::clean_line(prompt.trim().lines().next().unwrap_or_default());
     let line = crate::text::truncate(&line, TITLE_CELLS).into_owned();
@@ -276,7 +276,8 @@ fn replaced_notice(prompt: &str) -> Problem {
         .hint("to finish a task first, run `aye exec -c` without a prompt")
 }
 
-/// Returns the error for a session that cannot be opened, with a hint on how to take it over if another process owns it.
+/// Returns the error for a session that cannot be opened. If another process owns it, a hint explains how to take it
+/// over.
 fn refusal(error: SessionError) -> CliError {
     match error {
         SessionError::Locked { id, pid } => CliError::usage(format!("session `{id}` is in use by process {pid}"))
@@ -285,16 +286,17 @@ fn refusal(error: SessionError) -> CliError {
     }
 }
 
-/// Output format of the events of a run.
+/// Output format for the events of a run.
 struct OutputMode {
     format: Format,
-    /// The schema that the final response must match.
+    /// Schema that the final response must match.
     schema: Option<Arc<OutputSchema>>,
     is_saved: bool,
     captured: Option<CapturedOutput>,
 }
 
-/// Prints the events until their sender is dropped. `repairs`: the number of times that the model may correct its response.
+/// Prints the events until their sender is dropped. `repairs`: the number of times that the model may correct its
+/// response.
 async fn print_notices(told: UnboundedReceiver<Event>, printing: &OutputMode, repairs: usize) -> headless::Outcome {
     let OutputMode { format, schema, is_saved, captured } = printing;
     let check = schema.as_deref().map(|schema| Check { by: schema, repairs });
@@ -309,7 +311,7 @@ async fn print_notices(told: UnboundedReceiver<Event>, printing: &OutputMode, re
     headless::run(told, *format, output).await
 }
 
-/// Prints the result of the last task again: the previous process may have been killed before it did.
+/// Prints the result of the last task again, because the previous process may have been killed before printing it.
 fn reprint_result(runtime: &Runtime, claimed: &ClaimedSession, printing: &OutputMode) -> Result<Exit, CliError> {
     let session = claimed.session();
     let events = claimed.history().events(&session.records);
@@ -323,7 +325,7 @@ fn reprint_result(runtime: &Runtime, claimed: &ClaimedSession, printing: &Output
     warn(Problem::new("nothing to continue: this is the result of the last task").hint(NEW_TASK));
     let (tell, told) = mpsc::unbounded_channel();
     if printing.format == Format::StreamJson {
-        // The first line describes the session.
+        // The first line of the output describes the session.
         let model = claimed.model().as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
         let (mode, workspace) = (claimed.context().mode, claimed.context().workspace.display().to_string());
         let kind = EventKind::SessionStarted { model, mode, workspace, resumed: true, facts: None };

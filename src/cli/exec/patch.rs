@@ -1,4 +1,4 @@
-//! `aye exec --patch`: the task runs in a layer over the workspace, and its changes become a patch file.
+//! `aye exec --patch`: runs the task in a layer over the workspace, and writes its changes to a patch file.
 
 use crate::host::console::warn;
 use crate::host::context::AppContext;
@@ -15,21 +15,21 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of decisions that are read from the log of the run.
 const MAX_DECISIONS: usize = 10_000;
-/// Maximum number of paths in a notice; further ones are counted.
+/// Maximum number of paths in a notice; the rest is counted.
 const NAMES: usize = 5;
 
-/// A task in a layer, whose changes will be written to a file.
+/// Task in a layer, whose changes will be written to a file.
 pub(super) struct PatchRun {
     layer: ProcessLayer,
     file: PathBuf,
 }
 
 impl PatchRun {
-    /// Mounts the layer over the workspace. From now on, the workspace of this process is a copy. Must be called before the first
-    /// thread starts.
+    /// Mounts the layer over the workspace, which is a copy for this process from then on. Must be called before the
+    /// first thread starts.
     ///
     /// # Errors
-    /// The file cannot be written, or this system has no layers.
+    /// Returns an error if the file cannot be written, or if this system does not support layers.
     pub(super) fn begin(place: &AppContext, common: &Common, run: &EphemeralData, file: &Path) -> Result<Self, CliError> {
         if !common.add_dirs.is_empty() {
             let problem = Problem::new("`--patch` cannot be combined with `--add-dir`");
@@ -55,8 +55,8 @@ impl PatchRun {
     /// Unmounts the layer, and writes the changes to the file.
     ///
     /// # Errors
-    /// Others changed the same files during the task, the changes exceed a limit, or the file cannot be written. The workspace is
-    /// unchanged.
+    /// Returns an error if the same files changed outside the task, the changes exceed a limit, or the file cannot be
+    /// written. The workspace is unchanged.
     pub(super) fn finish(self, place: &AppContext, policy: PolicyStamp) -> Result<(), CliError> {
         let Self { layer, file } = self;
         let failed = |why: &dyn std::fmt::Display| {
@@ -68,7 +68,7 @@ impl PatchRun {
         let changes = CollectedChanges::read(&changes).map_err(|why| failed(&why))?;
         let header = PatchHeader::new(version(), policy, changes.files.clone(), changes.left_out.clone(), verdicts);
         let text = PatchFile::text(&header, &changes).map_err(|error| failed(&error))?;
-        // What was written must be what `aye apply` reads.
+        // `aye apply` must be able to read the file.
         PatchFile::parse(text.as_bytes()).map_err(|why| failed(&why))?;
         write(&file, &text).map_err(|error| failed(&error))?;
         report(&file, &changes);
@@ -94,7 +94,7 @@ fn verdicts(place: &AppContext) -> Result<Vec<LoggedVerdict>, CliError> {
     Ok(decisions.into_iter().map(verdict).collect())
 }
 
-/// Replaces the file as a whole.
+/// Replaces the file atomically.
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
     let directory = file.parent().unwrap_or(Path::new("/"));
     let mut new = tempfile::NamedTempFile::new_in(directory)?;

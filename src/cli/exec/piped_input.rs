@@ -1,4 +1,5 @@
-//! Piped input of a run without a screen: read within limits, decoded, and attached to the prompt.
+//! Piped input of a run without a screen, which is read within limits, decoded, and attached to the
+//! prompt.
 
 use crate::host::error::CliError;
 use crate::policy::redact::Redactor;
@@ -17,37 +18,38 @@ use std::time::{Duration, Instant};
 
 /// Maximum size of the input, in bytes.
 pub(crate) const MAX_READ: usize = 10 << 20;
-/// Maximum bytes attached to the prompt.
+/// Maximum size in bytes of input that is attached to the prompt.
 const MAX_ATTACHED: u64 = 256 << 10;
 const CHUNK_BYTES: usize = 64 << 10;
 /// Maximum number of chunks that are read ahead.
 const CHUNKS_AHEAD: usize = 4;
-/// The name of the artifact.
+/// Name of the artifact.
 const NAME: &str = "standard input";
 
 /// Timeouts for reading.
 #[derive(Clone, Copy)]
 struct Patience {
-    /// Time after which the wait is reported.
+    /// Time after which a notice about the wait is shown.
     quiet: Duration,
-    /// Time without a first byte after which the input is treated as empty: aye may have inherited a pipe that nobody writes to.
+    /// Time after which the input is treated as empty if no byte has arrived, because aye may have inherited a pipe
+    /// without a writer.
     first_byte: Duration,
 }
 
 const TIMEOUT: Patience = Patience { quiet: Duration::from_secs(1), first_byte: Duration::from_secs(3) };
 
-/// The input, once read.
+/// Input after reading.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Piped {
     pub text: String,
 }
 
-/// Reads a pipe or file at standard input to its end. Returns `None` for a terminal, `/dev/null`, a socket, a closed
+/// Reads a pipe or file on standard input to its end. Returns `None` for a terminal, `/dev/null`, a socket, a closed
 /// descriptor and empty input. `say` receives notices for the user.
 ///
 /// # Errors
 ///
-/// If standard input cannot be read, is larger than [`MAX_READ`], or is not text.
+/// Returns an error if standard input cannot be read, is larger than [`MAX_READ`], or is not text.
 pub(crate) fn read(say: &mut dyn FnMut(Problem)) -> Result<Option<Piped>, CliError> {
     if !is_connected() {
         if has_data(io::stdin()) {
@@ -137,11 +139,11 @@ fn collect(
     }
 }
 
-/// Decodes the input as UTF-8, as UTF-16 with a byte order mark, or else as latin-1.
+/// Decodes the input as UTF-8, as UTF-16 with a byte order mark, or else as Latin-1.
 ///
 /// # Errors
 ///
-/// If it is binary data.
+/// Returns an error if the input is binary data.
 pub(crate) fn decode(bytes: &[u8], say: &mut dyn FnMut(Problem)) -> Result<String, CliError> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes)
         && (encoding == UTF_16LE || encoding == UTF_16BE)
@@ -165,11 +167,11 @@ pub(crate) fn decode(bytes: &[u8], say: &mut dyn FnMut(Problem)) -> Result<Strin
         say("standard input is not valid UTF-8; invalid bytes were replaced".into());
         return Ok(String::from_utf8_lossy(bytes).into_owned());
     }
-    say("standard input is not UTF-8; it was read as latin-1".into());
+    say("standard input is not UTF-8; it was read as Latin-1".into());
     Ok(WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned())
 }
 
-/// Returns true if there is a NUL byte, or more control characters than in text.
+/// Returns true if the input contains a NUL byte, or more control characters than text does.
 fn looks_binary(bytes: &[u8]) -> bool {
     let controls = bytes.iter().filter(|byte| matches!(byte, 1..=6 | 14..=26 | 28..=31)).count();
     bytes.contains(&0) || controls * 20 > bytes.len()
@@ -179,19 +181,20 @@ fn looks_binary(bytes: &[u8]) -> bool {
 pub(crate) struct InputStorage<'a> {
     pub redactor: &'a Redactor,
     pub artifacts: Option<&'a dyn Artifacts>,
-    /// Context window of the model in tokens. The input may have as many bytes, about a quarter of the window.
+    /// Context window of the model in tokens. The input may have the same number of bytes, which is about a quarter of
+    /// the window.
     pub context_window: u64,
 }
 
-/// Returns the prompt with the input after it. Of a long input, the prompt gets the beginning and the end; the whole
-/// input becomes an artifact.
+/// Returns the prompt followed by the input. If the input is long, only its start and end are included, and the
+/// complete input becomes an artifact.
 pub(crate) fn attach(prompt: &str, input: &Piped, room: &InputStorage<'_>, say: &mut dyn FnMut(Problem)) -> String {
     let most = usize::try_from(room.context_window.min(MAX_ATTACHED)).unwrap_or(usize::MAX);
     if input.text.len() <= most {
         say(format!("attached standard input ({})", size(input.text.len() as u64)).into());
         return with_input(prompt, &input.text);
     }
-    // Redacted before the text is cut, so that no part of a secret is left.
+    // Redact before cutting the text, so that no part of a secret remains.
     let text = room.redactor.redact(&input.text).text;
     let (head, tail) = head_and_tail(&text, most);
     let left_out = text.len() - head.len() - tail.len();
@@ -216,7 +219,7 @@ pub(crate) fn attach(prompt: &str, input: &Piped, room: &InputStorage<'_>, say: 
     with_input(prompt, &format!("{head}\n{marker}\n{tail}"))
 }
 
-/// Returns the beginning and end of the text, together at most this long, cut at line breaks if there are any nearby.
+/// Returns the start and the end of the text with at most this total length, cut at line breaks if any are near.
 fn head_and_tail(text: &str, most: usize) -> (Cow<'_, str>, Cow<'_, str>) {
     if text.len() <= most {
         return (Cow::Borrowed(text), Cow::Borrowed(""));
@@ -299,7 +302,7 @@ mod tests {
         assert!(prompt.len() < 1300, "{}", prompt.len());
         let left_out: usize = prompt.split("[... ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
         let sent: usize = prompt.lines().filter(|line| line.starts_with("line ")).map(|line| line.len() + 1).sum();
-        // The two line breaks at the cut are neither sent nor counted as lines.
+        // The two line breaks at the cut are neither sent nor counted.
         assert!(lines.len().abs_diff(left_out + sent) <= 2, "{left_out} and {sent} of {}", lines.len());
         assert_eq!(said.len(), 1);
         let short = Piped { text: "a\n".to_owned() };

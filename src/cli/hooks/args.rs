@@ -38,7 +38,7 @@ pub(crate) enum HooksSub {
     Pin,
 }
 
-/// Reads the name of an event.
+/// Parses the name of an event.
 fn event(name: &str) -> Result<HookEvent, String> {
     HookEvent::from_name(name).ok_or_else(|| format!("expected one of {}", HookEvent::ALL.map(HookEvent::as_str).join(", ")))
 }

@@ -32,7 +32,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, action: HooksAction) -> R
     }
 }
 
-/// Returns the hooks that a session here would have.
+/// Returns the hooks that a session in this directory would have.
 fn usable(place: &AppContext, common: &Common) -> Arc<HookSet> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
@@ -52,7 +52,7 @@ struct ListedHook<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout_seconds: Option<u64>,
     sandboxed: bool,
-    /// Why the hook would not run.
+    /// Reason why the hook would not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     obstacle: Option<String>,
 }
@@ -172,7 +172,7 @@ async fn tested(hooks: &dyn Hooks, event: HookEvent, call: ToolCall, text: Strin
     Tested::Event(hooks.on_occasion(occasion, stop).await)
 }
 
-/// Returns aye's tool for a Claude Code name that is not an alias.
+/// Returns aye's tool for a tool name of Claude Code that is not an alias.
 fn tool_name(name: &str) -> &str {
     match name {
         "Read" => "ReadFile",

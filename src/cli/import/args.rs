@@ -33,14 +33,14 @@ pub(crate) enum AgentArg {
     Opencode,
 }
 
-/// Treatment of the plan.
+/// Whether the import plan is only shown, confirmed first, or applied immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Show it.
+    /// Only show it.
     Plan,
     /// Import if the user confirms.
     Ask,
-    /// Import without asking.
+    /// Import without confirmation.
     Yes,
 }
 

@@ -1,4 +1,4 @@
-//! `aye import`: imports settings from another agent, after a plan that shows every change.
+//! `aye import`: imports settings of another agent, after a plan that shows every change.
 
 pub(crate) mod args;
 
@@ -24,7 +24,7 @@ use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum number of entries in one line; further ones are counted.
+/// Maximum number of entries on one line; the rest is counted.
 const NAMES: usize = 8;
 
 pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
@@ -74,8 +74,8 @@ fn plan(place: &AppContext, common: &Common, request: &Request, targets: &Target
     Ok(planner.plan(settings, &sources)?)
 }
 
-/// Returns the directory for which permissions are judged. In the home directory, every command needs approval and no rule could
-/// be saved, but the user's permissions are meant for projects.
+/// Returns the context in which permissions are judged. In the home directory every command needs approval and no rule
+/// could be saved, although the user's permissions are meant for projects.
 fn judging_context(place: &AppContext) -> AppContext {
     if !place.is_too_wide() {
         return place.clone();
@@ -94,7 +94,7 @@ fn enforcer(place: &AppContext, judged: &AppContext) -> Result<Enforcer, CliErro
     Ok(judged.enforcer(&policy, sandbox, Mode::Ask).approving(Some(Approve::Command)))
 }
 
-/// Returns a redactor with markers of this run only, because a plan writes no file.
+/// Returns a redactor whose markers are only valid in this run, because a plan writes no files.
 fn redactor(place: &AppContext) -> Redactor {
     let known = place.credentials.known_values();
     let key = || -> Key {
@@ -174,7 +174,7 @@ fn describe(agent: Agent, plan: &ImportPlan) -> String {
     clean(&text).into_owned()
 }
 
-/// Returns a title with indented lines below it; empty without lines.
+/// Returns a title followed by indented lines; empty if there are no lines.
 fn lines(title: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
@@ -194,7 +194,7 @@ fn join_names(names: &[String]) -> String {
     }
 }
 
-/// Returns which file was written, and how to undo that.
+/// Describes the file that was written, and how to undo that.
 fn receipt(file: &WrittenFile, home: &Path) -> String {
     let shown = reveal_line(&file.shown);
     match &file.backup {

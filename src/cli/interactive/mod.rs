@@ -1,4 +1,4 @@
-//! The screen and the session behind it.
+//! Interactive mode: the screen and the session behind it.
 
 pub(crate) mod session_lock;
 pub(crate) mod session_open;
@@ -31,25 +31,25 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Time for the session to save itself after the screen has closed.
+/// Maximum time for the session to save itself after the screen has closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Shutdown timeout if no session was opened and no input has to be saved.
+/// Shutdown timeout if no session was opened and no input must be saved.
 const NO_FAREWELL: Duration = Duration::from_millis(500);
-/// Time for other remaining work to finish.
+/// Time to wait at exit for other remaining work.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 /// Time after which all startup work has ended.
 const STARTED: Duration = Duration::from_millis(1500);
 
-/// A request for a screen, from the command line or from the previous screen.
+/// Request for a screen, from the command line or from the previous screen.
 pub(crate) struct Request {
     prompt: Option<String>,
     session: SessionChoice,
-    /// Input that was typed in the meantime.
+    /// Text typed on the previous screen.
     typed: String,
     before: Option<PreviousSession>,
 }
 
-/// The place, model and mode of the previous session.
+/// Context, model and mode of the previous session.
 #[derive(Clone)]
 pub(crate) struct PreviousSession {
     pub workspace: PathBuf,
@@ -62,7 +62,7 @@ impl Request {
         Self { prompt, session, typed: String::new(), before: None }
     }
 
-    /// Replaces a slash command in the prompt by its text. A command of the screen becomes the draft.
+    /// Replaces a slash command in the prompt with its text. A command of the screen becomes the draft.
     pub(crate) fn expand_command(self, common: &Common) -> Result<Self, CliError> {
         let Some(text) = self.prompt.as_ref().filter(|text| text.trim_start().starts_with('/')) else { return Ok(self) };
         let place = AppContext::find(common)?;
@@ -84,7 +84,7 @@ pub(crate) fn run(common: &Common, mut request: Request) -> Result<Exit, CliErro
             AfterScreen::Ended(exit) => return Ok(exit),
             AfterScreen::For(next) => request = next,
             AfterScreen::Setup(session) => {
-                // Errors of the setup are shown, and the session continues anyway.
+                // Report errors of the setup, and continue with the session.
                 if let Err(trouble) = super::setup::run(&Common { policy: None, model: None, ..common.clone() }, false) {
                     fail(&trouble);
                 }
@@ -94,7 +94,7 @@ pub(crate) fn run(common: &Common, mut request: Request) -> Result<Exit, CliErro
     }
 }
 
-/// The action after a screen.
+/// Action after a screen.
 enum AfterScreen {
     Ended(Exit),
     For(Request),
@@ -108,7 +108,7 @@ fn screen(common: &Common, request: Request, watch: &CrashHandler) -> Result<Aft
         return Err(CliError::usage("stdin is not a terminal")
             .hint("run `aye exec PROMPT` for a single task, or `aye --plain` to read lines from stdin"));
     }
-    // A new session starts in the directory of the previous one, wherever aye was started.
+    // A new session starts in the directory of the previous one.
     let moved = request.before.as_ref().filter(|_| request.session == SessionChoice::New);
     let moved = moved.map(|before| Common { directory: Some(before.workspace.clone()), ..common.clone() });
     let mut place = AppContext::find(moved.as_ref().unwrap_or(common))?;
@@ -158,7 +158,7 @@ async fn show(
     let behind = if plain { open_as_lines(opening, wires)? } else { tokio::spawn(session_start::open(opening, wires)) };
     let outcome = if plain { tui::run_plain(front).await } else { tui::run(front).await };
     let patience = if outcome.as_ref().is_ok_and(is_empty_outcome) { NO_FAREWELL } else { SHUTDOWN_TIMEOUT };
-    // The end of the screen dropped its command sender, so the session saves itself and ends.
+    // The screen has dropped its command sender, so the session saves itself and ends.
     let remains = tokio::time::timeout(patience, behind).await.ok().and_then(Result::ok).unwrap_or_default();
     warn_all(&remains.notices);
     let outcome =
@@ -168,14 +168,14 @@ async fn show(
     after_screen(outcome, remains, prompt, before)
 }
 
-/// Starts the session of line-based mode: errors are printed at once, and a choice is requested as lines.
+/// Opens the session for line mode, in which errors are printed immediately and choices are made on a line.
 fn open_as_lines(mut opening: SessionOpener, wires: TuiChannels) -> Result<JoinHandle<SessionOutcome>, CliError> {
     let store = open_store(&opening.place)?;
     opening.choice = session_prompt::ask(&store, &opening.place, opening.choice)?;
     Ok(tokio::spawn(session_start::run(opening.open(store)?, wires)))
 }
 
-/// Returns true if the user left a screen without a session and without any input.
+/// Returns true if the user closed the screen without a session and without input.
 fn is_empty_outcome(outcome: &TuiOutcome) -> bool {
     outcome.mode.is_none() && outcome.typed.is_empty() && matches!(outcome.ended, ExitReason::Quit | ExitReason::Signal(_))
 }
@@ -188,7 +188,7 @@ fn terminal_error(error: &io::Error, session: Option<&SessionId>, logs: &Path) -
         .hint(format!("details are in {logs}"))
 }
 
-/// Returns the action after a screen. `prompt`: the prompt of the command line.
+/// Returns the action after a screen. `prompt`: the prompt from the command line.
 fn after_screen(
     outcome: TuiOutcome,
     remains: SessionOutcome,

@@ -1,4 +1,4 @@
-//! A session that is open in another process, on the screen: the user views it, takes it over, or chooses another one.
+//! Screen for a session that is open in another process: the user views it, takes it over, or chooses another one.
 
 use crate::host::error::CliError;
 use crate::host::lock_takeover;
@@ -9,36 +9,36 @@ use crate::store::{Holder, SessionPart};
 use crate::tui::{LockAnswer, LockQuestion, StartupQuestion};
 use tokio::sync::{mpsc, oneshot};
 
-/// The session of a screen: ready, or owned by another process.
+/// Session of a screen: ready, or owned by another process.
 pub(crate) enum SessionStart {
     Ready(Box<ClaimedSession>),
     Held(Box<LockedSession>),
 }
 
-/// A session that another process owns.
+/// Session that another process owns.
 pub(crate) struct LockedSession {
     pub id: SessionId,
     pub builder: SessionBuilder,
 }
 
-/// The outcome of the dialog.
+/// Outcome of the dialog.
 pub(crate) enum LockOutcome {
     Locked(Box<ClaimedSession>),
-    /// The session is shown read-only; it is not claimed, and no task runs.
+    /// The session is shown read-only. It is not claimed, and no task runs.
     ReadOnly(Box<ReadOnlySession>),
     Left,
 }
 
-/// The end of a session as another process has written it.
+/// Last part of a session, as another process has written it.
 pub(crate) struct ReadOnlySession {
     pub builder: SessionBuilder,
     pub id: SessionId,
     pub tail: SessionPart,
-    /// The other process: `open in process 4711`.
+    /// Description of the owner: `open in process 4711`.
     pub holder: String,
 }
 
-/// The outcome of an attempt to claim the session.
+/// Outcome of an attempt to claim the session.
 enum LockAttempt {
     Locked(Box<Session>),
     By(Holder),
@@ -46,7 +46,7 @@ enum LockAttempt {
 }
 
 impl LockedSession {
-    /// Asks until an answer results in a session.
+    /// Asks the user until an answer results in a session.
     pub(crate) async fn ask(self, ahead: &mpsc::UnboundedSender<StartupQuestion>) -> LockOutcome {
         let Self { id, builder } = self;
         let store = builder.store().clone();
@@ -90,7 +90,7 @@ impl LockedSession {
     }
 }
 
-/// Tries to claim the session, because another process may be quicker.
+/// Tries to claim the session. Another process may claim it first.
 async fn try_again(builder: &SessionBuilder, id: &SessionId) -> LockAttempt {
     let (store, id, attempt) = (builder.store().clone(), id.clone(), builder.claim_attempt());
     let tried = run_blocking(move || {
@@ -107,7 +107,7 @@ async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Returns `14:02 UTC`, with the date if it is another day.
+/// Formats a time: `14:02 UTC`, with the date if it is another day.
 fn clock(since: jiff::Timestamp) -> String {
     let day = |time: jiff::Timestamp| time.strftime("%Y-%m-%d").to_string();
     let form = if day(since) == day(jiff::Timestamp::now()) { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" };

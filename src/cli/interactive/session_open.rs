@@ -1,5 +1,5 @@
-//! Opening of a session on a screen: the store, the chosen session, its model and its policy. This reads from the disk, so it
-//! does not run on the UI thread.
+//! Opens a session for a screen: the store, the chosen session, its model and its policy. This reads from the disk, so
+//! it must not run on the UI thread.
 
 use super::PreviousSession;
 use super::session_lock::{LockedSession, SessionStart};
@@ -18,7 +18,7 @@ use crate::protocol::Event;
 use crate::store::Store;
 use tokio::sync::mpsc;
 
-/// The request for a session.
+/// Request for a session.
 pub(crate) struct SessionOpener {
     pub common: Common,
     pub place: AppContext,
@@ -26,22 +26,22 @@ pub(crate) struct SessionOpener {
     /// The previous screen.
     pub before: Option<PreviousSession>,
     pub here: CurrentWorkspace,
-    /// The sender for results of queries outside the session.
+    /// Sender for the results of queries outside the session.
     pub events: mpsc::UnboundedSender<Event>,
     pub watch: CrashHandler,
     /// True if first-time setup may start automatically.
     pub sets_up: bool,
 }
 
-/// The outcome of opening.
+/// Outcome of opening.
 pub(crate) enum OpenOutcome {
-    /// The user must choose among several sessions; no session is open.
+    /// The user must choose among several sessions; none is open.
     Several(QueryHandler),
     One(Box<SessionRunner>),
 }
 
 impl SessionOpener {
-    /// Claims the chosen session, or creates a new one. Waits while another process is asked to exit.
+    /// Claims the chosen session, or creates a new one. May wait for another process to exit.
     pub(crate) fn open(self, store: Store) -> Result<OpenOutcome, CliError> {
         let Self { common, place, choice, before, here, events, watch, sets_up } = self;
         let started_in = place.workspace.clone();

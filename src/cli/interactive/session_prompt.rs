@@ -1,4 +1,4 @@
-//! Choice of a session to resume, as lines.
+//! Choice of a session to resume, in line mode.
 
 use crate::cli::sessions::list::line;
 use crate::host::console::print_text;
@@ -8,10 +8,11 @@ use crate::host::options::SessionChoice;
 use crate::store::{SessionSummary, Store};
 use std::io::BufRead;
 
-/// Maximum number of sessions shown, to fit a small screen; `aye sessions list` lists all.
+/// Maximum number of sessions shown, so that they fit a small screen. `aye sessions list` lists all
+/// of them.
 const MAX_SHOWN: usize = 9;
 
-/// Lists the sessions of the workspace, most recent first, and asks for one; Enter chooses the first.
+/// Lists the sessions of the workspace, most recent first, and asks the user for one. Enter chooses the first.
 pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> Result<SessionChoice, CliError> {
     if choice != SessionChoice::Pick {
         return Ok(choice);

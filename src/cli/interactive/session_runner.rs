@@ -1,4 +1,4 @@
-//! Runs a session behind the screen, which is already visible: from opening the session to its end.
+//! Runs a session behind the visible screen, from opening it to its end.
 
 use super::session_lock::{LockOutcome, ReadOnlySession, SessionStart};
 use super::start_hints;
@@ -21,25 +21,25 @@ use crate::protocol::{ChangedFiles, Command, Event, EventKind, Problem, SessionC
 use crate::tui::{Header, ModelAccess, Start, TrustAnswer, TrustQuestion};
 use tokio::sync::{mpsc, oneshot};
 
-/// State that remains after the screen has closed.
+/// Result of a session, after the screen has closed.
 #[derive(Default)]
 pub(crate) struct SessionOutcome {
     /// The files changed by the session.
     pub changed: ChangedFiles,
-    /// The session, once it was opened.
+    /// The session, if it was opened.
     pub session: Option<SessionId>,
-    /// Notices of the database that the screen hid.
+    /// Notices about the database that the screen covered.
     pub notices: Vec<String>,
-    /// The reason why no session was opened.
+    /// Reason why no session was opened.
     pub trouble: Option<CliError>,
 }
 
-/// An opened session that is not running yet.
+/// Opened session that is not running yet.
 pub(crate) struct SessionRunner {
     pub session: SessionStart,
-    /// True if the session is not in the directory where the screen started.
+    /// True if the session is not in the directory in which the screen started.
     pub moved: bool,
-    /// The requested model, from the command line or the configuration.
+    /// Requested model, from the command line or the configuration.
     pub wanted: Option<String>,
     pub desk: QueryHandler,
     pub watch: CrashHandler,
@@ -47,21 +47,21 @@ pub(crate) struct SessionRunner {
     pub sets_up: bool,
 }
 
-/// The parts of a screen that do not depend on its session.
+/// Parts of a screen that do not depend on its session.
 struct StartContext {
     moved: bool,
     wanted: Option<String>,
     sets_up: bool,
 }
 
-/// The screen has closed before the session was shown.
+/// Error: the screen was closed before the session was shown.
 struct ScreenClosed;
 
-/// The user's answer to the trust prompt, once given.
+/// Receiver of the user's answer to the trust prompt.
 type TrustDecision = oneshot::Receiver<TrustAnswer>;
 
 impl SessionRunner {
-    /// Runs the session to its end. Returns the files it changed.
+    /// Runs the session to its end. Returns the files that it changed.
     pub(crate) async fn run(self, wires: TuiChannels, opened: &mut Option<SessionId>) -> ChangedFiles {
         let nothing = ChangedFiles::default;
         let TuiChannels { start, ahead, commands, queries, events } = wires;
@@ -92,7 +92,7 @@ impl SessionRunner {
             return nothing();
         };
         let older = claimed.session().tail.before;
-        // The part that is already on the screen was read first.
+        // The part that the screen shows first was loaded first.
         let loading = history::load(claimed.session());
         if let Some(decision) = decision
             && !apply(&mut claimed, decision, &desk).await
@@ -100,7 +100,7 @@ impl SessionRunner {
             leave(&claimed, commands).await;
             return nothing();
         }
-        // The screen is visible, and input waits: nothing is sent before the whole history is known.
+        // The screen is visible and accepts input, but nothing is sent before the whole history is loaded.
         match loading.await {
             Ok(Ok(loaded)) => claimed.add_history(loaded),
             Ok(Err(error)) => return history::unreadable(past, Problem::from(error).one_line(), &events, commands).await,
@@ -118,7 +118,7 @@ impl SessionRunner {
         for kind in sum.into_iter().chain(notices).chain(draft.map(|text| EventKind::DraftRestored { text })) {
             past.emit(kind, &events);
         }
-        // The screen has been drawn, and nothing waits for this.
+        // The screen is already drawn, and nothing waits for this.
         let looks = tokio::spawn(report_catalogue_update(place, past.clone(), events.clone()));
         let mut running = prepared.start(commands, events, None);
         service.open_session(running.queries().clone());
@@ -133,14 +133,14 @@ impl SessionRunner {
     }
 }
 
-/// Notifies the user if the list of models has changed, if the user enabled this.
+/// Notifies the user if the list of models has changed, if such checks are enabled.
 async fn report_catalogue_update(place: AppContext, past: SessionHistory, events: mpsc::UnboundedSender<Event>) {
     if let Some(message) = catalogue_update::daily_look(&place).await {
         past.emit(EventKind::Notice { message }, &events);
     }
 }
 
-/// Shows the session, with the trust prompt if the user has to decide whether to trust the project.
+/// Shows the session, with the trust prompt if the user must decide whether to trust the project.
 async fn show(
     claimed: &mut ClaimedSession,
     past: &SessionHistory,
@@ -150,7 +150,7 @@ async fn show(
     let StartContext { moved, wanted, sets_up } = context;
     let probe = tokio::task::spawn_blocking(claimed.sandbox_probe());
     let (here, store) = (claimed.context().clone(), claimed.session().store.clone());
-    // In a resumed session, the first lines do not show hints.
+    // A resumed session shows no hints in its first lines.
     let hints = claimed.session().is_new().then(|| tokio::spawn(async move { start_hints::hints(&store, &here).await }));
     claimed.find_local_model().await;
     if let Ok(sandbox) = probe.await {
@@ -164,9 +164,9 @@ async fn show(
     let sandbox = claimed.find_sandbox();
     let (place, policy, model) = (claimed.context(), claimed.policy(), claimed.model());
     let (header, model_access) = head(place, policy, (model, wanted), claimed.summary_model(), &sandbox);
-    // A user who has named a model by a flag or in the settings may still lack a key for it.
+    // The key may be missing even if the user has named a model by an option or in the settings.
     let has_questions = match model {
-        // A user who names the mode of this session knows the question.
+        // A user who names the mode of this session need not be asked about it.
         Ok(_) => !claimed.is_mode_named() && !crate::host::setup::approvals::are_set(&place.settings),
         Err(_) => claimed.may_choose_model(),
     };
@@ -208,7 +208,7 @@ fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustD
     Some((question, decision))
 }
 
-/// Applies the answer to the trust prompt. Returns false if the user quits.
+/// Applies the answer to the trust prompt. Returns false if the user quit.
 async fn apply(claimed: &mut ClaimedSession, decision: TrustDecision, desk: &QueryHandler) -> bool {
     match decision.await {
         Ok(TrustAnswer::Yes) => {
@@ -222,7 +222,7 @@ async fn apply(claimed: &mut ClaimedSession, decision: TrustDecision, desk: &Que
     true
 }
 
-/// Shows the current state of a session that is open in another process, until the user leaves.
+/// Shows the current state of a session that is open in another process, until the user closes it.
 async fn show_read_only(
     watched: ReadOnlySession,
     moved: bool,
@@ -255,7 +255,7 @@ async fn show_read_only(
         attempt: None,
         is_first: false,
     };
-    // Ignored if the screen has closed.
+    // Fails only if the screen has closed.
     drop(start.send(told));
     if older.is_some() {
         past.emit_totals(events);
@@ -289,7 +289,7 @@ fn head(
     (header, access)
 }
 
-/// Handles the user quitting before the session starts: saves the last input as the draft.
+/// Saves the last input as the draft, because the user quit before the session started.
 async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCommand>) {
     let session = claimed.session();
     let mut kept = None;

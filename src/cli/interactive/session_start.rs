@@ -23,7 +23,7 @@ pub(crate) async fn open(opening: SessionOpener, wires: TuiChannels) -> SessionO
     });
     match opened {
         Ok(opened) => SessionOutcome { notices, ..Box::pin(run(opened, wires)).await },
-        // Dropping the wires closes the screen.
+        // Dropping the channels closes the screen.
         Err(trouble) => SessionOutcome { notices, trouble: Some(trouble), ..SessionOutcome::default() },
     }
 }
@@ -37,7 +37,7 @@ pub(crate) async fn run(opened: OpenOutcome, wires: TuiChannels) -> SessionOutco
             let _ = ahead.send(StartupQuestion::Choose);
             wait_for_exit(commands).await;
             serving.end().await;
-            // No start was sent. The sender of it lives until here, because dropping it would be a message.
+            // No start was sent. Keep the sender until here, because dropping it would be a message.
             drop(start);
             SessionOutcome::default()
         }

@@ -1,4 +1,4 @@
-//! Hints at the start: the last session in this directory, and a possible task.
+//! Hints at the start: the last session in this directory, and a suggested task.
 
 use crate::host::context::AppContext;
 use crate::host::policy_layers::Policy;
@@ -10,28 +10,30 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Maximum number of files searched for a task suggestion.
+/// Maximum number of files that are searched for a task suggestion.
 const FILES: usize = 400;
-/// Maximum bytes read of a file.
+/// Maximum number of bytes that are read of each file.
 const BYTES: u64 = 64 << 10;
 /// Maximum time of the search.
 const TIME: Duration = Duration::from_millis(120);
-/// Maximum characters of a title.
+/// Maximum length in characters of a title.
 const TITLE_CHARS: usize = 48;
 /// Markers of unfinished code.
 const UNDONE: [&str; 2] = ["TODO", "FIXME"];
 
-/// Returns the line about the last session, and a task suggestion. Both read the disk in parallel to the start.
+/// Returns the line about the last session, and a task suggestion. Both are read from the disk in parallel to the
+/// start.
 pub(crate) async fn hints(store: &Store, place: &AppContext) -> (Option<String>, Option<String>) {
     let (store, here, workspace) = (store.clone(), place.clone(), place.workspace.clone());
-    // In a home directory or the root directory, there is no project to search.
+    // A home directory or the root directory contains no single project to search.
     let is_project = workspace != place.home && workspace.parent().is_some();
     let last = tokio::task::spawn_blocking(move || last_session(&store, &here, jiff::Timestamp::now()));
     let task = tokio::task::spawn_blocking(move || is_project.then(|| find_unfinished_task(&workspace)).flatten());
     (last.await.ok().flatten(), task.await.ok().flatten())
 }
 
-/// Returns `Last session: "Validate the name" · 2 h ago · 3 uncommitted changes`; `None` if there is no such session.
+/// Returns a line about the last session: `Last session: "Validate the name" · 2 h ago · 3 uncommitted changes`; `None`
+/// if there is none.
 fn last_session(store: &Store, place: &AppContext, now: jiff::Timestamp) -> Option<String> {
     let last = store.latest(&place.workspace_id()).ok().flatten()?;
     let changes = || Repository::find(&place.workspace)?.changes(&place.workspace)?.describe();
@@ -51,7 +53,7 @@ fn format_hint(last: &SessionSummary, changes: impl FnOnce() -> Option<String>, 
     ))
 }
 
-/// Returns when the first policy layer expires: `expires in 6 d`.
+/// Describes when the first policy layer expires: `expires in 6 d`.
 pub(crate) fn expiry_hint(policy: &Policy, now: jiff::Timestamp) -> Option<String> {
     let end = policy.layers.iter().filter_map(|layer| layer.bundle.expires_at).min()?;
     Some(match end.as_second().saturating_sub(now.as_second()) {
@@ -62,7 +64,7 @@ pub(crate) fn expiry_hint(policy: &Policy, now: jiff::Timestamp) -> Option<Strin
     })
 }
 
-/// Returns `2 h ago`.
+/// Formats an age: `2 h ago`.
 fn format_age(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
     let seconds = now.as_second().saturating_sub(then.as_second()).max(0);
     match seconds {
@@ -73,8 +75,8 @@ fn format_age(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
     }
 }
 
-/// Returns a task for a marker of unfinished code in a file. The task names only the location, because the user did not write the
-/// comment.
+/// Returns a task for a marker of unfinished code in a file. The task only names its location, because the user did not
+/// write the comment.
 fn find_unfinished_task(workspace: &Path) -> Option<String> {
     let began = Instant::now();
     let mut walk = WalkBuilder::new(workspace);
@@ -90,7 +92,7 @@ fn find_unfinished_task(workspace: &Path) -> Option<String> {
     None
 }
 
-/// Returns the first such marker in a comment, and its line.
+/// Returns the first marker in a comment, and its line.
 fn undone_line(path: &Path) -> Option<(&'static str, usize)> {
     let mut bytes = Vec::new();
     crate::sys::path::open_file(&path.canonicalize().ok()?).ok()?.take(BYTES).read_to_end(&mut bytes).ok()?;

@@ -1,4 +1,4 @@
-//! `aye mcp add` and `aye mcp remove`: change a server in the user's settings without changing other settings.
+//! `aye mcp add` and `aye mcp remove`: change a server in the user's settings, and preserve all other settings.
 
 use super::args::NewServerWords;
 use crate::config::servers::{NewServer, check_name, check_url, with_server, without_server};

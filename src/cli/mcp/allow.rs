@@ -1,4 +1,4 @@
-//! `aye mcp allow`: adds the tools of a server to the user's policy without changing other rules.
+//! `aye mcp allow`: adds the tools of a server to the user's policy, and preserves all other rules.
 
 use super::login::find_server;
 use crate::config::{ConfigError, grants};
@@ -45,7 +45,7 @@ fn allow(place: &AppContext, file: &Path, name: &str) -> Result<Change, ConfigEr
         let text = old.map_or_else(|| user_policy::new_file("`aye mcp allow`"), str::to_owned);
         let wrong = |why: String| ConfigError::single(format!("`{}`: {why}", file.display()));
         let Some(with) = grants::with_server(&text, name).map_err(wrong)? else { return Ok((text, Change::None)) };
-        // The next start reads this file, so it must be valid now.
+        // The next start reads this file, so it must be valid.
         Bundle::parse(&with.text, &file.display().to_string()).map_err(|error| ConfigError::single(error.to_string()))?;
         let change = if old.is_some() { Change::Added { is_first: with.is_first } } else { Change::Created };
         Ok((with.text, change))

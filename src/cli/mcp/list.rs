@@ -1,4 +1,4 @@
-//! `aye mcp list`: the MCP servers, their origins, and the tools that the policy lists. It does not connect to any
+//! `aye mcp list`: lists the MCP servers, their origins, and the tools that the policy lists, without connecting to a
 //! server.
 
 use crate::host::console::{print_json, print_text, warn, warn_all};
@@ -21,19 +21,19 @@ use std::fmt::Write as _;
 #[serde(rename_all = "camelCase")]
 struct ServerRow {
     name: String,
-    /// The command or URL: `npx -y server`, `https://example.org/mcp`.
+    /// Command or URL: `npx -y server`, `https://example.org/mcp`.
     reached_by: String,
-    /// The file, with the line for a server of the user.
+    /// File, with the line for a server of the user.
     place: String,
     of_project: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     off: Option<String>,
-    /// The patterns of `allowed_tools` that can match its tools.
+    /// Patterns of `allowed_tools` that can match its tools.
     allowed_tools: Vec<String>,
     /// Number of tools at the last connection; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     offered: Option<u64>,
-    /// Tools that were ignored, with the reasons.
+    /// Ignored tools with the reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -58,7 +58,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exi
     Ok(Exit::Completed)
 }
 
-/// Returns the saved state of each server from its last connection.
+/// Returns the state of each server that was saved at its last connection.
 fn saved_states(place: &AppContext, servers: &[ConfiguredServer]) -> Vec<ServerStatus> {
     let specs = servers.iter().map(|found| found.spec.clone()).collect();
     let wires = McpDeps { known: Some(place.directories.shared.join("mcp").join("known")), ..McpDeps::default() };
@@ -81,7 +81,7 @@ fn row(ConfiguredServer { spec, place }: ConfiguredServer, policy: &Policy, know
     }
 }
 
-/// Returns the command or URL for display, without a query, which may be a secret.
+/// Returns the command or URL for display, without the query, which may be a secret.
 pub(super) fn display_target(spec: &Spec) -> String {
     match &spec.reach {
         Reach::Program { argv, .. } => argv.join(" "),

@@ -1,4 +1,4 @@
-//! `aye mcp login` and `aye mcp logout`: signs in with the browser, and saves or deletes tokens.
+//! `aye mcp login` and `aye mcp logout`: sign in with the browser, and save or delete tokens.
 
 use crate::host::api_keys::check_file_location;
 use crate::host::console::{print_text, warn};
@@ -19,7 +19,7 @@ use crate::sys::opener::{Address, Desktop, Opening};
 use crate::text::clean;
 use std::collections::BTreeSet;
 
-/// Shows the sign-in URL, and opens it if there is a browser.
+/// Page for signing in: shows the URL, and opens it if there is a browser.
 struct SignInPage<'a> {
     place: &'a AppContext,
     server: &'a str,
@@ -43,7 +43,7 @@ impl LogIn for SignInPage<'_> {
 }
 
 impl SignInPage<'_> {
-    /// Returns the desktop without secrets in its environment.
+    /// Returns access to the desktop, without secrets in its environment.
     fn desktop(&self) -> Desktop {
         let secret: BTreeSet<String> = self
             .place
@@ -94,7 +94,7 @@ pub(super) fn forget(place: &AppContext, name: &str) -> Result<bool, CliError> {
     Ok(!kept.is_empty())
 }
 
-/// Returns a server by name. A server that is off can be used, unless it belongs to the project and is not approved.
+/// Returns a server by name. A disabled server can be used, unless it belongs to the project and is not approved.
 pub(super) fn find_server(place: &AppContext, common: &Common, name: &str) -> Result<Spec, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let (specs, problems) = specs(place, Some(&project));

@@ -1,4 +1,4 @@
-//! `aye mcp test`: connects to a server like a session, and shows its tools, their verdicts, and the policy that would
+//! `aye mcp test`: connects to a server as a session does, and shows its tools, their verdicts, and a policy that would
 //! list them.
 
 use super::list::display_target;
@@ -24,7 +24,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Maximum number of tools shown as text; the rest are counted.
+/// Maximum number of tools shown as text; the rest is counted.
 const MAX_SHOWN: usize = 200;
 
 #[derive(Serialize)]
@@ -32,12 +32,12 @@ const MAX_SHOWN: usize = 200;
 struct ServerReport {
     server: String,
     reached_by: String,
-    /// The name that the server reports.
+    /// Name that the server reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    /// The protocol revision.
+    /// Protocol revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,4 +1,4 @@
-//! A tool call of an MCP client: evaluated, approved if possible, and run like `aye tool call`.
+//! Tool calls of an MCP client: evaluated, approved if possible, and run as by `aye tool call`.
 
 use super::convert;
 use super::convert::{Offer, offers};
@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// The approver in the decision log.
+/// Approver in the decision log.
 const CLIENTS_PERSON: &str = "the user of the client";
 
 /// State shared by all calls.
@@ -35,7 +35,7 @@ pub(crate) struct Calls {
     pub artifacts: Arc<dyn Artifacts>,
     /// Cancelled when all calls must end.
     pub end: CancellationToken,
-    /// Order of the calls; the connection sees them first.
+    /// Order of the calls. The connection sees the calls first.
     pub scheduler: Arc<Scheduler>,
     offers: Vec<Offer>,
     waiting: PendingApprovals,
@@ -78,9 +78,9 @@ impl Calls {
         self.offers.iter().map(|offer| offer.tool.clone()).collect()
     }
 
-    /// Returns an error unless a tool with this name is served, even if the policy denies it.
+    /// Returns an error if no tool with this name is served, even if the policy would deny it.
     fn check_known(&self, name: &str) -> Result<(), ErrorData> {
-        // Aliases of tools are for models; they have different arguments.
+        // Aliases of tools are only for models, and have other arguments.
         if self.bench.router.full_name(name).as_deref() == Some(name) && self.bench.router.details_for_client(name).is_some() {
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl Calls {
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
         self.check_known(&name)?;
-        // Work that continues after the call is cancelled too.
+        // Also cancel work that continues after the call.
         let kill = self.end.child_token();
         let answered = match request_state {
             Some(state) => {
@@ -144,7 +144,7 @@ impl Calls {
     ) -> Result<End, ErrorData> {
         let course = match answered {
             Some((PendingQuestion { plan, question, .. }, answer)) => {
-                // The call is run as it was shown, or not at all, so it is not planned again.
+                // The call must run as it was shown, so it is not planned again.
                 let waits = arrival.turn(CallOrder::for_plan(&plan, &[]));
                 tokio::select! {
                     _ = waits => self.on_answer(&made.call, plan, question, answer).await,
@@ -162,7 +162,7 @@ impl Calls {
         })
     }
 
-    /// Plans the call, and evaluates the policy as soon as no earlier call can change the outcome.
+    /// Plans the call. Evaluates the policy as soon as no earlier call can affect the outcome.
     async fn judge_in_order(&self, call: &ToolCall, arrival: &Arrival) -> Result<CallVerdict, Box<ToolResult>> {
         let scope = self.bench.router.scope(call.clone()).await;
         arrival.turn(CallOrder::for_scope(&scope)).await;
@@ -229,7 +229,7 @@ impl Calls {
         })
     }
 
-    /// Handles the answer. The policy is evaluated again, because time has passed.
+    /// Handles the answer. Evaluates the policy again, because time has passed.
     async fn on_answer(&self, call: &ToolCall, plan: Plan, question: Question, answer: Answer) -> CallProgress {
         if answer == Answer::No {
             self.bench.keep(&plan, "deny", CLIENTS_PERSON, &question.reason).await;
@@ -284,7 +284,7 @@ impl Calls {
             }
         };
         if let Some(teller) = teller {
-            // There are no progress notifications after the result.
+            // Progress notifications must not follow the result.
             teller.abort();
         }
         done.unwrap_or_else(|error| {
@@ -302,7 +302,7 @@ impl Calls {
     }
 }
 
-/// Returns a hint on the policy entry that would allow it without approval; `None` if there is none.
+/// Returns a hint about the policy entry that would allow the action without approval; `None` if there is none.
 fn allow_hint(action: &Action) -> Option<String> {
     let capability = match action {
         Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Exec { .. } => action.capability(),
@@ -320,7 +320,8 @@ fn allow_hint(action: &Action) -> Option<String> {
     ))
 }
 
-/// Returns the arguments of a call. Beyond the limits of a session, they are malformed, and the call does not run.
+/// Returns the arguments of a call. If they exceed the limits of a session, they are marked as malformed, and the call
+/// does not run.
 fn within_limits(arguments: JsonObject) -> Arguments {
     let json = Value::Object(arguments);
     match (Arguments::describe_exceeded_limit(&json.to_string()), json) {

@@ -11,20 +11,20 @@ use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Maximum bytes of the text of a result; it applies to all tools, some of which have lower limits.
+/// Maximum size in bytes of text in a result. Some tools have lower limits.
 pub(crate) const TEXT_BYTES: usize = 256 << 10;
-/// Maximum bytes of an image; larger ones are only named.
+/// Maximum size of an image in bytes. Larger images are replaced by their names.
 const IMAGE_BYTES: u64 = 5 << 20;
 const MAX_IMAGES: usize = 8;
 
-/// A tool that is offered to other agents.
+/// Tool that is offered to other agents.
 pub(crate) struct Offer {
     pub tool: Tool,
     /// True if its results also have structured content.
     pub structured: bool,
 }
 
-/// Returns the tools that the policy offers, without those that need a session.
+/// Returns the tools that the policy offers, except those that need a session.
 pub(crate) fn offers(bench: &ToolRunner) -> Vec<Offer> {
     let served = |definition: ToolDefinition| {
         bench.router.details_for_client(&definition.tool_name).map(|served| offer(definition, served))
@@ -43,7 +43,7 @@ fn offer(definition: ToolDefinition, served: ToolDetails) -> Offer {
     };
     let tool = Tool::new(tool_name, description, Arc::new(input)).with_annotations(annotations);
     match served.output_schema {
-        // A result that is not an object is sent as text only, because not all protocol versions support anything else.
+        // A result that is not an object is sent only as text, because some protocol versions support nothing else.
         Some(Value::Object(schema)) if schema.get("type").is_some_and(|kind| kind == "object") => {
             Offer { tool: tool.with_raw_output_schema(Arc::new(schema)), structured: true }
         }

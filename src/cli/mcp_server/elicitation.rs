@@ -17,26 +17,26 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Maximum bytes of the diff in an approval prompt.
+/// Maximum size in bytes of the diff in an approval prompt.
 const DIFF_BYTES: usize = 8 << 10;
 const LINE_BYTES: usize = 2 << 10;
-/// Maximum number of pending approvals of repeated calls; each approval stores its plan.
+/// Maximum number of pending approvals for calls to repeat; each stores its plan.
 const MAX_WAITING: usize = 16;
-/// The only field of the form.
+/// Only field of the form.
 const FIELD: &str = "allow";
-/// The only value that approves.
+/// Only value that approves.
 const YES: &str = "yes";
-/// The name of the input request in a result.
+/// Name of the input request in a result.
 const APPROVAL: &str = "approval";
 
-/// Method by which the client can ask its user.
+/// Way in which the client can ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ElicitationSupport {
     /// The client has announced no such capability.
     None,
     /// By a request during the call.
     Request,
-    /// By a result that contains the form; the client then repeats the call with the answer.
+    /// As a result that contains the form. The client then repeats the call with the answer.
     NextCall,
 }
 
@@ -56,7 +56,7 @@ impl ElicitationSupport {
     }
 }
 
-/// The answer. Only the exact value approves.
+/// Answer of the user. Only the exact value approves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Yes,
@@ -76,7 +76,7 @@ impl Answer {
     }
 }
 
-/// Returns the form, with all facts for the decision. They come from outside, so they are shortened and control
+/// Returns the form with all facts for the decision. They come from outside, so they are shortened, and control
 /// characters are removed.
 pub(crate) fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestParams, ErrorData> {
     let proposal = plan.proposal.as_ref();
@@ -102,7 +102,8 @@ pub(crate) fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestPara
     })
 }
 
-/// Asks during the call. No support or no answer in time is a denial.
+/// Asks during the call. If the client does not support it or does not answer in time, the call is
+/// denied.
 pub(crate) async fn ask(context: &RequestContext<RoleServer>, form: ElicitRequestParams, patience: Duration) -> Answer {
     match context.peer.create_elicitation_with_timeout(form, Some(patience)).await {
         Ok(result) => Answer::from_result(&result),
@@ -113,7 +114,7 @@ pub(crate) async fn ask(context: &RequestContext<RoleServer>, form: ElicitReques
     }
 }
 
-/// A call that ended with a form.
+/// Call that ended with a form.
 pub(crate) struct PendingQuestion {
     name: String,
     arguments: Option<JsonObject>,
@@ -122,7 +123,7 @@ pub(crate) struct PendingQuestion {
     pub question: Question,
 }
 
-/// The calls that wait to be repeated.
+/// Calls that wait to be repeated.
 #[derive(Default)]
 pub(crate) struct PendingApprovals(Mutex<HashMap<String, PendingQuestion>>);
 
@@ -152,7 +153,7 @@ impl PendingApprovals {
         Ok(InputRequiredResult::new(Some(asked), Some(state)))
     }
 
-    /// Removes and returns the pending approval of this call. It can be answered only once, and only by a call with the same
+    /// Removes and returns the pending approval of this call. It can be answered only once, by a call with the same
     /// arguments.
     pub(crate) fn take(&self, state: &str, name: &str, arguments: Option<&JsonObject>) -> Option<PendingQuestion> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,7 +168,7 @@ impl PendingApprovals {
     }
 }
 
-/// Drops a value on another thread, because the files of a preview may take long to remove.
+/// Drops a value on another thread, because removing the files of a preview may take long.
 pub(crate) fn drop_in_background<T: Send + 'static>(what: T) {
     drop(tokio::task::spawn_blocking(move || drop(what)));
 }

@@ -1,4 +1,4 @@
-//! Handlers of the MCP requests: listing tools, and calling one.
+//! Handlers of MCP requests: the list of tools, and tool calls.
 
 use super::calls::Calls;
 use rmcp::model::{
@@ -9,7 +9,7 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 
-/// Supported methods. If a request for a supported method cannot be parsed, its parameters are invalid.
+/// Supported methods. If a request for one of them cannot be parsed, its parameters are invalid.
 const METHODS: &[&str] = &["initialize", "server/discover", "ping", "tools/list", "tools/call"];
 
 #[derive(Clone)]

@@ -28,11 +28,11 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use transport::ClientTransport;
 
-/// Time for the last responses after the client has stopped sending.
+/// Maximum time for the last responses after the client has stopped sending.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time for cancelled calls to report their end.
+/// Maximum time for cancelled calls to report their end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
-/// Time for remaining reads and writes to finish at exit.
+/// Time to wait at exit for remaining reads and writes.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
 /// The approver of calls while aye serves its tools to another agent.
@@ -96,7 +96,7 @@ async fn serve_until_end(wire: &ClientTransport, hand: Handler, signals: &mut Si
             tokio::time::sleep(RESPONSE_TIMEOUT).await;
         } => Exit::Completed,
     };
-    // Kills commands first, so that their calls get results.
+    // Kill commands first, so that their calls get results.
     end.cancel();
     if exit != Exit::Completed {
         over.cancel();
@@ -109,7 +109,7 @@ async fn serve_until_end(wire: &ClientTransport, hand: Handler, signals: &mut Si
     exit
 }
 
-/// Serves sessions in sequence: messages before the first handshake do not end it.
+/// Serves sessions one after another, so that messages before the first handshake do not end it.
 async fn serve(wire: ClientTransport, hand: Handler, over: CancellationToken) {
     loop {
         match serve_server_with_ct(hand.clone(), wire.clone(), over.clone()).await {

@@ -1,5 +1,5 @@
-//! Progress notifications with the output of a running command: redacted, and at most as frequent as the client can
-//! read.
+//! Progress notifications with the output of a running command, redacted and rate-limited by the speed at which the
+//! client reads.
 
 use crate::policy::redact::{Redactor, Stream};
 use crate::text::clean;
@@ -12,7 +12,8 @@ use tokio::time::{Instant, sleep_until};
 
 /// Minimum time between two notifications.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Maximum bytes of a notification: the end of the output since the last one.
+/// Maximum size in bytes of a notification, which contains the end of the output since the last
+/// one.
 const MESSAGE_BYTES: usize = 2 << 10;
 
 /// Sends progress until the command closes its output. The final output is part of the result.

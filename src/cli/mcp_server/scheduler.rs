@@ -1,10 +1,10 @@
-//! Order of concurrent calls: as in a session, a call waits for earlier ones whose effects it may depend on.
+//! Order of concurrent calls. As in a session, a call waits for earlier ones whose effects it may depend on.
 
 use crate::ports::CallOrder;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// The open calls of one client, in the order in which they arrived.
+/// Open calls of one client, in the order of arrival.
 #[derive(Default)]
 pub(crate) struct Scheduler {
     open: Mutex<Vec<OpenCall>>,
@@ -14,11 +14,11 @@ pub(crate) struct Scheduler {
 
 struct OpenCall {
     number: u64,
-    /// Unknown until the arguments have been examined.
+    /// Order; unknown until the arguments have been examined.
     order: Option<CallOrder>,
 }
 
-/// Place of a call among the open ones. The call is open until all clones are dropped.
+/// Position of a call among the open ones. The call is open until all clones are dropped.
 #[derive(Clone)]
 pub(crate) struct Arrival(Arc<QueueSlot>);
 
@@ -44,12 +44,12 @@ impl Scheduler {
         self.notify();
     }
 
-    /// Returns whether all earlier calls that must end first have ended.
+    /// Returns whether all earlier calls that must precede the call have ended.
     fn is_next(&self, number: u64) -> bool {
         let open = self.open();
         let own = open.iter().find(|call| call.number == number).and_then(|call| call.order.as_ref());
         let Some(own) = own else { return true };
-        // An earlier call whose order is not known yet may be any.
+        // An earlier call whose order is unknown may affect any call.
         let mut earlier = open.iter().take_while(|call| call.number < number);
         !earlier.any(|call| call.order.as_ref().is_none_or(|order| own.waits_for(order)))
     }
@@ -64,8 +64,8 @@ impl Scheduler {
 }
 
 impl Arrival {
-    /// Sets the order of the call, and waits until no earlier call has to end before it. Returns whether it had to wait, because
-    /// its effects may then have changed.
+    /// Sets the order of the call, and waits until all calls that must precede it have ended. Returns whether it had to
+    /// wait, because its effects may have changed then.
     pub(crate) async fn turn(&self, order: CallOrder) -> bool {
         let QueueSlot { scheduler, number } = &*self.0;
         let mut changed = scheduler.changed.subscribe();
@@ -73,7 +73,7 @@ impl Arrival {
         let mut waited = false;
         while !scheduler.is_next(*number) {
             waited = true;
-            // The sender is alive.
+            // The sender still exists.
             let _ = changed.changed().await;
         }
         waited

@@ -1,4 +1,5 @@
-//! Line transport of the MCP client: limited messages, with error responses to invalid ones.
+//! Line transport of the MCP client, which limits the size of messages and responds to invalid ones
+//! with errors.
 
 use super::scheduler::Scheduler;
 use crate::cli::serve::transport::{Client, Outbox};
@@ -15,9 +16,9 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of open requests; more are rejected at once.
+/// Maximum number of open requests; more are rejected immediately.
 const MAX_REQUESTS: usize = 64;
-/// Error code: too many open requests.
+/// Error code for too many open requests.
 const BUSY: ErrorCode = ErrorCode(-32000);
 
 /// One end of the connection. Cheap to clone; only one clone may receive at a time.
@@ -26,13 +27,13 @@ pub(crate) struct ClientTransport {
     lines: Arc<Mutex<mpsc::Receiver<Line>>>,
     out: Arc<Outbox>,
     requests: Arc<Semaphore>,
-    /// Order of the calls, which arrive at the connection first.
+    /// Order of the calls. The connection sees the calls first.
     scheduler: Arc<Scheduler>,
-    /// Cancelled when there are no more lines.
+    /// Cancelled at the end of the input.
     deaf: CancellationToken,
 }
 
-/// A permit that is dropped with its request.
+/// Permit that is dropped together with its request.
 #[derive(Clone)]
 struct RequestPermit(#[expect(dead_code, reason = "dropping it releases its permit")] Arc<OwnedSemaphorePermit>);
 
@@ -73,7 +74,7 @@ impl ClientTransport {
         }
     }
 
-    /// Parses a message; `None` if it was invalid and an error was sent.
+    /// Parses a message; `None` if it was invalid, in which case an error was sent.
     fn message(&self, line: Line) -> Option<ClientJsonRpcMessage> {
         let mut message = match read(line) {
             Ok(message) => message?,
@@ -90,7 +91,8 @@ impl ClientTransport {
                 return None;
             };
             request.request.extensions_mut().insert(RequestPermit(Arc::new(permit)));
-            // Requests are handled concurrently, so only here it is known which call came first.
+            // Requests are handled concurrently, so this is the last place at which their order is
+            // known.
             if matches!(request.request, ClientRequest::CallToolRequest(_)) {
                 request.request.extensions_mut().insert(self.scheduler.arrive());
             }
@@ -99,7 +101,7 @@ impl ClientTransport {
     }
 }
 
-/// Parses a line; `None` for an invalid notification. The error has the request ID if it is readable.
+/// Parses a line; `None` for an invalid notification. An error contains the request ID if it is readable.
 fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, Box<(ErrorData, Option<RequestId>)>> {
     let bytes = match line {
         Line::Whole(bytes) => bytes,
@@ -135,7 +137,7 @@ impl Transport<RoleServer> for ClientTransport {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        // This future may be dropped while it waits: a received line is handled before anything else is awaited.
+        // This future may be dropped while it waits, so a received line is handled before the next await.
         while let Some(line) = self.line().await {
             if let Some(message) = self.message(line) {
                 return Some(message);

@@ -3,7 +3,7 @@
 use crate::protocol::{MemoryTarget, Problem};
 use clap::Subcommand;
 
-/// Digits of a proposal ID.
+/// Number of digits of a proposal ID.
 const ID_DIGITS: std::ops::RangeInclusive<usize> = 4..=8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]

@@ -15,7 +15,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};
 
-/// Maximum columns of a text in the list.
+/// Maximum width of an instruction in the list, in cells.
 const TEXT_CELLS: usize = 90;
 
 pub(crate) fn run(place: &AppContext, action: MemorySub) -> Result<Exit, CliError> {
@@ -62,7 +62,7 @@ pub(crate) fn run(place: &AppContext, action: MemorySub) -> Result<Exit, CliErro
 }
 
 fn list(place: &AppContext, memory: &Memory, json: bool) -> Result<Exit, CliError> {
-    // A damaged store hides no proposal.
+    // Proposals are listed even if the store is damaged.
     if let Err(error) =
         Store::open(&place.directories.data).map_err(CliError::from).and_then(|store| memory.search_prompts(&store))
     {

@@ -1,4 +1,4 @@
-//! `aye models update`: replaces the downloaded catalogue, after a diff.
+//! `aye models update`: replaces the downloaded catalogue, after showing a diff.
 
 use crate::cli::args::definition::ModelsUpdate;
 use crate::host::allowed_models::AllowedModels;
@@ -17,7 +17,7 @@ use crate::text::reveal_line;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};
 
-/// Maximum number of changes shown; further changes are counted.
+/// Maximum number of changes shown; the rest is counted.
 const SHOWN: usize = 200;
 
 pub(crate) fn run(place: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliError> {

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-/// Place of a plugin, as the user names it.
+/// Source of a plugin, as the user specifies it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub(crate) struct SourceArgs {
     /// Folder, archive (file or https URL), or repository with #BRANCH/@COMMIT
@@ -20,8 +20,9 @@ pub(crate) struct SourceArgs {
 pub(crate) enum PluginSub {
     /// Show a plan, and add a plugin from a folder, archive or repository
     ///
-    /// The plan lists everything that the plugin brings. aye copies the files and pins them by hash. If the plugin is already
-    /// installed, the plan shows the difference. Nothing is added before you approve the plan, and nothing of the plugin runs.
+    /// The plan lists everything that the plugin brings. aye copies the files and pins them by hash. If the plugin is
+    /// already installed, the plan shows the difference. Nothing is added before you approve the plan, and nothing of
+    /// the plugin runs.
     Add {
         #[command(flatten)]
         source: SourceArgs,

@@ -16,7 +16,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};
 
-/// Maximum columns of a description in the list.
+/// Maximum width of a description in the list, in cells.
 const DESCRIPTION_CELLS: usize = 100;
 
 pub(crate) fn run(place: &AppContext, action: PluginAction) -> Result<Exit, CliError> {
@@ -36,7 +36,7 @@ pub(crate) fn run(place: &AppContext, action: PluginAction) -> Result<Exit, CliE
     }
 }
 
-/// Adds the plugin of a source. `expected`: the name that it must have.
+/// Adds the plugin from a source. `expected`: the name that the plugin must have.
 fn add(place: &AppContext, store: &PluginStore, given: &SourceArgs, expected: Option<&str>, yes: bool) -> Result<Exit, CliError> {
     let source = source(place, given)?;
     let lock = store.lock().map_err(CliError::failed)?;
@@ -55,7 +55,7 @@ fn add_staged(
     let shown = staged.plugin.pin.source.clone();
     let name = staged.plugin.name().to_owned();
     if let Some(expected) = expected.filter(|expected| *expected != name) {
-        let problem = Problem::new(format!("`{shown}` is now the plugin `{name}`, and not `{expected}`"));
+        let problem = Problem::new(format!("`{shown}` is now the plugin `{name}` instead of `{expected}`"));
         return Err(CliError::failed(problem.hint(format!("run `aye plugin add {shown}` to add it under this name"))));
     }
     let contents = Contents::read(&staged.plugin);
@@ -80,7 +80,7 @@ fn add_staged(
     Ok(Exit::Completed)
 }
 
-/// Returns the source that the user names.
+/// Returns the source that the user specified.
 fn source(place: &AppContext, given: &SourceArgs) -> Result<PluginSource, CliError> {
     let source = PluginSource::parse(&given.source, given.path.as_deref(), &place.workspace);
     source.map_err(|problem| CliError::usage(problem.with_location(location(&given.source))))
@@ -210,7 +210,7 @@ fn show(store: &PluginStore, name: &str, json: bool) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Checks a plugin. A check uses nothing that it reads, so it needs no approval.
+/// Checks a plugin. The plugin is only parsed, so it needs no approval.
 fn check(place: &AppContext, given: &SourceArgs, json: bool) -> Result<Exit, CliError> {
     let at = || format!("cannot check `{}`", reveal_line(&without_credentials(&given.source)));
     let source = PluginSource::parse(&given.source, given.path.as_deref(), &place.workspace);
@@ -232,7 +232,7 @@ fn check(place: &AppContext, given: &SourceArgs, json: bool) -> Result<Exit, Cli
 
 fn remove(store: &PluginStore, name: &str) -> Result<Exit, CliError> {
     let lock = store.lock().map_err(CliError::failed)?;
-    // Pins that cannot be read are removed too.
+    // Also remove pins that cannot be read.
     if store.find(name).is_ok_and(|plugin| plugin.is_none()) {
         return Err(unknown(store, name));
     }
@@ -250,7 +250,7 @@ fn set_enabled(store: &PluginStore, name: &str, enabled: bool) -> Result<Exit, C
     Ok(Exit::Completed)
 }
 
-/// Returns the installed plugin of this name.
+/// Returns the installed plugin with this name.
 fn installed(store: &PluginStore, name: &str) -> Result<Plugin, CliError> {
     store.find(name).map_err(CliError::failed)?.ok_or_else(|| unknown(store, name))
 }

@@ -1,4 +1,4 @@
-//! The plan of an addition or an update of a plugin, as text.
+//! Plan of the addition or update of a plugin, as text.
 
 use crate::host::plugins::{Contents, Manifest, Part, Plugin};
 use crate::protocol::{FileDiff, format_count, size};
@@ -7,16 +7,16 @@ use crate::tools::line_hunks;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Maximum columns of a description.
+/// Maximum width of a description, in cells.
 const DESCRIPTION_CELLS: usize = 120;
 /// Maximum size of a file whose changes are shown line by line, in bytes.
 const DIFF_BYTES: u64 = 128 << 10;
-/// Maximum number of lines of all changes.
+/// Maximum number of diff lines in the plan.
 const DIFF_LINES: usize = 400;
-/// Digits of the hash of the plugin.
+/// Number of digits shown of the plugin's hash.
 const DIGITS: usize = 16;
 
-/// Returns the name, the origin, the size and the parts of a plugin.
+/// Describes the name, origin, size and parts of a plugin.
 pub(super) fn describe(plugin: &Plugin, manifest: Option<&Manifest>, contents: &Contents) -> String {
     let pin = &plugin.pin;
     let mut text = String::new();
@@ -59,21 +59,21 @@ pub(super) fn describe(plugin: &Plugin, manifest: Option<&Manifest>, contents: &
     text
 }
 
-/// Returns the number and the size of the files.
+/// Returns the number and total size of the files.
 pub(super) fn files(plugin: &Plugin) -> String {
     let files = &plugin.pin.files;
     let bytes = files.values().map(|file| file.bytes).sum();
     format!("{}, {}", format_count(files.len() as u64, "file", "files"), size(bytes))
 }
 
-/// Returns a part in one line. Only a description is cut: a command is shown whole.
+/// Describes a part on one line. Descriptions are cut, but commands are shown in full.
 fn part(part: &Part, is_command: bool) -> String {
     let description = clean_line(&part.description);
     let description = if is_command { description } else { truncate(&description, DESCRIPTION_CELLS).into_owned() };
     format!("{}: {description}", part.name)
 }
 
-/// Returns a title with indented lines below it; empty without lines.
+/// Returns a title followed by indented lines; empty if there are no lines.
 fn section(title: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();

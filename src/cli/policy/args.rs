@@ -25,9 +25,9 @@ pub(crate) enum PolicySub {
     },
     /// Run the `[[tests]]` of a policy, for example in CI
     ///
-    /// Without FILES, each layer in effect runs its own tests. A given file is tested on its own, as `--policy FILE` would apply
-    /// it. A project's `.aye/policy.toml` is tested on top of the layers in effect. The exit code is 1 if a test fails, and 2 if a
-    /// file cannot be read.
+    /// Without FILES, each layer in effect runs its own tests. A given file is tested on its own, as `--policy FILE`
+    /// would apply it. A project's `.aye/policy.toml` is tested on top of the layers in effect. The exit code is 1 if a
+    /// test fails, and 2 if a file cannot be read.
     Test {
         /// Policy files to test [default: all layers in effect]
         files: Vec<PathBuf>,
@@ -185,7 +185,7 @@ pub(crate) enum PolicyAction {
     Redact { jsonl: bool },
 }
 
-/// The command or call to explain.
+/// Command or call to explain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// One word is a shell line; several are a program and its arguments.
@@ -237,7 +237,8 @@ impl PolicySub {
 }
 
 impl PolicyAction {
-    /// Returns true if the action changes the policy, which a command that aye runs must not do.
+    /// Returns true if the action changes the policy, which is forbidden for commands that aye
+    /// runs.
     pub(crate) fn changes_policy(&self) -> bool {
         match self {
             Self::Init { place, .. } => *place != InitPlace::Stdout,

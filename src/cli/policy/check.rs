@@ -16,18 +16,18 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 
-/// Maximum bytes of a line; a longer one could never run.
+/// Maximum size in bytes of a line; no longer call could ever run.
 const LINE_BYTES: usize = 64 << 20;
 
 #[derive(Serialize)]
 struct Answer<'a> {
-    /// The ID, exactly as received.
+    /// ID, exactly as received.
     id: Option<&'a RawValue>,
     #[serde(flatten)]
     explanation: Explanation,
 }
 
-/// Prints one verdict for each line, even if the line is invalid. The exit code does not depend on the verdicts.
+/// Prints one verdict for each line, even for an invalid one. The exit code does not depend on the verdicts.
 pub(crate) fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let policy = super::load_policy(place, common)?;
     let place = &super::with_tools(place, common);
@@ -40,7 +40,7 @@ pub(crate) fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError>
     let mut splitter = LineSplitter::new(LINE_BYTES);
     let mut write = |line: &Line, more: bool| {
         let written = lines::write(&mut out, &answer(line, &enforcer, &toolset, &servers));
-        // Flushes if there is no further input, because the caller may wait for this verdict.
+        // Flush if there is no more input, because the caller may wait for this verdict.
         if more { written } else { written.and_then(|()| out.flush()) }
     };
     loop {
@@ -109,7 +109,7 @@ mod tests {
     use crate::policy::{Bundle, Context, Layer, Scope};
     use std::path::PathBuf;
 
-    /// A line on which the command parser panics, in test builds only.
+    /// A line on which the command parser panics in test builds.
     const FAULTY: &str = "aye-test-faulty-line";
 
     #[test]

@@ -1,4 +1,4 @@
-//! `aye policy explain`: the verdict for a command or tool call, with its rule and reason.
+//! `aye policy explain`: explains the verdict for a command or tool call, with its rule and reason.
 
 use super::args::Subject;
 use super::origin::{Origin, Origins};
@@ -22,17 +22,17 @@ use std::path::PathBuf;
 
 /// Both verdicts for a call, with the locations of the rules.
 pub(crate) struct ExplainedCall {
-    /// The verdict by the rules, in a sandbox.
+    /// Verdict by the rules alone, in a sandbox.
     pub by_rules: Explanation,
-    /// The verdict here and now.
+    /// Verdict in the current environment.
     pub now: Explanation,
     pub mode: Mode,
     pub steps: Vec<Step>,
-    /// The rules that apply, in the order of the steps; the first one decides.
+    /// Matching rules in the order of the steps. The first one decides.
     pub origins: Vec<(String, Option<Origin>)>,
 }
 
-/// A simple command of a shell line, or one action of a call.
+/// Simple command of a shell line, or action of a call.
 pub(crate) struct Step {
     pub text: String,
     pub verdict: VerdictKind,
@@ -61,7 +61,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: Subject, json: b
     let now = if actions.is_empty() {
         by_rules.clone()
     } else {
-        // A dangling symlink is evaluated by its text.
+        // A dangling symlink is evaluated by its own path.
         let found = toolset.actions_now(&name, &arguments).unwrap_or_else(|_| actions.clone());
         place
             .enforcer(&policy, SandboxHost::find(place, tools::RepositoryTrust::Untrusted).sandbox(), place.mode)
@@ -137,19 +137,19 @@ fn describe_action(action: &Action) -> String {
     }
 }
 
-/// Output of `aye policy check`, and the context of the check.
+/// Output of `aye policy check`, with the context of the check.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ExplainOutput<'a> {
     #[serde(flatten)]
     explanation: &'a Explanation,
     mode: Mode,
-    /// The file of the deciding rule; absent for a built-in rule.
+    /// File of the deciding rule; absent for a built-in rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
-    /// The source of the rule.
+    /// Source text of the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
     at_run_time: RuntimeVerdict<'a>,

@@ -25,7 +25,7 @@ pub(crate) fn run(place: &AppContext, action: GrantsAction) -> Result<Exit, CliE
 #[serde(rename_all = "camelCase")]
 struct Entry<'a> {
     rule: &'a str,
-    /// `project` or `everywhere`.
+    /// Scope: `project` or `everywhere`.
     scope: &'static str,
     file: &'a Path,
     line: usize,
@@ -111,7 +111,7 @@ fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Res
         gone.extend(saved.iter().filter(reachable).filter(|named| all || named.kept.is_expired(now)));
     }
     for name in names {
-        // Several directories may be on one line.
+        // One line may contain several directories.
         let before = gone.len();
         gone.extend(saved.iter().filter(reachable).filter(|named| named.name == *name));
         if gone.len() == before {
@@ -127,7 +127,8 @@ fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Res
         let of_file: Vec<&&NamedRule> = gone.iter().filter(|named| named.file == *file).collect();
         grants::change(file, |old| {
             let old = old.unwrap_or_default();
-            // Compared by content: a line number may have changed since the rules were listed.
+            // Compare by content, because the line number may have changed since the rules were
+            // listed.
             let same = |kept: &grants::SavedRule| of_file.iter().any(|named| named.kept.rule == kept.rule);
             let (new, _) = grants::remove_rules(old, same).map_err(ConfigError::single)?;
             Bundle::parse(&new, &file.display().to_string()).map_err(|error| ConfigError::single(error.to_string()))?;

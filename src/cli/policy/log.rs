@@ -1,4 +1,4 @@
-//! `aye policy log`: past decisions, with the rule or user that decided.
+//! `aye policy log`: shows past decisions, with the rule or user that decided.
 
 use crate::host::console::print_text;
 use crate::host::context::AppContext;

@@ -1,4 +1,4 @@
-//! `aye policy`: shows, explains, tests and edits the policy. No call is run.
+//! `aye policy`: shows, explains, tests and edits the policy. Never runs a call.
 
 pub(crate) mod args;
 mod check;
@@ -66,7 +66,7 @@ fn with_tools(place: &AppContext, common: &Common) -> AppContext {
     own
 }
 
-/// Returns the tools under a policy, to look up the actions of calls that are not run.
+/// Returns the tools under a policy, to determine the actions of calls without running them.
 fn toolset(place: &AppContext, enforcer: &Enforcer) -> Toolset {
     let settings = session::tool_settings(place, enforcer, SandboxPolicy::unsandboxed());
     Toolset::new(settings, session::tool_sources(place, enforcer))
@@ -90,7 +90,7 @@ fn in_background(arguments: &Arguments) -> bool {
     matches!(arguments, Arguments::Object(object) if object.get("background").is_some_and(|value| value.as_bool() == Some(true)))
 }
 
-/// Evaluates a call by its text alone. Returns its actions and the verdict, or the reason why it is invalid.
+/// Evaluates a call by its arguments alone. Returns its actions and the verdict, or the reason why it is invalid.
 fn judge_call(
     tool: &str,
     arguments: &Arguments,
@@ -106,7 +106,8 @@ fn judge_call(
     }
     let actions = toolset.actions_for(tool, arguments).map_err(|error| error.message)?;
     let mut told = enforcer.explain(&actions, jiff::Timestamp::now());
-    // Sessions and background commands have no end at which their effects could be reviewed.
+    // Sessions and background commands do not end by themselves, so their effects cannot be
+    // reviewed.
     let is_awaited = tools::canonical_name(tool) == Some("RunCommand") && !in_background(arguments);
     told.approve = told.approve.map(|when| if is_awaited { when } else { ApproveWhen::Before });
     if !is_awaited {

@@ -4,17 +4,17 @@ use crate::host::policy_layers::{Policy, policy_bytes};
 use crate::policy::quote_entry;
 use std::path::{Path, PathBuf};
 
-/// The text of the policy files in effect.
+/// Text of the policy files in effect.
 pub(crate) struct Origins {
     files: Vec<(String, PathBuf, String)>,
 }
 
-/// A location in a policy file.
+/// Location in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub file: PathBuf,
     pub line: usize,
-    /// The source line, or the first lines of the table.
+    /// Source line, or the first lines of the table.
     pub source: Vec<String>,
 }
 
@@ -23,14 +23,14 @@ impl Origins {
         let files = policy.layers.iter().filter_map(|layer| {
             let file = layer.file.clone()?;
             let text = policy_bytes(&file).ok().flatten().unwrap_or_default();
-            // `user:0` without the line number.
+            // The rule name is `user:0`; drop the line number.
             let scope = layer.scope.rule(0).split(':').next().unwrap_or_default().to_owned();
             Some((scope, file, String::from_utf8_lossy(&text).into_owned()))
         });
         Self { files: files.collect() }
     }
 
-    /// Finds a rule by its name in verdicts, such as `user:31`.
+    /// Finds a rule by its name in verdicts: `user:31`.
     pub(crate) fn find(&self, rule: &str) -> Option<Origin> {
         let (scope, line) = rule.split_once(':')?;
         let line: usize = line.parse().ok()?;

@@ -5,11 +5,11 @@ use crate::protocol::{Risk, VerdictKind};
 use crate::text;
 use std::io::IsTerminal;
 
-/// Width if none is known, as in a pipe: rows are not wrapped.
+/// Width without a known limit, as in a pipe: rows are not wrapped.
 const ENDLESS: usize = 100_000;
 const NARROWEST: usize = 40;
 const WIDEST: usize = 140;
-/// Maximum rows of a text; further rows are counted.
+/// Maximum number of rows of a text; the rest is counted.
 const MAX_ROWS: usize = 40;
 
 #[derive(Debug, Clone, Copy)]
@@ -77,14 +77,14 @@ impl Paint {
         }
     }
 
-    /// Returns a sentence as rows, indented from the second row on.
+    /// Wraps a sentence into rows, indented from the second row on.
     pub(crate) fn wrap_sentence(&self, text: &str, indent: usize) -> Vec<String> {
         let text = text::reveal(text).replace('\n', " ");
         let rows = text::wrap(&text, self.width.saturating_sub(indent).max(NARROWEST / 2));
         rows.into_iter().map(|row| text[row].to_owned()).collect()
     }
 
-    /// Returns code as rows, with all its characters.
+    /// Wraps code into rows, preserving all its characters.
     pub(crate) fn code(&self, text: &str, indent: usize) -> Vec<String> {
         let text = text::expand_tabs(&text::reveal(text)).into_owned();
         let width = self.width.saturating_sub(indent).max(NARROWEST / 2);
@@ -103,7 +103,7 @@ impl Paint {
         rows
     }
 
-    /// Returns a string, cut or padded to a number of cells.
+    /// Cuts or pads a string to a number of cells.
     pub(crate) fn cell(text: &str, cells: usize) -> String {
         let shown = text::truncate(text, cells);
         let blanks = cells.saturating_sub(text::width(&shown));

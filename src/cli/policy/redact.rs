@@ -1,4 +1,4 @@
-//! `aye policy redact`: redacts text from stdin, to try a `[[redaction]]`.
+//! `aye policy redact`: redacts text from stdin, to test a `[[redaction]]`.
 
 use crate::host::console::{print_json, print_text, warn};
 use crate::host::context::AppContext;
@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::io::{BufRead, Read};
 
-/// Maximum bytes of a text, which is held in memory.
+/// Maximum size in bytes of a text, which is stored in memory.
 const TEXT_BYTES: u64 = 256 << 20;
 
 #[derive(Deserialize)]
 struct Line {
     id: Option<Box<RawValue>>,
     text: String,
-    /// Additional secret values, regardless of their form.
+    /// Additional secret values of any form.
     #[serde(default, rename = "knownValues", alias = "known_values")]
     known_values: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `aye policy schema`: the JSON Schema of a policy file, for editors and validators.
+//! `aye policy schema`: prints the JSON Schema of a policy file, for editors and validators.
 
 use crate::host::console::print_text;
 use crate::host::error::CliError;

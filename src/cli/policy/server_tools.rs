@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Separators between the name of a configured server and its tool.
 const BETWEEN: [&str; 2] = [":", "__"];
 
-/// The configured servers, and their last known tools.
+/// Configured servers, and their last known tools.
 pub(crate) struct ServerTools {
     servers: Vec<String>,
     tools: Arc<[RemoteTool]>,
@@ -29,8 +29,8 @@ impl ServerTools {
         Self { servers, tools, pins: Pins::in_directory(directory.join("pins")) }
     }
 
-    /// Returns the call that a name means: `SERVER/TOOL` or `Mcp.SERVER/TOOL`, and for a configured server also
-    /// `SERVER:TOOL` or `SERVER__TOOL`. An unknown tool gets the verdict of a new tool.
+    /// Returns the call for a name: `SERVER/TOOL` or `Mcp.SERVER/TOOL`, and for a configured server also `SERVER:TOOL`
+    /// or `SERVER__TOOL`. An unknown tool is judged as a new one.
     pub(crate) fn action(&self, called: &str) -> Option<Action> {
         let (server, tool) = parse_qualified(called).or_else(|| self.find_configured(called))?;
         let known = self.servers.iter().find(|known| known.eq_ignore_ascii_case(server)).map_or(server, String::as_str);
@@ -57,7 +57,7 @@ impl ServerTools {
     }
 }
 
-/// Returns the server and the tool, if the name has the form used in policies.
+/// Returns the server and the tool of a name in the form used in policies.
 pub(crate) fn parse_qualified(called: &str) -> Option<(&str, &str)> {
     let (server, tool) = called.strip_prefix("Mcp.").unwrap_or(called).split_once('/')?;
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
@@ -71,7 +71,7 @@ pub(crate) fn is_server_form(called: &str) -> bool {
 
 #[cfg(test)]
 impl ServerTools {
-    /// Returns the state without configured servers.
+    /// Returns a value without configured servers.
     pub(crate) fn empty() -> Self {
         Self { servers: Vec::new(), tools: Vec::new().into(), pins: Pins::in_directory("nowhere".into()) }
     }

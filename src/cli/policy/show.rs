@@ -1,4 +1,4 @@
-//! `aye policy show`: the policy in effect, entry by entry, with file and line.
+//! `aye policy show`: shows the policy in effect, entry by entry, with file and line.
 
 use super::args::ShowForm;
 use super::paint::{Paint, Tone};
@@ -17,17 +17,17 @@ use std::path::{Path, PathBuf};
 
 /// Minimum width of a value next to its origin, in cells, if the width is limited.
 const VALUE_CELLS: usize = 36;
-/// Width up to which values align the origins.
+/// Maximum width in cells up to which a value determines the column of the origins.
 const ALIGNED_CELLS: usize = 72;
 
-/// The policy in effect.
+/// Policy in effect.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InForce {
     pub layers: Vec<LayerInForce>,
     pub mode: Mode,
     pub workspace: PathBuf,
-    /// The state of the project's policy.
+    /// State of the project's policy.
     pub project: String,
     pub entries: Vec<Entry>,
     #[serde(skip)]
@@ -97,12 +97,12 @@ impl LayerInForce {
 }
 
 impl InForce {
-    /// Returns a path in the form `~/.config/aye/policy.toml`.
+    /// Returns a path for display: `~/.config/aye/policy.toml`.
     fn display_path(&self, path: &Path) -> String {
         crate::text::reveal(&crate::text::abbreviate_home(path, &self.home)).into_owned()
     }
 
-    /// Returns the entries by section: entries that affect verdicts first, entries that only define names last.
+    /// Returns the entries by section: those that affect verdicts first, those that only define names last.
     fn sections(&self) -> Vec<(&str, Vec<&Entry>)> {
         let rank = |section: &str| match section {
             "" => 0,
@@ -204,8 +204,8 @@ impl InForce {
         }
     }
 
-    /// Returns a single policy of all layers: lists of blocked items are combined; of other keys the first one is used,
-    /// and the rest are comments.
+    /// Returns all layers as a single policy. Lists of blocked items are combined; for other keys, the first one is
+    /// used, and the rest are comments.
     pub(crate) fn as_toml(&self) -> String {
         let mut out = String::new();
         for layer in &self.layers {
@@ -245,7 +245,7 @@ impl InForce {
             out.push_str("]\n");
             return;
         }
-        // An item that any layer blocks is blocked.
+        // An item is blocked if any layer blocks it.
         if same.len() > 1 && (first.key.starts_with("blocked_") || first.key == "disabled") {
             let _ = writeln!(out, "{} = [", first.key);
             for entry in same {
@@ -263,7 +263,8 @@ impl InForce {
     }
 }
 
-/// Returns `key = value`; for a rule its condition, decision and reason, without examples.
+/// Formats an entry as `key = value`. For a rule, returns its condition, decision and reason,
+/// without examples.
 fn format_entry(entry: &Entry) -> String {
     let rule = (entry.key == "rules").then(|| format!("rule = {}", entry.value).parse::<toml::Table>().ok()).flatten();
     let rule = rule.and_then(|table| table.get("rule")?.as_table().cloned());

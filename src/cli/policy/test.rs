@@ -15,19 +15,19 @@ use crate::tools::{self, Toolset};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// A set of tests, and the layers they run against.
+/// Set of tests, and the layers against which they run.
 pub(crate) struct Suite {
     pub file: PathBuf,
     pub bundle: Bundle,
     pub policy: Policy,
 }
 
-/// The outcome of all tests.
+/// Results of all tests.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Outcome {
     pub tests: usize,
     pub failed: usize,
-    /// Number of `match` and `not_match` examples, which passed when the files were read.
+    /// Number of `match` and `not_match` examples, which were checked when the files were read.
     pub examples: usize,
     pub failures: Vec<Failure>,
 }
@@ -72,7 +72,8 @@ fn load_layer_suites(place: &AppContext, common: &Common) -> Result<Vec<Suite>, 
     Ok(policy.layers.iter().map(suite).collect())
 }
 
-/// Returns each file separately; a project's policy is tested on top of the layers in effect.
+/// Returns each file as a separate suite. A project's policy is tested on top of the layers in
+/// effect.
 fn load_suites(place: &AppContext, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>, CliError> {
     let mut suites = Vec::new();
     for file in files {
@@ -97,7 +98,7 @@ pub(crate) fn read(file: &Path) -> Result<Bundle, CliError> {
         .map_err(|error| crate::host::policy_error::invalid_policy(&error, &bytes))
 }
 
-/// Returns true if a project's policy is stored at this path.
+/// Returns true if this is the path of a project's policy.
 pub(crate) fn is_of_project(file: &Path) -> bool {
     file.ends_with(".aye/policy.toml") || std::path::absolute(file).is_ok_and(|file| file.ends_with(".aye/policy.toml"))
 }
@@ -139,14 +140,14 @@ pub(crate) fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) ->
 
 /// Returns an error for a test of an unknown tool, which would test nothing.
 pub(crate) fn check_tool_exists(test: &Test, bundle: &Bundle) -> Result<(), String> {
-    // A policy does not know the servers and their tools, so any such name is accepted.
+    // A policy does not know the servers and their tools, so it accepts any such name.
     if named_of_server(&test.tool).is_some() || is_server_form(&test.tool) {
         return Ok(());
     }
     tools::check_known(&test.tool, &bundle.named).map_err(|error| error.message)
 }
 
-/// Returns the expected and the actual values that differ.
+/// Returns the expected and the actual values, where they differ.
 fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
     let mut expected = Vec::new();
     let mut got = Vec::new();
@@ -177,8 +178,8 @@ fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
     (!expected.is_empty()).then(|| (expected.join(", "), got.join(", ")))
 }
 
-/// Compares rules. The scope of a file is `user` in effect and `policy` if the file is named, so only the line is compared. `:31`
-/// means this line of any file.
+/// Compares rule names. The scope of a file is `user` in effect, but `policy` if the file was named, so only the line
+/// is compared. `:31` means this line of any file.
 fn rule_matches(wanted: &str, rule: &str) -> bool {
     let own = |scope: &str| matches!(scope, "" | "user" | "policy");
     match (wanted.split_once(':'), rule.split_once(':')) {

@@ -1,4 +1,4 @@
-//! Output of the policy commands; also checks that every template is valid, and that the parser and the schema agree.
+//! Tests of the output of the policy commands, of all templates, and of the agreement between parser and schema.
 
 mod explained;
 mod linted;

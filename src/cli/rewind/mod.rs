@@ -1,4 +1,4 @@
-//! `aye rewind`: rewinds to before a prompt, or redoes a rewind, without a screen and without a model.
+//! `aye rewind`: rewinds to before a prompt, or redoes a rewind, without a screen or a model.
 
 pub(crate) mod args;
 
@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub session: Option<String>,
-    /// The number of a prompt, or the ID of its task.
+    /// Number of a prompt, or the ID of its task.
     pub to: Option<String>,
     pub scope: RewindScope,
     pub redo: bool,
@@ -36,10 +36,10 @@ pub(crate) struct Request {
     pub json: bool,
 }
 
-/// The mode of the command: plan, ask or apply.
+/// Mode of the command: plan, ask or apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Show what would happen.
+    /// Show the plan.
     Plan,
     /// Rewind if the user confirms.
     Ask,
@@ -58,7 +58,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
     let choice = request.session.clone().map_or(SessionChoice::Latest, SessionChoice::Id);
     let mut claimed = SessionBuilder::find(FrontEnd::rewind(), common.clone(), place, store, &choice)?.claim()?;
     let runtime = startup::runtime()?;
-    // A plan leaves no trace in the journal.
+    // A plan must not write to the journal.
     let plan = runtime.block_on(plan(claimed.dry_run(), request))?;
     let asks = request.form == Form::Ask;
     if request.form == Form::Plan {
@@ -99,14 +99,14 @@ struct RewindSession {
 }
 
 impl RewindSession {
-    /// Returns the channels of a session, and their other ends.
+    /// Creates the session, and returns it with the other ends of its channels.
     fn connect() -> (Self, mpsc::Receiver<SessionCommand>, mpsc::UnboundedSender<Event>) {
         let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
         let (events, receive_events) = mpsc::unbounded_channel();
         (Self { commands, events: receive_events }, receive_commands, events)
     }
 
-    /// Sends a command and waits for its response; without one, a notice to the user counts as the response.
+    /// Sends a command and waits for its response. A notice to the user also counts as the response.
     async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, CliError> {
         let gone = || CliError::failed("the session ended unexpectedly").hint(SEE_LOG);
         self.commands.send(command.into()).await.map_err(|_| gone())?;
@@ -124,7 +124,7 @@ impl RewindSession {
         Err(gone())
     }
 
-    /// Returns the prompts of the session. Earlier events are ignored, but an interrupted rewind is complete by then.
+    /// Returns the prompts of the session. Skips earlier events; by then, an interrupted rewind is complete.
     async fn points(&mut self) -> Result<Vec<RewindPoint>, CliError> {
         let gone = || CliError::failed("the session ended unexpectedly").hint(SEE_LOG);
         self.commands.send(Command::ListRewindPoints.into()).await.map_err(|_| gone())?;
@@ -185,7 +185,7 @@ fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, Cli
     let found = points.iter().find(|point| Some(point.number) == number || point.task_id.as_str() == to);
     match found {
         Some(point) => Ok(RewindTarget::Before { task_id: point.task_id.clone(), step_id: None }),
-        // The session knows the reason why a task that is not listed cannot be rewound.
+        // The session reports the reason why it cannot rewind to a task that is not listed.
         None if to.starts_with("task_") => Ok(RewindTarget::Before { task_id: TaskId::new(to), step_id: None }),
         None => {
             let known: Vec<_> = points.iter().map(|point| point.number.to_string()).collect();

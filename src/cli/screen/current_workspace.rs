@@ -1,4 +1,4 @@
-//! The place of the screen's session: first the place where it started, later that of a resumed session.
+//! Workspace of the screen's session: first the one in which it started, later that of a resumed session.
 
 use crate::host::context::AppContext;
 use crate::host::policy_layers::Policy;
@@ -7,7 +7,7 @@ use crate::policy::redact::{Redactor, Rule};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A handle. All clones share the same state.
+/// Handle to the workspace. All clones share the same state.
 #[derive(Clone)]
 pub(crate) struct CurrentWorkspace(Arc<Mutex<Inner>>);
 
@@ -15,7 +15,7 @@ struct Inner {
     place: AppContext,
     /// Redaction rules of the policy.
     rules: Vec<Rule>,
-    /// Created for the first prompt, so that the first frame is not delayed.
+    /// Redactor, which is created for the first prompt, so that the first frame is not delayed.
     redactor: Option<Arc<Redactor>>,
 }
 

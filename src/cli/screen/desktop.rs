@@ -54,7 +54,7 @@ pub(crate) fn editor_opener(here: &CurrentWorkspace) -> OpenInEditor {
             }
             editor::open(&path, &workspace)
         }
-        // Changes to this copy have no effect.
+        // The file is a copy; changes to it have no effect.
         EditorTarget::Text(text) => editor::edit("answer.md", text).map(drop),
     }))
 }

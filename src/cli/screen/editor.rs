@@ -1,4 +1,4 @@
-//! Opens the user's editor on a private temporary draft.
+//! Opens the user's editor on a private temporary file.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,10 +10,11 @@ use std::process::Command;
 
 /// Environment variables that name an editor, in order of precedence.
 const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
-/// The default editor.
+/// Default editor.
 const USUAL: &str = "vi";
 
-/// Opens a text and returns the edited text when the editor ends. On error the original text is unchanged.
+/// Opens a text in the editor, and returns the edited text when the editor exits. On an error, the original text is
+/// unchanged.
 pub(crate) fn edit(name: &str, text: &str) -> Result<String, String> {
     edit_with(&find_editor(), name, text)
 }
@@ -23,7 +24,7 @@ pub(crate) fn open(path: &Path, directory: &Path) -> Result<(), String> {
     run(&find_editor(), path, Some(directory))
 }
 
-/// An editor, and the variable that names it, if any.
+/// Editor command, and the variable that contains it, if any.
 struct Editor {
     line: OsString,
     from: &'static str,
@@ -41,7 +42,7 @@ fn edit_with(editor: &Editor, name: &str, text: &str) -> Result<String, String> 
     let cannot = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what} the draft for the editor: {error}");
     let directory = tempfile::Builder::new().prefix("aye-edit-").permissions(fs::Permissions::from_mode(0o700)).tempdir();
     let directory = directory.map_err(|error| cannot("create", &error))?;
-    // The file name tells an editor the type; the directory is not needed.
+    // Editors detect the file type by the name; the directory is irrelevant.
     let name = Path::new(name).file_name().map_or_else(|| OsString::from("draft"), OsString::from);
     let draft = directory.path().join(name);
     let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
@@ -50,9 +51,9 @@ fn edit_with(editor: &Editor, name: &str, text: &str) -> Result<String, String> 
     fs::read_to_string(&draft).map_err(|error| cannot("read", &error))
 }
 
-/// Runs the editor in the terminal until it ends.
+/// Runs the editor in the terminal until it exits.
 fn run(Editor { line, from }: &Editor, path: &Path, directory: Option<&Path>) -> Result<(), String> {
-    // A shell, because the variables may contain options.
+    // Use a shell, because the variables may contain options.
     let mut command = Command::new("sh");
     command.arg("-c").arg("eval \"$AYE_EDITOR\" '\"$1\"'").arg("sh").arg(path).env("AYE_EDITOR", line);
     if let Some(directory) = directory {

@@ -1,4 +1,4 @@
-//! The text that is printed to the terminal after the full-screen UI has closed.
+//! Text that is printed to the terminal after the full-screen UI has closed.
 
 use crate::host::console::print_text;
 use crate::host::exit::Exit;
@@ -6,7 +6,7 @@ use crate::protocol::ChangedFiles;
 use crate::tui::{ExitReason, TuiOutcome};
 use std::fmt::Write as _;
 
-/// The signal number on all Unix systems.
+/// Signal number of SIGINT on all Unix systems.
 const SIGINT: i32 = 2;
 /// Maximum number of changed files that are named.
 const MAX_NAMED: usize = 12;
@@ -34,7 +34,7 @@ pub(crate) fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
     }
 }
 
-/// Returns the list of changed files; only the first files are named.
+/// Returns the list of changed files. If there are many, names only the first ones.
 fn changes(changed: &ChangedFiles) -> String {
     let Some(counts) = changed.summary() else { return String::new() };
     let mut text = format!("\nChanged: {counts}\n");

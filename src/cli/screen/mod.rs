@@ -1,4 +1,4 @@
-//! The screen of a session or of first-time setup: its options, its channels, and the text after it.
+//! Screen of a session or of first-time setup: its options, its channels, and the text after it has closed.
 
 pub(crate) mod current_workspace;
 pub(crate) mod desktop;
@@ -17,7 +17,7 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// The channels between the session and the screen.
+/// Channels between the session and the screen.
 pub(crate) struct TuiChannels {
     pub start: oneshot::Sender<Start>,
     pub ahead: mpsc::UnboundedSender<StartupQuestion>,
@@ -52,7 +52,7 @@ pub(crate) fn connect(options: tui::Options, prompt: Option<String>, typed: Stri
     (front, TuiChannels { start, ahead, commands: receive_commands, queries: receive_queries, events })
 }
 
-/// Returns true if the session uses line-based output: if it is configured, or if no screen can be drawn.
+/// Returns true if line mode is used: it is configured, or no screen can be drawn.
 pub(crate) fn is_plain(common: &Common, place: &AppContext) -> bool {
     let is_dumb = matches!(place.environment.get("TERM"), Some("dumb" | "emacs"));
     common.plain || is_dumb || place.settings.is_line_based() || !io::stdout().is_terminal()

@@ -1,4 +1,4 @@
-//! Appearance of the screen: from the settings and the environment of the terminal.
+//! Appearance of the screen, from the settings and the environment of the terminal.
 
 use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::cli::screen::desktop;
@@ -11,7 +11,7 @@ use crate::host::query::keymap_watch::keys;
 use crate::tui::{Background, Colours, Emulator, GuardTiming, HistoryRedactor, Notices, Options, ThemeChoice};
 use std::sync::Arc;
 
-/// Returns the options of the screen; `here` is the place of its session.
+/// Returns the options of the screen. `here`: the workspace of its session.
 pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color) -> Options {
     let own = here.clone();
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
@@ -62,7 +62,7 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
     }
 }
 
-/// Returns a notice about missing colours or symbols, unless the user turned them off.
+/// Returns a notice about missing colours or symbols, unless the user disabled them.
 fn missing_features_notice<'a>(
     signs: bool,
     console: bool,

@@ -1,4 +1,5 @@
-//! One client and its session: passes lines to the state machine and events to the client, until one of them ends.
+//! Connection with one client and its session. Passes lines to the state machine and events to the client, until one of
+//! them ends.
 
 use super::session_open::{OpenSession, SessionFactory};
 use super::transport::Client;
@@ -16,19 +17,19 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Time that the next line waits for the response to an earlier request.
+/// Maximum time that the next line waits for the response to an earlier request.
 const RESPONSE_WAIT: Duration = Duration::from_secs(1);
 /// Maximum number of events handled before a request.
 const EVENTS_AT_ONCE: usize = 256;
-/// Time for a session to save itself after its client has disconnected.
+/// Maximum time for a session to save itself after its client has disconnected.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The end of the connection with a client.
+/// End of the connection with a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionEnd {
     /// The client called `Shutdown`, or the session ended on its own.
     Done,
-    /// The client disconnected; `worked`: during a task.
+    /// The client disconnected. `worked`: whether a task was running.
     Gone {
         worked: bool,
     },
@@ -39,7 +40,7 @@ pub(crate) enum SessionEnd {
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// A process under `nohup` outlives its terminal.
+    /// Hang-up of the terminal, which a process under `nohup` ignores.
     hang_up: Option<Signal>,
 }
 
@@ -67,7 +68,7 @@ impl Signals {
     }
 }
 
-/// The running session.
+/// Running session.
 struct Run {
     commands: mpsc::Sender<SessionCommand>,
     events: mpsc::UnboundedReceiver<Event>,
@@ -82,14 +83,14 @@ pub(crate) struct Host {
     desk: ClientConnection,
     run: Option<Run>,
     opening: Option<JoinHandle<Result<Box<OpenSession>, Fault>>>,
-    /// Commands that the session has not received yet.
+    /// Commands that have not been sent to the session yet.
     commands: VecDeque<SessionCommand>,
     ends: bool,
-    /// True if there are no more lines.
+    /// True after the end of the input.
     deaf: bool,
 }
 
-/// The next occurrence.
+/// Next event to handle.
 enum Next {
     Line(Option<Line>),
     Event(Option<Event>),
@@ -126,7 +127,7 @@ impl Host {
                     self.perform(acts);
                     soon = None;
                 }
-                // A client that closes its end has disconnected: nobody is left to make decisions.
+                // The end of the input counts as a disconnect, because nobody can make decisions.
                 Next::Line(None) => self.deaf = true,
                 Next::Event(Some(event)) => {
                     let acts = self.desk.event(event);
@@ -163,7 +164,7 @@ impl Host {
         let now = Instant::now();
         let early = due.is_some_and(|due| due > now);
         let takes = self.desk.can_take_line() && has_room && !early && !self.deaf;
-        // The last lines are answered before the disconnect is handled.
+        // Answer the last lines before handling the disconnect.
         let leaves = self.deaf && self.opening.is_none() && !early;
         let told_room = self.run.as_ref().is_none_or(|run| *run.room.borrow() == has_room);
         if leaves {
@@ -187,7 +188,7 @@ impl Host {
                             permit.send(command);
                         }
                     }
-                    // The session is ending; its last events report that.
+                    // The session is ending, and its last events report that.
                     Err(_) => self.commands.clear(),
                 }
                 Next::Given
@@ -256,19 +257,20 @@ impl Host {
         self.perform(acts);
     }
 
-    /// Saves the session, reports the end to a client that still listens, and releases everything.
+    /// Saves the session, reports the end to a client that is still connected, and releases
+    /// everything.
     async fn end(mut self, left: SessionEnd) {
         if let Some(opening) = self.opening.take()
             && let Ok(Ok(ready)) = opening.await
         {
-            // No client is left that wanted the session.
+            // No client that wants the session is left.
             ready.prepared.close().await;
         }
         if let Some(run) = self.run.take() {
             let Run { commands, mut events, room, mut session } = run;
-            // Streaming no longer waits for a reader.
+            // Streaming must no longer wait for a reader.
             room.send_replace(true);
-            // Dropping the sender ends the session: running work is stopped and its outcome is saved.
+            // Dropping the sender ends the session: it stops running work and saves the outcome.
             drop(commands);
             let farewell = async {
                 while let Some(event) = events.recv().await {
@@ -278,7 +280,7 @@ impl Host {
                     }
                 }
                 session.wait_until_ended().await;
-                // A client that closed one half of the connection may still read the other.
+                // A client that closed one half of the connection may still read from the other.
                 let acts = self.desk.on_session_end();
                 self.perform(acts);
             };

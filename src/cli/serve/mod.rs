@@ -1,4 +1,4 @@
-//! `aye serve`: serves one session to another program, over stdio or a socket.
+//! `aye serve`: serves one session to another program over stdio or a socket.
 
 mod connection;
 mod session_open;
@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use transport::Client;
 
-/// Time for remaining reads and writes to finish at exit.
+/// Time to wait at exit for remaining reads and writes.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
-/// The way to reach the client.
+/// Endpoint for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServeEndpoint {
     Stdio,
@@ -53,7 +53,7 @@ pub(crate) fn run(common: &Common, door: &ServeEndpoint) -> Result<Exit, CliErro
     exit
 }
 
-/// Serves one client at a time. A client that leaves a running task ends the process; otherwise the next client may
+/// Serves one client at a time. If a client disconnects during a task, the process ends; otherwise the next client may
 /// connect.
 async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) -> Result<Exit, CliError> {
     let listener = Listener::bind(path).map_err(|error| {
@@ -107,7 +107,7 @@ async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) 
     }
 }
 
-/// Pause after a failure to accept a client, which may be due to a lack of file descriptors.
+/// Pause after a failure to accept a client, which may be caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 fn busy_response() -> Outgoing {

@@ -1,4 +1,4 @@
-//! Opening of a session for a client: like for a screen, with error codes.
+//! Opens a session for a client as for a screen, but with error codes.
 
 use crate::config::NoModel;
 use crate::host::context::AppContext;
@@ -17,19 +17,19 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tokio::runtime::Handle;
 
-/// Opens sessions according to the command line and the client.
+/// Opens sessions according to the command line and the client's request.
 #[derive(Clone)]
 pub(crate) struct SessionFactory {
     common: Common,
 }
 
-/// A session that is ready to start, and the response to the client.
+/// Session that is ready to start, and the response to the client.
 pub(crate) struct OpenSession {
     pub prepared: PreparedSession,
     pub opened: OpenedSession,
 }
 
-/// The requested session, new or resumed.
+/// Requested session, new or resumed.
 struct SessionRequest {
     directory: Option<PathBuf>,
     model: Option<String>,
@@ -55,7 +55,7 @@ impl SessionFactory {
         Self { common: common.clone() }
     }
 
-    /// Opens a session. Reads the disk and may query local servers, so it must not run on a thread that others need.
+    /// Opens a session. Reads the disk and may query local servers, so it must run on a thread that may block.
     pub(crate) fn open(&self, request: OpeningRequest, runtime: &Handle) -> Result<Box<OpenSession>, Fault> {
         let wanted = SessionRequest::from(request);
         let mode = self.mode(wanted.mode)?.or(self.common.mode);
@@ -106,8 +106,8 @@ impl SessionFactory {
         Ok(Box::new(OpenSession { prepared, opened }))
     }
 
-    /// Returns the mode that the client wants: never laxer than that of the process, and in a command that aye runs never laxer than the
-    /// default.
+    /// Returns the mode that the client requested. It is never more permissive than that of the process or, in a
+    /// command that aye runs, than the default.
     fn mode(&self, wanted: Option<Mode>) -> Result<Option<Mode>, Fault> {
         let laxest = match (self.common.mode, Nesting::detect()) {
             (Some(mode), _) => mode,
@@ -117,7 +117,7 @@ impl SessionFactory {
         match wanted {
             Some(mode) if mode > laxest => {
                 let (mode, laxest) = (mode.as_str(), laxest.as_str());
-                let message = format!("`mode` is `{mode}`, but the laxest mode this process allows is `{laxest}`");
+                let message = format!("`mode` is `{mode}`, but the most permissive mode that this process allows is `{laxest}`");
                 Err(Fault::new(FaultCode::InvalidParams, message))
             }
             wanted => Ok(wanted),
@@ -147,7 +147,7 @@ fn is_directory(directory: &Path) -> Result<(), Fault> {
     Err(Fault::new(FaultCode::InvalidParams, message))
 }
 
-/// Returns the fault of a session that cannot be opened. `is_named`: whether the client or the command line named the
+/// Returns the fault for a session that cannot be opened. `is_named`: whether the client or the command line named the
 /// model.
 fn fault(error: SessionError, is_named: bool) -> Fault {
     match error {
@@ -181,7 +181,7 @@ fn last_state(state: &SessionState) -> (Option<StepId>, Option<TaskState>) {
     (state.step_cursor().cloned(), task)
 }
 
-/// Returns the version of the policy, as its author names it.
+/// Returns the version of the policy, as set by its author.
 fn policy_version(policy: &Policy) -> String {
     let version = policy.layers.iter().find_map(|layer| layer.bundle.version.clone());
     version.unwrap_or_else(|| policy.name.clone())

@@ -12,29 +12,29 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum number of bytes per read.
 const PIECE_BYTES: usize = 64 << 10;
-/// Maximum number of buffered received lines; beyond it, the client must wait.
+/// Maximum number of received lines in the buffer; beyond it, the client must wait.
 const LINES_WAITING: usize = 2;
-/// Bytes waiting to be written above which no model output and no request is handled.
+/// Number of unwritten bytes above which model output and requests wait.
 const BACKLOG_BYTES: usize = 1 << 20;
-/// Bytes waiting to be written above which the client is disconnected; events are sent up to this limit.
+/// Number of unwritten bytes above which the client is disconnected. Events are sent up to this limit.
 const MAX_BACKLOG_BYTES: usize = 64 << 20;
-/// Time for the last lines to be written.
+/// Maximum time for the last lines to be written.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// A client, as seen by the session.
+/// Client, as seen by the session.
 pub(crate) struct Client {
     pub lines: mpsc::Receiver<Line>,
     pub out: Outbox,
 }
 
-/// The messages on their way to the client.
+/// Messages that are being sent to the client.
 pub(crate) struct Outbox {
     queue: mpsc::UnboundedSender<Vec<u8>>,
-    /// Number of waiting bytes.
+    /// Number of unwritten bytes.
     backlog: watch::Sender<usize>,
     /// Cancelled when output is no longer possible.
     gone: CancellationToken,
-    /// Cancelled when everything has been written.
+    /// Cancelled when everything was written.
     done: CancellationToken,
 }
 
@@ -52,7 +52,7 @@ impl Client {
         let (queue, queued) = mpsc::unbounded_channel();
         let (backlog, _) = watch::channel(0);
         let (gone, done) = (CancellationToken::new(), CancellationToken::new());
-        // Separate threads: a blocked read or write delays nothing, not even the end of the process.
+        // Use separate threads, so that a blocked read or write delays nothing, not even the end of the process.
         thread_builder("aye-read").spawn(move || read(from, &hand_on))?;
         let out = Outbox { queue, backlog: backlog.clone(), gone: gone.clone(), done: done.clone() };
         thread_builder("aye-write").spawn(move || {
@@ -66,7 +66,7 @@ impl Client {
 }
 
 impl Outbox {
-    /// Queues a message. Never waits; a client that reads nothing is disconnected eventually.
+    /// Queues a message without waiting. A client that does not read is eventually disconnected.
     pub(crate) fn send(&self, message: &impl Serialize) {
         let mut bytes = Vec::new();
         if let Err(error) = lines::write(&mut bytes, message) {
@@ -89,7 +89,7 @@ impl Outbox {
     /// Waits until the value `had_room` is outdated.
     pub(crate) async fn wait_for_room_change(&self, had_room: bool) {
         let has = |backlog: &usize| *backlog <= BACKLOG_BYTES;
-        // The sender is alive.
+        // The sender still exists.
         let _ = self.backlog.subscribe().wait_for(|backlog| has(backlog) != had_room).await;
     }
 
@@ -110,7 +110,7 @@ impl Outbox {
     }
 }
 
-/// A socket that is shut down when its writer is dropped.
+/// Socket that is shut down when its writer is dropped.
 struct Socket(UnixStream);
 
 impl Write for Socket {
@@ -130,7 +130,7 @@ impl Drop for Socket {
     }
 }
 
-/// Sends the reason to a rejected client, if it reads at once.
+/// Sends the reason to a rejected client, if it can be sent immediately.
 pub(crate) fn refuse(stream: UnixStream, why: &Outgoing) {
     let mut bytes = Vec::new();
     if lines::write(&mut bytes, why).is_ok() && stream.set_nonblocking(true).is_ok() {
@@ -159,14 +159,14 @@ fn read(mut from: impl Read, to: &mpsc::Sender<Line>) {
         }
     }
     if let Some(line) = lines.end() {
-        // Fails only if nobody receives any more.
+        // Fails only if the receiver was dropped.
         let _ = to.blocking_send(line);
     }
 }
 
 fn write(mut to: impl Write, mut queue: mpsc::UnboundedReceiver<Vec<u8>>, backlog: &watch::Sender<usize>) -> io::Result<()> {
     while let Some(mut bytes) = queue.blocking_recv() {
-        // Messages that arrived in the meantime are written together.
+        // Write messages that have arrived since together.
         while bytes.len() < PIECE_BYTES
             && let Ok(more) = queue.try_recv()
         {

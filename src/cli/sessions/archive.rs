@@ -1,4 +1,4 @@
-//! `aye sessions archive` and `unarchive`: hides a session from the lists, and shows it again.
+//! `aye sessions archive` and `unarchive`: hide a session from the lists, and show it again.
 
 use crate::host::console::print_text;
 use crate::host::context::AppContext;

@@ -178,7 +178,7 @@ pub(crate) enum WithArtifacts {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PruneRun {
-    /// `--dry-run`
+    /// Only report: `--dry-run`.
     Say,
     Do,
 }

@@ -10,7 +10,7 @@ use crate::transfer::import::{PreparedImport, is_an_id, is_there, keep, new_id, 
 use std::io::Read;
 use std::path::Path;
 
-/// Maximum bytes of a file.
+/// Maximum size in bytes of a file.
 const FILE_BYTES: u64 = 1 << 30;
 
 pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
@@ -30,7 +30,8 @@ pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
             format!("`{}` is not an aye session ID; assigned a new one", one_line(given.as_str()))
         });
     }
-    // Before the session, whose references then resolve. If the session is not saved, they expire.
+    // Store artifacts before the session, so that its references resolve. If the session is not
+    // saved, they expire.
     notices.extend(keep(&place.artifacts(Some(&foreign.session.id)), artifacts));
     let records = foreign.records.len() as u64;
     while !store.import(foreign.clone())? {

@@ -1,4 +1,4 @@
-//! `aye sessions list`: the sessions of a project, with their totals and states.
+//! `aye sessions list`: lists the sessions of a project, with their totals and states.
 
 use crate::cli::sessions::args::SessionScope;
 use crate::host::console::{print_json, print_text};
@@ -13,13 +13,13 @@ use crate::transfer::format::{dollars, format_count, one_line};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// A session in `--json`.
+/// Session in `--json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SessionRow<'a> {
     #[serde(flatten)]
     summary: &'a SessionSummary,
-    /// `interrupted`, `waiting`, `paused` or `running`; absent if nothing is open.
+    /// State: `interrupted`, `waiting`, `paused` or `running`; absent if nothing is unfinished.
     #[serde(skip_serializing_if = "Option::is_none")]
     open: Option<&'static str>,
     tasks: u64,
@@ -27,7 +27,7 @@ struct SessionRow<'a> {
     queued: u64,
     input_tokens: u64,
     output_tokens: u64,
-    /// Null if no price is known.
+    /// Cost in US dollars; null if no price is known.
     cost_usd: Option<f64>,
     estimated: bool,
     records: u64,

@@ -22,7 +22,7 @@ pub(crate) fn run(
     let store = open_store(place)?;
     let retention = place.settings.retention;
     let rules = match older_than {
-        // `--older-than` is about sessions, by default those of this project.
+        // `--older-than` applies to sessions, by default those of this project.
         Some(days) => PruneLimits {
             days: Some(u64::from(days)),
             budget_bytes: None,

@@ -1,4 +1,5 @@
-//! `aye sessions pull`: continues a session of the object store on this machine, or lists those in the store.
+//! `aye sessions pull`: pulls a session from the object store to continue it on this machine, or lists the stored
+//! sessions.
 
 use crate::cli::session_ids::short_id;
 use crate::host::console::{print_json, print_text, warn, warn_all};
@@ -12,7 +13,7 @@ use crate::services::workspace::{ListedSession, PullOptions, PullResult, find, l
 use crate::transfer::format::{format_count, format_size};
 use std::fmt::Write;
 
-/// Maximum number of sessions in a list for people.
+/// Maximum number of sessions in the text list.
 const LISTED: usize = 100;
 /// Maximum number of sessions that are named for an ambiguous ID.
 const AMBIGUOUS: usize = 8;

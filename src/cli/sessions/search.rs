@@ -14,7 +14,7 @@ use crate::transfer::format::one_line;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Maximum number of matches shown per session; further matches are counted.
+/// Maximum number of matches shown for each session; the rest is counted.
 const MAX_SHOWN: usize = 5;
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ struct Hit<'a> {
     workspace: &'a str,
     title: Option<&'a str>,
     time: jiff::Timestamp,
-    /// `title`, `prompt`, `answer`, `arguments`, `result` or `draft`.
+    /// Location: `title`, `prompt`, `answer`, `arguments`, `result` or `draft`.
     place: &'static str,
     line: String,
 }
@@ -55,7 +55,7 @@ pub(crate) fn run(place: &AppContext, text: &str, json: bool, scope: SessionScop
             }
         });
         match looked {
-            // Another process has deleted it.
+            // Another process has deleted the session.
             Ok(()) | Err(StoreError::NoSession { .. }) => {}
             Err(error) => return Err(error.into()),
         }

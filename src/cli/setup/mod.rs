@@ -1,5 +1,5 @@
-//! `aye setup` and `/setup`: choice of a model and of what needs approval, in panels, as lines, or from options. Existing files are
-//! kept as backups.
+//! `aye setup` and `/setup`: let the user choose a model and the actions that need approval, in panels, in line mode,
+//! or with options. Existing files are backed up.
 
 mod screen;
 
@@ -16,10 +16,10 @@ use crate::sys::secret_prompt;
 use std::io::{BufRead, IsTerminal};
 
 const NEXT: &str = "next: run `aye` to start, or `aye doctor` to check the installation\n";
-/// The answer that asks for an API key.
+/// Answer that adds an API key.
 const KEY: &str = "key";
 
-/// The choices; `None` for a skipped step.
+/// Choices of the user; `None` for a skipped step.
 struct Chosen {
     model: Option<String>,
     preset: Option<Preset>,
@@ -28,7 +28,8 @@ struct Chosen {
     looks_daily: bool,
 }
 
-/// Runs the setup. `yes`: asks nothing. `--policy` names a preset here, and `-m` the model.
+/// Runs the setup. `yes`: asks no questions. `--policy` names a preset here, and `-m` names the
+/// model.
 pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let preset = common.policy.as_ref().map(|given| find_preset(&given.to_string_lossy())).transpose()?;
     // Here, `--policy` does not name a file.
@@ -103,7 +104,7 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
         }
         match answer.split_once('/') {
             Some((provider, name)) if !provider.is_empty() && !name.is_empty() => return Ok(Some(answer)),
-            // The answer may be a pasted key, so it is not repeated.
+            // The answer may be a pasted key, so do not repeat it.
             _ if crate::tui::provider_of_key(&answer).is_some() => {
                 print_text(&format!(
                     "That looks like an API key, and it is now visible on the screen. Use `{KEY}` to enter one hidden.\n"
@@ -127,7 +128,7 @@ fn ask_for_daily_check(place: &AppContext) -> Result<bool, CliError> {
     Ok(line(&question)?.is_some_and(|answer| matches!(answer.as_str(), "y" | "Y" | "yes")))
 }
 
-/// Asks for a key without showing it, and saves it. Returns a model for it.
+/// Reads a key without echo and saves it. Returns a model for it.
 fn ask_for_key(place: &AppContext) -> Result<Option<String>, CliError> {
     let no_terminal = |error| CliError::usage(format!("cannot read from the terminal: {error}"));
     let Some(key) = secret_prompt::ask("API key (hidden; press Enter for none): ").map_err(no_terminal)? else {
@@ -145,7 +146,7 @@ fn ask_for_key(place: &AppContext) -> Result<Option<String>, CliError> {
     Ok(place.settings.provider_default_model(&provider).map(|model| format!("{provider}/{model}")))
 }
 
-/// Returns the default model without a choice.
+/// Returns the model that is used by default.
 fn suggested_model(place: &AppContext) -> Option<String> {
     place.settings.choose_model(None, &place.environment, &place.credentials).ok().map(|choice| choice.name())
 }

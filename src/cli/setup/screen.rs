@@ -23,7 +23,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(65);
 
 pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError> {
     let _log = start_log(place, common.verbosity);
-    // The setup may be meant to fix an invalid policy.
+    // The user may run the setup to fix an invalid policy.
     let policy = place.policy(None, None).unwrap_or_else(|_| Policy::from_layers(Vec::new(), String::new()));
     let runtime = startup::runtime()?;
     runtime.block_on(async {
@@ -32,7 +32,7 @@ pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError>
         let (front, wires) = connect(options, None, String::new());
         let answers = tokio::spawn(answer_queries(place.clone(), wires.queries, wires.events));
         let outcome = tui::run(front).await.map_err(|error| CliError::failed(format!("terminal error: {error}")))?;
-        // Neither a start nor a query was sent. The senders live until here, because dropping them would be a message.
+        // Neither a start nor a query was sent. Keep the senders until here, because dropping them would be a message.
         drop((wires.start, wires.ahead));
         let lines = tokio::time::timeout(SHUTDOWN_TIMEOUT, answers).await.ok().and_then(Result::ok).unwrap_or_default();
         for line in lines {
@@ -70,7 +70,7 @@ async fn answer_queries(
 }
 
 fn send_answer(place: &AppContext, events: &mpsc::UnboundedSender<Event>, told: SetupEvent) {
-    // Ignored if the screen has closed.
+    // Fails only if the screen has closed.
     let _ = events.send(Event {
         workspace_id: place.workspace_id(),
         session_id: SessionId::new(String::new()),

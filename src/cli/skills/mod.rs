@@ -20,7 +20,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum columns of a description in the list.
+/// Maximum width of a description in the list, in cells.
 const DESCRIPTION_CELLS: usize = 100;
 
 pub(crate) fn run(place: &AppContext, common: &Common, action: SkillsAction) -> Result<Exit, CliError> {
@@ -87,7 +87,7 @@ fn to_listed_skill(skill: &Skill) -> ListedSkill<'_> {
     }
 }
 
-/// Returns who cannot use the skill, in parentheses.
+/// Returns, in parentheses, whether the user or the model cannot use the skill.
 fn users(skill: &Skill) -> &'static str {
     match (skill.manifest.for_model, skill.manifest.for_user) {
         (true, true) => "",
@@ -138,8 +138,7 @@ fn unknown_skill(set: &SkillSet, name: &str) -> CliError {
     CliError::usage(problem.hint("run `aye skills list` to list the skills"))
 }
 
-/// Checks the skills at a path, or those of the project and of the user. The check does not execute or load anything, so it needs
-/// no trust.
+/// Checks the skills at a path, or those of the project and the user. The files are only parsed, so no trust is needed.
 fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let reports: Vec<Report> = if let Some(path) = path {
         check_path(place, path)?

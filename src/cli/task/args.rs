@@ -12,15 +12,16 @@ pub(crate) enum TaskSub {
     /// Start a task in its own copy of the workspace
     ///
     /// The copy is a copy-on-write layer over the workspace: it needs no git and includes your build output and
-    /// caches. Your files are unchanged until you apply the changes. The command waits for the task and prints its progress.
+    /// caches. Your files are unchanged until you apply the changes. The command waits for the task and prints its
+    /// progress.
     Start {
         /// Run in the background, even after the terminal is closed
         #[arg(long)]
         detach: bool,
         /// Use a git worktree instead of a layer, so that the task can commit
         ///
-        /// BRANCH is checked out, or created from the current commit [default: aye/task-ID]. The worktree is created next to the
-        /// repository.
+        /// BRANCH is checked out, or created from the current commit [default: aye/task-ID]. The worktree is created
+        /// next to the repository.
         #[arg(
             short = 'w',
             long,
@@ -42,8 +43,8 @@ pub(crate) enum TaskSub {
     },
     /// Open a task on the screen, inside its copy
     ///
-    /// A running task is stopped first. Pending approvals are shown again. When you leave, run `aye task resume` to let the task
-    /// continue without a screen.
+    /// A running task is stopped first. Pending approvals are shown again. After you quit, run `aye task resume` to
+    /// continue the task without a screen.
     Open {
         /// Task ID, or its first 6 or more digits
         #[arg(value_parser = task_id)]
@@ -82,8 +83,9 @@ pub(crate) enum TaskSub {
     },
     /// Apply the changes of a task to the workspace
     ///
-    /// Every change is judged by the policy, recorded, and can be undone with `aye rewind`. A file that was also changed in the
-    /// workspace is a conflict: it is reported and not changed. Changes that are not applied remain in the task.
+    /// Every change is judged by the policy, recorded, and can be undone with `aye rewind`. A file that was also
+    /// changed in the workspace is a conflict: it is reported and not changed. Changes that are not applied remain in
+    /// the task.
     Keep {
         /// Choose the hunks to apply, one at a time
         #[arg(long, short = 'p', conflicts_with = "check")]

@@ -1,4 +1,4 @@
-//! `aye task diff`: the changes of a task, its conflicts, and the result of its check.
+//! `aye task diff`: shows the changes of a task, its conflicts, and the result of its check.
 
 use crate::host::console::{print_json, print_text};
 use crate::host::error::CliError;
@@ -16,19 +16,19 @@ const MAX_LEFT_OUT: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DiffRequest {
     pub id: String,
-    /// The only files to show; empty: all.
+    /// Files to show; empty for all.
     pub paths: Vec<String>,
     pub json: bool,
 }
 
-/// The changes of a task in `--json`.
+/// Changes of a task in `--json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DiffOutput {
     #[serde(flatten)]
     task: TaskSummary,
     diff: String,
-    /// Files that were also changed in the workspace, with the path of the task's version.
+    /// Files that also changed in the workspace, each with the path of the task's version.
     conflicts: Vec<ConflictRow>,
     /// Changes that cannot be applied.
     left_out: Vec<LeftOutRow>,
@@ -89,7 +89,7 @@ pub(super) fn run(task: &TaskDirectory, request: &DiffRequest) -> Result<Exit, C
 /// Reduces the changes to some files.
 ///
 /// # Errors
-/// A path is not among the changes.
+/// Returns an error if a path is not among the changes.
 pub(super) fn select(changes: &mut TaskChanges, paths: &[String]) -> Result<(), CliError> {
     if paths.is_empty() {
         return Ok(());

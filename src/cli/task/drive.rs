@@ -1,4 +1,4 @@
-//! Running session of a task: its prompt, its check, approvals that nobody here can decide, and signals.
+//! Running session of a task: its prompt, its check, approvals that need the user, and signals.
 
 use crate::agent;
 use crate::headless::{self, Format, Output};
@@ -14,21 +14,21 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-/// Time that running tools have to end after a signal.
+/// Maximum time for running tools to end after a signal.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// Destination of the output of a task.
+/// Destination for the output of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputTarget {
     /// The response goes to stdout, progress goes to stderr.
     Terminal,
-    /// Everything goes to stderr, which is the log of the task. The process that started this one reads stdout until the session has
-    /// started.
+    /// Everything goes to stderr, which is the log of the task. The process that started this one reads stdout until
+    /// the session has started.
     Log,
 }
 
 pub(super) struct DriveRequest {
-    /// The first command; `None` if the session continues its unfinished task.
+    /// First command; `None` if the session continues its unfinished task.
     pub first: Option<SessionCommand>,
     /// Command to run when the model has finished.
     pub check: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct DriveRequest {
     pub is_attached: bool,
 }
 
-/// The end of a run.
+/// End of a run.
 pub(super) struct TaskEnding {
     pub exit: Exit,
     /// Whether the task waits for a decision of the user.
@@ -79,7 +79,7 @@ async fn print(told: UnboundedReceiver<Event>, target: OutputTarget) -> headless
     headless::run(told, Format::Text, output).await
 }
 
-/// The check command, and its call once it has started.
+/// Check command, and its call once it has started.
 struct PendingCheck {
     line: String,
     call: Option<CallId>,
@@ -92,25 +92,25 @@ impl PendingCheck {
     }
 }
 
-/// Results of a watch.
+/// Results of watching a task.
 #[derive(Default)]
 struct Watched {
     signal: Option<Exit>,
     /// Whether an approval, or a call with an unknown outcome, is pending.
     waits: bool,
-    /// Whether the session paused: a limit was reached, or the provider failed.
+    /// Whether the session paused because a limit was reached or the provider failed.
     is_paused: bool,
     check: Option<CheckResult>,
 }
 
-/// Passes on the events of a session, and ends it after its task, at a decision of the user, or after a signal.
+/// Forwards the events of a session. Ends it after its task, when a decision of the user is needed, or after a signal.
 struct TaskWatch {
     commands: mpsc::Sender<SessionCommand>,
     tell: UnboundedSender<Event>,
     check: Option<PendingCheck>,
-    /// Approvals and other decisions that are pending.
+    /// Pending approvals and other decisions.
     pending: HashSet<String>,
-    /// Pending questions of the model and of servers; their calls are running.
+    /// Pending questions of the model and of servers, whose calls are running.
     questions: HashSet<String>,
     running: HashSet<CallId>,
     /// True once the session was asked to exit.
@@ -155,13 +155,13 @@ impl TaskWatch {
             };
             match event {
                 Some(event) => {
-                    // The pause that this run asked for is not an error.
+                    // A pause that this run requested is not an error.
                     let is_own_end = self.is_ending && matches!(event.kind, EventKind::SessionPaused { .. });
                     self.learn(&event.kind).await;
                     if !is_own_end {
                         let _ = self.tell.send(event);
                     }
-                    // Other calls of the same step end first.
+                    // Wait for other calls of the same step.
                     if self.waits_for_user() && events.is_empty() {
                         self.result.waits = true;
                         self.end().await;
@@ -169,7 +169,7 @@ impl TaskWatch {
                 }
                 None if last_call.is_none() && self.result.signal.is_some() => {
                     last_call = Some(Instant::now() + GRACE);
-                    // The task stays unfinished, so that it can be resumed.
+                    // The task remains unfinished, so that it can be resumed.
                     self.end().await;
                 }
                 None => return self.result,
@@ -230,7 +230,7 @@ impl TaskWatch {
         has_decision && self.running.len() <= self.questions.len()
     }
 
-    /// Notes a pending decision of the user.
+    /// Records a pending decision of the user.
     fn wait_for(&mut self, id: &str) {
         self.pending.insert(id.to_owned());
     }
@@ -248,7 +248,7 @@ impl TaskWatch {
     }
 }
 
-/// Returns a receiver that ends when standard input closes.
+/// Returns a receiver that completes when standard input closes.
 fn watch_stdin() -> oneshot::Receiver<()> {
     let (sender, receiver) = oneshot::channel();
     std::thread::spawn(move || {

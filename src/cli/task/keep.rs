@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeepRequest {
     pub id: String,
-    /// The only files to apply; empty: all.
+    /// Files to apply; empty for all.
     pub paths: Vec<String>,
     pub form: KeepForm,
     /// Whether the user chooses the hunks.
@@ -26,9 +26,9 @@ pub(crate) struct KeepRequest {
 pub(crate) enum KeepForm {
     /// Show what would happen.
     Check,
-    /// Ask on the terminal about what needs approval.
+    /// Ask on the terminal if a change needs approval.
     Ask,
-    /// Approve what needs approval.
+    /// Approve changes that need approval.
     Yes,
 }
 
@@ -49,7 +49,8 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: &KeepRequest) 
     let exit = match patch {
         Some(patch) => {
             if request.form != KeepForm::Check {
-                // Before the files change, so that a crash does not make them conflicts.
+                // Record this before the files change, so that a crash does not turn them into
+                // conflicts.
                 changes.note_applied(task)?;
             }
             let form = match request.form {

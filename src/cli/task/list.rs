@@ -1,4 +1,4 @@
-//! `aye tasks`: the tasks of a project, with their states, costs and changes.
+//! `aye tasks`: lists the tasks of a project, with their states, costs and changes.
 
 use crate::host::console::{print_json, print_text, warn};
 use crate::host::context::AppContext;
@@ -8,9 +8,9 @@ use crate::host::tasks::{TaskDirectory, TaskSummary};
 use crate::transfer::format::{dollars, format_count, one_line};
 use std::fmt::Write as _;
 
-/// Maximum width of a prompt.
+/// Maximum width of a prompt, in cells.
 const PROMPT_CELLS: usize = 60;
-/// Digits of an ID.
+/// Number of digits shown of an ID.
 const ID_DIGITS: usize = 8;
 
 pub(super) fn run(place: &AppContext, all: bool, json: bool) -> Result<Exit, CliError> {
@@ -22,7 +22,7 @@ pub(super) fn run(place: &AppContext, all: bool, json: bool) -> Result<Exit, Cli
         });
         match read {
             Ok(summary) => tasks.extend(summary),
-            // A damaged task does not hide the others.
+            // List the other tasks even if one is damaged.
             Err(error) => warn(error.into_problem()),
         }
     }
@@ -45,7 +45,7 @@ pub(super) fn run(place: &AppContext, all: bool, json: bool) -> Result<Exit, Cli
     Ok(Exit::Completed)
 }
 
-/// Returns the row of a task.
+/// Returns the row for a task.
 fn line(task: &TaskSummary) -> String {
     let id: String = task.id.chars().take(ID_DIGITS).collect();
     let time = task.created.strftime("%Y-%m-%d %H:%M");

@@ -1,4 +1,4 @@
-//! Choice of the hunks to apply, one at a time, as lines.
+//! Selection of the hunks to apply, one at a time, in line mode.
 
 use crate::host::console::print_text;
 use crate::host::error::CliError;
@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::path::Path;
 
-/// Maximum bytes of a file whose hunks are chosen.
+/// Maximum size in bytes of a file whose hunks can be selected.
 const MAX_FILE_BYTES: u64 = 10 << 20;
 const HELP: &str = "y - apply this hunk\nn - skip this hunk\na - apply this hunk and the rest of the file\n\
     d - skip this hunk and the rest of the file\nq - skip this hunk and everything after it\n? - show this help\n";
 
-/// An answer about a hunk.
+/// Answer about a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Yes,
@@ -25,10 +25,10 @@ enum Answer {
     Quit,
 }
 
-/// Reduces the changes to the hunks that the user chooses.
+/// Reduces the changes to the hunks that the user selects.
 ///
 /// # Errors
-/// A file changes while its hunks are chosen.
+/// Returns an error if a file changes during the selection.
 pub(super) fn choose(changes: &mut TaskChanges, workspace: &Path) -> Result<(), CliError> {
     let failed = |why: String| CliError::failed(Problem::new("cannot choose hunks").because(why));
     let stamp = PolicyStamp { hash: String::new(), name: String::new(), mode: String::new() };
@@ -42,7 +42,7 @@ pub(super) fn choose(changes: &mut TaskChanges, workspace: &Path) -> Result<(), 
             continue;
         }
         let hunks = ask_about_file(file, &mut input, &mut has_quit);
-        // A file without lines to show has one part: the whole change.
+        // A change without lines counts as one hunk.
         let count = file.hunks.len().max(1);
         if hunks.len() == count {
             chosen.insert(path.clone());
@@ -57,7 +57,7 @@ pub(super) fn choose(changes: &mut TaskChanges, workspace: &Path) -> Result<(), 
     Ok(())
 }
 
-/// Asks about the hunks of a file. Returns the positions of the chosen ones.
+/// Asks about the hunks of a file. Returns the indexes of the selected ones.
 fn ask_about_file(file: &FileDiff, input: &mut dyn BufRead, has_quit: &mut bool) -> BTreeSet<usize> {
     let mut title = file.clone();
     title.hunks.clear();
@@ -88,7 +88,7 @@ fn ask_about_file(file: &FileDiff, input: &mut dyn BufRead, has_quit: &mut bool)
     chosen
 }
 
-/// Asks until a line is a valid answer. The end of the input means `q`.
+/// Asks until a line is a valid answer. The end of the input counts as `q`.
 fn ask(prompt: &str, input: &mut dyn BufRead) -> Answer {
     loop {
         print_text(prompt);

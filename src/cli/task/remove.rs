@@ -12,7 +12,7 @@ pub(super) fn run(task: &TaskDirectory, force: bool) -> Result<Exit, CliError> {
     match task.description() {
         Ok(description) => {
             if !force {
-                // Changes that cannot be read count as changes.
+                // If the changes cannot be read, assume that there are some.
                 let count = TaskChanges::read(task, &description).map(|changes| changes.count());
                 let has_changes = match count {
                     Ok(0) => None,

@@ -19,10 +19,10 @@ use crate::store::Store;
 use crate::sys::signals::leave_terminal;
 use tokio::runtime::Runtime;
 
-/// Line with which the background process reports that its session has started.
+/// Line by which the background process reports that its session has started.
 pub(super) const READY: &str = "ready";
 
-/// A run of a task.
+/// Request to run a task.
 pub(super) struct RunRequest {
     /// Message for the model in addition to the prompt of the task.
     pub prompt: Option<String>,
@@ -34,10 +34,10 @@ pub(super) struct RunRequest {
 /// Runs a task until it has ended, needs the user, or is stopped.
 pub(super) fn run(common: &Common, task: &TaskDirectory, request: RunRequest) -> Result<Exit, CliError> {
     if request.target == OutputTarget::Log || request.is_attached {
-        // Signals of the terminal are for the process that started this one.
+        // Signals of the terminal are meant for the process that started this one.
         leave_terminal();
     }
-    // The store starts a thread, so it is opened later.
+    // Opening the store starts a thread, so it is opened later.
     let has_store = task.data().join("aye.db").exists();
     let entered = match copy::enter(task, common, TaskUse::Run) {
         Ok(entered) => entered,
@@ -74,7 +74,7 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: RunRequest) ->
     finish(task, &entered, ending)
 }
 
-/// Opens the session of the task. Returns it, and whether its last prompt has ended.
+/// Opens the session of the task. Also returns whether its last prompt has ended.
 fn prepare(
     runtime: &Runtime,
     place: AppContext,
@@ -108,7 +108,7 @@ fn discard_if_new(task: &TaskDirectory, is_new: bool, error: CliError) -> CliErr
     error
 }
 
-/// Records how the run ended, and tells the user what to do next.
+/// Records how the run ended, and prints what the user can do next.
 fn finish(task: &TaskDirectory, entered: &EnteredCopy, ending: TaskEnding) -> Result<Exit, CliError> {
     if let Some(check) = ending.check {
         task.update_notes(|notes| notes.check = Some(check))?;

@@ -1,4 +1,4 @@
-//! `aye task start`: creates a task, and runs it here or in the background.
+//! `aye task start`: creates a task, and runs it in this process or in the background.
 
 use super::drive::OutputTarget;
 use super::run::{self, READY, RunRequest};
@@ -30,9 +30,9 @@ pub(crate) struct StartRequest {
     pub check: Option<String>,
 }
 
-/// Maximum lines of the log in an error.
+/// Maximum number of log lines in an error.
 const LOG_LINES: usize = 20;
-/// Maximum bytes of the log that are read for an error.
+/// Maximum number of log bytes that are read for an error.
 const LOG_BYTES: u64 = 64 << 10;
 
 pub(super) fn run(common: &Common, place: &AppContext, request: StartRequest) -> Result<Exit, CliError> {
@@ -83,7 +83,7 @@ fn create(common: &Common, place: &AppContext, request: &StartRequest) -> Result
 /// Starts the background process of a task, and waits until its session has started.
 ///
 /// # Errors
-/// The process ended before that; its output is part of the error.
+/// Returns an error with the output of the process if it ended before that.
 pub(super) fn detach(task: &TaskDirectory, prompt: Option<&str>) -> Result<Exit, CliError> {
     let failed =
         |error: std::io::Error| CliError::failed(Problem::new(format!("cannot start task `{}`", task.short_id())).because(error));
@@ -101,7 +101,7 @@ pub(super) fn detach(task: &TaskDirectory, prompt: Option<&str>) -> Result<Exit,
     let id = task.short_id();
     if line.trim() != READY {
         let status = child.wait().map_err(failed)?;
-        // The process removed the task together with the log, which is still open here.
+        // The process removed the task with its log, which is still open here.
         log.seek(SeekFrom::Start(before)).map_err(failed)?;
         let mut new = Vec::new();
         log.take(LOG_BYTES).read_to_end(&mut new).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! `aye task stop`: asks the process of a task to save its state and to exit.
+//! `aye task stop`: asks the process of a task to save its state and exit.
 
 use crate::host::console::print_text;
 use crate::host::error::CliError;
@@ -7,7 +7,7 @@ use crate::host::tasks::{TaskDirectory, TaskUse};
 use crate::protocol::Problem;
 use std::time::{Duration, Instant};
 
-/// Time for the process to save its state and exit.
+/// Maximum time for the process to save its state and exit.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Polling interval.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -32,7 +32,7 @@ pub(super) fn run(task: &TaskDirectory) -> Result<Exit, CliError> {
 /// Asks the process that runs a task to exit, and waits. The task can be resumed.
 ///
 /// # Errors
-/// The process does not exit in time. It is not killed.
+/// Returns an error if the process does not exit in time. It is not killed.
 pub(super) fn end_run(task: &TaskDirectory) -> Result<(), CliError> {
     let Some(holder) = task.holder() else { return Ok(()) };
     let pid = holder.instance.pid;

@@ -1,4 +1,4 @@
-//! `aye usage`: tokens, cost, tasks and approvals by model, project or day.
+//! `aye usage`: reports tokens, cost, tasks and approvals by model, project or day.
 
 pub(crate) mod args;
 
@@ -14,7 +14,7 @@ use args::UsageRequest;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// The report in `--json`.
+/// Report in `--json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReportJson {
@@ -23,7 +23,7 @@ struct ReportJson {
     by: &'static str,
     rows: Vec<RowJson>,
     total: RowJson,
-    /// Sessions that cannot be read and are not counted.
+    /// Sessions that cannot be read and are therefore not counted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreadable_sessions: Vec<String>,
 }
@@ -37,7 +37,7 @@ struct RowJson {
     input_tokens: u64,
     cache_read_tokens: u64,
     output_tokens: u64,
-    /// Null if no price is known.
+    /// Cost in US dollars; null if no price is known.
     cost_usd: Option<f64>,
     /// False if the price of a part is unknown.
     cost_is_complete: bool,

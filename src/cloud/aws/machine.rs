@@ -1,4 +1,4 @@
-//! Credentials of the container or the machine on which aye runs.
+//! Credentials of the container or machine on which aye runs.
 
 use super::Credentials;
 use crate::cloud::{Surroundings, headers, json, metadata_server, read, server};
@@ -13,12 +13,12 @@ const ROLE_PATH: &str = "/latest/meta-data/iam/security-credentials/";
 /// Lifetime of a metadata token, in seconds.
 const TOKEN_SECONDS: &str = "300";
 
-/// Returns the credentials of the container or the machine, if there are any.
+/// Returns the credentials of the container or machine, if any.
 pub(super) async fn credentials(surroundings: &Surroundings) -> Result<Option<Credentials>, Problem> {
     if let Some((server, path)) = container(surroundings)? {
         let token = container_token(surroundings)?;
         let headers = token.as_deref().map(|token| headers([("authorization", token)])).unwrap_or_default();
-        let problem = || Problem::new("the container gave no AWS credentials");
+        let problem = || Problem::new("the container returned no AWS credentials");
         let reply = server.get(&path, &headers).await.map_err(|error| problem().because(error))?;
         let (status, value) = json(reply).await;
         return Credentials::from_json(&value).map(Some).ok_or_else(|| problem().because(format!("status {status}")));

@@ -1,4 +1,5 @@
-//! Accounts of AWS: credentials from the environment, profiles, roles, programs, single sign-on and the machine, and signed requests.
+//! Accounts of AWS: credentials from the environment, profiles, roles, programs, single sign-on and the machine; and
+//! signed requests.
 
 mod machine;
 mod profile;
@@ -18,7 +19,7 @@ use std::fmt;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// The environment variables that are read.
+/// Environment variables that are read.
 pub(crate) const VARIABLES: &[&str] = &[
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -43,7 +44,7 @@ pub(crate) const VARIABLES: &[&str] = &[
     "AWS_EC2_METADATA_SERVICE_ENDPOINT",
 ];
 
-/// Time before their end at which credentials are read again.
+/// Time before the expiry of credentials at which they are read again.
 const MARGIN: Duration = Duration::from_secs(120);
 
 /// Credentials that sign requests. They are never printed.
@@ -78,22 +79,22 @@ impl Credentials {
     }
 }
 
-/// A request to authenticate, without a query.
+/// Request to authenticate, without a query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnsignedRequest<'a> {
     pub method: &'a str,
     /// Host, with the port if it is not the default.
     pub host: &'a str,
-    /// Path as it is sent, with its escapes.
+    /// Path as sent, with its escapes.
     pub path: &'a str,
     pub body: &'a [u8],
 }
 
-/// The account that signs requests to one service in one region.
+/// Account that signs requests to one service in one region.
 #[derive(Debug)]
 pub(crate) struct Account {
     surroundings: Surroundings,
-    /// The profile that the settings name; it takes precedence over the environment.
+    /// Profile in the settings, which takes precedence over the environment.
     profile: Option<String>,
     region: String,
     known: Mutex<Option<Credentials>>,
@@ -104,14 +105,14 @@ impl Account {
         Self { surroundings, profile, region, known: Mutex::default() }
     }
 
-    /// Returns the headers of a request to Bedrock. Reads the credentials if there are none, or if they end soon.
+    /// Returns the headers of a request to Bedrock. Reads the credentials if there are none, or if they expire soon.
     pub(crate) async fn headers(&self, request: UnsignedRequest<'_>) -> Result<Headers, Problem> {
         let credentials = self.credentials().await?;
         let scope = Scope { region: &self.region, service: "bedrock" };
         Ok(sign(&request, scope, &credentials, Timestamp::now()))
     }
 
-    /// Checks that there are credentials.
+    /// Checks that credentials exist.
     pub(crate) async fn check(&self) -> Result<(), Problem> {
         self.credentials().await.map(drop)
     }
@@ -140,7 +141,7 @@ impl Account {
     }
 }
 
-/// Returns the region of a profile, if its file names one.
+/// Returns the region of a profile, if its file contains one.
 pub(crate) fn region_of_profile(surroundings: &Surroundings, profile: Option<&str>) -> Result<Option<String>, Problem> {
     Ok(Profile::read(surroundings, profile)?.and_then(|profile| profile.get("region").map(str::to_owned)))
 }

@@ -1,4 +1,4 @@
-//! The files `~/.aws/config` and `~/.aws/credentials`.
+//! Parser of the files `~/.aws/config` and `~/.aws/credentials`.
 
 use crate::cloud::{Surroundings, read};
 use crate::protocol::Problem;
@@ -19,7 +19,8 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// Reads the named profile, or the profile of AWS_PROFILE; `None` if none is named and there is no default one.
+    /// Reads the named profile, or else the one in AWS_PROFILE; `None` if none is named and there is no default
+    /// profile.
     pub(super) fn read(surroundings: &Surroundings, named: Option<&str>) -> Result<Option<Self>, Problem> {
         let named = named.or_else(|| surroundings.variable("AWS_PROFILE"));
         let name = named.unwrap_or(DEFAULT);
@@ -49,7 +50,7 @@ impl Profile {
     }
 }
 
-/// Parses a file. Lines that are not understood are ignored, as in the tools of AWS; an indented line belongs to the key before it.
+/// Parses a file. Unknown lines are ignored, as by the tools of AWS. An indented line belongs to the key above it.
 fn parse(text: &str) -> Sections {
     let mut sections = Sections::new();
     let mut current: Option<String> = None;

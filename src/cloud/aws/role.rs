@@ -1,4 +1,5 @@
-//! Roles of profiles (`role_arn`) and of web identities, exchanged for temporary credentials at the AWS Security Token Service.
+//! Roles of profiles (`role_arn`) and of web identities, for which the AWS Security Token Service issues temporary
+//! credentials.
 
 use super::profile::Profile;
 use super::signature::{Scope, sign};
@@ -12,32 +13,32 @@ use std::path::PathBuf;
 
 /// API version of the Security Token Service.
 const VERSION: &str = "2011-06-15";
-/// Range of `duration_seconds`, in seconds.
+/// Valid range of `duration_seconds`.
 const DURATION: std::ops::RangeInclusive<u32> = 900..=43_200;
 
-/// A role to assume.
+/// Role to assume.
 #[derive(Debug)]
 pub(super) struct Role {
     arn: String,
     session_name: String,
     external_id: Option<String>,
-    /// Lifetime of the credentials in seconds, if the profile names one.
+    /// Lifetime of the credentials in seconds, if the profile sets one.
     duration: Option<String>,
     pub source: Source,
-    /// Place where the role is configured, for errors.
+    /// Location at which the role is configured, for errors.
     origin: String,
 }
 
-/// The identity that may assume a role.
+/// Identity that may assume a role.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// Another profile, or the keys of the same one.
     Profile(String),
     /// The keys in the environment.
     Environment,
-    /// The role of the container or the machine.
+    /// Role of the container or machine.
     Machine,
-    /// A file with a token that proves the identity.
+    /// File with a token that proves the identity.
     WebIdentity(PathBuf),
 }
 
@@ -77,7 +78,7 @@ impl Role {
         Ok(Some(Self { arn: arn.to_owned(), session_name, external_id, duration, source, origin }))
     }
 
-    /// Returns the role of the web identity in the environment, as clusters set it; `None` if there is none.
+    /// Returns the role of the web identity in the environment, as set by clusters; `None` if there is none.
     pub(super) fn of_environment(surroundings: &Surroundings) -> Option<Self> {
         let token = surroundings.variable("AWS_WEB_IDENTITY_TOKEN_FILE")?;
         let name = surroundings.variable("AWS_ROLE_SESSION_NAME").map_or_else(default_session_name, str::to_owned);
@@ -131,7 +132,7 @@ impl Role {
         form
     }
 
-    /// Sends a request, signed if there are credentials, and reads the new credentials.
+    /// Sends a request, which is signed if there are credentials, and reads the new credentials.
     async fn exchange(
         &self,
         surroundings: &Surroundings,
@@ -169,7 +170,7 @@ fn endpoint(surroundings: &Surroundings, region: &str) -> String {
     set.map_or_else(|| format!("https://sts.{region}.{domain}"), str::to_owned)
 }
 
-/// Parses a response: JSON, which aye requests, or XML, which some services send anyway.
+/// Parses a response: JSON, which aye requests, or XML, which some services send instead.
 fn parse(answer: &str) -> Option<Credentials> {
     if let Ok(value) = serde_json::from_str::<Value>(answer) {
         let response = value.get("AssumeRoleResponse").or_else(|| value.get("AssumeRoleWithWebIdentityResponse"))?;

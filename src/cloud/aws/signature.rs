@@ -1,7 +1,8 @@
 //! Signature Version 4, the authentication of AWS requests.
 //!
-//! The steps are those of the AWS documentation: a canonical form of the request, a text with its hash, and a key that is derived from
-//! the secret for one day, region and service. The `aws-sigv4` crate does the same, with a dozen further crates.
+//! The steps follow the AWS documentation: a canonical form of the request, a text with its hash, and a key that is
+//! derived from the secret for one day, region and service. The `aws-sigv4` crate does the same, but has a dozen
+//! further dependencies.
 
 use super::{Credentials, UnsignedRequest};
 use crate::sys::http::Headers;
@@ -12,7 +13,7 @@ use std::fmt::Write;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// The day, region and service for which a signature is valid.
+/// Day, region and service for which a signature is valid.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub region: &'a str,
@@ -45,7 +46,7 @@ pub(super) fn sign(request: &UnsignedRequest<'_>, scope: Scope<'_>, credentials:
     headers
 }
 
-/// Escapes the characters of a path once more; escapes in the sent path are treated as text.
+/// Escapes the characters of a path again. Existing escapes are treated as text.
 fn escaped(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {
@@ -82,7 +83,7 @@ mod tests {
         sign(request, scope, &credentials, "2015-08-30T12:36:00Z".parse().unwrap())
     }
 
-    /// Requests and signatures of the published test suite.
+    /// Tests the requests and signatures of the published test suite.
     #[test]
     fn signatures_match_the_published_test_suite() {
         for (method, path, signature) in [
@@ -99,7 +100,7 @@ mod tests {
         }
     }
 
-    /// Signature of a path whose escapes are escaped again, computed independently.
+    /// Independently computed signature for a path whose escapes are escaped again.
     const UTF8_PATH: &str = "697b34846207a3f72246f99d74ae1ee4fe54f44bb06730c58a0d339eb079596d";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Sources of credentials, in the order of the tools of AWS.
+//! Sources of credentials, in the same order as in the tools of AWS.
 
 use super::profile::Profile;
 use super::role::{Role, Source};
@@ -10,13 +10,13 @@ use crate::text::split_words;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Time limit of a `credential_process`.
+/// Timeout of a `credential_process`.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum number of roles that are assumed one after the other.
+/// Maximum length of a chain of roles.
 const MAX_ROLES: usize = 10;
 
-/// Returns the credentials of the first source that provides any. `profile`: the one of the settings; `region`: where roles are
-/// assumed.
+/// Returns the credentials of the first source that has any. `profile`: the profile in the settings; `region`: the
+/// region in which roles are assumed.
 pub(super) async fn credentials(
     surroundings: &Surroundings,
     profile: Option<&str>,
@@ -55,7 +55,7 @@ pub(super) fn remedy(surroundings: &Surroundings, profile: Option<&str>) -> Stri
     }
     let mut found = Profile::read(surroundings, profile);
     for _ in 0..MAX_ROLES {
-        // The sign-in belongs to the profile at the end of the chain.
+        // The sign-in belongs to the last profile of the chain.
         let source = found.as_ref().ok().and_then(Option::as_ref).and_then(|profile| profile.get("source_profile"));
         let Some(source) = source.map(str::to_owned) else { break };
         found = Profile::read(surroundings, Some(&source));
@@ -81,7 +81,8 @@ fn of_environment(surroundings: &Surroundings) -> Option<Credentials> {
     })
 }
 
-/// Returns the credentials of a profile, after assuming the roles between it and their source; `None` if it has none.
+/// Returns the credentials of a profile, after assuming the roles between the profile and its source; `None` if it has
+/// none.
 async fn from_profile(surroundings: &Surroundings, mut profile: Profile, region: &str) -> Result<Option<Credentials>, Problem> {
     let mut roles: Vec<Role> = Vec::new();
     let mut credentials = loop {
@@ -116,7 +117,7 @@ async fn from_profile(surroundings: &Surroundings, mut profile: Profile, region:
     Ok(Some(credentials))
 }
 
-/// The identity that assumes a role.
+/// Identity that assumes a role.
 enum Base {
     Keys(Credentials),
     Profile(Profile),
@@ -127,7 +128,7 @@ async fn base_of(surroundings: &Surroundings, role: &Role, profile: &Profile) ->
     let (keys, reason) = match &role.source {
         Source::Environment => (of_environment(surroundings), "the environment has no AWS keys".to_owned()),
         Source::Machine => (machine::credentials(surroundings).await?, "this machine has no AWS role".to_owned()),
-        // The keys of a profile may assume its own role.
+        // A profile may use its own keys to assume its role.
         Source::Profile(source) if source == name => (static_keys(profile), format!("the profile `{source}` has no keys")),
         Source::Profile(source) => {
             let read = read_profile(surroundings, Some(source)).await?;

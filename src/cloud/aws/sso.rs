@@ -1,4 +1,4 @@
-//! Single sign-on: the token that `aws sso login` saved, exchanged for credentials of a role.
+//! Single sign-on: exchanges the token that `aws sso login` saved for credentials of a role.
 
 use super::Credentials;
 use super::profile::Profile;
@@ -14,7 +14,7 @@ pub(super) fn login_command(profile: &str) -> String {
     if profile == "default" { "run `aws sso login`".to_owned() } else { format!("run `aws sso login --profile {profile}`") }
 }
 
-/// Returns the credentials of the role of a profile.
+/// Returns the credentials for the role of a profile.
 pub(super) async fn credentials(surroundings: &Surroundings, profile: &Profile) -> Result<Credentials, Problem> {
     let name = &profile.name;
     let session = profile.get("sso_session").map(|session| format!("sso-session {session}"));
@@ -26,7 +26,7 @@ pub(super) async fn credentials(surroundings: &Surroundings, profile: &Profile) 
     };
     let (url, region) = (need("sso_start_url")?, need("sso_region")?);
     let (account, role) = (need("sso_account_id")?, need("sso_role_name")?);
-    // The file has the name of the session, or of the start URL in the older form.
+    // The file is named after the session or, in the older form, after the start URL.
     let token = saved_token(surroundings, name, profile.get("sso_session").unwrap_or(url))?;
     let address = surroundings.variable("AWS_ENDPOINT_URL_SSO").or_else(|| surroundings.variable("AWS_ENDPOINT_URL"));
     let address = address.map_or_else(|| format!("https://portal.sso.{region}.amazonaws.com"), str::to_owned);
@@ -34,7 +34,7 @@ pub(super) async fn credentials(surroundings: &Surroundings, profile: &Profile) 
     let path = format!("/federation/credentials?role_name={}&account_id={}", escaped(role), escaped(account));
     let sent = server(&address)?.get(&path, &headers([("x-amz-sso_bearer_token", token.as_str())])).await;
     let (status, value) = json(sent.map_err(|error| unreachable("AWS single sign-on", &error))?).await;
-    let problem = || Problem::new(format!("AWS single sign-on gave no credentials for the profile `{name}`"));
+    let problem = || Problem::new(format!("AWS single sign-on returned no credentials for the profile `{name}`"));
     let reason = text(&value, "message").map_or_else(|| format!("status {status}"), str::to_owned);
     match status {
         200 => role_credentials(&value).ok_or_else(|| problem().because("the response has no credentials")),
@@ -50,7 +50,7 @@ fn expired_problem(profile: &str) -> Problem {
     Problem::new(format!("the AWS sign-in of the profile `{profile}` has expired")).hint(login_command(profile))
 }
 
-/// Returns the saved token if it is still valid.
+/// Returns the saved token, if it is still valid.
 fn saved_token(surroundings: &Surroundings, profile: &str, session: &str) -> Result<String, Problem> {
     let hash = hex(&Sha1::digest(session.as_bytes()));
     let path = surroundings.home.join(".aws/sso/cache").join(format!("{hash}.json"));

@@ -12,7 +12,7 @@ fn token(expires: &str) -> String {
 }
 
 async fn read(home: &Home, profile: Option<&str>, variables: &[(&str, &str)]) -> Result<Credentials, String> {
-    // No test asks the machine on which it runs.
+    // Tests must not query the machine on which they run.
     let mut all = vec![("AWS_EC2_METADATA_DISABLED", "true")];
     all.extend_from_slice(variables);
     sources::credentials(&home.surroundings(&all), profile, "eu-west-1").await.map_err(|problem| problem.one_line())

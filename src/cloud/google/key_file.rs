@@ -1,4 +1,5 @@
-//! Files of application default credentials: a service account's key, or the sign-in of a user.
+//! Files with application default credentials: the key of a service account, or the sign-in of a
+//! user.
 
 use super::SIGN_IN;
 use crate::protocol::Problem;
@@ -15,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
-/// Lifetime of a signed statement; the maximum that Google accepts.
+/// Lifetime of a signed assertion, which is the maximum that Google accepts.
 const VALID: Duration = Duration::from_secs(3_600);
 
 #[derive(Deserialize)]
@@ -46,7 +47,7 @@ pub(super) struct AuthorizedUser {
     token_uri: Option<String>,
 }
 
-/// Parses a file. No error repeats its content.
+/// Parses a file. Errors never repeat its content.
 pub(super) fn parse(content: &str, path: &Path) -> Result<KeyFile, Problem> {
     let problem = || Problem::new(format!("cannot use the credentials in `{}`", path.display()));
     let value: serde_json::Value = serde_json::from_str(content)
@@ -79,7 +80,7 @@ impl KeyFile {
         }
     }
 
-    /// Returns advice for the case that the credentials are rejected.
+    /// Returns advice for rejected credentials.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
             Self::ServiceAccount(_) => "create a new key for the service account, and check the clock of this machine",
@@ -105,7 +106,7 @@ impl KeyFile {
 }
 
 impl ServiceAccount {
-    /// Returns the signed statement that requests a token.
+    /// Returns the signed assertion that requests a token.
     fn assertion(&self, audience: &str, now: SystemTime, path: &Path) -> Result<String, Problem> {
         let wrong = || {
             let problem = Problem::new(format!("cannot use the credentials in `{}`", path.display()));

@@ -1,5 +1,5 @@
-//! Application default credentials of Google Cloud: a service account's key file, the sign-in of `gcloud`, or the metadata server of
-//! the machine.
+//! Application default credentials of Google Cloud: the key file of a service account, the sign-in of `gcloud`, or the
+//! metadata server of the machine.
 
 mod key_file;
 
@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Mutex;
 
-/// The environment variables that are read.
+/// Environment variables that are read.
 pub(crate) const VARIABLES: &[&str] = &["GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "GCE_METADATA_HOST"];
 
-/// How long before expiry a token is renewed.
+/// Time before its expiry at which a token is renewed.
 const MARGIN: Duration = Duration::from_secs(120);
-/// Assumed lifetime of a token, in seconds, if the server states none.
+/// Assumed lifetime of a token in seconds, if the server reports none.
 const LIFETIME: u64 = 3_600;
 const METADATA: &str = "metadata.google.internal";
 const TOKEN_PATH: &str = "/computeMetadata/v1/instance/service-accounts/default/token";
 const SIGN_IN: &str = "run `gcloud auth application-default login`";
 
-/// The account whose tokens authenticate requests.
+/// Account whose tokens authenticate requests.
 #[derive(Debug)]
 pub(crate) struct Account {
     surroundings: Surroundings,
@@ -34,7 +34,7 @@ pub(crate) struct Account {
 struct Token {
     text: String,
     until: Instant,
-    /// The project that pays for requests of a user.
+    /// Project that is billed for requests of a user.
     quota_project: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl Account {
         Self { surroundings, token: Mutex::default() }
     }
 
-    /// Returns the headers of a request. Gets a token if there is none, or if it ends soon.
+    /// Returns the headers of a request. Obtains a token if there is none, or if it expires soon.
     pub(crate) async fn headers(&self) -> Result<Headers, Problem> {
         let mut known = self.token.lock().await;
         let token = if let Some(token) = known.clone().filter(|token| token.until > Instant::now()) {
@@ -85,7 +85,7 @@ impl Account {
         }
     }
 
-    /// Returns the file of the credentials, and whether a variable names it.
+    /// Returns the path of the credentials, and whether it comes from a variable.
     fn file(&self) -> (PathBuf, bool) {
         if let Some(path) = self.surroundings.variable("GOOGLE_APPLICATION_CREDENTIALS") {
             return (self.surroundings.expand_path(path), true);

@@ -1,4 +1,4 @@
-//! Edits of a policy file as text: adds and removes rules; comments, order and spacing are otherwise preserved.
+//! Edits of a policy file as text: add and remove rules, and preserve comments, order and spacing.
 
 use super::{REASON, SavedRule};
 use crate::protocol::{CommandRule, GrantRule};
@@ -11,7 +11,7 @@ const ALLOWED: &str = "allowed_tools";
 const READABLE: &str = "readable_paths";
 pub(super) const SHELL: &str = "Shell.Exec";
 const NO_END: &str = "access to a directory cannot expire";
-/// The capabilities that saved rules can extend.
+/// Capabilities that saved rules can extend.
 const JOINED: [&str; 4] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke"];
 
 /// Text with added rules, and the line of the first one.
@@ -21,7 +21,7 @@ pub(crate) struct EditedRules {
     pub line: usize,
 }
 
-/// A rule with commands that it matches, and commands that it does not match.
+/// Rule with examples of commands that it matches, and of commands that it does not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RuleWithExamples {
     pub rule: GrantRule,
@@ -33,11 +33,11 @@ pub(crate) struct RuleWithExamples {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WithServer {
     pub text: String,
-    /// Whether no tool was listed before, so that each call needs approval now.
+    /// Whether no tool was listed before, so that each call now needs approval.
     pub is_first: bool,
 }
 
-/// The line endings of a file, which edits preserve.
+/// Line endings of a file, which edits preserve.
 pub(super) struct LineEndings<'a> {
     byte_order_mark: bool,
     /// True if new lines end with CR LF.
@@ -54,7 +54,7 @@ impl<'a> LineEndings<'a> {
         (ends, rest.replace("\r\n", "\n"))
     }
 
-    /// Restores the original endings of unchanged lines.
+    /// Restores the original line endings of unchanged lines.
     pub(super) fn restore(&self, old: &str, new: &str) -> String {
         let mark = if self.byte_order_mark { "\u{feff}" } else { "" };
         let (before, after): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
@@ -69,20 +69,20 @@ impl<'a> LineEndings<'a> {
     }
 }
 
-/// Returns the allow rules of text that have the form of a saved rule, in the order of their lines.
+/// Returns the allow rules of text that have the form of saved rules, in line order.
 pub(crate) fn list(text: &str) -> Result<Vec<SavedRule>, String> {
     let (_, text) = LineEndings::normalize(text);
     Ok(find_rules(&text)?.into_iter().map(|(_, kept)| kept).collect())
 }
 
-/// Adds rules. An existing rule is not repeated, but gets the new end date.
+/// Adds rules. An existing rule is not repeated, but its end date is updated.
 pub(crate) fn add_rules(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timestamp>) -> Result<EditedRules, String> {
     let (ends, before) = LineEndings::normalize(text);
     let mut document = parse(&before)?;
     for rule in rules {
         let same = find_rules(&document.to_string())?.into_iter().find(|(_, kept)| kept.rule == *rule);
         match same {
-            // Only a rule can have an end date.
+            // Only rules can have an end date.
             Some((RulePosition { list: READABLE, .. }, _)) if until.is_some() => return Err(NO_END.to_owned()),
             Some((place, kept)) if kept.expires_at != until => {
                 let table = find_rule(&mut document, &place).ok_or("cannot change the existing rule")?;
@@ -102,8 +102,8 @@ pub(crate) fn add_rules(text: &str, rules: &[GrantRule], reason: &str, until: Op
     Ok(EditedRules { text: ends.restore(&before, &text), line })
 }
 
-/// Adds rules with examples: commands that each rule matches, and commands that it does not match. A rule that is already there
-/// stays unchanged.
+/// Adds rules with examples of commands that each rule matches, and of commands that it does not match. Existing rules
+/// are unchanged.
 pub(crate) fn add_rules_with_examples(text: &str, rules: &[RuleWithExamples], reason: &str) -> Result<String, String> {
     let (_, before) = LineEndings::normalize(text);
     let known: Vec<GrantRule> = find_rules(&before)?.into_iter().map(|(_, kept)| kept.rule).collect();
@@ -127,8 +127,8 @@ pub(crate) fn add_rules_with_examples(text: &str, rules: &[RuleWithExamples], re
     Ok(ends.restore(&before, &document.to_string()))
 }
 
-/// Adds all tools of an MCP server to the tools that may be called. `None` if they are listed already. If no tool was listed, each
-/// call needs approval.
+/// Adds all tools of an MCP server to the list of callable tools; `None` if they are already listed. If no tool was
+/// listed before, each call needs approval.
 pub(crate) fn with_server(text: &str, server: &str) -> Result<Option<WithServer>, String> {
     let (ends, before) = LineEndings::normalize(text);
     let mut document = parse(&before)?;
@@ -158,7 +158,7 @@ pub(crate) fn remove_rules(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -
             gone.push(kept);
         }
     }
-    // From the end, so that the other positions stay valid.
+    // Remove from the end, so that the other positions stay valid.
     places.sort_by_key(|place| std::cmp::Reverse(place.at));
     for place in &places {
         match find_list(&mut document, place) {
@@ -174,7 +174,7 @@ pub(crate) fn remove_rules(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -
     Ok((ends.restore(&text, &document.to_string()), gone))
 }
 
-/// The position of an entry: the capability, its list and the index.
+/// Position of an entry: the capability, its list and the index.
 #[derive(Debug, Clone, Copy)]
 struct RulePosition {
     capability: &'static str,
@@ -186,7 +186,7 @@ pub(super) fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: toml_edit::TomlError| error.message().to_owned())
 }
 
-/// Returns all allow rules that have the form of a saved rule, with their lines.
+/// Returns all allow rules that have the form of saved rules, with their lines.
 fn find_rules(text: &str) -> Result<Vec<(RulePosition, SavedRule)>, String> {
     let document = Document::parse(text).map_err(|error| error.message().to_owned())?;
     let mut all = Vec::new();
@@ -226,14 +226,14 @@ fn line_at(text: &str, start: usize) -> usize {
     1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count()
 }
 
-/// Returns the comment on the line above an entry that begins its line.
+/// Returns the comment on the line above an entry, if the entry begins its line.
 fn comment_above(text: &str, start: usize) -> String {
     let before = text.get(..start).unwrap_or_default().trim_end_matches([' ', '\t']);
     let above = before.strip_suffix('\n').and_then(|before| before.lines().next_back());
     above.and_then(|line| line.trim().strip_prefix('#')).unwrap_or_default().trim().to_owned()
 }
 
-/// Returns the rule in its saved form; `None` if the rule has other or additional keys.
+/// Returns the rule in its saved form; `None` if it has other or additional keys.
 fn parse_saved_rule(table: &dyn TableLike, capability: &str, line: usize) -> Option<SavedRule> {
     let text = |key: &str| table.get(key).and_then(Item::as_str);
     let known = [
@@ -289,7 +289,7 @@ fn find_list<'a>(document: &'a mut DocumentMut, place: &RulePosition) -> Option<
     document.get_mut(CAPABILITIES)?.as_table_like_mut()?.get_mut(place.capability)?.as_table_like_mut()?.get_mut(place.list)
 }
 
-/// Removes a path and the comment that aye wrote above it. Comments of the user are preserved.
+/// Removes a path, and the comment that aye wrote above it. Comments of the user are preserved.
 fn remove_path(paths: &mut Array, at: usize) {
     let own = format!("# {REASON}");
     let gone = paths.remove(at);
@@ -331,7 +331,7 @@ fn find_rule<'a>(document: &'a mut DocumentMut, place: &RulePosition) -> Option<
     }
 }
 
-/// Returns the table of a capability, which is created if it is missing, and whether it is an inline table.
+/// Returns the table of a capability, creating it if it is missing, and whether it is an inline table.
 pub(super) fn capability<'a>(document: &'a mut DocumentMut, name: &str) -> Result<(&'a mut dyn TableLike, bool), String> {
     let no_table = || format!("`{CAPABILITIES}` must be a table");
     let implicit = || {

@@ -8,19 +8,19 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// Maximum bytes of a policy file.
+/// Maximum size in bytes of a policy file.
 const MAX_BYTES: u64 = 4 << 20;
-/// Maximum attempts to change a file that another program writes at the same time.
+/// Maximum number of attempts to change a file that another program writes at the same time.
 const TRIES: usize = 5;
 
-/// The treatment of an existing file.
+/// Handling of an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
     Keep,
     Replace,
 }
 
-/// Locks the rules for a change, so that two processes cannot undo each other's changes.
+/// Locks the rules for a change, so that two processes cannot overwrite each other's changes.
 pub(crate) fn lock(config_dir: &Path) -> Result<File, ConfigError> {
     let path = config_dir.join("grants.lock");
     let taken = make_private(config_dir).and_then(|()| crate::sys::file::lock(&path));
@@ -43,11 +43,11 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     text(bytes, path).map(Some)
 }
 
-/// Replaces a file with the result of `edit`, which gets the current text, or `None` if there is no file. The caller
-/// must hold the lock.
+/// Replaces a file with the result of `edit`, whose argument is the current text, or `None` if there is no file. The
+/// caller must hold the lock.
 ///
-/// If another program changes the file at the same time, `edit` is called again, so that no change is lost. On error
-/// the file is unchanged.
+/// If another program changes the file at the same time, `edit` is called again, so that no change is lost. On an
+/// error, the file is unchanged.
 pub(crate) fn change<T>(
     path: &Path,
     mut edit: impl FnMut(Option<&str>) -> Result<(String, T), ConfigError>,
@@ -77,7 +77,7 @@ pub(crate) fn change<T>(
     Err(ConfigError::single(Problem::new(format!("`{}` is being changed by another program", path.display())).hint("try again")))
 }
 
-/// Creates a file that only its owner can read, atomically.
+/// Atomically creates a file that only its owner can read.
 pub(super) fn create(real: &Path, content: &[u8], existing: Existing) -> std::io::Result<()> {
     let directory = real.parent().unwrap_or(real);
     make_private(directory)?;
@@ -88,7 +88,7 @@ pub(super) fn create(real: &Path, content: &[u8], existing: Existing) -> std::io
         Existing::Keep => file.persist_noclobber(real)?,
         Existing::Replace => file.persist(real)?,
     };
-    // Best effort: some file systems do not support it, and the file already has its name.
+    // Best effort: some file systems do not support this, and the file already has its name.
     let _ = File::open(directory).and_then(|directory| directory.sync_all());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Saved rules of the user: reads, adds and removes them, without changing the rest of the file.
+//! Saved rules of the user: reads, adds and removes them, and preserves the rest of the file.
 
 mod edit;
 mod file;
@@ -14,10 +14,10 @@ use crate::protocol::GrantRule;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// The start of the reason of a saved rule, which distinguishes it from rules written by hand.
+/// Prefix of a saved rule's reason, which distinguishes the rule from rules written by hand.
 pub(crate) const REASON: &str = "allowed by you on ";
 
-/// A rule in a file.
+/// Rule in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SavedRule {
     pub line: usize,
@@ -37,12 +37,12 @@ impl SavedRule {
     }
 }
 
-/// Returns the path of the rules of one project.
+/// Returns the path of the rule file for one project.
 pub(crate) fn project_file(config_dir: &Path, workspace: &Path) -> PathBuf {
     projects(config_dir).join(super::trust::directory_name(workspace)).join("policy.toml")
 }
 
-/// Returns the path of the rules for all projects.
+/// Returns the path of the rule file for all projects.
 pub(crate) fn user_file(config_dir: &Path) -> PathBuf {
     config_dir.join("policy.toml")
 }
@@ -51,13 +51,14 @@ fn projects(config_dir: &Path) -> PathBuf {
     config_dir.join("projects")
 }
 
-/// The directory to which the rules of a project file apply.
+/// Directory to which the rules of a project file apply.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Owner {
     directory: String,
 }
 
-/// Saves the directory to which the rules of a project apply, because the name of the rule directory does not show it.
+/// Saves the directory to which the rules of a project apply, because the name of the rule directory contains only its
+/// hash.
 pub(crate) fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<()> {
     let path = file.with_file_name("project.toml");
     let owner = Owner { directory: workspace.to_string_lossy().into_owned() };
@@ -68,7 +69,7 @@ pub(crate) fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<(
     file::create(&path, text.as_bytes(), file::Existing::Replace)
 }
 
-/// Returns all project rule files, each with its project directory if that is known.
+/// Returns all rule files of projects, each with its project directory if that is known.
 pub(crate) fn project_files(config_dir: &Path) -> Vec<(PathBuf, Option<String>)> {
     let Ok(entries) = std::fs::read_dir(projects(config_dir)) else { return Vec::new() };
     let mut found: Vec<_> = entries

@@ -1,27 +1,27 @@
-//! Ask and deny rules, added to a policy file as text; the rest of the file is unchanged.
+//! Adds ask and deny rules to a policy file as text, and preserves the rest of the file.
 
 use super::edit::{LineEndings, RULES, SHELL, capability, parse};
 use crate::protocol::VerdictKind;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-/// Keys that do not change the meaning of a rule.
+/// Keys that do not affect the meaning of a rule.
 const REMARKS: [&str; 3] = ["reason", "match", "not_match"];
 
-/// An ask or deny rule.
+/// Ask or deny rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Restriction {
     pub subject: RestrictionSubject,
     pub verdict: VerdictKind,
     pub reason: String,
-    /// Commands or paths that the rule must match and must not match.
+    /// Commands or paths that the rule must match, and must not match.
     pub matches: Vec<String>,
     pub not_matches: Vec<String>,
 }
 
-/// The subject of a rule.
+/// Subject of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RestrictionSubject {
-    /// A program and the words after it, each with its alternatives.
+    /// Program and the words after it, each with its alternatives.
     Command { words: Vec<Vec<String>>, exact: bool },
     /// Paths of a file capability.
     Paths { capability: &'static str, paths: Vec<String> },
@@ -139,7 +139,7 @@ fn meaning(table: &dyn TableLike) -> Vec<(String, String)> {
     entries
 }
 
-/// Returns a value without the spacing in which it is written.
+/// Returns a value without its original spacing.
 fn plain(value: Option<&Value>) -> String {
     match value {
         None => String::new(),

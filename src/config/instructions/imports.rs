@@ -7,7 +7,7 @@ const MAX_IMPORTS: usize = 100;
 /// Maximum length of an imported path in bytes.
 const MAX_PATH_BYTES: usize = 1024;
 
-/// Characters that end a sentence and not a path.
+/// Punctuation that ends a sentence and is not part of a path.
 pub(crate) const PUNCTUATION: [char; 8] = ['.', ',', ';', ':', '!', '?', ')', '"'];
 
 /// Returns the paths that a text imports, as written. Imports in code and HTML are ignored.
@@ -16,7 +16,7 @@ pub(crate) fn imports(text: &str) -> Vec<String> {
     for (event, range) in Parser::new(text).into_offset_iter() {
         let is_code = matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_)) | Event::Html(_) | Event::InlineHtml(_));
         if is_code {
-            // Line endings stay, so that a path does not continue behind code.
+            // Keep line endings, so that a path before code does not continue after it.
             plain[range].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
         }
     }
@@ -32,7 +32,7 @@ pub(crate) fn imports(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the path at the start of text. It ends at a space without a backslash.
+/// Returns the path at the start of text. It ends at the first space without a backslash.
 fn leading_path(text: &str) -> String {
     let mut path = String::new();
     let mut letters = text.chars();

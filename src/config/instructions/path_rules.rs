@@ -1,12 +1,12 @@
-//! Front matter of a rule file (`.claude/rules`): the paths to which the rule applies.
+//! Front matter of a rule file (`.claude/rules`), which lists the paths to which the rule applies.
 
 /// Maximum number of patterns in a file.
 const MAX_PATTERNS: usize = 50;
 
-/// Returns the patterns after `paths:` in the front matter of a file; none if the file applies everywhere.
+/// Returns the patterns after `paths:` in the front matter of a file; empty if the file applies everywhere.
 ///
 /// # Errors
-/// The header is invalid; describes why.
+/// Returns the reason why the front matter is invalid.
 pub(super) fn patterns(text: &str) -> Result<Vec<String>, String> {
     let text = text.replace("\r\n", "\n");
     let Some(rest) = text.strip_prefix("---\n") else { return Ok(Vec::new()) };
@@ -35,8 +35,8 @@ pub(super) fn patterns(text: &str) -> Result<Vec<String>, String> {
     Ok(patterns)
 }
 
-/// Returns the patterns of a value: one, several with commas between them, or a list in brackets. Commas in braces belong to a
-/// pattern.
+/// Returns the patterns in a value: one, several separated by commas, or a list in brackets. Commas in braces are part
+/// of a pattern.
 fn values(text: &str) -> Vec<String> {
     let text = text.trim();
     let text = text.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(text);

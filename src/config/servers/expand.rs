@@ -2,7 +2,7 @@
 
 use crate::config::Environment;
 
-/// The reason why a value cannot be expanded.
+/// Reason why a value cannot be expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::config) enum ExpandError {
     #[error("the environment variable {0} is not set")]
@@ -42,12 +42,12 @@ pub(in crate::config) fn expand(text: &str, environment: &Environment, withheld:
     Ok(expanded)
 }
 
-/// Returns true if a part of the text is from the environment.
+/// Returns true if the text refers to an environment variable.
 pub(in crate::config) fn has_variable(text: &str) -> bool {
     !variable_names(text).is_empty()
 }
 
-/// Returns the names of the variables in a text, in their order.
+/// Returns the names of the variables in a text, in order.
 pub(crate) fn variable_names(text: &str) -> Vec<&str> {
     let name = |(start, _): (usize, &str)| {
         let inside = &text[start + 2..];

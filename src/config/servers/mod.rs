@@ -1,4 +1,4 @@
-//! MCP server configuration: from the user's `config.toml`, and from the `.mcp.json` of a project.
+//! MCP server configuration, from the user's `config.toml` and from the `.mcp.json` of a project.
 
 mod edit;
 pub(super) mod expand;
@@ -20,14 +20,14 @@ use std::time::Duration;
 /// Maximum length of a server name.
 const MAX_LETTERS: usize = 64;
 
-/// A server that is enabled or off.
+/// Enabled or disabled server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
     pub name: String,
-    /// The file and line of the entry, or the file alone.
+    /// File and line of the entry, or only the file.
     pub place: String,
     pub way: ServerTransport,
-    /// The reason why the server is off.
+    /// Reason why the server is disabled.
     pub off: Option<String>,
     pub retry_attempts: u32,
     pub retry_delay: Duration,
@@ -36,7 +36,7 @@ pub(crate) struct Server {
     pub tool_timeouts: Vec<(String, Duration)>,
 }
 
-/// The transport of the server.
+/// Transport of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerTransport {
     Program { argv: Vec<String>, environment: Values, directory: Option<PathBuf>, network: bool },
@@ -59,7 +59,7 @@ pub(crate) struct OAuth {
     pub redirect_port: Option<u16>,
 }
 
-/// Names and values. They are never printed, because a value may be a secret.
+/// Names and values. Values may be secrets and are never printed.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub(crate) struct Values(pub Vec<(String, String)>);
 
@@ -75,20 +75,20 @@ impl Values {
     }
 }
 
-/// The changed text, or `None` if no change is necessary.
+/// Changed text, or `None` if no change is necessary.
 type ConfigEdit = Result<Option<String>, ConfigError>;
 
-/// The servers of one file.
+/// Servers of one file.
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     pub servers: Vec<Server>,
-    /// Sentences about invalid entries and about risks in others.
+    /// Sentences about invalid entries and about risks of others.
     pub problems: Vec<String>,
-    /// Secrets that are in the file in plain text.
+    /// Secrets that the file contains in plain text.
     pub literal_secrets: Vec<String>,
 }
 
-/// Checks the name of a server, or returns the reason why it is invalid.
+/// Validates the name of a server, or returns the reason why it is invalid.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     if is_reserved(name) {
@@ -106,7 +106,7 @@ pub(crate) fn is_reserved(name: &str) -> bool {
     name.eq_ignore_ascii_case(BACKEND_SERVER)
 }
 
-/// Checks the URL of a server, or returns the reason why it is invalid.
+/// Validates the URL of a server, or returns the reason why it is invalid.
 pub(crate) fn check_url(url: &str) -> Result<(), String> {
     check_server(url)
 }
@@ -119,7 +119,7 @@ pub(super) fn is_authentication(header: &str) -> bool {
         .any(|word| header.contains(word))
 }
 
-/// Adds the bearer token from an environment variable as a header. Returns the reason if that fails.
+/// Adds the bearer token from an environment variable as a header, or returns the reason why that failed.
 fn bearer(variable: &str, environment: &Environment, headers: &mut Values) -> Option<String> {
     if headers.names("authorization") {
         return Some("both an `Authorization` header and `bearer_token_env` are set; remove one".to_owned());

@@ -1,4 +1,4 @@
-//! Parser of the `.mcp.json` of a project or a plugin, a file that other tools read too.
+//! Parser of the `.mcp.json` of a project or plugin, which other tools also read.
 
 use super::expand::{ExpandError, expand};
 use super::{HttpKind, OAuth, Server, ServerTransport, Servers, Values, check_header, check_name, check_url};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Maximum number of servers in a file.
 const MAX_SERVERS: usize = 100;
 
-/// Parses the servers of a project. `withheld`: environment variables that no server gets.
+/// Parses the servers of a project. `withheld`: environment variables that servers do not receive.
 pub(crate) fn parse_project_servers(bytes: &[u8], file: &Path, environment: &Environment, withheld: &[String]) -> Servers {
     let mut found = Servers::default();
     let place = format!("`{}`", file.display());
@@ -27,14 +27,15 @@ pub(crate) fn parse_project_servers(bytes: &[u8], file: &Path, environment: &Env
         return found;
     };
     let directory = file.parent().unwrap_or(Path::new(""));
-    // Relative to the project, whatever the workspace of this run is.
+    // Paths are relative to the project, even if the workspace of this run differs.
     let start = Some(directory.to_owned());
     found.add(entries, &place, |entry| Description { entry, directory, start: start.clone(), environment, withheld });
     found
 }
 
-/// Parses the servers of a plugin: its name, the name of the file for users, and the folder of the plugin. Their names are
-/// `PLUGIN:SERVER`. They start in the workspace if it is trusted. `withheld`: environment variables that no server gets.
+/// Parses the servers of a plugin, given its name, the displayed name of its file, and its folder. Server names are
+/// `PLUGIN:SERVER`. They start in the workspace if it is trusted. `withheld`: environment variables that servers do not
+/// receive.
 pub(crate) fn parse_plugin_servers(
     bytes: &[u8],
     (plugin, file, root): (&str, &str, &Path),
@@ -50,7 +51,7 @@ pub(crate) fn parse_plugin_servers(
             return found;
         }
     };
-    // Plugins also name the servers directly.
+    // Plugins may also list servers without `mcpServers`.
     let Some(entries) = document.get("mcpServers").unwrap_or(&document).as_object() else {
         found.problems.push(format!("{place}: expected {{\"mcpServers\": {{NAME: …}}}}; its servers are ignored"));
         return found;
@@ -99,9 +100,9 @@ impl Servers {
 
 struct Description<'a> {
     entry: &'a Map<String, Value>,
-    /// Folder that paths are relative to.
+    /// Folder to which paths are relative.
     directory: &'a Path,
-    /// Directory in which a program starts that sets none; the workspace if absent.
+    /// Default working directory of programs; the workspace if absent.
     start: Option<PathBuf>,
     environment: &'a Environment,
     withheld: &'a [String],
@@ -170,7 +171,7 @@ impl Description<'_> {
         Ok(ServerTransport::Http { url, kind, headers, oauth: OAuth::default() })
     }
 
-    /// Expands the variables in a string. A missing variable turns the server off.
+    /// Expands the variables in a string. A missing variable disables the server.
     fn expand(&self, text: &str, off: &mut Option<String>) -> String {
         expand(text, self.environment, self.withheld).unwrap_or_else(|error: ExpandError| {
             off.get_or_insert(error.to_string());

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 impl Settings {
-    /// Returns the user's servers. `${VAR}` is read from the environment; a relative directory is relative to the
+    /// Returns the user's servers. `${VAR}` is replaced from the environment; relative directories start at the
     /// workspace.
     pub(crate) fn servers(&self, environment: &Environment, workspace: &Path, home: &Path) -> Servers {
         let mut found = Servers::default();
@@ -28,7 +28,7 @@ impl Settings {
         found
     }
 
-    /// Returns all names in `[mcp.servers]`.
+    /// Returns all server names in `[mcp.servers]`.
     pub(crate) fn server_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for path in self.values.keys() {
@@ -130,7 +130,7 @@ impl Description<'_> {
         Ok(ServerTransport::Http { url: url.to_owned(), kind, headers, oauth: OAuth { client_id, scopes, redirect_port: port } })
     }
 
-    /// Returns a table with its variables expanded. A missing variable turns the server off.
+    /// Returns a table with its variables expanded. A missing variable disables the server.
     fn expand_table(&self, key: &str, off: &mut Option<String>) -> Values {
         let mut values = Values::default();
         for (name, value) in self.table(key).into_iter().flatten() {

@@ -1,4 +1,5 @@
-//! Contents of a project that need trust: listed and hashed within limits, never executed.
+//! Contents of a project that need trust. They are listed and hashed within limits, but never
+//! executed.
 
 use crate::config::instructions::{InstructionFile, InstructionFiles};
 use crate::hooks::{Hook, HookAction, HookFile, HookOrigin, PROJECT_FILES, read_claude_file, read_toml_file, simple_commands};
@@ -10,13 +11,13 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// The directory of a project's tool manifests.
+/// Directory of a project's tool manifests.
 pub(crate) const TOOLS: &str = ".aye/tools";
-/// The directory of a project's slash commands.
+/// Directory of a project's slash commands.
 pub(crate) const COMMANDS: &str = ".aye/commands";
-/// Maximum bytes of a text file.
+/// Maximum size in bytes of a text file.
 const TEXT_BYTES: u64 = 1 << 20;
-/// Maximum bytes of a program, which is hashed but not stored.
+/// Maximum size in bytes of a program, which is hashed but not stored.
 const PROGRAM_BYTES: u64 = 64 << 20;
 /// Maximum number of slash commands, and of tools.
 const MAX_FILES: usize = 100;
@@ -26,10 +27,10 @@ const FOLDER_DEPTH: usize = 3;
 /// Maximum number of entries of a directory that are examined.
 const MAX_ENTRIES: usize = 10_000;
 
-/// A file of a project that needs trust.
+/// File of a project that needs trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// The path, relative to the workspace if it is inside.
+    /// Path, relative to the workspace if inside it.
     pub name: String,
     pub kind: Kind,
     pub content: Content,
@@ -41,27 +42,27 @@ pub(crate) enum Kind {
     Config,
     Command,
     Tool,
-    /// A program that a tool of the project runs.
+    /// Program that a tool of the project runs.
     Program,
     McpServers,
     Hooks,
-    /// A program that a hook of the project runs.
+    /// Program that a hook of the project runs.
     HookProgram,
     Instructions,
     Skill,
-    /// Another file of a skill.
+    /// Any other file of a skill.
     SkillFile,
-    /// The definition of an agent.
+    /// Definition of an agent.
     Agent,
     /// Entries of a directory beyond the limit.
     Rest,
 }
 
-/// The content of an item.
+/// Content of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Content {
     Text(Vec<u8>),
-    /// A program, or text that is stored elsewhere.
+    /// Program, or text that is stored elsewhere.
     Hashed {
         hash: String,
         bytes: u64,
@@ -69,7 +70,7 @@ pub(crate) enum Content {
     TooLarge {
         bytes: u64,
     },
-    /// A symlink that points outside the project, which is not followed.
+    /// Symlink that points outside the project. It is not followed.
     Outside {
         to: PathBuf,
     },
@@ -99,12 +100,12 @@ impl Item {
         }
     }
 
-    /// Returns true if the item could take effect.
+    /// Returns true if the item can take effect.
     pub(crate) fn is_effective(&self) -> bool {
         matches!(self.content, Content::Text(_) | Content::Hashed { .. })
     }
 
-    /// Returns a short description: the kind, and why the item is ignored.
+    /// Returns a short description: the kind, and the reason why the item is ignored.
     pub(crate) fn summary(&self) -> String {
         let kind = match self.kind {
             Kind::Policy => "policy, can only tighten",
@@ -137,7 +138,7 @@ pub(crate) fn policy(workspace: &Path) -> Option<Item> {
     item(workspace, ".aye/policy.toml", Kind::Policy, ContentUse::Text)
 }
 
-/// Returns all items, in the order of the trust prompt, without missing files.
+/// Returns all existing items, in the order of the trust prompt.
 pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles, skills: &[FolderContents]) -> Vec<Item> {
     let mut items = Vec::new();
     let one = |name: &str, kind| item(workspace, name, kind, ContentUse::Text);
@@ -210,7 +211,7 @@ fn skill_items(folder: &str, contents: &FolderContents, items: &mut Vec<Item>) {
     }
 }
 
-/// Adds the files of one skill, `SKILL.md` first.
+/// Adds the files of one skill, starting with `SKILL.md`.
 fn candidate_items(candidate: &Candidate, items: &mut Vec<Item>) {
     let skill = |content| Item { name: candidate.file(), kind: Kind::Skill, content };
     match &candidate.contents {
@@ -234,7 +235,7 @@ enum ContentUse {
     Hash,
 }
 
-/// Returns the item of an instruction file, with the part that the model would get.
+/// Returns the item for an instruction file, with the part that the model would receive.
 pub(crate) fn instruction_item(workspace: &Path, file: &InstructionFile) -> Item {
     let content = Content::Hashed { hash: file.digest(), bytes: file.text.len() as u64 };
     Item { name: relative(workspace, &file.path), kind: Kind::Instructions, content }
@@ -249,7 +250,8 @@ fn item(workspace: &Path, name: &str, kind: Kind, keep: ContentUse) -> Option<It
     Some(Item { name: name.to_owned(), kind, content })
 }
 
-/// Reads the content of an item. Opens regular files inside the project only, up to a limit.
+/// Reads the content of an item. Opens only regular files inside the project, and reads up to a
+/// limit.
 fn content(workspace: &Path, path: &Path, keep: ContentUse) -> Option<Content> {
     let closed = |why: &str| Some(Content::Closed { why: why.to_owned() });
     match path.symlink_metadata() {
@@ -279,7 +281,7 @@ fn content(workspace: &Path, path: &Path, keep: ContentUse) -> Option<Content> {
     }
 }
 
-/// Returns the bytes of a regular file whose path has no symlinks; `None` if there are more than `most`.
+/// Returns the bytes of a regular file whose path contains no symlinks; `None` if there are more than `most`.
 pub(crate) fn read_small(real: &Path, most: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     crate::sys::path::open_file(real)?.take(most + 1).read_to_end(&mut bytes)?;
@@ -300,7 +302,7 @@ fn hash(real: &Path, most: u64) -> std::io::Result<Option<Content>> {
     Ok((bytes <= most).then_some(Content::Hashed { hash, bytes }))
 }
 
-/// Returns a directory and the folders in it, sorted by name, without those that point outside the project.
+/// Returns a directory and the folders in it, sorted by name, except those that point outside the project.
 fn folders(workspace: &Path, top: &str) -> Vec<String> {
     let mut found = vec![top.to_owned()];
     let mut at = 0;
@@ -327,7 +329,7 @@ fn folders(workspace: &Path, top: &str) -> Vec<String> {
     found
 }
 
-/// Adds the files of a directory with this extension, sorted by name.
+/// Adds the files with this extension in a directory, sorted by name.
 fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &mut Vec<Item>) {
     let path = workspace.join(directory);
     let closed = |why: &str| Item { name: directory.to_owned(), kind, content: Content::Closed { why: why.to_owned() } };
@@ -358,7 +360,7 @@ fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &
     }
 }
 
-/// Returns the programs inside the project that a tool manifest names by path. An invalid manifest has none.
+/// Returns the programs inside the project to which a tool manifest refers by path. An invalid manifest has none.
 fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
     #[derive(Deserialize)]
     struct NamedPrograms {
@@ -371,7 +373,7 @@ fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
     let named = std::str::from_utf8(bytes).ok().and_then(|text| toml::from_str::<NamedPrograms>(text).ok());
     let Some(named) = named else { return Vec::new() };
     let schemas = named.input_schema_file.into_iter().chain(named.output_schema_file).map(|name| format!("./{name}"));
-    // A script after its interpreter is a part of what runs. Its path is relative to the manifest or to the root.
+    // A script after its interpreter is executed too. Its path is relative to the manifest or to the root.
     let below = |word: String| [format!("{TOOLS}/{word}"), word];
     let plain = |word: &&String| !word.contains('/') && workspace.join(word).is_file();
     let mut found: Vec<String> = named.command.iter().skip(1).filter(plain).cloned().collect();
@@ -399,7 +401,8 @@ fn hook_items(workspace: &Path, items: &mut Vec<Item>) {
     }
 }
 
-/// Returns a hook file. In the settings of another agent, only the hooks matter: changes of other keys have no effect.
+/// Returns a hook file. In the settings of another agent, only the hooks are considered, so changes of other keys do
+/// not affect trust.
 fn hook_file(workspace: &Path, name: &str) -> Option<Item> {
     let item = item(workspace, name, Kind::Hooks, ContentUse::Text)?;
     let Content::Text(bytes) = &item.content else { return Some(item) };
@@ -417,7 +420,7 @@ fn is_toml(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "toml")
 }
 
-/// Returns the hooks of a file of a project.
+/// Returns the hooks in a project file.
 pub(crate) fn read_project_hooks(text: &[u8], name: &str) -> HookFile {
     if is_toml(name) {
         read_toml_file(text, name, HookOrigin::Project)
@@ -435,7 +438,7 @@ pub(crate) fn hook_programs(hook: &Hook, workspace: &Path) -> Vec<String> {
     found
 }
 
-/// Returns the programs inside the project that its MCP servers name.
+/// Returns the programs inside the project to which its MCP servers refer.
 fn server_programs(file: &Item, workspace: &Path) -> Vec<String> {
     let document = file.text().and_then(|bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok());
     let servers = document.as_ref().and_then(|document| document.get("mcpServers")).and_then(serde_json::Value::as_object);
@@ -448,20 +451,20 @@ fn server_programs(file: &Item, workspace: &Path) -> Vec<String> {
     servers.into_iter().flat_map(|servers| servers.values().flat_map(words)).collect()
 }
 
-/// Extensions of files that an interpreter runs.
+/// File extensions of scripts.
 const SCRIPTS: &[&str] = &[
     "bash", "bat", "cjs", "class", "clj", "cmd", "cts", "exe", "exs", "fish", "go", "jar", "jl", "js", "jsx", "ksh", "kts",
     "lua", "mjs", "mts", "php", "phar", "pl", "ps1", "py", "pyc", "pyz", "r", "rb", "sh", "so", "swift", "tcl", "ts", "tsx",
     "wasm", "zsh",
 ];
-/// Programs that run their first argument that is not an option.
+/// Programs that execute their first argument that is not an option.
 const INTERPRETERS: &[&str] = &[
     "bash", "bun", "dash", "deno", "elixir", "fish", "java", "julia", "ksh", "lua", "node", "nodejs", "perl", "php", "pwsh",
     "Rscript", "ruby", "sh", "ts-node", "tsx", "zsh",
 ];
 
-/// Returns the files of the project that a command line runs: its program, and the scripts passed to it. Data files
-/// such as a database or a log are not included, because they change with every call.
+/// Returns the files of the project that a command line executes: its program, and the scripts passed to it. Excludes
+/// data files such as a database or a log, because they change with every call.
 pub(crate) fn program_files(words: &[String], directory: Option<&str>, workspace: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let interpreter = words.first().is_some_and(|program| {
@@ -481,7 +484,7 @@ pub(crate) fn program_files(words: &[String], directory: Option<&str>, workspace
             let path = workspace.join(name);
             path.is_file() && (runs || is_program(&path))
         };
-        // `--require=./hook.js` also passes a script.
+        // An option such as `--require=./hook.js` can also pass a script.
         let value = word.split_once('=').filter(|_| is_option).map(|(_, value)| value.to_owned());
         for word in std::iter::once(word.clone()).chain(value) {
             let below = directory.filter(|directory| Path::new(directory).is_relative());
@@ -510,7 +513,7 @@ fn is_program(path: &Path) -> bool {
     opened.is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && &start == b"#!")
 }
 
-/// Returns `./run.sh` as `run.sh`, if it is a path inside the project.
+/// Returns a path inside the project in normal form: `run.sh` for `./run.sh`.
 fn inside(word: &str) -> Option<String> {
     let path = Path::new(word);
     let mut components = path.components().peekable();

@@ -1,15 +1,15 @@
-//! Git directory of a workspace, found from small files; git itself never runs.
+//! Git directory of a workspace, determined from small files without running git.
 
 use super::contents::read_small;
 use std::path::Path;
 
-/// Maximum bytes of a git pointer file, which has one line.
+/// Maximum size in bytes of a git pointer file, which has one line.
 const POINTER_BYTES: u64 = 4096;
 
 /// Returns the git directory; empty if it is in the workspace or there is none.
 ///
-/// A `.git` file names a directory, whose `commondir` names another one. Either could point to a directory that the
-/// user trusts, so both are part of the trust record.
+/// A `.git` file names a directory, whose `commondir` names another one. Both could point to a directory that the user
+/// trusts, so both are part of the trust record.
 pub(crate) fn repository(real: &Path) -> String {
     let git = real.join(".git");
     let pointer = match git.symlink_metadata() {
@@ -29,7 +29,7 @@ fn line(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }
 
-/// Maximum bytes of a git configuration file.
+/// Maximum size in bytes of a git configuration file.
 const CONFIG_BYTES: u64 = 256 << 10;
 
 /// Returns the URL of `origin` or of the first remote, without user name and password.

@@ -20,18 +20,18 @@ use record::{Note, StoredTrust};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A directory and its files that need trust.
+/// Directory with its files that need trust.
 pub(crate) struct Project {
     real: PathBuf,
     items: Vec<Item>,
     instructions: Vec<InstructionFile>,
-    /// The skills in each of its folders.
+    /// Skills in each of its folders.
     skills: Vec<FolderContents>,
     /// Instruction files below the workspace, once they were searched for.
     nested: Option<NestedFiles>,
 }
 
-/// The trust status of a project.
+/// Trust status of a project.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TrustStatus {
     Trusted(TrustProof),
@@ -52,7 +52,7 @@ impl TrustProof {
 }
 
 impl Project {
-    /// Examines a directory by its canonical path. Its files are not accessible until it is trusted.
+    /// Examines a directory, given its canonical path. Its files are not accessible until it is trusted.
     pub(crate) fn examine(real: &Path) -> Self {
         let (instructions, skills) = (instructions::project_instructions(real), contents::skills(real));
         let items = collect(real, &instructions, &skills);
@@ -64,7 +64,7 @@ impl Project {
         &self.items
     }
 
-    /// Searches for instruction files below the project, for the trust prompt. Walks the workspace, within limits.
+    /// Searches for instruction files below the project, for the trust prompt. Walks the workspace within limits.
     pub(crate) fn find_nested(&mut self) {
         self.nested = Some(nested::search_below(&self.real));
     }
@@ -80,8 +80,8 @@ impl Project {
         items
     }
 
-    /// Describes the known instruction files below the project that changed since it was trusted. Returns none if it is
-    /// not trusted.
+    /// Describes the changes of known instruction files below the project since it was trusted; empty if it is not
+    /// trusted.
     pub(crate) fn nested_changes(&self, config_dir: &Path) -> Vec<String> {
         let Some(kept) = self.note_about_it(config_dir) else { return Vec::new() };
         let changed = kept.nested.iter().filter_map(|(name, digest)| {
@@ -118,7 +118,8 @@ impl Project {
         }
     }
 
-    /// Returns the names and content of the files for the trust prompt: the bytes that were hashed, for display only.
+    /// Returns the names and content of the files for the trust prompt. The content is what was hashed, and is only for
+    /// display.
     pub(crate) fn texts(&self) -> Vec<(String, Vec<u8>)> {
         let told = |item: &Item| {
             let nested = self.nested.iter().flat_map(|nested| &nested.files);
@@ -141,7 +142,7 @@ impl Project {
         git::remote(&self.real)
     }
 
-    /// Returns the items that trust would let take effect.
+    /// Returns the items that would take effect with trust.
     pub(crate) fn effective_items(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| item.is_effective())
     }
@@ -150,18 +151,19 @@ impl Project {
         &self.instructions
     }
 
-    /// Returns the skills in each folder at the time of hashing.
+    /// Returns the skills in each folder, as they were hashed.
     pub(crate) fn skills(&self, _proof: &TrustProof) -> &[FolderContents] {
         &self.skills
     }
 
-    /// Returns the hook files at the time of hashing.
+    /// Returns the hook files, as they were hashed.
     pub(crate) fn hooks(&self, proof: &TrustProof) -> Vec<HookFile> {
         let files = self.texts_of_kind(Kind::Hooks, proof);
         files.into_iter().map(|(path, text)| contents::read_project_hooks(text, &relative(&self.real, &path))).collect()
     }
 
-    /// Returns the project's policy, if there is one: its path, and the bytes that were hashed or an error.
+    /// Returns the path of the project's policy and the bytes that were hashed, or an error; `None` if there is no
+    /// policy.
     pub(crate) fn policy(&self) -> Option<(PathBuf, Result<&[u8], String>)> {
         let item = self.items.iter().find(|item| item.kind == Kind::Policy)?;
         let bytes = match &item.content {
@@ -204,7 +206,7 @@ impl Project {
         self.note().files
     }
 
-    /// Returns true if the policy is unchanged since it was examined. Reads no other file.
+    /// Returns true if the policy has not changed since it was examined. Reads no other file.
     pub(crate) fn is_policy_unchanged(&self) -> bool {
         let kept = self.items.iter().find(|item| item.kind == Kind::Policy);
         contents::policy(&self.real).map(|item| item.fingerprint()) == kept.map(Item::fingerprint)
@@ -221,7 +223,7 @@ impl Project {
                     TrustStatus::Changed(kept.differences(&now))
                 }
             }
-            // The record of the trusted files is unreadable.
+            // The record of the trusted files cannot be read.
             StoredTrust::Unreadable => TrustStatus::Changed(Vec::new()),
         }
     }
@@ -237,9 +239,9 @@ impl Project {
         kept.map(|()| TrustProof(()))
     }
 
-    /// Keeps the trust in a project after a change of one file that the user approved: records the new hash of the file, if
-    /// the recorded one is that of the content before. Changes of other files still end the trust. `None`: no such file.
-    /// Returns whether the record was changed.
+    /// Preserves the trust in a project after the user approved a change of one file: records the new hash of the file,
+    /// if the recorded one is that of its previous content. Changes of other files still end the trust. `None`: the
+    /// file does not exist. Returns whether the record was changed.
     pub(crate) fn trust_change(
         real: &Path,
         config_dir: &Path,
@@ -261,7 +263,7 @@ impl Project {
         Ok(true)
     }
 
-    /// Returns true if the user declined to trust this directory while it had nothing to review.
+    /// Returns true if the user declined to trust this directory when it had nothing to review.
     pub(crate) fn is_declined(&self, config_dir: &Path) -> bool {
         std::fs::read_to_string(self.declined_path(config_dir)).is_ok_and(|declined| declined == inode(&self.real))
     }
@@ -294,7 +296,7 @@ impl Project {
     }
 }
 
-/// Returns `<name>-<hash of the canonical path>`, the name of the directory of the user's files for a project.
+/// Returns `<name>-<hash of the canonical path>`, which names the user's directory for a project.
 pub(crate) fn directory_name(real: &Path) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
     let name: String = real.file_name().unwrap_or_default().to_string_lossy().chars().take(40).map(plain).collect();

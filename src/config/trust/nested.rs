@@ -1,5 +1,5 @@
-//! Search for instruction files below a workspace, within limits and by the ignore rules. Files that are found are not
-//! used without trust.
+//! Search for instruction files below a workspace, within limits and subject to the ignore rules. Files that are found
+//! are not used without trust.
 
 use super::contents::read_small;
 use crate::config::instructions::{InstructionFile, in_directory};
@@ -13,21 +13,21 @@ const MAX_ENTRIES: usize = 20_000;
 pub(crate) const MAX_FILES: usize = 100;
 /// Maximum depth below the workspace.
 const DEPTH: usize = 16;
-/// Maximum bytes of an ignore file.
+/// Maximum size in bytes of an ignore file.
 const RULES_BYTES: u64 = 256 << 10;
-/// Directories that other programs create in a workspace; they are skipped.
+/// Directories that other programs create in a workspace, which are skipped.
 const SKIPPED: &[&str] = &["node_modules", "target", "vendor", "venv"];
 
-/// The result of the search.
+/// Result of the search.
 #[derive(Debug, Default)]
 pub(crate) struct NestedFiles {
-    /// The files, sorted by path.
+    /// Files, sorted by path.
     pub files: Vec<InstructionFile>,
     /// True if there may be more files.
     pub is_cut: bool,
 }
 
-/// Searches the directories below a workspace for instruction files, near ones first.
+/// Searches the directories below a workspace for instruction files, nearest first.
 pub(crate) fn search_below(workspace: &Path) -> NestedFiles {
     let mut found = NestedFiles::default();
     let mut entries = 0;
@@ -65,14 +65,15 @@ fn sorted(mut found: NestedFiles) -> NestedFiles {
     found
 }
 
-/// Returns the ignore rules of a directory. Reads the file here, up to a limit, because it could be a pipe or a device.
+/// Returns the ignore rules of a directory. Reads the file itself, up to a limit, because it could be a pipe or a
+/// device.
 fn read_ignore_rules(directory: &Path) -> Vec<Gitignore> {
     let of = |name: &str| {
         let path = directory.join(name).canonicalize().ok()?;
         let bytes = read_small(&path, RULES_BYTES).ok()??;
         let mut builder = GitignoreBuilder::new(directory);
         for line in String::from_utf8_lossy(&bytes).lines() {
-            // An invalid pattern ignores nothing.
+            // Skip invalid patterns.
             let _ = builder.add_line(None, line);
         }
         builder.build().ok()
@@ -80,7 +81,8 @@ fn read_ignore_rules(directory: &Path) -> Vec<Gitignore> {
     [".gitignore", ".ignore"].into_iter().filter_map(of).collect()
 }
 
-/// Returns true if the rules of a parent directory ignore the path, nearest first.
+/// Returns true if the rules of a parent directory ignore the path. The nearest rules take
+/// precedence.
 fn is_ignored(path: &Path, rules: &[Gitignore]) -> bool {
     let decided = rules.iter().rev().map(|rules| rules.matched(path, true)).find(|matched| !matched.is_none());
     decided.is_some_and(|matched| matched.is_ignore())

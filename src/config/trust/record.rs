@@ -8,13 +8,13 @@ use std::path::Path;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
     pub directory: String,
-    /// The inode of the directory: another directory at the same path is another project.
+    /// Inode of the directory, because another directory at the same path is another project.
     pub inode: String,
-    /// The git directory, if it is elsewhere: a worktree can point anywhere.
+    /// Git directory, if it is elsewhere: a worktree can point anywhere.
     pub repository: String,
-    /// The hashes of the files, by name.
+    /// Hashes of the files, by name.
     pub files: BTreeMap<String, String>,
-    /// Hashes of the instruction files below the workspace. Empty for a file that was found but never reviewed.
+    /// Hashes of the instruction files below the workspace; empty for a file that was found but never reviewed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub nested: BTreeMap<String, String>,
 }
@@ -53,7 +53,7 @@ impl Note {
     }
 }
 
-/// Writes a small file of the user, in a directory that is created if necessary.
+/// Writes a small file of the user, creating its directory if necessary.
 pub(in crate::config) fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(path);
     let mut builder = std::fs::DirBuilder::new();
@@ -68,7 +68,7 @@ pub(in crate::config) fn write(path: &Path, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The state of a stored trust record.
+/// State of a stored trust record.
 pub(crate) enum StoredTrust {
     Nothing,
     Note(Note),

@@ -279,7 +279,7 @@ fn imports_are_followed_up_to_a_depth_limit() {
 }
 
 #[test]
-fn skills_are_part_of_what_is_trusted_with_all_their_files() {
+fn trust_covers_skills_with_all_their_files() {
     let (config, dir, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
     let root = real(&dir);
     put(&root, ".claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: x\n---\nx");

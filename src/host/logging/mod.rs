@@ -1,4 +1,4 @@
-//! The log, for developers: diagnostics, and all events without their text, as JSON lines in the data directory. It is
+//! The log for developers: diagnostics, and all events without their text, as JSON lines in the data directory. It is
 //! never shown on the screen.
 
 pub(crate) mod rotation;
@@ -22,7 +22,8 @@ use tracing_subscriber::registry::LookupSpan;
 /// Directory of the logs, in the data directory.
 const DIRECTORY: &str = "logs";
 const DEFAULT_FILTER: &str = "aye::events=info,warn";
-/// Maximum number of waiting lines. If the disk is slow, further lines are dropped, because the log must not cause delays.
+/// Maximum number of buffered lines. If the disk is slow, further lines are dropped, because the log must not slow down
+/// aye.
 const WAITING_LINES: usize = 4096;
 
 /// Starts the log. No directory, file or thread is created before the first line. If the filter is invalid, the default
@@ -36,7 +37,7 @@ pub(crate) fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (L
         .with_env_filter(filter)
         .with_writer(file.clone())
         .finish();
-    // Fails if a log was started before, which then stays in use.
+    // Fails if a log was already started; that one stays in use.
     drop(tracing::subscriber::set_global_default(subscriber));
     (Log(file), problem)
 }
@@ -52,7 +53,8 @@ fn read_filter(given: Option<&str>) -> (EnvFilter, Option<String>) {
     }
 }
 
-/// Lowers all levels in the filter to the maximum of the build; the library would print a warning for each higher one.
+/// Lowers all levels in the filter to the maximum of the build. The library would print a warning for each higher
+/// level.
 fn cap_levels(filter: &str, most: LevelFilter) -> Cow<'_, str> {
     if most >= LevelFilter::TRACE {
         return Cow::Borrowed(filter);
@@ -82,7 +84,7 @@ pub(crate) fn prune(data_dir: &Path, all_bytes: u64, dry_run: bool) -> u64 {
     before.saturating_sub(rotation::bytes(&directory))
 }
 
-/// A guard of the open log; dropping it writes the waiting lines.
+/// Guard of the open log. Dropping it flushes the buffered lines.
 pub(crate) struct Log(LogFile);
 
 impl Drop for Log {
@@ -143,7 +145,7 @@ impl Write for LineWriter {
     }
 }
 
-/// Formats entries as JSON lines; an event of a session already is one.
+/// Formats entries as JSON lines. Session events already are JSON lines.
 struct Lines {
     json: Format<Json>,
 }

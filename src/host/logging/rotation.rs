@@ -1,6 +1,7 @@
-//! Log files: one per day, the next number when it is full; the oldest are deleted when all together are too large.
+//! Log files: one per day, with a number when it is full. The oldest files are deleted when the total size exceeds the
+//! limit.
 //!
-//! The rotation of `tracing-appender` only depends on time: it has no size limit, for one file or for all.
+//! The rotation of `tracing-appender` depends only on time. It has no size limit for one file or for all files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -22,7 +23,7 @@ impl Default for Budget {
     }
 }
 
-/// A writer of whole lines. Several processes may write to one file: it is only appended to, and never renamed.
+/// Writer of whole lines. Several processes may write to one file, which is only appended to and never renamed.
 pub(crate) struct Rotating<Today> {
     directory: PathBuf,
     budget: Budget,
@@ -34,7 +35,7 @@ pub(crate) struct Rotating<Today> {
 struct Open {
     file: File,
     day: String,
-    /// Size of the file in bytes, without later additions of other processes.
+    /// Size of the file in bytes, not counting later writes of other processes.
     bytes: u64,
 }
 
@@ -45,7 +46,7 @@ impl<Today: Fn() -> String> Rotating<Today> {
         Ok(log)
     }
 
-    /// Returns a file that has room for this many more bytes.
+    /// Returns a file that has space for this many more bytes.
     fn open_for(&mut self, more: u64) -> io::Result<&mut Open> {
         let day = (self.today)();
         let fits = |open: &Open| open.day == day && (open.bytes == 0 || open.bytes + more <= self.budget.file_bytes);
@@ -101,8 +102,8 @@ pub(super) fn bytes(directory: &Path) -> u64 {
     ours.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
-/// Deletes the oldest files until the remaining files fit. A file that cannot be deleted is skipped, because the log must never
-/// stop the program.
+/// Deletes the oldest files until the rest is within the limit. A file that cannot be deleted is skipped, because the
+/// log must never stop the program.
 pub(super) fn prune(directory: &Path, budget: Budget) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let mut files: Vec<((String, u64), u64, PathBuf)> = entries

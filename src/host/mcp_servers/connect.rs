@@ -1,4 +1,4 @@
-//! Creates the MCP servers.
+//! Creation of the MCP servers of a session.
 
 use super::token_store;
 use crate::host::context::AppContext;
@@ -9,7 +9,7 @@ use crate::tools::ServerLauncher;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Returns the servers without starting them; `known` is the directory with their last known tools.
+/// Returns the servers without starting them. `known`: the directory with their cached tools.
 pub(crate) fn servers(
     place: &AppContext,
     specs: Vec<Spec>,

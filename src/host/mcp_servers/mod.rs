@@ -1,4 +1,4 @@
-//! The MCP servers of a session: their tools for the router, the wait for their first connection, and their end.
+//! MCP servers of a session: their tools for the router, waiting for their first connection, and their shutdown.
 
 pub(crate) mod connect;
 pub(crate) mod specs;
@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tool_counts::WithToolCounts;
 
-/// Time that the first request waits for servers with unknown tools.
+/// Time that the first request waits for servers whose tools are not cached.
 pub(crate) const FIRST_WAIT: Duration = Duration::from_secs(3);
 /// Time to wait for servers to exit.
 const END_WAIT: Duration = Duration::from_secs(4);
@@ -35,10 +35,10 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Approximate bytes per token.
 const BYTES_PER_TOKEN: u64 = 4;
 const PERCENT: u64 = 100;
-/// Maximum number of tools named in a sentence.
+/// Maximum number of tools listed in a sentence.
 const MAX_NAMED: usize = 5;
 
-/// A handle. Cheap to clone; all clones share the same servers.
+/// Handle to the MCP servers. Cheap to clone; all clones share the same servers.
 #[derive(Clone)]
 pub(crate) struct Servers {
     port: Arc<WithToolCounts>,
@@ -50,22 +50,22 @@ pub(crate) struct Servers {
     launcher: Arc<ServerLauncher>,
     pins: Pins,
     timeouts: Arc<Mutex<HashMap<String, Duration>>>,
-    /// The policy for servers that connect.
+    /// The policy applied to servers that connect.
     in_force: Arc<Mutex<Enforcer>>,
-    /// The tools of the last router.
+    /// The tools at the time of the last router.
     taken: Arc<Mutex<ToolFingerprints>>,
 }
 
-/// The parts of the servers that a session gets.
+/// The MCP servers as a session gets them.
 pub(crate) struct SessionServers {
     pub servers: Servers,
     pub remote: agent::ServerConnections,
-    /// Problems of the servers.
+    /// Problems with the servers.
     pub problems: Vec<String>,
 }
 
-/// Prepares the connections without starting any. `approval`: the required state of the project's servers; `person`:
-/// whether a user is present to answer requests.
+/// Prepares the connections without starting any server. `approval`: the required state of the project's servers;
+/// `person`: whether a user is present to answer requests.
 pub(crate) fn connect(
     place: &AppContext,
     (specs, mut problems): (Vec<Spec>, Vec<String>),
@@ -109,7 +109,7 @@ pub(crate) fn connect(
     SessionServers { servers, remote: agent::ServerConnections { servers: port, asked }, problems }
 }
 
-/// Returns the back-end tools, if they are configured and no MCP server has their name.
+/// Returns the back-end tools, if they are configured and no MCP server has the same name.
 fn backend_tools(place: &AppContext, specs: &[Spec], problems: &mut Vec<String>) -> Option<BackendManifest> {
     let path = place.settings.backend_manifest(&place.directories, &place.home)?;
     if specs.iter().any(|spec| spec.name.eq_ignore_ascii_case(BACKEND_SERVER)) {
@@ -119,7 +119,7 @@ fn backend_tools(place: &AppContext, specs: &[Spec], problems: &mut Vec<String>)
     BackendManifest::read(&path).map_err(|problem| problems.push(problem.one_line())).ok()
 }
 
-/// Adds the servers of a front end; servers of the settings take precedence.
+/// Adds the servers of a front end. Servers in the settings take precedence.
 pub(crate) fn add_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
     for spec in passed {
         if is_reserved(&spec.name) {
@@ -149,7 +149,7 @@ impl Servers {
         self.passed = passed.into();
     }
 
-    /// Follows a policy, and returns the MCP servers for a toolset under it.
+    /// Applies a policy, and returns the MCP servers for a toolset under it.
     pub(crate) fn offer(&self, place: &AppContext, policy: &Enforcer, settings: &tools::Settings) -> RemoteConfig {
         self.launcher.set_settings(settings.clone());
         self.disable_unlisted(policy);
@@ -160,7 +160,7 @@ impl Servers {
         self.offer_to_agent(place, policy)
     }
 
-    /// Returns the tools for an agent of the session under its own policy. The servers are unchanged.
+    /// Returns the tools for an agent of the session under its own policy. The servers do not change.
     pub(crate) fn offer_to_agent(&self, place: &AppContext, policy: &Enforcer) -> RemoteConfig {
         let judge = policy.clone();
         let timeouts = Arc::clone(&self.timeouts);
@@ -178,7 +178,7 @@ impl Servers {
                 listed.map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
             }),
             pins: Some(self.pins.clone()),
-            // Without the tool that loads others, all are offered.
+            // Without the tool that loads others, offer all of them.
             most_bytes: policy
                 .offers(tools::FIND_TOOLS)
                 .is_ok()
@@ -189,8 +189,8 @@ impl Servers {
         }
     }
 
-    /// Reloads the server settings of the user, and the trusted settings of the project. Returns sentences about changes and
-    /// about problems.
+    /// Reloads the server settings of the user, and the trusted settings of the project. Returns messages about changes
+    /// and problems.
     pub(crate) fn read_again(&self, place: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
         let SpecReloader { mut specs, mut problems, trusted } = specs_again(place, project);
         add_passed(&self.passed, &mut specs, &mut problems);
@@ -218,12 +218,12 @@ impl Servers {
         (changes.into_iter().map(told).collect(), problems)
     }
 
-    /// Turns off servers without a listed tool, and turns on the others.
+    /// Turns off servers without any listed tool, and turns on the others.
     fn disable_unlisted(&self, policy: &Enforcer) {
         self.port.disable_unlisted(&|server| (!policy.lists_any(server)).then(|| unlisted_reason(server)));
     }
 
-    /// Sets the context window of the model, which limits the tool definitions.
+    /// Sets the context window of the model, which limits the size of the tool definitions.
     pub(crate) fn set_context_window(&self, window_tokens: u64) {
         self.port.set_context_window(window_tokens);
     }
@@ -232,18 +232,18 @@ impl Servers {
         self.port.changed()
     }
 
-    /// Returns a receiver of changes of the context window.
+    /// Returns a receiver for changes of the context window.
     pub(crate) fn window(&self) -> watch::Receiver<u64> {
         self.port.window()
     }
 
-    /// Connects to servers with unknown tools. Returns at once.
+    /// Starts connecting to servers whose tools are not cached. Returns immediately.
     pub(crate) fn discover(&self) {
         self.port.discover();
     }
 
-    /// Connects to servers with unknown tools and waits for them, up to a limit. Returns sentences about the missing
-    /// ones.
+    /// Connects to servers whose tools are not cached and waits for them, up to a limit. Returns messages about servers
+    /// that are not connected.
     pub(crate) async fn connect_unknown(&self, most: Duration) -> Vec<String> {
         let mut changed = self.changed();
         self.discover();
@@ -265,12 +265,12 @@ impl Servers {
         let _ = tokio::time::timeout(END_WAIT, self.port.end()).await;
     }
 
-    /// Returns the tools as they were when the last router was built.
+    /// Returns the tools at the time when the last router was built.
     pub(crate) fn tools_at_last_router(&self) -> ToolFingerprints {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the current tools, for a later comparison.
+    /// Returns the current tools for a later comparison.
     pub(crate) fn current_tools(&self) -> ToolFingerprints {
         let mut all = ToolFingerprints::new();
         for tool in self.port.tools().iter() {
@@ -285,7 +285,7 @@ fn missing_reason(status: &ServerStatus) -> Option<String> {
     let name = &status.name;
     let server = format!("the MCP server `{name}`");
     match &status.state {
-        // A server that is off is meant to be; `aye mcp list` shows the reason.
+        // A server that is off is off on purpose; `aye mcp list` shows the reason.
         ServerState::Ready | ServerState::Asleep | ServerState::Off { .. } => None,
         ServerState::Starting => Some(format!("{server} is still starting; its tools become available when it is ready")),
         ServerState::NeedsLogin => Some(format!("{server} requires sign-in; run `aye mcp login {name}`")),
@@ -296,7 +296,7 @@ fn missing_reason(status: &ServerStatus) -> Option<String> {
 /// The tools of each server, with their fingerprints.
 pub(crate) type ToolFingerprints = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Returns one sentence about the changes of each server: `docs: 3 tools`, `docs: 4 tools; new: search`.
+/// Returns one line per changed server: `docs: 3 tools`, `docs: 4 tools; new: search`.
 pub(crate) fn difference(before: &ToolFingerprints, now: &ToolFingerprints, router: &Router) -> Vec<String> {
     let counts = router.remote().map(tools::RemoteTools::counts).unwrap_or_default();
     let nothing = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Settings of the MCP connections: servers of the user and of plugins, and approved servers of the project.
+//! Settings of MCP connections: servers of the user and of plugins, and approved servers of the project.
 
 use crate::config::servers::{self, HttpKind as Kind, Server, ServerTransport};
 use crate::host::context::AppContext;
@@ -14,13 +14,13 @@ use std::sync::Arc;
 /// Maximum bytes of a server file.
 const SERVERS_BYTES: u64 = 1 << 20;
 
-/// Returns all servers, user servers first, and descriptions of problems. Starts no server and connects to none.
+/// Returns all servers, user servers first, and descriptions of problems. Does not start or connect to any server.
 pub(crate) fn specs(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Spec>, Vec<String>) {
     let (found, problems) = find_servers(place, project);
     (found.into_iter().map(|found| found.spec).collect(), problems)
 }
 
-/// A server and the file of its settings.
+/// A server, and the file that defines it.
 pub(crate) struct ConfiguredServer {
     pub spec: Spec,
     pub place: String,
@@ -67,8 +67,8 @@ pub(crate) fn find_servers(place: &AppContext, project: Option<&ProjectConfig>) 
     (all, problems)
 }
 
-/// Lets the server of a plugin start in the plugin's folder unless its entry names a directory. The project is not trusted, so a
-/// server with a directory of the project is off.
+/// Sets the plugin's folder as the working directory of its server, unless its entry names one. A server with a
+/// directory in an untrusted project is turned off.
 fn start_outside_project(server: &mut Server, root: &Path, workspace: &Path) {
     let ServerTransport::Program { directory, .. } = &mut server.way else { return };
     let started = directory.get_or_insert_with(|| root.to_owned());
@@ -87,8 +87,8 @@ pub(crate) struct SpecReloader {
     pub trusted: Option<Arc<BTreeMap<String, String>>>,
 }
 
-/// Returns the servers after their files changed during a session that started with `project`. A server of the project
-/// that differs from the trusted one is off until the user trusts the project again.
+/// Returns the servers after their files changed during a session that started with `project`. A project server that
+/// differs from the trusted one is turned off until the user trusts the project again.
 pub(crate) fn specs_again(place: &AppContext, project: &ProjectConfig) -> SpecReloader {
     let (specs, problems) = specs(place, Some(project));
     let before = SpecReloader { specs, problems, trusted: None };
@@ -117,7 +117,7 @@ pub(crate) fn specs_again(place: &AppContext, project: &ProjectConfig) -> SpecRe
     SpecReloader { specs, problems: before.problems, trusted: None }
 }
 
-/// Returns secrets that are in the settings in plain text.
+/// Returns secrets that the settings contain in plain text.
 pub(crate) fn secrets(place: &AppContext) -> Vec<String> {
     place.settings.servers(&place.environment, &place.workspace, &place.home).literal_secrets
 }

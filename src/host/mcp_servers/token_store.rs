@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Timeout of the lock; renewing a token in another process takes much less time.
+/// Timeout of the lock. Renewing a token in another process takes much less time.
 const TIMEOUT: Duration = Duration::from_secs(40);
 const STEP: Duration = Duration::from_millis(50);
 

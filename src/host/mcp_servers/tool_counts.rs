@@ -1,4 +1,4 @@
-//! Status of MCP servers with the number of their tools that the policy lists.
+//! Status of MCP servers, with the numbers of their tools that the policy lists.
 
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
 use crate::protocol::{ServerPrompt, ServerResource, ServerState, ServerStatus};
@@ -9,10 +9,10 @@ use tokio::sync::watch;
 /// Assumed context window if none is known.
 const WINDOW_TOKENS: u64 = 128_000;
 
-/// A function that returns true if the policy in effect lists a tool of a server.
+/// Returns true if the policy in effect lists a tool of a server.
 pub(crate) type ListedCheck = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
-/// The servers with the numbers of their listed tools, and the context window for their definitions.
+/// The servers with the numbers of their listed tools, and the context window that limits tool definitions.
 pub(crate) struct WithToolCounts {
     port: Arc<dyn RemoteServers>,
     lists: Mutex<ListedCheck>,
@@ -24,12 +24,12 @@ impl WithToolCounts {
         Self { port, lists: Mutex::new(Arc::new(|_, _| false)), window: watch::channel(WINDOW_TOKENS).0 }
     }
 
-    /// Returns the context window of the current model in tokens, and its changes.
+    /// Returns a receiver for the context window of the current model in tokens.
     pub(crate) fn window(&self) -> watch::Receiver<u64> {
         self.window.subscribe()
     }
 
-    /// Sets the policy for the count.
+    /// Sets the policy that determines which tools count.
     pub(crate) fn set_policy(&self, lists: ListedCheck) {
         *self.lists.lock().unwrap_or_else(PoisonError::into_inner) = lists;
     }
@@ -38,13 +38,13 @@ impl WithToolCounts {
 impl RemoteServers for WithToolCounts {
     fn statuses(&self) -> Vec<ServerStatus> {
         let lists = Arc::clone(&self.lists.lock().unwrap_or_else(PoisonError::into_inner));
-        // Both numbers are from the current list.
+        // Both numbers come from the current list.
         let tools = self.port.tools();
         let counted = |status: ServerStatus| {
             let own = tools.iter().filter(|tool| tool.server == status.name);
             let listed = own.clone().filter(|tool| lists(&tool.server, &tool.name)).count() as u64;
             let offered = match &status.state {
-                // A server that is off offers nothing now; its earlier number of tools is kept.
+                // A server that is off offers no tools; its last number of tools is kept.
                 ServerState::Off { .. } => status.offered,
                 _ => own.count() as u64,
             };

@@ -1,4 +1,4 @@
-//! Applying proposals: the change is recorded in the inbox, then the file is written, then the proposal ends.
+//! Application of proposals: the change is recorded in the inbox, then the file is written, then the proposal is ended.
 
 use super::Memory;
 use super::document;
@@ -18,7 +18,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 pub(crate) struct AppliedProposal {
     pub id: String,
     pub text: String,
-    /// File, as shown to users.
+    /// File path for display.
     pub file: String,
     pub outcome: ApplyOutcome,
 }
@@ -61,12 +61,12 @@ impl AppliedProposal {
     }
 }
 
-/// Applies a proposal. `digest`: that of the diff that the user saw.
+/// Applies a proposal. `digest`: digest of the diff that the user saw.
 ///
 /// # Errors
 ///
-/// The file changed since the diff was shown, the policy denies the change, or the file cannot be written. Then nothing has
-/// changed.
+/// The file changed since the diff was shown, the policy denies the change, or the file cannot be written. In these
+/// cases nothing is changed.
 pub(super) fn apply(memory: &Memory, id: &str, digest: &str) -> Result<AppliedProposal, CliError> {
     let _lock = memory.file.lock_writing()?;
     let before = memory.file.read()?;
@@ -118,7 +118,8 @@ pub(super) fn apply(memory: &Memory, id: &str, digest: &str) -> Result<AppliedPr
     Ok(AppliedProposal { id: wanted.id, text: wanted.text, file: planned.file.shown, outcome })
 }
 
-/// Ends a proposal whose text the file already contains, such as one whose application was interrupted. `None`: it is open.
+/// Ends a proposal whose text is already in the file, for example after an interrupted application. Returns `None` if
+/// the proposal stays open.
 pub(super) fn settle_one(memory: &Memory, id: &str) -> Result<Option<AppliedProposal>, CliError> {
     let _lock = memory.file.lock_writing()?;
     let before = memory.file.read()?;
@@ -141,7 +142,7 @@ fn conflict(file: &str, id: &str) -> CliError {
 ///
 /// # Errors
 ///
-/// The file no longer contains exactly what was added, or cannot be written.
+/// The file no longer contains exactly the added text, or cannot be written.
 pub(super) fn undo(memory: &Memory, id: &str) -> Result<AppliedProposal, CliError> {
     let _lock = memory.file.lock_writing()?;
     let inbox = memory.file.read()?;
@@ -166,7 +167,7 @@ pub(super) fn undo(memory: &Memory, id: &str) -> Result<AppliedProposal, CliErro
     let after = document::remove(file.text(), &change.added);
     let after = after.ok_or_else(|| failed(format!("`{shown}` no longer contains the text that was added")))?;
     let is_trusted = ended.target == MemoryTarget::Project && is_trusted(memory);
-    // A file that aye created, and that has nothing else, is removed.
+    // Remove a file that aye created and that has no other content.
     let is_removed = change.before.is_none() && after.is_empty();
     let written = if is_removed { remove(&file) } else { write(&file, &after) };
     written.map_err(|error| failed(error.to_string()))?;
@@ -183,7 +184,7 @@ pub(super) fn undo(memory: &Memory, id: &str) -> Result<AppliedProposal, CliErro
     Ok(AppliedProposal { id: ended.id, text: ended.text, file: shown, outcome: ApplyOutcome::Written })
 }
 
-/// Ends the proposals whose text the file already contains, such as one whose application was interrupted. Returns them.
+/// Ends and returns all proposals whose text is already in the file, for example after an interrupted application.
 pub(super) fn settle(memory: &Memory, inbox: &mut Inbox) -> Vec<Ended> {
     let mut ended = Vec::new();
     for at in (0..inbox.proposals.len()).rev() {
@@ -213,10 +214,10 @@ fn is_trusted(memory: &Memory) -> bool {
     matches!(project.trust_status(&memory.place.directories.config), TrustStatus::Trusted(_))
 }
 
-/// Keeps the trust in a project after a change that the user approved: of this file, from this content to that one.
+/// Updates the trust in a project after a change that the user approved: of this file, from the old to the new content.
 fn keep_trust(memory: &Memory, change: &Change, before: Option<&str>, after: Option<&str>) {
     let Some(name) = &change.trusted_name else { return };
-    // A blank file is not an instruction file.
+    // A blank file does not count as an instruction file.
     let digest = |text: Option<&str>| text.filter(|text| !text.trim().is_empty()).map(hash);
     let place = &memory.place;
     let kept = Project::trust_change(&place.workspace, &place.directories.config, name, digest(before), digest(after));
@@ -239,10 +240,10 @@ fn check_policy(memory: &Memory, proposal: &Proposal, planned: &Planned) -> Resu
     let target = Target { given: planned.file.shown.clone(), real: planned.file.path.clone(), place: Place::File { bytes } };
     let enforcer = place.enforcer(&policy, Sandbox::Absent, Mode::default());
     match enforcer.judge(&[Action::Write { target }], jiff::Timestamp::now()) {
-        // What the policy asks about, the user has approved with the diff.
+        // The user has approved the diff, so an action that the policy asks about is allowed.
         Verdict::Allow(_) | Verdict::Ask(_) => Ok(()),
         Verdict::Deny(denial) => {
-            let problem = Problem::new(format!("the policy denies changes of `{}`", planned.file.shown));
+            let problem = Problem::new(format!("the policy denies changes to `{}`", planned.file.shown));
             let problem = problem.because(format!("{} (rule: {})", denial.reason, denial.rule));
             Err(CliError::failed(problem.hint(format!("choose another file: aye memory edit {} --target personal", proposal.id))))
         }

@@ -1,18 +1,18 @@
-//! Instruction files as text: adds an instruction to the list of a section, and removes it again.
+//! Instruction files as text: adds an instruction to a list in a section, and removes it again.
 
 use super::similarity::Meaning;
 
-/// Heading of the section that aye adds to.
+/// Heading of the section to which aye adds instructions.
 const HEADING: &str = "## Memory";
 
-/// A text with an instruction, and what was added.
+/// A text with an added instruction, and the added part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Added {
     pub text: String,
     pub added: String,
 }
 
-/// Adds an instruction to the end of the section `## Memory`, which is created if there is none.
+/// Adds an instruction to the end of the section `## Memory`. Creates the section if it is missing.
 pub(super) fn add(old: &str, instruction: &str) -> Added {
     let newline = if old.contains("\r\n") { "\r\n" } else { "\n" };
     let item = format!("- {instruction}{newline}");
@@ -33,15 +33,15 @@ pub(super) fn add(old: &str, instruction: &str) -> Added {
 }
 
 struct Section {
-    /// Position after the last line of the section that is not blank.
+    /// Position after the last non-blank line of the section.
     end: usize,
-    /// Whether that line has a line end.
+    /// Whether that line ends with a line break.
     is_ended: bool,
-    /// Whether the section has only its heading.
+    /// Whether the section contains only its heading.
     is_empty: bool,
 }
 
-/// Returns the end of the section, if there is one.
+/// Returns the end of the section, if the text has it.
 fn section_end(text: &str) -> Option<Section> {
     let (mut found, mut at, mut is_code): (Option<Section>, usize, bool) = (None, 0, false);
     for line in text.split_inclusive('\n') {
@@ -65,7 +65,7 @@ fn section_end(text: &str) -> Option<Section> {
     found
 }
 
-/// Returns the text without what was added, if it contains that exactly once.
+/// Returns the text without the added part; `None` unless it contains that part exactly once.
 pub(super) fn remove(text: &str, added: &str) -> Option<String> {
     let mut places = text.match_indices(added);
     let (at, _) = places.next()?;
@@ -77,7 +77,7 @@ pub(super) fn has_line(text: &str, instruction: &str) -> bool {
     text.lines().any(|line| line.trim().strip_prefix("- ").is_some_and(|item| item.trim() == instruction))
 }
 
-/// Returns whether a line of a text says the same as an instruction.
+/// Returns whether a line of a text has the same meaning as an instruction.
 pub(super) fn says(text: &str, instruction: &str) -> bool {
     let meaning = Meaning::from_text(instruction);
     text.lines().any(|line| Meaning::from_text(line).is_same(&meaning))

@@ -1,4 +1,4 @@
-//! The inbox of a workspace: a private file in the data directory with open proposals, and what became of earlier ones.
+//! The inbox of a workspace: a private file in the data directory with open proposals and the outcomes of earlier ones.
 
 use super::similarity::Meaning;
 use crate::host::error::CliError;
@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 const FILE_BYTES: u64 = 4 << 20;
 /// Maximum number of open proposals.
 pub(super) const MAX_OPEN: usize = 30;
-/// Maximum number of ended proposals that are remembered; the oldest applied ones are forgotten first.
+/// Maximum number of ended proposals that are stored; the oldest applied ones are removed first.
 const MAX_ENDED: usize = 1_000;
-/// Maximum number of instructions of prompts that are remembered.
+/// Maximum number of stored instructions from prompts.
 const MAX_SAID: usize = 500;
 /// Maximum number of quotes of a proposal.
 const MAX_QUOTES: usize = 5;
@@ -25,7 +25,7 @@ const ID_DIGITS: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct InboxFile {
     path: PathBuf,
-    /// The workspace, stored for people who read the file.
+    /// The workspace path, for people who read the file.
     directory: String,
 }
 
@@ -36,9 +36,9 @@ pub(super) struct Inbox {
     directory: String,
     pub proposals: Vec<Proposal>,
     pub ended: Vec<Ended>,
-    /// Instructions of prompts, to recognize those that are repeated.
+    /// Instructions found in prompts, to recognize repeated ones.
     pub said: Vec<StatedInstruction>,
-    /// Time up to which prompts were searched.
+    /// Time up to which prompts have been searched.
     pub searched: Option<Timestamp>,
 }
 
@@ -55,20 +55,20 @@ pub(super) struct Proposal {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<MemoryQuote>,
     pub created: Timestamp,
-    /// The change that is being written. After a crash, it shows whether the file was written.
+    /// The change being written. After a crash, it shows whether the file was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applying: Option<Change>,
 }
 
-/// A change of an instruction file.
+/// A change to an instruction file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Change {
     pub file: PathBuf,
-    /// Hash of the content before; absent if there was no file.
+    /// Hash of the previous content; absent if there was no file.
     pub before: Option<String>,
     pub after: String,
-    /// Text that was added, to undo it.
+    /// Added text, needed to undo the change.
     pub added: String,
     /// Name of the file in the trust record, if the project was trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,16 +98,16 @@ pub(super) enum End {
     Undone,
 }
 
-/// Instruction in a prompt.
+/// An instruction found in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StatedInstruction {
     pub session: SessionId,
     pub message: MessageId,
     pub task: String,
-    /// Hash of the whole prompt: a prompt that is sent again is not a second instruction.
+    /// Hash of the whole prompt. A prompt that is sent again does not count as a repetition.
     pub prompt: String,
-    /// Whether the prompt is only this instruction.
+    /// Whether the prompt consists only of this instruction.
     pub alone: bool,
     pub quote: MemoryQuote,
 }
@@ -126,12 +126,12 @@ impl InboxFile {
         Self { path: data.join("memory").join(format!("{name}.json")), directory: directory.to_string_lossy().into_owned() }
     }
 
-    /// Returns the content; an empty inbox if there is no file.
+    /// Returns the content; an empty inbox if the file does not exist.
     pub(super) fn read(&self) -> Result<Inbox, CliError> {
         self.parse(private::read(&self.path, FILE_BYTES).map_err(|error| self.problem(&error))?.as_deref())
     }
 
-    /// Changes the content under a lock. If `change` fails or changes nothing, nothing is written.
+    /// Changes the content under a lock. Writes nothing if `change` fails or changes nothing.
     pub(super) fn update<T>(&self, change: impl FnOnce(&mut Inbox) -> Result<T, CliError>) -> Result<T, CliError> {
         let mut outcome = None;
         let updated = private::update(&self.path, FILE_BYTES, |old| {
@@ -155,7 +155,7 @@ impl InboxFile {
         }
     }
 
-    /// Locks the application of proposals, so that two processes do not write the same file.
+    /// Locks the application of proposals, so that two processes never write the same file.
     pub(super) fn lock_writing(&self) -> Result<std::fs::File, CliError> {
         let failed = |error: std::io::Error| {
             CliError::failed(Problem::new("cannot lock the memory inbox").because(error).hint("try again in a moment"))
@@ -202,8 +202,8 @@ pub(super) fn id(text: &str, target: MemoryTarget) -> String {
 }
 
 impl Inbox {
-    /// Adds a proposal. One that says the same is merged, whatever its target; one that was dropped before never comes back,
-    /// unless the user adds it.
+    /// Adds a proposal. It is merged with an open one of the same meaning, whatever its target. One that was dropped
+    /// before is only added again by the user.
     pub(super) fn add(&mut self, new: Proposal) -> AddOutcome {
         let meaning = Meaning::from_text(&new.text);
         let is_same = |text: &str| text == new.text || Meaning::from_text(text).is_same(&meaning);
@@ -228,7 +228,7 @@ impl Inbox {
         AddOutcome::Added
     }
 
-    /// Returns the position of the proposal with this ID, or with an ID that begins so.
+    /// Returns the position of the proposal with this ID, or with an ID that has this prefix.
     pub(super) fn find(&self, id: &str) -> Result<usize, CliError> {
         let found: Vec<usize> = (0..self.proposals.len()).filter(|at| self.proposals[*at].id.starts_with(id)).collect();
         match found[..] {
@@ -260,7 +260,7 @@ impl Inbox {
         ended
     }
 
-    /// Forgets the oldest entries beyond the limits.
+    /// Removes the oldest entries beyond the limits.
     fn limit(&mut self) {
         while self.ended.len() > MAX_ENDED {
             let applied = self.ended.iter().position(|ended| ended.end != End::Dropped);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn proposals_that_say_the_same_merge_and_dropped_ones_never_come_back() {
+    fn equivalent_proposals_are_merged_and_dropped_ones_do_not_return() {
         let mut inbox = Inbox::default();
         assert_eq!(inbox.add(proposal("Use nextest", MemorySource::Model)), AddOutcome::Added);
         assert_eq!(inbox.add(proposal("please use nextest, not cargo test", MemorySource::Repeated)), AddOutcome::Merged);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_depend_on_the_instruction_and_the_target_only() {
+    fn ids_depend_only_on_the_instruction_and_the_target() {
         let of = |text| id(text, MemoryTarget::Personal);
         assert_eq!(of("Use nextest"), of("please use nextest."));
         assert_ne!(of("Use nextest"), of("Never use nextest"));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_reported_and_left_alone() {
+    fn a_damaged_file_is_reported_and_left_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let file = InboxFile::new(dir.path(), "here", Path::new("/w"));
         assert_eq!(file.read().unwrap(), Inbox::default());

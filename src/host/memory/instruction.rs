@@ -1,37 +1,38 @@
-//! Instructions in prompts: the sentences that tell the model how to work in general. Rather none than a wrong one.
+//! Detection of instructions in prompts: sentences that tell the model how to work in general. When in doubt, a
+//! sentence is skipped.
 
 use crate::policy::redact::has_marker;
 use crate::protocol::without_input;
 
-/// Maximum length of a prompt that is searched, in bytes; longer ones contain pasted text.
+/// Maximum length in bytes of a prompt that is searched. Longer prompts usually contain pasted text.
 const PROMPT_BYTES: usize = 4_000;
-/// Maximum number of lines of a paragraph, and of characters of a line; more is pasted text.
+/// Maximum lines of a paragraph and characters of a line. Anything longer is probably pasted text.
 const PARAGRAPH_LINES: usize = 4;
 const LINE_CHARS: usize = 400;
 /// Length of a sentence, in words and characters.
 const MIN_WORDS: usize = 2;
 const MAX_WORDS: usize = 25;
 const MAX_CHARS: usize = 200;
-/// Maximum number of instructions of a prompt.
+/// Maximum number of instructions taken from one prompt.
 const MAX_FOUND: usize = 10;
 
-/// Words before an instruction that do not belong to it.
+/// Words that may precede an instruction without being part of it.
 const OPENERS: &[&str] = &["and", "also", "but", "so", "then", "ok", "okay", "please", "pls", "btw", "again", "hey", "note"];
-/// Groups of words before an instruction.
+/// Phrases that may precede an instruction.
 const PHRASES: &[&str] =
     &["by the way", "from now on", "in general", "make sure to", "make sure you", "remember to", "be sure to"];
 /// First words of an instruction.
 const STARTS: &[&str] = &["always", "never", "use", "don't", "dont", "avoid", "prefer"];
-/// First words of an instruction that names a way: `run … with …`.
+/// First words of an instruction that names a method: `run … with …`.
 const WAYS: &[&str] = &["run", "write", "format", "build", "test", "commit", "install", "start", "lint", "check"];
 const WAY_MARKS: &[&str] = &["with", "using", "via", "before", "after", "instead"];
-/// First words of a sentence that reports or asks, and does not instruct.
+/// First words of sentences that report or ask, and do not instruct.
 const REPORTS: &[&str] = &[
     "are", "because", "can", "could", "did", "do", "does", "he", "how", "i", "if", "is", "it", "maybe", "she", "should", "that",
     "there", "they", "this", "was", "we", "what", "when", "where", "which", "who", "why", "would",
 ];
 
-/// Returns the instructions in the text that a user typed.
+/// Returns the instructions in text that a user typed.
 pub(super) fn instructions(prompt: &str) -> Vec<String> {
     let typed = without_input(prompt);
     if typed.len() > PROMPT_BYTES {
@@ -53,7 +54,7 @@ pub(super) fn instructions(prompt: &str) -> Vec<String> {
     found
 }
 
-/// Returns the lines of each paragraph, without code and quotes, and without paragraphs that look pasted.
+/// Returns the lines of each paragraph, without code, quotes, and paragraphs that look pasted.
 fn paragraphs(text: &str) -> Vec<Vec<&str>> {
     let mut all: Vec<Vec<&str>> = vec![Vec::new()];
     let mut is_code = false;
@@ -80,7 +81,7 @@ fn paragraphs(text: &str) -> Vec<Vec<&str>> {
     all
 }
 
-/// Splits a line at the ends of sentences, and where another instruction begins.
+/// Splits a line into sentences, and where another instruction begins.
 fn sentences(line: &str) -> Vec<&str> {
     let line = line.trim();
     let line = ["- ", "* ", "• "].iter().find_map(|marker| line.strip_prefix(marker)).unwrap_or(line);
@@ -114,7 +115,7 @@ fn without_openers(text: &str) -> &str {
     let mut text = text.trim_start();
     loop {
         let lower = text.to_lowercase();
-        // A change of case can change the length of other letters.
+        // A change of case can change the length of a character.
         let phrase = PHRASES.iter().find(|phrase| lower.starts_with(**phrase) && text.is_char_boundary(phrase.len()));
         let word = || {
             let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '\'').unwrap_or(text.len());
@@ -132,7 +133,7 @@ fn split_words(text: &str) -> Vec<String> {
     words.map(|word| word.replace('’', "'").to_lowercase()).collect()
 }
 
-/// Returns a sentence as an instruction, if it is one: without openers, and with a capital.
+/// Returns a sentence as an instruction if it is one: without opening words, and capitalized.
 fn instruction(sentence: &str) -> Option<String> {
     let text = without_openers(sentence).trim();
     let is_quoted = text.contains(['"', '“', '”', '«', '»', '„']);
@@ -163,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sentences_that_instruct_are_found() {
+    fn instructions_are_found_in_prompts() {
         for (prompt, expected) in [
             ("Fix the login bug. Please use nextest to run the tests.", vec!["Use nextest to run the tests"]),
             ("fix it, and use nextest", vec!["Use nextest"]),
@@ -206,7 +207,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_without_a_panic(text in "(\\PC|[ ,.;:'’\\n-]|and |please |use |don't |from now on){0,60}") {
+        fn arbitrary_text_does_not_panic(text in "(\\PC|[ ,.;:'’\\n-]|and |please |use |don't |from now on){0,60}") {
             for found in instructions(&text) {
                 prop_assert!(!found.contains('\n'));
             }

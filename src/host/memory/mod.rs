@@ -32,7 +32,7 @@ pub(crate) struct Memory {
     redactor: Arc<Redactor>,
 }
 
-/// Returns whether proposals are collected: not in an agent, not for a session that is not saved, and not in a copy.
+/// Returns whether proposals are collected: never by agents, in unsaved sessions or in copies.
 pub(crate) fn is_enabled(place: &AppContext) -> bool {
     place.settings.memory && place.parent.is_none() && place.directories.data == place.directories.shared
 }
@@ -61,8 +61,8 @@ impl Memory {
         if is_enabled(&self.place) { prompts::search(self, store) } else { Ok(()) }
     }
 
-    /// Returns the open proposals, oldest first, with diffs against the current files. Proposals whose text is in the file are
-    /// ended.
+    /// Returns the open proposals, oldest first, with diffs against the current files. Ends proposals whose text is
+    /// already in the file.
     pub(crate) fn list(&self) -> Result<Vec<MemoryProposal>, CliError> {
         let inbox = self.file.read()?;
         let mut settled = inbox.clone();
@@ -76,7 +76,7 @@ impl Memory {
         Ok(settled.proposals.iter().map(|proposal| target::show(&self.place, proposal)).collect())
     }
 
-    /// Returns the proposal with this ID, or with an ID that begins so.
+    /// Returns the proposal with this ID, or with an ID that has this prefix.
     pub(crate) fn show(&self, id: &str) -> Result<MemoryProposal, CliError> {
         let _ = self.list()?;
         let inbox = self.file.read()?;
@@ -84,16 +84,18 @@ impl Memory {
         Ok(target::show(&self.place, &inbox.proposals[at]))
     }
 
-    /// Applies a proposal. `digest`: that of the diff that the user saw.
+    /// Applies a proposal. `digest`: digest of the diff that the user saw.
     ///
     /// # Errors
     ///
-    /// The file changed since, the policy denies the change, or the file cannot be written. Then nothing has changed.
+    /// The file has changed since then, the policy denies the change, or the file cannot be written. In these cases
+    /// nothing is changed.
     pub(crate) fn apply(&self, id: &str, digest: &str) -> Result<AppliedProposal, CliError> {
         apply::apply(self, id, digest)
     }
 
-    /// Ends a proposal whose text the file already contains, such as one whose application was interrupted. `None`: it is open.
+    /// Ends a proposal whose text is already in the file, for example after an interrupted application. Returns `None`
+    /// if the proposal stays open.
     pub(crate) fn settle(&self, id: &str) -> Result<Option<AppliedProposal>, CliError> {
         apply::settle_one(self, id)
     }
@@ -103,7 +105,7 @@ impl Memory {
         apply::undo(self, id)
     }
 
-    /// Drops a proposal: it never comes back. Returns its text.
+    /// Drops a proposal permanently. Returns its text.
     pub(crate) fn drop_proposal(&self, id: &str) -> Result<String, CliError> {
         self.file.update(|inbox| {
             let at = inbox.find(id)?;
@@ -111,13 +113,13 @@ impl Memory {
         })
     }
 
-    /// Adds a proposal of the user, or returns the open one that says the same.
+    /// Adds a proposal of the user, or returns the open one with the same meaning.
     pub(crate) fn add(&self, text: &str, target: MemoryTarget) -> Result<MemoryProposal, CliError> {
         let text = self.checked(text)?;
         let proposal = new_proposal(&text, target, MemorySource::User, None);
         let added = self.file.update(|inbox| {
             let outcome = inbox.add(proposal.clone());
-            // The one that it was merged with says the same.
+            // It was merged with a proposal of the same meaning.
             let meaning = similarity::Meaning::from_text(&text);
             let is_it =
                 |known: &&Proposal| known.id == proposal.id || similarity::Meaning::from_text(&known.text).is_same(&meaning);
@@ -129,7 +131,7 @@ impl Memory {
         }
     }
 
-    /// Changes the text or the target of a proposal, whose ID then changes too. Returns the changed proposal.
+    /// Changes the text or the target of a proposal, which also changes its ID. Returns the changed proposal.
     pub(crate) fn edit(&self, id: &str, text: Option<&str>, target: Option<MemoryTarget>) -> Result<MemoryProposal, CliError> {
         let text = text.map(|text| self.checked(text)).transpose()?;
         let edited = self.file.update(|inbox| {
@@ -178,7 +180,7 @@ impl MemoryInbox for Memory {
             return Ok(SuggestionOutcome::AlreadyInFile);
         }
         let reason = suggestion.reason.as_deref().map(crate::text::clean_line).filter(|reason| !reason.is_empty());
-        // A reason is shown to the user only.
+        // A reason is only shown to the user.
         let reason = reason.map(|reason| self.redactor.hide(&reason).chars().take(REASON_CHARS).collect());
         let proposal = new_proposal(&text, suggestion.target, MemorySource::Model, reason);
         match self.file.update(|inbox| Ok(inbox.add(proposal))).map_err(|error| error.to_string())? {

@@ -1,4 +1,4 @@
-//! Instructions that a user repeats: found in the stored prompts of a workspace, without a model.
+//! Detection of instructions that a user repeats, in the stored prompts of a workspace, without a model.
 
 use super::Memory;
 use super::document;
@@ -17,22 +17,22 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
-/// Maximum number of sessions of a search, the latest first.
+/// Maximum number of sessions that are searched, latest first.
 const MAX_SESSIONS: usize = 20;
-/// Records read at once, and maximum number of such parts of a search.
+/// Number of records read at a time, and maximum number of such parts per search.
 const PART_RECORDS: usize = 200;
 const MAX_PARTS: usize = 40;
-/// Age of the oldest prompts of the first search.
+/// Maximum age of the prompts in the first search.
 const FIRST_SEARCH: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// Time by which a search overlaps the one before: a prompt is stored a moment after its time.
+/// Overlap of a search with the previous one, because a prompt is stored shortly after its timestamp.
 const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
-/// Directories of slash commands below the workspace; their number of files, bytes and depth.
+/// Directories of slash commands below the workspace, and the limits on their files, bytes and depth.
 const COMMAND_DIRECTORIES: [&str; 2] = [".aye/commands", ".claude/commands"];
 const MAX_COMMANDS: usize = 200;
 const COMMAND_BYTES: u64 = 64 << 10;
 const COMMAND_DEPTH: usize = 3;
 
-/// Searches the prompts since the last search, and proposes instructions that two tasks contain.
+/// Searches the prompts since the last search, and proposes instructions that occur in two tasks.
 pub(super) fn search(memory: &Memory, store: &Store) -> Result<(), CliError> {
     let place = &memory.place;
     let started = Timestamp::now();
@@ -44,7 +44,7 @@ pub(super) fn search(memory: &Memory, store: &Store) -> Result<(), CliError> {
     .unwrap_or(Timestamp::UNIX_EPOCH);
     let sessions = store.sessions(Some(&place.workspace_id()))?;
     let known: HashSet<SessionId> = sessions.iter().map(|session| session.session_id.clone()).collect();
-    // The prompts of an agent are those of a model.
+    // A model wrote the prompts of an agent.
     let mut due: Vec<_> = sessions.into_iter().filter(|session| !session.of_agent && session.updated >= since).collect();
     due.sort_by_key(|session| std::cmp::Reverse(session.updated));
     let (mut found, mut parts) = (Vec::new(), MAX_PARTS);
@@ -63,7 +63,7 @@ pub(super) fn search(memory: &Memory, store: &Store) -> Result<(), CliError> {
     let in_files: Vec<String> =
         MemoryTarget::ALL.into_iter().filter_map(|target| target::file(place, target).ok()?.before).collect();
     memory.file.update(|inbox| {
-        // The prompts of deleted sessions are forgotten.
+        // Forget the prompts of deleted sessions.
         inbox.said.retain(|said| known.contains(&said.session));
         for said in found {
             note(inbox, said, &in_files);
@@ -94,7 +94,7 @@ fn collect(
                         read(session, message, &mut here);
                     }
                 }
-                // What comes before is the conversation of somebody else.
+                // Earlier records are the conversation of another user.
                 Change::Imported { .. } => {
                     here.clear();
                     is_done = true;
@@ -115,7 +115,7 @@ fn read(session: &SessionId, message: &Message, found: &mut Vec<StatedInstructio
     let typed = message.typed_text();
     let all = instructions(typed);
     let prompt = blake3::hash(typed.trim().as_bytes()).to_hex().to_string();
-    // An instruction that is the whole prompt is not part of a prompt that is sent again.
+    // A prompt with nothing but an instruction may be repeated on purpose; a longer one that occurs again was sent again.
     let is_alone = all.len() == 1 && all.iter().all(|only| only.chars().count() + 12 >= typed.trim().chars().count());
     found.extend(all.into_iter().map(|text| StatedInstruction {
         session: session.clone(),
@@ -127,9 +127,9 @@ fn read(session: &SessionId, message: &Message, found: &mut Vec<StatedInstructio
     }));
 }
 
-/// Remembers an instruction, and proposes it if another task contains it as well.
+/// Stores an instruction, and proposes it if another task contains it too.
 fn note(inbox: &mut Inbox, said: StatedInstruction, in_files: &[String]) {
-    // A fork has the prompts of the session that it was forked from.
+    // A fork contains the prompts of the session that it was forked from.
     let is_known = |known: &StatedInstruction| {
         let is_same_message = known.session == said.session && known.message == said.message;
         known.quote.text == said.quote.text && (is_same_message || known.quote.time == said.quote.time)
@@ -167,7 +167,7 @@ fn note(inbox: &mut Inbox, said: StatedInstruction, in_files: &[String]) {
     }
 }
 
-/// Returns the instructions in slash commands, whose text is part of a prompt without being typed.
+/// Returns the instructions in slash commands. Their text appears in prompts although the user did not type it.
 fn templates(place: &AppContext) -> Vec<Meaning> {
     let mut texts = Vec::new();
     visit(&place.directories.config.join("commands"), 0, &mut texts);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instruction_of_two_tasks_is_proposed_once_with_its_quotes() {
+    fn an_instruction_repeated_in_two_tasks_is_proposed_once_with_quotes() {
         let one = said(1, "a", "p", false, "Use nextest");
         let other = said(2, "b", "q", false, "Please use nextest, not cargo test");
         let third = said(3, "c", "r", false, "Use nextest");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_task_a_prompt_sent_again_and_a_fork_do_not_count_twice() {
+    fn repetitions_in_a_task_resent_prompts_and_forks_count_once() {
         let one = || said(1, "a", "p", false, "Use nextest");
         assert_eq!(proposals(vec![one(), said(2, "a", "q", false, "Use nextest")], &[]), [], "steered in the same task");
         assert_eq!(proposals(vec![one(), said(2, "b", "p", false, "Use nextest")], &[]), [], "the same prompt again");

@@ -1,16 +1,16 @@
-//! Similarity of instructions: whether two sentences say the same, by their words and what they negate.
+//! Similarity of instructions: compares the words of two sentences and the parts that they negate.
 
 use std::collections::BTreeMap;
 
-/// Maximum number of words of a sentence that count.
+/// Maximum number of words of a sentence that are compared.
 const MAX_WORDS: usize = 80;
-/// Similarity from which two instructions are the same.
+/// Minimum similarity of two instructions with the same meaning.
 const SAME: f64 = 0.7;
-/// Weight of a word, and of one that says little about the subject.
+/// Weight of a normal word, and of a word that says little about the subject.
 const FULL: u32 = 2;
 const HALF: u32 = 1;
 
-/// Words that carry no meaning here.
+/// Words that do not affect the meaning of an instruction.
 const FILLERS: &[&str] = &[
     "a",
     "again",
@@ -86,10 +86,10 @@ const FILLERS: &[&str] = &[
     "you",
     "your",
 ];
-/// Verbs of instructions, which are alike in instructions about different subjects.
+/// Common verbs, which do not distinguish instructions about different subjects.
 const VERBS: &[&str] =
     &["always", "add", "call", "do", "ever", "keep", "only", "prefer", "put", "run", "running", "use", "using", "write"];
-/// Words that negate what follows in the same clause.
+/// Words that negate the rest of their clause.
 const NEGATIONS: &[&str] = &["avoid", "cannot", "dont", "never", "no", "not", "without"];
 
 /// The words of an instruction with their weights. A negated word begins with `-`.
@@ -97,7 +97,7 @@ const NEGATIONS: &[&str] = &["avoid", "cannot", "dont", "never", "no", "not", "w
 pub(super) struct Meaning(BTreeMap<String, u32>);
 
 impl Meaning {
-    /// Reads the meaning of a sentence.
+    /// Determines the meaning of a sentence.
     pub(super) fn from_text(text: &str) -> Self {
         let mut words: BTreeMap<String, u32> = BTreeMap::new();
         let (mut negated, mut has_subject, mut before) = (None, false, String::new());
@@ -127,7 +127,7 @@ impl Meaning {
         Self(words)
     }
 
-    /// Returns how alike two meanings are, from 0 to 1. The order of the two does not matter.
+    /// Returns the similarity of two meanings, from 0 to 1. It is symmetric.
     pub(super) fn similarity(&self, other: &Self) -> f64 {
         let total = self.weight() + other.weight();
         if total == 0 {
@@ -144,12 +144,12 @@ impl Meaning {
         if shares_subject { f64::from(shared) / f64::from(total) } else { 0.0 }
     }
 
-    /// Returns whether both say the same.
+    /// Returns whether both have the same meaning.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.similarity(other) >= SAME
     }
 
-    /// Returns the words in a fixed order, for an ID.
+    /// Returns the words in a fixed order, to derive an ID.
     pub(super) fn key(&self) -> String {
         self.0.keys().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
@@ -194,7 +194,7 @@ fn tokens(text: &str) -> impl Iterator<Item = Token> {
     found.into_iter()
 }
 
-/// Removes the ending of a plural.
+/// Removes a plural ending.
 fn stem(word: &str) -> String {
     match word.strip_suffix('s') {
         Some(singular) if singular.len() >= 3 && !singular.ends_with('s') => singular.to_owned(),

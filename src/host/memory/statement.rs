@@ -1,20 +1,20 @@
-//! Statements: the texts of proposals, each one plain instruction on one line.
+//! Statements, the texts of proposals: each is a plain instruction on one line.
 
 use crate::config::instruction_imports;
 use crate::policy::redact::{Redactor, has_marker};
 use crate::text::clean_line;
 
-/// Limits of the length in characters.
+/// Limits on the length in characters.
 const MIN_CHARS: usize = 4;
 pub(super) const MAX_CHARS: usize = 300;
-/// Beginnings that could be read as the start of another speaker's message.
+/// Prefixes that could be read as the start of another speaker's message.
 const SPEAKERS: [&str; 6] = ["system", "assistant", "user", "developer", "human", "tool"];
 
-/// Returns the text of a proposal on one line, without control characters and list markers.
+/// Returns the text of a proposal as one line, without control characters and list markers.
 ///
 /// # Errors
 ///
-/// Returns the reason if the text is not one plain instruction, or contains a secret.
+/// The text is not a single plain instruction, or it contains a secret.
 pub(super) fn checked(text: &str, redactor: &Redactor) -> Result<String, String> {
     let is_break = |letter: char| matches!(letter, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
     if text.trim().contains(is_break) {
@@ -40,7 +40,7 @@ pub(super) fn checked(text: &str, redactor: &Redactor) -> Result<String, String>
     Ok(line)
 }
 
-/// Checks that a line is plain text in a Markdown list, and does not look like a part of a prompt.
+/// Checks that a line is plain text in a Markdown list, and does not look like part of a system prompt.
 fn check_markup(line: &str) -> Result<(), String> {
     let refuse = |what: &str| Err(format!("the text {what}; write a plain sentence, and put code in backticks"));
     if line.starts_with(['#', '>', '|', '=', '~']) || line.starts_with("```") || line.starts_with("---") {
@@ -52,7 +52,7 @@ fn check_markup(line: &str) -> Result<(), String> {
     let mut outside_code = String::new();
     let parts: Vec<&str> = line.split('`').collect();
     for (at, part) in parts.iter().enumerate() {
-        // A backtick without its counterpart is not the start of code.
+        // A single backtick does not start code.
         let is_code = at % 2 == 1 && at + 1 < parts.len();
         outside_code.push_str(if is_code { " " } else { part });
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_instructions_are_taken_on_one_line() {
+    fn plain_instructions_are_normalized_to_one_line() {
         for (text, expected) in [
             ("Use nextest.", "Use nextest."),
             ("  - Run   `cargo nextest run`, not `cargo test` ", "Run `cargo nextest run`, not `cargo test`"),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn markup_several_lines_imports_and_secrets_are_refused() {
+    fn statements_with_markup_line_breaks_imports_or_secrets_are_rejected() {
         for (text, why) in [
             ("# Rules", "heading"),
             ("- # Rules of the system", "heading"),

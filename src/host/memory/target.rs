@@ -1,4 +1,4 @@
-//! Targets of proposals: the instruction files, and the change that a proposal would make to one.
+//! Targets of proposals: the instruction files, and the change that a proposal would make to them.
 
 use super::document::{self, Added};
 use super::inbox::{Change, Proposal};
@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 /// Name of the user's instruction files.
 const NAME: &str = "AGENTS.md";
 
-/// An instruction file as it is now.
+/// The current state of an instruction file.
 pub(super) struct TargetFile {
-    /// Real path.
+    /// Real path, without symlinks.
     pub path: PathBuf,
-    /// Path as shown to users.
+    /// Path for display.
     pub shown: String,
-    /// Content; absent if there is no file.
+    /// Content; absent if the file does not exist.
     pub before: Option<String>,
-    /// Name of the file in the trust record of the project, for a file of the project.
+    /// Name in the project's trust record, for a file of the project.
     pub project_name: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Planned {
 ///
 /// # Errors
 ///
-/// Returns the reason if nothing can be added to the file.
+/// Nothing can be added to the file.
 pub(super) fn file(place: &AppContext, target: MemoryTarget) -> Result<TargetFile, String> {
     let given = match target {
         MemoryTarget::Project => project_instruction_file(&place.workspace),
@@ -71,7 +71,7 @@ fn too_long(shown: &str) -> String {
     )
 }
 
-/// Resolves symlinks; of a missing file, those of its directory.
+/// Resolves symlinks. Of a missing file, resolves those of its directory.
 fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| {
         let name = path.file_name().unwrap_or_default();
@@ -88,7 +88,7 @@ impl TargetFile {
         self.before.as_ref().map_or(PreImage::Absent, |text| PreImage::hash(text.as_bytes()))
     }
 
-    /// Returns the content, without a file the empty text.
+    /// Returns the content; empty if the file does not exist.
     pub(super) fn text(&self) -> &str {
         self.before.as_deref().unwrap_or_default()
     }
@@ -114,7 +114,7 @@ impl TargetFile {
 }
 
 impl Planned {
-    /// Returns the change as it is stored.
+    /// Returns the change in the form in which it is stored.
     pub(super) fn change(&self, is_trusted: bool) -> Change {
         Change {
             file: self.file.path.clone(),
@@ -135,7 +135,7 @@ fn hash_or_none(text: Option<&str>) -> String {
     text.map_or_else(|| "none".to_owned(), hash)
 }
 
-/// Returns a proposal as the user sees it, with the diff against the current file.
+/// Returns a proposal for display, with the diff against the current file.
 pub(super) fn show(place: &AppContext, proposal: &Proposal) -> MemoryProposal {
     let planned = file(place, proposal.target).and_then(|file| file.plan(&proposal.text));
     let (shown, diff, digest, problem) = match planned {

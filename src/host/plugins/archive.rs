@@ -1,4 +1,4 @@
-//! Archives of plugins: `.tar`, `.tar.gz` and `.zip`, recognized by their first bytes, and unpacked within limits.
+//! Plugin archives: `.tar`, `.tar.gz` and `.zip` files, recognized by their first bytes and unpacked within limits.
 
 use super::copy::{MAX_ENTRIES, TOTAL_BYTES};
 use super::unpacked::Unpacked;
@@ -9,17 +9,17 @@ use tar::EntryType;
 
 /// Maximum size of an archive, in bytes.
 pub(super) const ARCHIVE_BYTES: u64 = 64 << 20;
-/// Bytes of headers and padding for each entry of an unpacked tar file.
+/// Bytes of headers and padding per entry of an unpacked tar file.
 const ENTRY_BYTES: u64 = 4 << 10;
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZIP: &[u8] = b"PK\x03\x04";
-/// Position and content of the mark of a tar file.
+/// Position and content of the magic number of a tar file.
 const TAR: (usize, &[u8]) = (257, b"ustar");
-/// Mark of the end of a zip file, its length without a comment, and the position of the number of entries in it.
+/// Signature of the end record of a zip file, its length without a comment, and the position of the entry count in it.
 const ZIP_END: &[u8] = b"PK\x05\x06";
 const ZIP_END_BYTES: usize = 22;
 const ZIP_COUNT_AT: usize = 10;
-/// Bits of a mode: the kind of the entry, and whether a file can be executed.
+/// Mode bits: the type of the entry, and whether a file is executable.
 const KIND: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 const FOLDER: u32 = 0o040_000;
@@ -29,7 +29,8 @@ const EXECUTABLE: u32 = 0o111;
 /// Unpacks an archive into an empty folder.
 ///
 /// # Errors
-/// The archive is damaged, has entries other than files and folders, names that clash or lead outside, or exceeds a limit.
+/// The archive is damaged, has entries other than files and folders, has names that clash or lead outside the folder,
+/// or exceeds a limit.
 pub(super) fn unpack(bytes: &[u8], root: &Path) -> Result<(), Problem> {
     let mut unpacked = Unpacked::new(root);
     if bytes.starts_with(ZIP) {
@@ -53,7 +54,7 @@ fn unpack_tar(content: &mut dyn Read, unpacked: &mut Unpacked<'_>) -> Result<(),
         let mut entry = entry.map_err(damaged)?;
         let path = entry.path_bytes().into_owned();
         match entry.header().entry_type() {
-            // Remarks about the whole archive, such as the commit of `git archive`.
+            // Metadata about the whole archive, such as the commit of `git archive`.
             EntryType::XGlobalHeader => {}
             EntryType::Directory => unpacked.add_folder(&path)?,
             EntryType::Regular | EntryType::Continuous => {
@@ -70,7 +71,7 @@ fn unpack_tar(content: &mut dyn Read, unpacked: &mut Unpacked<'_>) -> Result<(),
 fn unpack_zip(bytes: &[u8], unpacked: &mut Unpacked<'_>) -> Result<(), Problem> {
     let damaged = |error: zip::result::ZipError| Problem::new("the archive is damaged").because(error);
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
-    // The list of the library has each name once, and would hide one of two files.
+    // The library lists each name only once, which would hide one of two files.
     if entry_count(bytes) != Some(archive.len()) {
         return Err(Problem::new("the archive contains a name twice, or its list of files does not match its end record"));
     }
@@ -95,7 +96,7 @@ fn unpack_zip(bytes: &[u8], unpacked: &mut Unpacked<'_>) -> Result<(), Problem> 
     Ok(())
 }
 
-/// Returns the number of entries that the end of a zip file states.
+/// Returns the number of entries according to the end record of a zip file.
 fn entry_count(bytes: &[u8]) -> Option<usize> {
     let last = bytes.len().checked_sub(ZIP_END_BYTES)?;
     let at = (0..=last).rev().take(usize::from(u16::MAX) + 1).find(|at| bytes[*at..].starts_with(ZIP_END))?;
@@ -123,7 +124,7 @@ mod tests {
         builder.into_inner().unwrap()
     }
 
-    /// Adds an entry with a name that the builder itself would refuse.
+    /// Adds an entry with a name that the builder would reject.
     fn add(builder: &mut tar::Builder<Vec<u8>>, name: &[u8], kind: EntryType, content: &[u8]) {
         let mut header = tar::Header::new_ustar();
         header.as_old_mut().name[..name.len()].copy_from_slice(name);
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_lead_outside_or_are_no_files_are_refused() {
+    fn entries_with_outside_paths_or_special_types_are_rejected() {
         for (name, kind, why) in [
             (&b"../x"[..], EntryType::Regular, "leads outside"),
             (b"a/../../x", EntryType::Regular, "leads outside"),
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_clash_are_refused() {
+    fn conflicting_names_are_rejected() {
         for (names, why) in [
             (["a", "a"], "`a` appears twice"),
             (["a/x", "A/y"], "only in case"),
@@ -220,7 +221,7 @@ mod tests {
             }));
             assert!(told.as_ref().unwrap_err().contains(why), "{names:?}: {told:?}");
         }
-        // Two names of the same length, of which one is then replaced by the other.
+        // Two names of the same length, one of which is then replaced by the other.
         let mut bytes = zip_with(&[("first", 0o644, "1"), ("other", 0o644, "2")]);
         for at in 0..bytes.len() - 5 {
             if &bytes[at..at + 5] == b"other" {
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_that_unpacks_to_too_much_or_is_damaged_is_refused() {
+    fn oversized_and_damaged_archives_are_rejected() {
         let zeros = vec![0; 20 << 20];
         let huge = gzip(&tar_with(&|builder| add(builder, b"zeros", EntryType::Regular, &zeros)));
         assert!(unpacked(&huge).unwrap_err().contains("larger than 16 MB"));

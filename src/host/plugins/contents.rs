@@ -1,4 +1,4 @@
-//! The contents of a plugin: usable parts, errors, and parts that aye does not use.
+//! Contents of a plugin: its usable parts, its errors, and parts that aye does not use.
 
 use super::installed::Plugin;
 use crate::config::Environment;
@@ -12,18 +12,18 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Other parts of plugins that aye does not use: the start of their paths, and what they are.
+/// Other parts of plugins that aye does not use: the prefix of their paths, and a description.
 const UNUSED: [(&str, &str); 3] =
     [("output-styles/", "output styles"), (".lsp.json", "language servers"), ("monitors/", "monitors")];
 
-/// Maximum width of a shown value of a server, in cells.
+/// Maximum width in cells of a server value for display.
 const VALUE_CELLS: usize = 80;
 
 /// A part of a plugin, such as a skill or a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Part {
     pub name: String,
-    /// Purpose, and the command line of a tool, a hook or a server.
+    /// Purpose, with the command line for a tool, a hook or a server.
     pub description: String,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Reads the contents of a plugin. Does not run code.
+    /// Reads the contents of a plugin without running any code.
     pub(crate) fn read(plugin: &Plugin) -> Self {
         let mut contents = Self::default();
         contents.add_skills(plugin);
@@ -156,7 +156,7 @@ impl Contents {
     }
 
     fn add_servers(&mut self, plugin: &Plugin) {
-        // Variables of this environment say nothing about the plugin.
+        // Variables of this environment do not describe the plugin.
         let (servers, problems) = plugin.servers_with_entries(&Environment::default(), &[]);
         self.errors.extend(problems);
         self.servers
@@ -164,8 +164,8 @@ impl Contents {
     }
 }
 
-/// Returns the command or the address of an MCP server as its file has it, the values that it gets, and the names of the user's
-/// environment variables in them.
+/// Describes an MCP server as its file defines it: the command or the URL, its values, and the user's environment
+/// variables that they name.
 fn server_reach(entry: &Value) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
     if let Some(url) = text("url").or_else(|| text("serverUrl")) {
@@ -179,7 +179,7 @@ fn server_reach(entry: &Value) -> String {
     format!("runs `{}`{directory}{}{own}", line.join(" "), shown_values(entry, "env"))
 }
 
-/// Returns the values below a key, not expanded and shortened.
+/// Returns the values of a key, shortened and without expanding variables.
 fn shown_values(entry: &Value, key: &str) -> String {
     let shown = |text: &str| truncate(&reveal_line(text), VALUE_CELLS).into_owned();
     let pair = |(name, value): (&String, &Value)| {
@@ -190,7 +190,7 @@ fn shown_values(entry: &Value, key: &str) -> String {
     if pairs.is_empty() { String::new() } else { format!(", {key}: {}", pairs.join(", ")) }
 }
 
-/// Returns a clause that names the user's environment variables in these values, if there are any.
+/// Returns a clause that lists the user's environment variables in these values; empty if there are none.
 fn own_variables(values: &[Option<&Value>], verb: &str) -> String {
     let mut names = BTreeSet::new();
     let mut rest: Vec<&Value> = values.iter().copied().flatten().collect();
@@ -213,7 +213,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_server_is_described_with_its_values_and_the_variables_of_the_user() {
+    fn servers_are_described_with_their_values_and_environment_variables() {
         let long = "x".repeat(500);
         for (entry, description) in [
             (json!({"command": "docs", "args": ["--all"]}), "runs `docs --all`"),

@@ -1,4 +1,4 @@
-//! Copies of the files of a plugin, within limits. Only plain files and folders are copied.
+//! Copies of plugin files, within limits. Only regular files and folders are copied.
 
 use crate::config::FilePin;
 use crate::protocol::Problem;
@@ -21,18 +21,18 @@ pub(super) const FILE_BYTES: u64 = 16 << 20;
 pub(super) const TOTAL_BYTES: u64 = 64 << 20;
 /// Folders of version control, which are not part of a plugin.
 const SKIPPED: [&str; 3] = [".git", ".hg", ".svn"];
-/// Mode of files that can be executed, of other files, and of folders.
+/// Mode of executable files, of other files, and of folders.
 const PROGRAM_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
 /// Bits of the mode that make a file executable.
 const EXECUTABLE: u32 = 0o111;
 
-/// Copies all files below `source` to the empty folder `target`. Returns the hashes of the written files. `after_read` is called
-/// after each file was read.
+/// Copies all files in `source` to the empty folder `target`. Returns the hashes of the written files. `after_read` is
+/// called after each file is read.
 ///
 /// # Errors
-/// The folder contains something else than files and folders, exceeds a limit, or changes during the copy.
+/// The folder contains anything other than files and folders, exceeds a limit, or changes during the copy.
 pub(super) fn copy_files(
     source: &Path,
     target: &Path,
@@ -80,12 +80,12 @@ pub(super) fn copy_files(
     Ok(files)
 }
 
-/// Returns whether a name has no characters that a terminal or another system would interpret.
+/// Returns whether a name has only characters that no terminal or other system interprets.
 pub(super) fn is_plain_name(name: &str) -> bool {
     !name.chars().any(char::is_control) && !name.contains('\\')
 }
 
-/// Returns whether this is the name of a folder of version control.
+/// Returns whether this is the name of a version control folder.
 pub(super) fn is_skipped(name: &str) -> bool {
     SKIPPED.iter().any(|skipped| skipped.eq_ignore_ascii_case(name))
 }
@@ -143,7 +143,7 @@ mod tests {
     /// Creates an entry at a path.
     type MakeEntry = dyn Fn(&Path);
 
-    /// A source and a target.
+    /// Creates a source folder and a target folder.
     fn folders() -> (tempfile::TempDir, std::path::PathBuf, std::path::PathBuf) {
         let root = tempfile::TempDir::new().unwrap();
         let real = root.path().canonicalize().unwrap();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn other_entries_than_files_and_folders_are_refused() {
+    fn special_files_are_rejected() {
         let entries: [(&MakeEntry, &str); 3] = [
             (&|at| std::os::unix::fs::symlink("/etc/passwd", at).unwrap(), "is a symlink"),
             (&|at| std::os::unix::fs::symlink(".", at).unwrap(), "is a symlink"),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_collide_or_are_not_plain_are_refused() {
+    fn colliding_and_unusual_names_are_rejected() {
         for (names, why) in [
             (&["a/README.md", "a/readme.md"][..], "differs from another file only in case"),
             (&["a/x\u{1b}[31m"], "the name is not plain text"),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_end_the_copy() {
+    fn exceeding_a_limit_aborts_the_copy() {
         let (_root, source, target) = folders();
         (0..=MAX_FILES).for_each(|number| fs::write(source.join(number.to_string()), "").unwrap());
         assert!(copy(&source, &target).unwrap_err().contains("more than 2000 files"));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changes_while_it_is_copied_ends_the_copy() {
+    fn a_file_that_changes_during_the_copy_aborts_it() {
         let (_root, source, target) = folders();
         fs::write(source.join("a"), "old").unwrap();
         let mut change = |path: &str| fs::write(source.join(path), "newer").unwrap();

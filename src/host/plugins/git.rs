@@ -1,5 +1,5 @@
-//! Repositories of plugins: one commit is fetched with git, and its files are read without a checkout, so nothing of the
-//! repository runs: no hook, filter or file system monitor, and no submodule is fetched.
+//! Git repositories of plugins. One commit is fetched with git, and its files are read without a checkout. No code of
+//! the repository runs: no hook, filter or file system monitor. Submodules are not fetched.
 
 use super::copy::{FILE_BYTES, MAX_ENTRIES, TOTAL_BYTES};
 use super::unpacked::Unpacked;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Settings of every run, which the configuration of the user cannot change.
+/// Settings of every run, which override the user's git configuration.
 const SETTINGS: [&str; 10] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -23,7 +23,7 @@ const SETTINGS: [&str; 10] = [
     "http.lowSpeedLimit=1000",
     "http.lowSpeedTime=60",
 ];
-/// Variables that git gets without the user's credentials.
+/// Environment variables that git gets without the user's credentials.
 const VARIABLES: [&str; 13] = [
     "PATH",
     "TMPDIR",
@@ -39,20 +39,20 @@ const VARIABLES: [&str; 13] = [
     "GIT_SSL_CAINFO",
     "GIT_SSL_CAPATH",
 ];
-/// Variables of git that it keeps with the user's credentials.
+/// Environment variables that git also gets with the user's credentials.
 const OWN_VARIABLES: [&str; 5] = ["GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"];
-/// Runs git with limits: 256 MB for each file that it writes, in units of 512 bytes, and 300 seconds of processor time.
+/// Shell line that runs git with limits: 256 MB per written file (in units of 512 bytes), and 300 seconds of CPU time.
 const LIMITED: &str = "ulimit -f 524288; ulimit -t 300; exec git \"$@\"";
-/// Time for all runs of git together.
+/// Total time for all runs of git.
 const TOTAL_TIME: Duration = Duration::from_secs(300);
-/// Maximum bytes of the output, and of the errors, of a run whose output is read as a whole.
+/// Maximum bytes of stdout, and of stderr, of a run whose output is read as a whole.
 const OUTPUT_BYTES: u64 = 1 << 20;
-/// Maximum size of the list of files of a commit, in bytes.
+/// Maximum size in bytes of the file list of a commit.
 const LIST_BYTES: u64 = 16 << 20;
 const PROGRAM_MODE: &str = "100755";
 const SYMLINK_MODE: &str = "120000";
 
-/// A repository, and the revision of the plugin.
+/// A repository, and the revision of the plugin in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repository {
     /// URL, or absolute path.
@@ -62,14 +62,14 @@ pub(super) struct Repository {
     pub revision: Option<String>,
 }
 
-/// Protocol of a repository. Git is allowed to use no other one, also not after a redirect.
+/// Protocol of a repository. Git may not use any other, even after a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheme {
     Https,
-    /// Only on this machine.
+    /// Only for servers on this machine.
     Http,
     Ssh,
-    /// A directory of this machine.
+    /// A directory on this machine.
     File,
 }
 
@@ -84,11 +84,12 @@ impl Scheme {
     }
 }
 
-/// Fetches a commit into `scratch` and writes its files to `target`; both are empty folders. With `folder`, only the files below it.
-/// `has_credentials`: whether git may use the user's credential helpers and keys. Returns the ID of the commit.
+/// Fetches a commit into `scratch` and writes its files to `target`; both must be empty folders. With `folder`, writes
+/// only the files in that folder. `has_credentials`: whether git may use the user's credential helpers and keys.
+/// Returns the ID of the commit.
 ///
 /// # Errors
-/// Git fails, the commit has other entries than files and folders, or exceeds a limit.
+/// Git fails, the commit has entries other than files and folders, or a limit is exceeded.
 pub(super) fn fetch(
     repository: &Repository,
     (scratch, target): (&Path, &Path),
@@ -113,7 +114,7 @@ struct CommitFile {
     is_program: bool,
 }
 
-/// Git in a bare repository.
+/// Runs git in a bare repository.
 struct Git<'a> {
     directory: &'a Path,
     scheme: Scheme,
@@ -129,7 +130,8 @@ impl Git<'_> {
         for setting in SETTINGS {
             git.args(["-c", setting]);
         }
-        // Explicit, because `safe.bareRepository=explicit` in the user's configuration forbids to find a bare repository.
+        // Named explicitly, because `safe.bareRepository=explicit` in the user's configuration disables the discovery
+        // of bare repositories.
         git.arg("--git-dir").arg(self.directory);
         if self.has_credentials {
             let is_foreign = |name: &String| name.starts_with("GIT_") && !OWN_VARIABLES.contains(&name.as_str());
@@ -138,7 +140,7 @@ impl Git<'_> {
         } else {
             git.args(["-c", "credential.helper="]);
             git.env_clear().envs(VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-            // Neither the configuration of the user, nor `.netrc`.
+            // Use neither the configuration of the user nor `.netrc`.
             git.env("HOME", self.directory).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         }
         git.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", self.scheme.allowed()).env("LC_ALL", "C");
@@ -162,11 +164,11 @@ impl Git<'_> {
         Err(failed(line.trim_start_matches("fatal: ").trim_start_matches("error: ")))
     }
 
-    /// Runs a command while `read` reads its output, at most until the deadline.
+    /// Runs a command, with `read` reading its output, until the deadline at most.
     fn run<T>(&self, command: &mut Command, read: impl FnOnce(&mut Child) -> T) -> Result<(ExitStatus, T), Problem> {
         let ended = run_until(command, self.deadline, read).map_err(|error| failed(&error.to_string()))?;
         ended.ok_or_else(|| {
-            let problem = failed(&format!("it was not finished after {} seconds", TOTAL_TIME.as_secs()));
+            let problem = failed(&format!("git did not finish within {} seconds", TOTAL_TIME.as_secs()));
             problem.hint("check the connection, or clone the repository and add its folder")
         })
     }
@@ -175,7 +177,7 @@ impl Git<'_> {
         Ok(String::from_utf8_lossy(&self.output(arguments)?).trim_end().to_owned())
     }
 
-    /// Adds the hint for a fetch that failed.
+    /// Adds a hint to the error of a failed fetch.
     fn with_advice(&self, problem: Problem) -> Problem {
         if self.has_credentials || self.scheme == Scheme::File {
             return problem.hint("check the repository and the revision");
@@ -223,17 +225,17 @@ impl Git<'_> {
         Ok(files)
     }
 
-    /// Writes the files, as they are in the commit.
+    /// Writes the files exactly as they are in the commit.
     fn write(&self, files: &[CommitFile], scratch: &Path, unpacked: &mut Unpacked<'_>) -> Result<(), Problem> {
         let cannot = |error: std::io::Error| failed(&error.to_string());
         let ids: String = files.iter().flat_map(|file| [file.id.as_str(), "\n"]).collect();
-        // From a file, so that neither side waits for the other.
+        // Read from a file, so that neither side waits for the other.
         let list = scratch.join("aye-objects");
         std::fs::File::create(&list).and_then(|mut file| file.write_all(ids.as_bytes())).map_err(cannot)?;
         let input = std::fs::File::open(&list).map_err(cannot)?;
         let mut command = self.command(&["cat-file", "--batch"]);
         let (_, written) = self.run(command.stdin(input).stderr(Stdio::null()), |child| match child.stdout.take() {
-            // After an error, the output is closed, and git ends when it writes more.
+            // After an error the output is closed, so git ends when it writes again.
             Some(out) => write_objects(files, &mut BufReader::new(out), unpacked),
             None => Err(failed("git has no output")),
         })?;
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn git_gets_the_path_of_the_repository_with_and_without_credentials() {
+    fn git_is_run_with_an_explicit_repository_path() {
         let directory = Path::new("/scratch");
         for has_credentials in [false, true] {
             let git = Git { directory, scheme: Scheme::File, has_credentials, deadline: Instant::now() };

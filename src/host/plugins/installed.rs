@@ -1,4 +1,4 @@
-//! Installed plugins: their files, each compared with its pin when it is read.
+//! Installed plugins and their files. Each file is compared with its pinned hash when it is read.
 
 use super::manifest::{Part, manifest_fields};
 use crate::config::servers::{Server, Servers, parse_plugin_servers};
@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum size of a `SKILL.md`, of the file of an agent and of a manifest of a tool, in bytes.
+/// Maximum size in bytes of a `SKILL.md`, an agent file or a tool manifest.
 const DEFINITION_BYTES: u64 = 256 << 10;
-/// Maximum size of the file of a slash command, in bytes.
+/// Maximum size in bytes of a slash command file.
 const COMMAND_BYTES: u64 = 1 << 20;
 /// Maximum size of a file that is hashed, in bytes.
 const FILE_BYTES: u64 = 16 << 20;
@@ -22,7 +22,7 @@ const SKILLS: &str = "skills/";
 const AGENTS: &str = "agents/";
 const COMMANDS: &str = "commands/";
 const TOOLS: &str = "tools/";
-/// Files of the hooks and of the MCP servers, unless the manifest names others.
+/// Default files of the hooks and of the MCP servers; a manifest can name others.
 const HOOKS: &str = "hooks/hooks.json";
 const SERVERS: &str = ".mcp.json";
 
@@ -31,22 +31,22 @@ const SERVERS: &str = ".mcp.json";
 pub(crate) struct Plugins {
     /// Plugins by name.
     pub plugins: Vec<Plugin>,
-    /// Sentences about plugins that cannot be read.
+    /// Messages about plugins that cannot be read.
     pub problems: Vec<String>,
 }
 
-/// A plugin, and the folder of its files.
+/// A plugin, and the folder with its files.
 #[derive(Debug, Clone)]
 pub(crate) struct Plugin {
     pub pin: PluginPin,
-    /// Folder without links.
+    /// Folder path without symlinks.
     pub root: PathBuf,
 }
 
-/// A slash command of a plugin, with notices about its file; or the reason why the file is not used.
+/// A slash command of a plugin with notices about its file, or the reason why the file is not used.
 pub(crate) type PluginCommand = Result<(CustomCommand, Vec<String>), String>;
 
-/// The manifest of a tool: its path and its content, or the reason why it is not used.
+/// A tool manifest: its path and its content, or the reason why it is not used.
 pub(crate) type ToolManifest = (PathBuf, Result<Vec<u8>, String>);
 
 impl Plugin {
@@ -54,12 +54,12 @@ impl Plugin {
         &self.pin.name
     }
 
-    /// Returns the path of a file as users know it: `plugin:demo/skills/pdf/SKILL.md`.
+    /// Returns the display path of a file: `plugin:demo/skills/pdf/SKILL.md`.
     pub(crate) fn shown(&self, path: &str) -> String {
         format!("plugin:{}/{path}", self.pin.name)
     }
 
-    /// Returns the skills, with the files that were added. Reads every `SKILL.md`, and no other file.
+    /// Returns the skills with their pinned files. Reads every `SKILL.md`, and no other file.
     pub(crate) fn skills(&self) -> PluginSkills {
         let names = self.files_in(SKILLS).filter_map(|path| {
             let (name, rest) = path.strip_prefix(SKILLS)?.split_once('/')?;
@@ -85,7 +85,7 @@ impl Plugin {
         PluginSkills { plugin: self.pin.name.clone(), root: self.root.clone(), candidates: names.map(candidate).collect() }
     }
 
-    /// Returns the files of the agents.
+    /// Returns the agent files.
     pub(crate) fn agents(&self) -> Vec<AgentFile> {
         let file = |path: &String| AgentFile {
             shown: self.shown(path),
@@ -107,14 +107,15 @@ impl Plugin {
         self.files_with_extension(COMMANDS, "md").filter_map(command).collect()
     }
 
-    /// Returns the manifests of the tools.
+    /// Returns the tool manifests.
     pub(crate) fn tools(&self) -> Vec<ToolManifest> {
         let is_direct = |path: &&String| !path[TOOLS.len()..].contains('/');
         let manifest = |path: &String| (self.root.join(path), self.read(path, DEFINITION_BYTES));
         self.files_with_extension(TOOLS, "toml").filter(is_direct).map(manifest).collect()
     }
 
-    /// Returns the hooks. A file that changed since it was added makes every call need approval, because it may deny the call.
+    /// Returns the hooks. If a hook file has changed since the plugin was added, every call needs approval, because the
+    /// file may deny the call.
     pub(crate) fn hooks(&self) -> Vec<HookFile> {
         let read = |(file, content): (String, Result<Vec<u8>, String>)| match content {
             Ok(bytes) => read_claude_file(&with_hooks_key(bytes), &file, HookOrigin::Plugin),
@@ -123,7 +124,7 @@ impl Plugin {
         self.parts("hooks", HOOKS).into_iter().map(read).collect()
     }
 
-    /// Returns whether a hook file, as shown, is one of this plugin.
+    /// Returns whether a hook file with this display path belongs to this plugin.
     pub(crate) fn owns(&self, shown: &str) -> bool {
         shown.strip_prefix(&self.shown("")).is_some()
     }
@@ -134,8 +135,8 @@ impl Plugin {
         Servers { servers: servers.into_iter().map(|(server, _)| server).collect(), problems, ..Servers::default() }
     }
 
-    /// Returns the MCP servers, each with the entry that it was read from, and sentences about entries that are ignored. Of several
-    /// servers with the same name, only the first is used.
+    /// Returns the MCP servers, each with its entry, and messages about ignored entries. If several servers have the
+    /// same name, only the first is used.
     pub(super) fn servers_with_entries(
         &self,
         environment: &Environment,
@@ -171,7 +172,8 @@ impl Plugin {
         (all, problems)
     }
 
-    /// Returns the documents of a part: the usual file, and what the manifest names under `key`. Each has a name for users.
+    /// Returns the documents of a part: the default file, and those that the manifest names under `key`. Each has a
+    /// display name.
     fn parts(&self, key: &str, usual: &str) -> Vec<(String, Result<Vec<u8>, String>)> {
         let manifest = manifest_fields(&|path| self.pin.files.contains_key(path).then(|| self.read(path, DEFINITION_BYTES)));
         let mut paths: Vec<String> = self.pin.files.contains_key(usual).then(|| usual.to_owned()).into_iter().collect();
@@ -199,14 +201,14 @@ impl Plugin {
         Arc::new(self.pin.files.iter().map(|(path, file)| (path.clone(), file.hash.clone())).collect())
     }
 
-    /// Returns the first file that differs from what was added, or is new. Reads all files.
+    /// Returns the first file that is new or has changed since the plugin was added. Reads all files.
     pub(crate) fn change(&self) -> Option<String> {
         let changed =
             self.pin.files.keys().find_map(|path| self.read(path, FILE_BYTES).err().map(|why| format!("`{path}`: {why}")));
         changed.or_else(|| self.new_file(Path::new("")))
     }
 
-    /// Returns the first file below a folder that was not added.
+    /// Returns the first file in a folder that was not there when the plugin was added.
     fn new_file(&self, folder: &Path) -> Option<String> {
         let entries = std::fs::read_dir(self.root.join(folder)).ok()?;
         entries.filter_map(Result::ok).find_map(|entry| {
@@ -222,7 +224,7 @@ impl Plugin {
     /// Returns the content of a file.
     ///
     /// # Errors
-    /// The file cannot be read, or differs from what was added.
+    /// The file cannot be read, or has changed since the plugin was added.
     pub(crate) fn read(&self, path: &str, most_bytes: u64) -> Result<Vec<u8>, String> {
         let Some(pin) = self.pin.files.get(path) else { return Err("the file is not part of the plugin".to_owned()) };
         let content = crate::sys::file::read(&self.root.join(path), most_bytes).map_err(|error| error.to_string())?;
@@ -245,7 +247,7 @@ impl Plugin {
     }
 }
 
-/// Returns a hook file with the key `hooks`, which a manifest may leave out.
+/// Wraps a hook file in the key `hooks`, which a manifest may leave out.
 fn with_hooks_key(bytes: Vec<u8>) -> Vec<u8> {
     let is_bare = |fields: &serde_json::Map<String, serde_json::Value>| {
         !fields.contains_key("hooks") && fields.keys().any(|key| HookEvent::from_name(key).is_some())

@@ -1,4 +1,4 @@
-//! The manifest of a plugin, in the formats of aye and of Claude Code.
+//! Manifest of a plugin, in the formats of aye and of Claude Code.
 
 use crate::protocol::Problem;
 use crate::skills::wrong_name;
@@ -6,7 +6,7 @@ use crate::text::clean_line;
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Files that can be the manifest; the first that exists is used.
+/// Possible manifest files; the first that exists is used.
 const FILES: [&str; 3] = [".claude-plugin/plugin.json", "plugin.json", "plugin.toml"];
 /// Maximum size of a manifest, in bytes.
 const FILE_BYTES: u64 = 64 << 10;
@@ -14,7 +14,7 @@ const FILE_BYTES: u64 = 64 << 10;
 const DESCRIPTION_CHARS: usize = 1024;
 /// Maximum length of a version or an author, in characters.
 const FIELD_CHARS: usize = 100;
-/// Keys of Claude Code that name other folders than the usual ones.
+/// Keys of Claude Code that replace the default folders.
 const FOLDER_KEYS: [&str; 5] = ["commands", "agents", "skills", "lspServers", "outputStyles"];
 
 /// The manifest of a plugin.
@@ -24,7 +24,7 @@ pub(crate) struct Manifest {
     pub version: Option<String>,
     pub description: String,
     pub author: Option<String>,
-    /// Sentences about parts of the manifest that have no effect.
+    /// Messages about parts of the manifest that have no effect.
     pub notes: Vec<String>,
 }
 
@@ -33,10 +33,10 @@ pub(super) fn has_manifest(root: &Path) -> bool {
     FILES.iter().any(|file| root.join(file).symlink_metadata().is_ok())
 }
 
-/// Reads the manifest of a folder.
+/// Reads the manifest in a folder.
 ///
 /// # Errors
-/// The folder has no manifest, or it is invalid.
+/// The folder has no manifest, or the manifest is invalid.
 pub(crate) fn find_manifest(root: &Path) -> Result<Manifest, Problem> {
     let read = |file: &str| {
         let path = root.join(file);
@@ -54,7 +54,7 @@ pub(crate) fn find_manifest(root: &Path) -> Result<Manifest, Problem> {
 /// Reads a file of the plugin; `None` if there is no such file.
 type ReadFile<'a> = dyn Fn(&str) -> Option<Result<Vec<u8>, String>> + 'a;
 
-/// The manifest that is used, and its fields or the reason why they cannot be read.
+/// The manifest in use, and its fields or the reason why they cannot be read.
 type ManifestFields = (&'static str, Result<Map<String, Value>, String>);
 
 /// Returns the fields of the manifest, if there is one.
@@ -79,7 +79,7 @@ fn fields(file: &str, bytes: &[u8]) -> Result<Map<String, Value>, String> {
 
 /// A document that the manifest names, such as the hooks.
 pub(super) enum Part {
-    /// Path in the plugin.
+    /// Path within the plugin.
     File(String),
     /// The document itself.
     Inline(Vec<u8>),
@@ -87,7 +87,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// Reads the value of a key of the manifest: a path, a document, or a list of them.
+    /// Parses the value of a manifest key: a path, a document, or a list of them.
     pub(super) fn read(value: &Value) -> Vec<Self> {
         match value {
             Value::Null => Vec::new(),
@@ -119,7 +119,7 @@ fn parse(fields: &Map<String, Value>, file: &str) -> Result<Manifest, String> {
     })
 }
 
-/// Returns a text in one line, without control characters.
+/// Returns a field as one line, without control characters.
 fn line(fields: &Map<String, Value>, key: &str, max_chars: usize) -> Result<Option<String>, String> {
     let text = match fields.get(key) {
         None | Some(Value::Null) => return Ok(None),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_manifest_says_why() {
+    fn an_invalid_manifest_is_an_error_with_the_reason() {
         let huge = format!(r#"{{"name": "demo", "description": "{}"}}"#, "x".repeat(70 << 10));
         let long = format!(r#"{{"name": "demo", "description": "{}"}}"#, "x".repeat(2000));
         for (text, why) in [

@@ -1,5 +1,5 @@
-//! Plugins: folders with skills, agents, slash commands and tools that the user adds. Their files are pinned by hash: a file
-//! that changes later is not used.
+//! Plugins: folders with skills, agents, slash commands and tools that the user adds. Their files are pinned by hash; a
+//! file that changes later is not used.
 
 mod archive;
 mod contents;

@@ -1,4 +1,4 @@
-//! Places that a plugin is added from: a folder, a git repository or an archive.
+//! Sources of plugins: folders, git repositories and archives.
 
 use super::archive::{self, ARCHIVE_BYTES};
 use super::git::{self, Repository, Scheme};
@@ -11,16 +11,16 @@ use sha2::{Digest, Sha256};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// Time for the download of an archive.
+/// Timeout of the download of an archive.
 const DOWNLOAD_TIME: Duration = Duration::from_secs(300);
-/// Ends of the names of archives.
+/// File name extensions of archives.
 const ARCHIVES: [&str; 4] = [".tar.gz", ".tgz", ".tar", ".zip"];
-/// Length of the ID of a commit, in digits.
+/// Length of a commit ID, in digits.
 const COMMIT_DIGITS: usize = 40;
-/// Maximum length of the name of a revision.
+/// Maximum length of a revision name, in bytes.
 const REVISION_BYTES: usize = 200;
 
-/// A place that a plugin is added from.
+/// Source of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PluginSource {
     kind: Kind,
@@ -36,19 +36,19 @@ enum Kind {
     Url(String),
 }
 
-/// The files of a plugin on this machine, and what identifies them.
+/// Fetched files of a plugin, and the IDs of their source.
 pub(crate) struct FetchedPlugin {
     /// Folder of the plugin.
     pub root: PathBuf,
-    /// The commit of a repository.
+    /// Commit ID, for a repository.
     pub commit: Option<String>,
-    /// The SHA-256 hash of an archive.
+    /// SHA-256 hash, for an archive.
     pub archive_hash: Option<String>,
 }
 
 impl PluginSource {
-    /// Reads a source as the user names it: a path, a URL, or one of them with `#BRANCH` or `@COMMIT`. `folder`: the folder of the
-    /// plugin in a repository or an archive.
+    /// Parses a source given by the user: a path, a URL, or one of them with `#BRANCH` or `@COMMIT`. `folder`: the
+    /// folder of the plugin in a repository or an archive.
     ///
     /// # Errors
     /// The source does not exist, or its form is not supported.
@@ -66,7 +66,7 @@ impl PluginSource {
         }
     }
 
-    /// Returns the source in a form that does not depend on the working directory.
+    /// Returns the source as text that does not depend on the working directory.
     pub(crate) fn text(&self) -> String {
         match &self.kind {
             Kind::Folder(path) | Kind::File(path) => path.display().to_string(),
@@ -84,12 +84,12 @@ impl PluginSource {
         self.folder.as_deref()
     }
 
-    /// Returns whether the files must be fetched to a folder of their own.
+    /// Returns whether fetching needs a scratch folder.
     pub(crate) fn needs_scratch(&self) -> bool {
         !matches!(self.kind, Kind::Folder(_))
     }
 
-    /// Returns the path of the folder, if it is one.
+    /// Returns the path of the folder, if the source is one.
     pub(crate) fn directory(&self) -> Option<&Path> {
         match &self.kind {
             Kind::Folder(path) => Some(path),
@@ -97,11 +97,11 @@ impl PluginSource {
         }
     }
 
-    /// Fetches the files. `scratch`: an empty folder for them; a folder as source is used where it is. `has_credentials`: whether git
-    /// may use the user's credential helpers and keys. Runs nothing of the plugin.
+    /// Fetches the files without running any of them. `scratch`: an empty folder for them; a source that is a folder is
+    /// used in place. `has_credentials`: whether git may use the user's credential helpers and keys.
     ///
     /// # Errors
-    /// The files cannot be fetched, or the source contains anything other than files and folders, or exceeds a limit.
+    /// The files cannot be fetched, the source contains anything other than files and folders, or a limit is exceeded.
     pub(crate) fn fetch(&self, scratch: &Path, has_credentials: bool, timeouts: Timeouts) -> Result<FetchedPlugin, Problem> {
         let bytes = match &self.kind {
             Kind::Folder(path) => return Ok(FetchedPlugin { root: path.clone(), commit: None, archive_hash: None }),
@@ -153,7 +153,7 @@ fn new_folder(scratch: &Path, name: &str) -> Result<PathBuf, Problem> {
     Ok(path)
 }
 
-/// Returns the only folder in a folder without a manifest: archives of repositories have all files in one.
+/// Returns the single subfolder of a folder without a manifest. Archives of repositories have all files in one.
 fn only_folder(root: PathBuf) -> PathBuf {
     if has_manifest(&root) {
         return root;
@@ -186,7 +186,7 @@ fn kind(given: &str, workspace: &Path) -> Result<Kind, Problem> {
     Err(problem.hint("name a folder, an archive (.tar.gz or .zip), or the URL of a git repository"))
 }
 
-/// Returns the source if a path exists as it is given.
+/// Returns the source if the given path exists.
 fn local(given: &str, workspace: &Path) -> Result<Option<Kind>, Problem> {
     let Ok(real) = workspace.join(given).canonicalize() else { return Ok(None) };
     if real.is_dir() {
@@ -230,7 +230,7 @@ fn remote(address: &str, scheme: &str, rest: &str, revision: Option<String>) -> 
     Ok(Kind::Repository(Repository { url: address.to_owned(), scheme, revision }))
 }
 
-/// Returns the address and the revision of `ADDRESS#BRANCH` or `ADDRESS@COMMIT`.
+/// Splits `ADDRESS#BRANCH` or `ADDRESS@COMMIT` into the address and the revision.
 fn with_revision(given: &str) -> Result<(&str, Option<String>), Problem> {
     if let Some((address, revision)) = given.rsplit_once('#') {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._/-+".contains(letter);
@@ -256,17 +256,18 @@ fn with_revision(given: &str) -> Result<(&str, Option<String>), Problem> {
     }
 }
 
-/// Returns whether a text is the ID of a commit.
+/// Returns whether a text is a commit ID.
 fn is_commit(text: &str) -> bool {
     text.len() == COMMIT_DIGITS && text.chars().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Checks that a revision that is the ID of a commit was fetched as this commit, and not as another object or a branch of this name.
+/// Checks that a revision that is a commit ID was fetched as this commit, and not as another object or a branch of that
+/// name.
 fn check_commit(revision: Option<&str>, fetched: &str) -> Result<(), Problem> {
     match revision.filter(|revision| is_commit(revision)) {
         Some(asked) if !asked.eq_ignore_ascii_case(fetched) => {
             let problem = Problem::new(format!("the repository returned another commit than `{asked}`"));
-            Err(problem.because(text::clean_line(fetched)).hint("check the ID of the commit"))
+            Err(problem.because(text::clean_line(fetched)).hint("check the commit ID"))
         }
         Some(_) | None => Ok(()),
     }
@@ -289,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_revision_after_an_at_sign_is_the_whole_id_of_a_commit() {
+    fn a_revision_after_an_at_sign_must_be_a_full_commit_id() {
         let address = "https://example.org/x.git";
         for digits in ["0123456789abcdef0123456789abcdef01234567", "0123456789ABCDEF0123456789ABCDEF01234567"] {
             let given = format!("{address}@{digits}");
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fetched_commit_is_the_one_that_was_named() {
+    fn the_fetched_commit_must_be_the_requested_one() {
         let (named, other) = ("0123456789abcdef0123456789abcdef01234567", "f123456789abcdef0123456789abcdef01234567");
         for revision in [None, Some("main"), Some(named), Some(named.to_uppercase().as_str())] {
             check_commit(revision, named).unwrap();

@@ -1,6 +1,6 @@
-//! Installed plugins on the disk. The file of pins decides which folder belongs to a plugin: it is replaced atomically after the
-//! folder is complete, so a process that is killed leaves the old plugin or the new one. Folders without pins are removed by the
-//! next command that changes plugins.
+//! Storage of installed plugins. The pin file determines which folder belongs to a plugin. It is replaced atomically
+//! once the folder is complete, so a killed process leaves either the old or the new plugin. Folders without pins are
+//! removed by the next command that changes plugins.
 
 use super::copy::copy_files;
 use super::installed::{Plugin, Plugins};
@@ -16,16 +16,16 @@ use tempfile::TempDir;
 
 /// Folder of the plugins, in the data directory.
 const FOLDER: &str = "plugins";
-/// Beginning of the names of folders that are not complete.
+/// Prefix of the names of incomplete folders.
 const STAGING: &str = ".staging-";
 /// Mode of the folder of plugins.
 const FOLDER_MODE: u32 = 0o700;
-/// End of the name of a second folder with the same files.
+/// Suffix of the name of a second folder with the same files.
 const SECOND: &str = "-2";
-/// Number of digits of a digest in the name of a folder.
+/// Number of digest digits in the name of a folder.
 const DIGITS: usize = 16;
 
-/// The plugins of a user. Cheap to clone; methods read the files.
+/// The plugins of a user. Cheap to clone; the methods read the files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PluginStore {
     config: PathBuf,
@@ -33,12 +33,12 @@ pub(crate) struct PluginStore {
     folder: Option<PathBuf>,
 }
 
-/// The exclusive right to change plugins.
+/// Exclusive lock for changing plugins.
 pub(crate) struct StoreLock {
     _directory: File,
 }
 
-/// A copy of a plugin that is not installed yet. It is removed when it is dropped.
+/// A copy of a plugin that is not installed yet. Dropping it removes it.
 pub(crate) struct StagedPlugin {
     pub manifest: Manifest,
     /// The plugin in its temporary folder.
@@ -46,7 +46,7 @@ pub(crate) struct StagedPlugin {
     directory: TempDir,
 }
 
-/// How the files of a plugin are fetched.
+/// Options for fetching the files of a plugin.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FetchOptions {
     /// Whether git may use the user's credential helpers and keys.
@@ -56,7 +56,7 @@ pub(crate) struct FetchOptions {
 
 impl PluginStore {
     pub(crate) fn for_user(directories: &Directories) -> Self {
-        // A run whose session is not saved has the same plugins.
+        // A run whose session is not saved uses the same plugins.
         Self { config: directories.config.clone(), folder: Some(directories.shared.join(FOLDER)) }
     }
 
@@ -79,10 +79,10 @@ impl PluginStore {
         Plugins { plugins, problems }
     }
 
-    /// Returns the plugin of this name.
+    /// Returns the plugin with this name; `None` if it is not installed.
     ///
     /// # Errors
-    /// Its pins cannot be read.
+    /// The pins of the plugin cannot be read.
     pub(crate) fn find(&self, name: &str) -> Result<Option<Plugin>, Problem> {
         let pin = PluginPin::read(&self.config, name).map_err(Problem::new)?;
         let Some(folder) = &self.folder else { return Ok(None) };
@@ -90,10 +90,10 @@ impl PluginStore {
         Ok(pin.map(|pin| Plugin { root: folder.join(&pin.folder), pin }))
     }
 
-    /// Locks the plugins for a change, and removes leftovers of an interrupted change.
+    /// Locks the plugins for a change, and removes leftovers of interrupted changes.
     ///
     /// # Errors
-    /// Another process changes plugins, or the data directory cannot be used.
+    /// Another process is changing plugins, or the data directory cannot be used.
     pub(crate) fn lock(&self) -> Result<StoreLock, Problem> {
         let failed = |error: std::io::Error| Problem::new("cannot change plugins").because(error);
         let folder = self.folder()?;
@@ -122,7 +122,7 @@ impl PluginStore {
     pub(crate) fn stage(&self, _: &StoreLock, source: &PluginSource, options: FetchOptions) -> Result<StagedPlugin, Problem> {
         let failed = |error: std::io::Error| Problem::new("cannot copy the plugin").because(error);
         if let Some(directory) = source.directory() {
-            // Before anything is copied: a folder that is not a plugin may be large.
+            // Check this before copying: a folder that is not a plugin may be large.
             find_manifest(directory)?;
             if self.folder()?.starts_with(directory) {
                 return Err(Problem::new("the folder contains the data directory of aye"));
@@ -140,13 +140,13 @@ impl PluginStore {
     /// Installs a staged plugin, replacing an installed one with the same name.
     ///
     /// # Errors
-    /// A file cannot be written; the installed plugins are unchanged.
+    /// A file cannot be written. In this case the installed plugins are unchanged.
     pub(crate) fn install(&self, lock: &StoreLock, staged: StagedPlugin, enabled: bool) -> Result<Plugin, Problem> {
         let StagedPlugin { plugin: Plugin { mut pin, root: staging }, directory, .. } = staged;
         pin.enabled = enabled;
         let folder = self.folder()?;
         let failed = |error: std::io::Error| Problem::new("cannot install the plugin").because(error);
-        // The installed plugin may have the same files, of which some have changed.
+        // The installed plugin may have the same files, some of which may have changed.
         if folder.join(&pin.folder).symlink_metadata().is_ok() {
             pin.folder.push_str(SECOND);
         }
@@ -160,7 +160,7 @@ impl PluginStore {
         if let Err(why) = pin.save(&self.config) {
             let is_saved = PluginPin::read(&self.config, &pin.name).is_ok_and(|saved| saved.as_ref() == Some(&pin));
             if !is_saved {
-                // Also if the pins cannot be read, after which unused folders are preserved.
+                // Even if the pins cannot be read; unused folders are then preserved.
                 let _ = std::fs::remove_dir_all(&root);
             }
             self.finish(lock);
@@ -170,7 +170,7 @@ impl PluginStore {
         Ok(Plugin { pin, root })
     }
 
-    /// Turns a plugin on or off.
+    /// Enables or disables a plugin.
     ///
     /// # Errors
     /// The pins cannot be written.
@@ -181,32 +181,32 @@ impl PluginStore {
     /// Removes a plugin with all of its files.
     ///
     /// # Errors
-    /// The pins cannot be removed; the plugin is unchanged.
+    /// The pins cannot be removed. In this case the plugin is unchanged.
     pub(crate) fn remove(&self, lock: &StoreLock, name: &str) -> Result<(), Problem> {
         PluginPin::remove(&self.config, name).map_err(Problem::new)?;
         self.finish(lock);
         Ok(())
     }
 
-    /// Removes files that a change no longer needs, and the folder of plugins if it is empty.
+    /// Removes files that are no longer needed after a change, and the folder of plugins if it is empty.
     pub(crate) fn finish(&self, _: &StoreLock) {
         self.remove_unused();
         if let Some(folder) = &self.folder {
-            // Plugins may be there.
+            // The folder may contain plugins.
             let _ = std::fs::remove_dir(folder);
         }
     }
 
-    /// Returns the end of the names of this user's folders, which identifies the config directory: runs with another one can
-    /// use the same data directory.
+    /// Returns the suffix of this user's folder names. It identifies the config directory, because runs with different
+    /// ones can share the data directory.
     fn owner(&self) -> String {
         let config = std::path::absolute(&self.config).unwrap_or_else(|_| self.config.clone());
         let hash = blake3::hash(config.as_os_str().as_encoded_bytes()).to_hex();
         format!("-{}", hash.get(..DIGITS).unwrap_or_default())
     }
 
-    /// Removes folders of this config directory that belong to no plugin. If some pins cannot be read, all complete folders are
-    /// preserved.
+    /// Removes folders of this config directory that belong to no plugin. Preserves all complete folders if some pins
+    /// cannot be read.
     fn remove_unused(&self) {
         let Some(folder) = &self.folder else { return };
         let Ok(entries) = std::fs::read_dir(folder) else { return };
@@ -273,7 +273,7 @@ fn copy_to(
     Ok(StagedPlugin { manifest, plugin: Plugin { pin, root }, directory })
 }
 
-/// Makes the names in a folder durable.
+/// Makes the directory entries of a folder durable.
 fn sync(folder: &Path) {
     if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
         tracing::warn!(%error, folder = %folder.display(), "cannot sync a folder");
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A store, and a plugin that is not installed.
+    /// Creates a store, and a plugin that is not installed.
     fn store() -> (TempDir, PluginStore, PathBuf) {
         let root = TempDir::new().unwrap();
         let real = root.path().canonicalize().unwrap();
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn pins_that_cannot_be_read_ignore_the_plugin_and_can_be_removed() {
+    fn plugins_with_unreadable_pins_are_ignored_and_can_be_removed() {
         let (root, store, source) = store();
         install(&store, &source);
         let pins = root.path().join("config/plugins/demo.toml");

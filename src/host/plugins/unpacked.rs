@@ -1,4 +1,4 @@
-//! A folder into which the entries of an archive or of a commit are written, each checked, within limits.
+//! Folder into which the entries of an archive or a commit are unpacked. Each entry is checked, and limits apply.
 
 use super::copy::{FILE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_FILES, TOTAL_BYTES, is_plain_name, is_skipped, unwritable};
 use crate::protocol::Problem;
@@ -11,34 +11,34 @@ use std::path::Path;
 const PROGRAM_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
-/// Bytes that are read at once.
+/// Bytes read at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// File or folder that is already written.
+/// File or folder that was already written.
 struct Entry {
     path: String,
     is_folder: bool,
 }
 
-/// A folder that is being filled. Nothing is written outside it, and nothing is written twice.
+/// Folder being filled. Nothing is written outside it, and no path is written twice.
 pub(super) struct Unpacked<'a> {
     root: &'a Path,
-    /// Entries by their path in lower case.
+    /// Entries by their lower-case path.
     entries: HashMap<String, Entry>,
     files: usize,
     bytes: u64,
 }
 
 impl<'a> Unpacked<'a> {
-    /// Returns a folder without entries; `root` must be empty.
+    /// Returns a folder without entries. `root` must be empty.
     pub(super) fn new(root: &'a Path) -> Self {
         Self { root, entries: HashMap::new(), files: 0, bytes: 0 }
     }
 
-    /// Creates a folder, unless it exists. The path is as the archive gives it.
+    /// Creates a folder unless it exists. `given`: the path in the archive.
     ///
     /// # Errors
-    /// The path leads outside, clashes with another entry, or exceeds a limit.
+    /// The path leads outside the folder, clashes with another entry, or exceeds a limit.
     pub(super) fn add_folder(&mut self, given: &[u8]) -> Result<(), Problem> {
         match parts(given)? {
             Some(parts) => self.folders(&parts),
@@ -46,10 +46,11 @@ impl<'a> Unpacked<'a> {
         }
     }
 
-    /// Writes a file. The path is as the archive gives it. Files of version control are left out.
+    /// Writes a file. `given`: the path in the archive. Files of version control are left out.
     ///
     /// # Errors
-    /// The path leads outside, clashes with another entry, or exceeds a limit; or the content cannot be read or written.
+    /// The path leads outside the folder, clashes with another entry, or exceeds a limit; or the content cannot be read
+    /// or written.
     pub(super) fn add_file(&mut self, given: &[u8], is_program: bool, content: &mut dyn Read) -> Result<(), Problem> {
         let shown = String::from_utf8_lossy(given).escape_debug().to_string();
         let Some(parts) = parts(given)? else { return Ok(()) };
@@ -123,7 +124,7 @@ impl<'a> Unpacked<'a> {
     }
 }
 
-/// Returns the parts of a path; `None` if it is a part of version control.
+/// Splits a path into its parts; `None` if the path belongs to version control.
 fn parts(given: &[u8]) -> Result<Option<Vec<&str>>, Problem> {
     let shown = || String::from_utf8_lossy(given).escape_debug().to_string();
     let Ok(text) = std::str::from_utf8(given) else {

@@ -9,9 +9,9 @@ use std::fs::Metadata;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// The managed layer, which no other layer can loosen.
+/// Path of the managed layer, which no other layer can loosen.
 pub(crate) const MANAGED: &str = "/etc/aye/policy.toml";
-/// The user ID that must own it.
+/// User ID that must own the managed layer.
 #[cfg(unix)]
 const ROOT: u32 = 0;
 /// Maximum bytes of a policy file.
@@ -22,10 +22,10 @@ const POLICY_BYTES: u64 = 4 << 20;
 pub(crate) struct Sources {
     /// The user's policy.
     pub own: PathBuf,
-    /// The file of `--policy FILE`, which replaces it.
+    /// The file of `--policy FILE`, which replaces the user's policy.
     pub given: Option<PathBuf>,
     pub managed: PathBuf,
-    /// The rules the user saved for this project; `--policy` replaces them too.
+    /// The rules that the user saved for this project. `--policy` replaces them too.
     pub mine: PathBuf,
     /// The policy from a URL, if one is configured.
     pub service: Option<ServiceSource>,
@@ -35,7 +35,7 @@ pub(crate) struct Sources {
 #[derive(Debug, Clone)]
 pub(crate) struct ServiceSource {
     pub url: String,
-    /// The last good policy, if there is one.
+    /// The last valid policy from the URL, if there is one.
     pub file: Option<PathBuf>,
 }
 
@@ -44,12 +44,12 @@ pub(crate) struct ServiceSource {
 pub(crate) struct Policy {
     pub layers: Vec<Layer>,
     pub name: String,
-    /// A hash of all files that were read: equal files give an equal policy.
+    /// Hash of all files that were read. Policies read from equal files are equal.
     pub print: String,
 }
 
 impl Sources {
-    /// Returns all files whose changes matter.
+    /// Returns all files whose changes affect the policy.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = match &self.given {
             Some(given) => vec![given.clone(), self.managed.clone()],
@@ -61,7 +61,7 @@ impl Sources {
 }
 
 impl Policy {
-    /// Returns a policy of these layers.
+    /// Returns a policy that consists of these layers.
     pub(crate) fn from_layers(layers: Vec<Layer>, name: String) -> Self {
         Self { layers, name, print: String::new() }
     }
@@ -71,7 +71,7 @@ impl Policy {
         self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
-    /// Returns the policy in effect in this mode, for a patch file.
+    /// Returns the policy in effect in this mode, as recorded in a patch file.
     pub(crate) fn stamp(&self, mode: Mode) -> PolicyStamp {
         PolicyStamp { hash: self.print.clone(), name: self.name.clone(), mode: mode.as_str().to_owned() }
     }
@@ -114,7 +114,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Returns an error if the policy applies to another session; `None` means a session without an ID.
+    /// Returns an error if the policy only applies to another session. `None`: a session without an ID.
     pub(crate) fn validate_for_session(&self, session: Option<&SessionId>) -> Result<(), CliError> {
         let only = self.layers.iter().filter_map(Layer::session_id);
         match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
@@ -125,7 +125,7 @@ impl Policy {
     }
 }
 
-/// Returns the last good policy from a URL.
+/// Returns the last valid policy from a URL.
 fn service_layer(service: &ServiceSource, hasher: &mut blake3::Hasher) -> Result<Layer, CliError> {
     let missing = || {
         let problem = Problem::new(format!("the policy from `{}` was not loaded yet", service.url));
@@ -136,7 +136,7 @@ fn service_layer(service: &ServiceSource, hasher: &mut blake3::Hasher) -> Result
     Ok(Layer::from_file(Scope::Service, bundle, path))
 }
 
-/// Returns the bundle in a file after `check` has accepted the open file; `None` if there is no file.
+/// Returns the bundle in a file, after `check` has accepted the open file; `None` if the file does not exist.
 fn bundle(
     path: &Path,
     hasher: &mut blake3::Hasher,
@@ -154,7 +154,7 @@ fn accept_any_owner(_: &Path, _: &Metadata) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the content of a policy file; `None` if there is none.
+/// Returns the content of a policy file; `None` if the file does not exist.
 pub(crate) fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
     read(path, accept_any_owner)
 }
@@ -179,7 +179,7 @@ fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), CliError>) -
     Ok(Some(bytes))
 }
 
-/// Rejects a file that others can write, because they could change the policy (as in CVE-2026-35603).
+/// Rejects a file that other users can write, because they could change the policy (as in CVE-2026-35603).
 #[cfg(unix)]
 fn check_ownership(path: &Path, metadata: &Metadata) -> Result<(), CliError> {
     let directory = path.parent().and_then(|parent| parent.metadata().ok());
@@ -193,8 +193,8 @@ fn check_ownership(path: &Path, metadata: &Metadata) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the user ID with which files of root appear. In the namespaces of `aye exec --patch`, which are entered only after
-/// this check has passed outside of them, root has no separate ID.
+/// Returns the user ID that owns files of root. In the namespaces of `aye exec --patch`, which are entered only after
+/// this check has passed outside them, root has no separate ID.
 #[cfg(unix)]
 fn root_uid() -> u32 {
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

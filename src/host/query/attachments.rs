@@ -1,4 +1,4 @@
-//! Attachments of a prompt: files dropped on the terminal, and the image in the clipboard.
+//! Attachments of a prompt: files dropped on the terminal, and images from the clipboard.
 
 use crate::host::context::AppContext;
 use crate::ports::{ArtifactError, Artifacts, NewArtifact};
@@ -11,15 +11,15 @@ use std::path::{Path, PathBuf};
 
 /// Maximum bytes of an image: 5 MB in base64, the limit of providers.
 const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
-/// Maximum pixels of the longer side of an image.
+/// Maximum number of pixels of the longer side of an image.
 const MAX_PIXELS: usize = 8_000;
-/// Bytes that identify the format of an image.
+/// Number of leading bytes that identify the format of an image.
 const BEGIN: u64 = 32;
 const CLIPBOARD: &str = "image from the clipboard";
-/// Maximum bytes of a pasted text.
+/// Maximum bytes of pasted text.
 const MAX_TEXT: usize = 1 << 20;
 
-/// Returns the files of the first interpretation whose files all exist; none if there is no such interpretation.
+/// Returns the files of the first interpretation in which all files exist; empty if there is none.
 pub(crate) fn resolve_dropped(place: &AppContext, readings: &[Vec<String>]) -> Vec<DroppedFile> {
     let found = |paths: &Vec<String>| paths.iter().map(|path| file(place, path)).collect::<Option<Vec<_>>>();
     readings.iter().find_map(found).unwrap_or_default()
@@ -28,7 +28,7 @@ pub(crate) fn resolve_dropped(place: &AppContext, readings: &[Vec<String>]) -> V
 fn file(place: &AppContext, given: &str) -> Option<DroppedFile> {
     let path = given.strip_prefix("~/").map_or_else(|| PathBuf::from(given), |rest| place.home.join(rest));
     let metadata = path.metadata().ok()?;
-    // A symlink counts where it is: its target is subject to the policy when it is read.
+    // A symlink counts by its own location; the policy judges its target when it is read.
     let real = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
     let within = [&path, &real].into_iter().find_map(|path| path.strip_prefix(&place.workspace).ok());
     let outside = within.is_none() && !place.roots.iter().any(|root| real.starts_with(root));
@@ -56,7 +56,7 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// Returns the content of the clipboard. An image is stored as an artifact without a session until a prompt with it is
-/// sent; if it never is, the artifact expires.
+/// sent. Otherwise the artifact expires.
 pub(crate) fn clipboard(place: &AppContext) -> ClipboardData {
     let (held, by) = match clipboard::read(|name| place.environment.get(name).map(str::to_owned)) {
         Ok(found) => found,
@@ -77,7 +77,7 @@ pub(crate) fn clipboard(place: &AppContext) -> ClipboardData {
     }
 }
 
-/// Stores an image that models accept under a name.
+/// Stores an image in a format that models accept, under a name.
 pub(crate) fn store_image(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image, String> {
     let size = imagesize::blob_size(bytes).ok().filter(|size| size.width > 0 && size.height > 0);
     let (Some(media_type), Some(size)) = (media_type(bytes), size) else {
@@ -114,7 +114,7 @@ mod tests {
     use crate::store::ArtifactStore;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// An image of this size, according to its header.
+    /// Returns the header of an image of this size.
     fn png(width: u32, height: u32) -> Vec<u8> {
         let size = [width.to_be_bytes(), height.to_be_bytes()].concat();
         [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec(), size, vec![8, 2, 0, 0, 0, 0, 0, 0, 0]].concat()

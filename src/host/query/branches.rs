@@ -1,4 +1,4 @@
-//! The tree of a session: its ancestors, its forks, and undone parts.
+//! The tree of a session: its ancestors, its forks, and its undone parts.
 
 use super::sessions::age;
 use crate::protocol::{Branch, SessionId};
@@ -36,7 +36,7 @@ struct Family<'a> {
     branches: Vec<Branch>,
 }
 
-/// A branch of a session, and the number of records and prompts before it.
+/// Origin of a branch, with the number of records and prompts before it.
 enum BranchPoint<'a> {
     /// An undone part, with its first prompt.
     Undone {
@@ -103,16 +103,16 @@ struct RewoundRange {
     /// Number of records before the rewind.
     records: u64,
     title: Option<String>,
-    /// Number of prompts that stayed, and that were undone.
+    /// Number of prompts that were kept, and that were undone.
     before: u64,
     prompts: u64,
     at: jiff::Timestamp,
 }
 
-/// The branches that follow from the records of a session.
+/// Finds the branches in the records of a session.
 #[derive(Default)]
 struct BranchScan {
-    /// Number of prompts in the conversation, and the position of each prompt.
+    /// Number of prompts in the conversation, and the position of each.
     prompts: u64,
     starts: Vec<u64>,
     undone: Vec<RewoundRange>,
@@ -199,7 +199,7 @@ mod tests {
         assert!(store.import(foreign).unwrap());
     }
 
-    /// Each branch with its depth, title, prompts and the prompt after which it branches off.
+    /// Returns each branch with its depth, its title, its prompts and the prompt after which it branches off.
     fn tree(store: &Store, digit: &str) -> Vec<String> {
         let told = list_branches(store, &id(digit)).unwrap();
         let row = |branch: &Branch| {

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 /// Maximum bytes of a command file.
 const FILE_BYTES: u64 = 1 << 20;
 const MAX_FILES: usize = 500;
-/// Maximum depth of folders.
+/// Maximum folder depth.
 const DEPTH: usize = 3;
 const ENDING: &str = "md";
 
@@ -35,7 +35,7 @@ impl Commands {
         Self { own, project: Mutex::default(), skills: Mutex::new(skills), plugins, reported: Mutex::default() }
     }
 
-    /// Adds the command files and skills of a trusted project.
+    /// Adds the command files and the skills of a trusted project.
     pub(crate) fn trust(&self, project: &ProjectConfig) {
         let mut skills = self.skills.lock().unwrap_or_else(PoisonError::into_inner);
         *skills = skills.with_project(project);
@@ -52,8 +52,8 @@ impl Commands {
         *self.project.lock().unwrap_or_else(PoisonError::into_inner) = read.collect();
     }
 
-    /// Returns all current commands. If two have the same name, the user's command takes precedence, then the project's command,
-    /// then a skill. The command of a plugin with the name of another one is `PLUGIN:NAME`.
+    /// Returns all current commands. If several have the same name, the user's command takes precedence, then the
+    /// project's, then a skill. A plugin command whose name is already used becomes `PLUGIN:NAME`.
     pub(crate) fn now(&self) -> (Vec<CustomCommand>, Vec<String>) {
         let (mut commands, mut notices) = (Vec::<CustomCommand>::new(), Vec::new());
         let mut files = Vec::new();

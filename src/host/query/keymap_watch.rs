@@ -1,4 +1,4 @@
-//! Key bindings that are reloaded when their file changes during a session.
+//! Key bindings, reloaded during a session when their file changes.
 
 use super::QueryHandler;
 use crate::host::context::AppContext;
@@ -8,7 +8,7 @@ use crate::tui::KeyFile;
 use std::io::ErrorKind;
 
 impl QueryHandler {
-    /// Watches the file until the screen has closed.
+    /// Watches the file until the screen closes.
     pub(crate) fn follow_keys(&self) {
         let desk = self.clone();
         tokio::spawn(async move {
@@ -38,7 +38,7 @@ impl QueryHandler {
 /// Maximum bytes of the key bindings file.
 const MAX_KEYS: u64 = 256 << 10;
 
-/// Reads the user's key bindings. A file that cannot be read is reported, but does not prevent the start.
+/// Reads the user's key bindings. A file that cannot be read is reported, but does not prevent startup.
 pub(crate) fn keys(place: &AppContext) -> KeyFile {
     let path = place.directories.keymap_file();
     let text = match std::fs::metadata(&path) {

@@ -1,4 +1,4 @@
-//! Proposals for instruction files, for the screen.
+//! Queries about memory proposals for the screen.
 
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -6,7 +6,7 @@ use crate::host::memory::Memory;
 use crate::protocol::{HostResponse, MemoryRequest};
 use crate::store::Store;
 
-/// Carries out a request about proposals. The response lists the proposals as they are then.
+/// Carries out a request about proposals. The response lists the proposals in their new state.
 pub(super) fn respond(place: &AppContext, store: &Store, request: &MemoryRequest) -> Result<HostResponse, CliError> {
     let memory = Memory::for_place(place)?;
     let done = match request {
@@ -20,7 +20,7 @@ pub(super) fn respond(place: &AppContext, store: &Store, request: &MemoryRequest
             memory.add(text, *target).map(|added| Some(format!("proposed {}; /memory applies it", added.id)))
         }
     };
-    // A failed change shows the proposals as they are now, such as the new diff after a conflict.
+    // After a failed change, list the proposals in their current state, for example with the new diff after a conflict.
     let (notice, failed) = match done {
         Ok(notice) => (notice, None),
         Err(error) => (None, Some(error.into_problem())),

@@ -1,5 +1,5 @@
-//! Queries of the screen that need no session: files to mention, custom commands, other sessions. They work before a
-//! session is open.
+//! Queries of the screen that need no session: files to mention, custom commands, other sessions. They can be answered
+//! before a session is open.
 
 pub(crate) mod attachments;
 pub(crate) mod branches;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::mpsc;
 
-/// The query service of the screen. Cheap to clone.
+/// Handler of the screen's queries. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct QueryHandler {
     inner: Arc<Inner>,
@@ -43,9 +43,9 @@ struct Inner {
     symbols: Symbols,
     commands: Commands,
     worktree: Arc<Worktree>,
-    /// The number of the last search; older ones stop.
+    /// Number of the latest search. Older searches stop.
     searches: AtomicU64,
-    /// Whether the tasks are watched.
+    /// Whether a watch on the tasks is running.
     follows_tasks: AtomicBool,
 }
 
@@ -62,7 +62,7 @@ impl QueryHandler {
         Self { inner: Arc::new(inner), events }
     }
 
-    /// Returns the sender for results.
+    /// Returns the sender of results.
     pub(crate) fn events(&self) -> mpsc::UnboundedSender<Event> {
         self.events.clone()
     }
@@ -82,14 +82,14 @@ impl QueryHandler {
         self.run(HostRequest::Commands);
     }
 
-    /// Runs a query on another thread, because a disk may be slow. The result is an event.
+    /// Runs a query on another thread, because a disk may be slow. The result is sent as an event.
     pub(crate) fn run(&self, what: HostRequest) {
         let desk = self.clone();
         if what == HostRequest::Worktree {
             let worktree = Arc::clone(&self.inner.worktree);
             return worktree.request_update(move |told| desk.emit(told));
         }
-        // The first request about tasks starts the watch, which also answers it.
+        // The first request about tasks starts the watch, which also answers that request.
         if tasks::is_about_tasks(&what) && !self.inner.follows_tasks.swap(true, Ordering::Relaxed) {
             desk.follow_tasks();
         }
@@ -191,7 +191,7 @@ fn response_or_failure(found: Result<HostResponse, CliError>) -> HostResponse {
     found.unwrap_or_else(|error| HostResponse::Failed { problem: error.into_problem() })
 }
 
-/// Returns the paths of the user's files; optional ones are marked if they are missing.
+/// Returns the paths of the user's files. Optional files that are missing are marked.
 fn file_locations(place: &AppContext) -> Vec<(String, String)> {
     let home = |path: &PathBuf| crate::text::abbreviate_home(path, &place.home);
     let file = |path: PathBuf| if path.exists() { home(&path) } else { format!("{} (missing)", home(&path)) };

@@ -1,4 +1,4 @@
-//! Sessions for a list on the screen: titles, states and last messages.
+//! Lists of sessions for the screen: titles, states and last messages.
 
 use crate::agent;
 use crate::host::context::AppContext;
@@ -15,11 +15,11 @@ use crate::tui;
 use crate::workspace::git::Repository;
 use std::path::Path;
 
-/// Maximum number of sessions in the list; a search finds further sessions.
+/// Maximum number of sessions in the list. A search also finds sessions beyond it.
 const MAX: usize = 500;
 /// Maximum number of sessions whose cost is computed.
 const COSTED: usize = 100;
-/// Records read of a session for its preview.
+/// Number of records read for the preview of a session.
 const PIECE: usize = 120;
 /// Maximum lines of a preview.
 const LINES: usize = 40;
@@ -30,7 +30,7 @@ const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// Reports matches in titles at once, and then matches in conversations and costs, which take longer.
+/// Reports matches in titles first, then matches in conversations and the costs, which take longer.
 pub(crate) fn list(
     store: &Store,
     place: &AppContext,
@@ -53,7 +53,7 @@ pub(crate) fn list(
     let pattern = match pattern {
         None => None,
         Some(Ok(pattern)) => Some(pattern),
-        // An incomplete regular expression finds nothing yet.
+        // An incomplete regular expression matches nothing yet.
         Some(Err(_)) => {
             told(Vec::new(), false);
             return Ok(());
@@ -132,7 +132,7 @@ fn to_listed_session(session: &SessionSummary, place: &AppContext, repository: O
     }
 }
 
-/// Returns an age such as `now`, `5 min`, `2 h`, `3 d` or `7 w`.
+/// Formats an age as `now`, `5 min`, `2 h`, `3 d` or `7 w`.
 pub(super) fn age(seconds: i64) -> String {
     match seconds {
         ..MINUTE => "now".to_owned(),
@@ -198,8 +198,8 @@ pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Resu
     Ok(SessionPreview { session_id: id.clone(), lines, facts: facts(store, place, &summary) })
 }
 
-/// Returns the calls of the open step that wait for approval or have no result. `held`: another process owns the
-/// session.
+/// Returns the calls of the open step that wait for approval or have no result. `held`: whether another process owns
+/// the session.
 fn unfinished_calls(state: &SessionState, held: bool) -> Vec<(PreviewLineKind, String)> {
     let told = |call: &OpenCall| match call.stage {
         CallStage::Planning | CallStage::Done => None,

@@ -1,4 +1,4 @@
-//! Tasks in copies of the workspace: the list for the screen, and processes that run as long as the screen.
+//! Tasks in copies of the workspace: the list for the screen, and task processes that the screen starts.
 
 use super::QueryHandler;
 use super::sessions::age;
@@ -10,9 +10,9 @@ use crate::sys::watch::Watch;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Exit codes of a task that ended in a state that the list shows: done, needs the user, stopped.
+/// Exit codes of a task whose state the list shows: done, needs the user, stopped.
 const SHOWN_ENDS: [i32; 4] = [0, 3, 130, 143];
-/// Maximum bytes of the output of a failed task in an error.
+/// Maximum bytes of a failed task's output that are quoted in an error.
 const OUTPUT_BYTES: usize = 2 << 10;
 
 /// Returns whether a request is about tasks.
@@ -62,7 +62,7 @@ fn to_listed_task(task: TaskSummary, now: i64) -> ListedTask {
 }
 
 impl QueryHandler {
-    /// Answers a request about tasks. Other requests are ignored.
+    /// Answers a request about tasks, and ignores other requests.
     pub(super) fn answer_tasks(&self, what: &HostRequest) {
         match what {
             HostRequest::Tasks => self.emit_tasks(),
@@ -82,7 +82,7 @@ impl QueryHandler {
         self.emit(HostResponse::Tasks { tasks: list(&self.inner.place) });
     }
 
-    /// Sends the tasks whenever a process begins or ends to use one, until the screen has closed.
+    /// Sends the tasks whenever a process starts or stops using one, until the screen closes.
     pub(super) fn follow_tasks(&self) {
         let desk = self.clone();
         tokio::spawn(async move {
@@ -109,7 +109,7 @@ impl QueryHandler {
         });
     }
 
-    /// Starts a process that runs a task as long as this process lives.
+    /// Starts a process that runs a task. It ends with this process at the latest.
     fn run_task(&self, arguments: &[&str]) {
         let place = &self.inner.place;
         let failed = |problem: Problem| self.emit(HostResponse::Failed { problem });
@@ -125,9 +125,9 @@ impl QueryHandler {
         }
     }
 
-    /// Waits for the end of the process of a task, and reports an error.
+    /// Waits for the process of a task to exit, and reports an error.
     fn wait_for_task(&self, mut child: Child) {
-        // The task ends when this process does, because the kernel closes the pipe.
+        // The task ends with this process, because the kernel closes the pipe.
         let _input = child.stdin.take();
         let output = child.wait_with_output();
         let failure = match &output {
@@ -146,7 +146,7 @@ impl QueryHandler {
         self.emit_tasks();
     }
 
-    /// Asks the process that runs a task to save its state and to exit.
+    /// Asks the process that runs a task to save its state and exit.
     fn stop_task(&self, id: &str) -> Result<(), CliError> {
         let task = TaskDirectory::find(&self.inner.place.directories.shared, id)?;
         let Some(holder) = task.holder().filter(|holder| holder.purpose == TaskUse::Run) else { return Ok(()) };

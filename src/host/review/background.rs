@@ -1,4 +1,4 @@
-//! Reviews that run alongside the session on screen, one at a time, each in its own ephemeral session.
+//! Reviews alongside the session on screen, one at a time, each in its own ephemeral session.
 
 use super::{SCHEMA, SCHEMA_NAME, collect, prompt, read};
 use crate::agent::{self, Account};
@@ -24,10 +24,10 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
-/// Name of a review in the error if its work crashes.
+/// Name of a review in the error after a panic.
 const WORKER: &str = "the review";
 
-/// Reviews of a front end. Cheap to clone.
+/// Review service of a front end. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ReviewService {
     inner: Arc<Inner>,
@@ -48,14 +48,14 @@ struct ActiveReview {
 impl ReviewService {
     /// Creates the service for the options and the environment of a session.
     pub(crate) fn new(common: &Common, place: &AppContext) -> Self {
-        // Nothing is written, and nobody is asked.
+        // Nothing is written, and no user is asked.
         let common = Common { mode: Some(Mode::Plan), take_over: false, ..common.clone() };
         let mut place = place.clone();
         place.mode = Mode::Plan;
         Self { inner: Arc::new(Inner { common, place, running: Mutex::default() }) }
     }
 
-    /// Starts or stops a review, and reports its progress and its end. `account` is charged for it.
+    /// Starts or stops a review, and reports its progress and its end. `account` pays for it.
     pub(crate) fn answer(&self, asked: ReviewQuery, account: Account, tell: impl Fn(ReviewUpdate) + Send + Sync + 'static) {
         let Inner { common, place, running } = &*self.inner;
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +93,7 @@ impl ReviewService {
     }
 }
 
-/// Returns the environment with the current effort of the session.
+/// Returns the environment with the session's current effort.
 fn with_effort(mut place: AppContext, effort: Option<Effort>) -> AppContext {
     place.settings.effort = effort.map(|effort| SetEffort { effort, by_flag: true });
     place
@@ -109,10 +109,10 @@ struct ReviewRun {
 }
 
 impl ReviewRun {
-    /// Returns the review, or `None` if it was stopped.
+    /// Returns the review; `None` if it was stopped.
     async fn review(&self, subject: &ReviewSubject) -> Result<Option<Review>, CliError> {
         let (common, place) = (self.common.clone(), self.place.clone());
-        // Dropped last: everything below may write to it.
+        // Dropped last, because everything below may write to it.
         let (ephemeral, place, runner) = off_thread(WORKER, move || prepare_tools(&common, place)).await??;
         let Some(changes) = self.unless_stopped(collect(&runner, subject)).await.transpose()? else { return Ok(None) };
         drop(runner);
@@ -190,7 +190,7 @@ impl ReviewRun {
         Ok(Some(read(&value, changes).map_err(CliError::failed)?))
     }
 
-    /// Reports the step of an event, and counts its usage. Returns why no further request may be sent.
+    /// Reports the step of an event, and counts its usage. Returns the reason why no further request may be sent.
     async fn on_event(&self, kind: &EventKind) -> Option<Failure> {
         match kind {
             EventKind::ToolRequested { summary, .. } => (self.tell)(ReviewUpdate::Step(summary.clone())),
@@ -204,7 +204,7 @@ impl ReviewRun {
         None
     }
 
-    /// Waits for a future. Returns `None` if the review is stopped first.
+    /// Waits for a future. Returns `None` if the review is stopped before it completes.
     async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             done = work => Some(done),
@@ -213,19 +213,19 @@ impl ReviewRun {
     }
 }
 
-/// The end of the task of a review.
+/// Collects the result of a review's task.
 struct ReviewOutcome {
     schema: OutputSchema,
     /// Number of remaining corrections of the response.
     repairs: usize,
-    /// The provider of the model, for its errors.
+    /// Provider of the model, named in errors.
     provider: String,
-    /// The value of the response as JSON.
+    /// The validated response as JSON, or the error.
     ended: Option<Result<String, CliError>>,
 }
 
 impl ReviewOutcome {
-    /// Returns the command after the end of a task: a prompt that asks for a correction, or the end of the session.
+    /// Returns the next command after a task has ended: a prompt that asks for a correction, or the end of the session.
     fn after_task(&mut self, end: EventKind) -> Command {
         let ended = match end {
             EventKind::TaskCompleted { text, .. } => {

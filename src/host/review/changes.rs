@@ -1,4 +1,5 @@
-//! The changes under review. Git runs as a read-only command of aye: in the sandbox, and without programs of the repository.
+//! Changes under review. Git runs as a read-only command of aye: in the sandbox, without starting programs of the
+//! repository.
 
 use crate::host::error::CliError;
 use crate::host::tool_runner::{CallVerdict, ToolRunner};
@@ -9,25 +10,25 @@ use serde_json::json;
 
 /// Maximum number of files under review.
 const MAX_FILES: usize = 100;
-/// Maximum bytes of all diffs, because they are in the prompt.
+/// Maximum bytes of all diffs together, because they are part of the prompt.
 const MAX_BYTES: usize = 256 << 10;
-/// Possible names of the default branch, the best first.
+/// Possible names of the default branch, in order of preference.
 const DEFAULT_BRANCHES: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
-/// Options that keep git from running programs, and paths relative to the workspace.
+/// Diff command with options that keep git from running programs and make paths relative to the workspace.
 const DIFF: &str = "git diff --no-color --no-ext-diff --no-textconv --relative";
-/// Fails before the first commit.
+/// Command that fails before the first commit.
 const HEAD: &str = "git log -1 --format=%H";
-/// Text before the output of a successful command.
+/// Text that precedes the output of a successful command.
 const PRINTED: &str = "Exit code: 0\n--- stdout ---\n";
 const ERRORS: &str = "--- stderr ---";
-/// Labels of the errors of git.
+/// Labels of git errors.
 const LABELS: [&str; 2] = ["fatal", "error"];
 
-/// Reads the changes to review. Without a subject, these are the uncommitted changes, or else the changes since the default
-/// branch.
+/// Reads the changes to review. Without a subject, these are the uncommitted changes or, if there are none, the changes
+/// since the default branch.
 ///
 /// # Errors
-/// Git cannot read them, or the policy does not allow it.
+/// Git cannot read the changes, or the policy does not allow it.
 pub(crate) async fn collect(runner: &ToolRunner, subject: &ReviewSubject) -> Result<ReviewedChanges, CliError> {
     let git = Git { runner };
     // Outside a repository, git compares files instead, and explains all its options.
@@ -41,7 +42,7 @@ pub(crate) async fn collect(runner: &ToolRunner, subject: &ReviewSubject) -> Res
         ReviewSubject::Base(name) => git.changes_since(name).await,
         ReviewSubject::Default => {
             let untracked: Vec<String> = status.iter().filter_map(|row| row.strip_prefix("?? ")).map(str::to_owned).collect();
-            // Before the first commit, everything is staged or untracked.
+            // Before the first commit, all files are staged or untracked.
             let against = if git.run(HEAD).await.is_ok() { "HEAD" } else { "--cached" };
             let uncommitted = git.changes("uncommitted changes", &format!("{DIFF} {against}"), &untracked).await?;
             if !uncommitted.diffs.is_empty() || !uncommitted.left_out.is_empty() {
@@ -66,7 +67,7 @@ impl Git<'_> {
         self.changes(&format!("changes since {base}"), &format!("{DIFF} --merge-base {}", quoted(base)), &[]).await
     }
 
-    /// Reads the diffs file by file, so that a large diff does not displace the others.
+    /// Reads the diffs file by file, so that a large diff does not crowd out the others.
     async fn changes(&self, title: &str, line: &str, untracked: &[String]) -> Result<ReviewedChanges, CliError> {
         let mut changes = ReviewedChanges { title: title.to_owned(), diffs: FileDiffs::default(), left_out: Vec::new() };
         let mut bytes = 0;
@@ -110,7 +111,7 @@ impl Git<'_> {
         Ok(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Runs a line that only reads, and returns its output.
+    /// Runs a read-only command line, and returns its output.
     async fn run(&self, line: &str) -> Result<String, String> {
         let arguments = Arguments::parse(&json!({"command": line}).to_string());
         let call = ToolCall { tool_call_id: CallId::new("review"), tool_name: "RunCommand".to_owned(), arguments };
@@ -126,7 +127,7 @@ impl Git<'_> {
     }
 }
 
-/// Returns the error of git, or of the policy, with a hint.
+/// Returns the error of git or of the policy, with a hint.
 fn unreadable(why: String) -> CliError {
     let errors = why.split_once(ERRORS).map_or("", |(_, errors)| errors).lines();
     let told = errors.filter_map(|line| line.split_once(": ").filter(|(label, _)| LABELS.contains(label)));
@@ -135,7 +136,7 @@ fn unreadable(why: String) -> CliError {
     let hint = if why.starts_with("not a git repository") {
         "run `git init`, or start aye in a git repository"
     } else if told.is_some() {
-        "name a branch or commit that `git log` knows"
+        "specify a branch or commit that `git log` accepts"
     } else {
         "check that git is installed, and that the policy allows commands that only read"
     };

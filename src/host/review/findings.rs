@@ -1,4 +1,4 @@
-//! Findings in the response of the model: their schema, and the check against the diffs.
+//! Findings in the response of the model: their schema, and their check against the diffs.
 
 use crate::protocol::{Finding, Problem, Review, ReviewedChanges};
 use serde::Deserialize;
@@ -23,7 +23,7 @@ pub(crate) const SCHEMA: &str = r#"{
   }
 }"#;
 
-/// Name of the schema, for messages.
+/// Name of the schema in messages.
 pub(crate) const SCHEMA_NAME: &str = "the findings";
 
 /// The response of the model.
@@ -33,7 +33,7 @@ struct Response {
     findings: Vec<Finding>,
 }
 
-/// Reads a response that matches the schema, and drops the findings that are not about these changes.
+/// Parses a response that matches the schema, and drops findings that do not refer to these changes.
 ///
 /// # Errors
 /// The response does not match the schema.

@@ -1,4 +1,4 @@
-//! Reviews of changes in a clean, read-only session: for `aye review`, and alongside the session on screen.
+//! Reviews of changes in a clean, read-only session, for `aye review` and alongside the session on screen.
 
 mod background;
 mod changes;

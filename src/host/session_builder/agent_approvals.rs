@@ -1,13 +1,14 @@
-//! Approvals of an agent's calls, as the session that started the agent shows and decides them.
+//! Approvals of an agent's calls, shown and decided in the session that started the agent.
 
 use crate::protocol::{ApprovalId, AskingAgent, CallId, Command, Decision, EventKind, RULE_SAVED};
 
-/// Characters of the agent's session ID in the ID of an approval.
+/// Number of characters of the agent's session ID in the ID of an approval.
 const SESSION_CHARS: usize = 12;
-/// Reason of a denial when the agent ends before a decision.
+/// Denial reason when the agent ends before a decision.
 const AGENT_ENDED: &str = "the agent ended";
 
-/// Open approvals of one agent. An approval has another ID in the session that shows it, because each session numbers its own.
+/// Pending approvals of one agent. An approval gets a different ID in the session that shows it, because each session
+/// numbers its own approvals.
 pub(super) struct AgentApprovals {
     prefix: String,
     open: Vec<(ApprovalId, CallId)>,
@@ -19,7 +20,8 @@ impl AgentApprovals {
         Self { prefix: format!("agent_{id}_"), open: Vec::new() }
     }
 
-    /// Returns the event that the other session shows for an event of the agent; `None` if it does not concern an approval.
+    /// Converts an event of the agent into an event of the session that shows it; `None` if it does not concern an
+    /// approval.
     pub(super) fn relay(&mut self, kind: &EventKind) -> Option<EventKind> {
         if let EventKind::Notice { message } = kind {
             return message.starts_with(RULE_SAVED).then(|| kind.clone());
@@ -38,13 +40,13 @@ impl AgentApprovals {
         Some(kind)
     }
 
-    /// Returns the command for the agent's session; `None` if it does not concern an approval of this agent.
+    /// Converts a command into one for the agent's session; `None` if it does not concern an approval of this agent.
     pub(super) fn restore(&self, command: Command) -> Option<Command> {
         let own = ApprovalId::new(command.approval_id()?.as_str().strip_prefix(&self.prefix)?);
         Some(command.with_approval_id(own))
     }
 
-    /// Returns the events that end the open approvals of an agent that has ended.
+    /// Returns the events that close the pending approvals of an agent that has ended.
     pub(super) fn end(&mut self) -> Vec<EventKind> {
         let decision = Decision::Denied { reason: Some(AGENT_ENDED.to_owned()) };
         let resolved = |(approval_id, tool_call_id)| EventKind::ApprovalResolved {
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn other_events_of_an_agent_are_not_shown() {
+    fn other_agent_events_are_not_forwarded() {
         let mut approvals = approvals();
         let notice = |message: &str| EventKind::Notice { message: message.to_owned() };
         assert_eq!(approvals.relay(&notice("this session was archived")), None);

@@ -1,4 +1,4 @@
-//! Errors of agents, for the call that started them.
+//! Errors of agents, as results of the calls that started them.
 
 use crate::protocol::{ErrorCode, ToolError};
 

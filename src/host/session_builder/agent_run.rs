@@ -1,4 +1,4 @@
-//! The run of one agent in a session of its own.
+//! Run of one agent in its own session.
 
 use super::agent_approvals::AgentApprovals;
 use super::agent_error::{failed, stopped};
@@ -22,36 +22,36 @@ use crate::store::{Store, StoreError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Name of an agent in the error if its work crashes.
+/// Name of an agent in the error after a panic.
 const WORKER: &str = "the agent";
-/// Maximum bytes of an unfinished agent's text in an error.
+/// Maximum bytes of an unfinished agent's text that are quoted in an error.
 const PARTIAL_BYTES: usize = 8 << 10;
 
-/// Everything that the session of an agent needs of its parent.
+/// Setup of an agent session, taken from its parent.
 pub(super) struct ChildSetup {
     pub common: Common,
     pub place: AppContext,
     pub store: Store,
     pub parent: ParentSession,
-    /// Pays for the requests.
+    /// Account that pays for the requests.
     pub account: Account,
     pub stop: CancellationToken,
-    /// Receives the steps, one in a line.
+    /// Receiver of the steps, one per line.
     pub output: mpsc::Sender<String>,
-    /// The front end of the session that started it, which decides about approvals.
+    /// Front end of the parent session, which decides about approvals.
     pub front_end: FrontEnd,
 }
 
-/// The run of one agent.
+/// Run of one agent.
 pub(super) struct AgentRun {
     setup: ChildSetup,
     task: AgentTask,
-    /// Decisions about approvals, with their IDs in the session that shows them.
+    /// Decisions about approvals, with the approval IDs of the session that shows them.
     decisions: mpsc::UnboundedReceiver<Command>,
     approvals: AgentApprovals,
 }
 
-/// The calls and the usage of an agent in this process.
+/// Calls and usage of an agent in this process.
 #[derive(Default)]
 struct Seen {
     calls: u32,
@@ -63,7 +63,7 @@ enum Earlier {
     Nothing,
     /// A session whose task has not started.
     Session,
-    /// The task has not ended; it is continued.
+    /// A task that has not ended; it is continued.
     Unfinished,
     Ended(Result<String, ToolError>),
 }
@@ -124,7 +124,7 @@ impl AgentRun {
         self.setup.account.emit(AgentEvent::Ended { agent_session_id, state, calls, tokens, cost_usd }).await;
     }
 
-    /// Finds the work of an earlier process for this call.
+    /// Finds work that an earlier process did for this call.
     async fn earlier(&self) -> Result<Earlier, CliError> {
         let (store, id) = (self.setup.store.clone(), self.setup.parent.child().clone());
         off_thread(WORKER, move || {
@@ -175,12 +175,12 @@ impl AgentRun {
         }
     }
 
-    /// Returns the mode of the agent: that of the session, or plan mode if it only reads.
+    /// Returns the mode of the agent: the mode of the session, or plan mode for a read-only agent.
     fn mode(&self) -> Mode {
         if self.task.reads_only { Mode::Plan } else { self.setup.parent.mode() }
     }
 
-    /// Returns the environment of the agent: its mode, only its tools, and its share of the budgets.
+    /// Returns the environment of the agent, with its mode, its tools and its share of the budgets.
     fn place(&self, state: &AccountState) -> AppContext {
         let mut place = self.setup.place.clone();
         place.mode = self.mode();
@@ -195,15 +195,15 @@ impl AgentRun {
         place
     }
 
-    /// Returns the maximum number of steps, within the remaining steps of the session.
+    /// Returns the maximum number of steps, within the session's remaining steps.
     fn steps(&self, state: &AccountState) -> u32 {
         let left = state.budgets.iter().filter(|budget| budget.unit == BudgetUnit::Steps).map(left);
         let least = left.fold(f64::from(self.task.terms.max_steps), f64::min);
-        // At least one step, and no more than fit.
+        // At least one step, and no more than remain.
         least.max(1.0) as u32
     }
 
-    /// Runs the session until its task ends, and closes it.
+    /// Runs the session until its task ends, then closes it.
     async fn drive(&mut self, prepared: PreparedSession, is_new: bool, seen: &mut Seen) -> Result<String, ToolError> {
         let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
         let (events, mut receive_events) = mpsc::unbounded_channel();
@@ -249,11 +249,11 @@ impl AgentRun {
         }
     }
 
-    /// Reports the step of an event, and counts its usage. Returns why no further request may be sent.
+    /// Reports the step of an event, and counts its usage. Returns the reason why no further request may be sent.
     async fn follow(&mut self, kind: &EventKind, seen: &mut Seen) -> Option<Failure> {
         match kind {
             EventKind::ToolRequested { summary, .. } => {
-                // A full channel drops lines; the result is complete.
+                // If the channel is full, lines are dropped; the result is complete.
                 let _ = self.setup.output.try_send(format!("{summary}\n"));
                 seen.calls += 1;
                 let (agent_session_id, calls) = (self.setup.parent.child().clone(), seen.calls);
@@ -274,7 +274,7 @@ impl AgentRun {
         None
     }
 
-    /// Adds the text that the agent wrote before its task failed.
+    /// Adds the text that the agent wrote before its task failed to the error.
     async fn with_partial_text(&self, error: ToolError) -> ToolError {
         let (store, id) = (self.setup.store.clone(), self.setup.parent.child().clone());
         let loaded = off_thread(WORKER, move || store.load(&id)).await;
@@ -284,7 +284,7 @@ impl AgentRun {
         ToolError { message, ..error }
     }
 
-    /// Returns the first message of the agent's conversation.
+    /// Returns the prompt of the agent's task.
     fn prompt(&self) -> String {
         let AgentTask { agent, title, instructions, prompt, .. } = &self.task;
         let tools = if self.task.reads_only {
@@ -318,7 +318,7 @@ fn with_text(message: &str, text: &str) -> String {
     format!("{message}\nIts last text:\n{}", &text[..end])
 }
 
-/// Returns the share of the remaining amount of each budget, for the session of an agent.
+/// Returns the agent's share of the remaining amount of each budget.
 fn shares(budgets: &[Budget], percent: u32, set_by: &str) -> Vec<SetLimit> {
     let share = |unit: BudgetUnit| {
         let amounts = budgets.iter().filter(|budget| budget.unit == unit).map(left);

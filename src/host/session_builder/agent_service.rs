@@ -1,4 +1,4 @@
-//! Agents that a session has started: their number, their limits, and their end.
+//! Agents started by a session: their number, their limits, and their end.
 
 use super::agent_error::{failed, stopped};
 use super::agent_run::{AgentRun, ChildSetup};
@@ -17,16 +17,16 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Default and maximum number of steps of an agent.
+/// Default number of steps of an agent, and the maximum.
 const DEFAULT_STEPS: u32 = 50;
 const MAX_STEPS: u32 = 200;
-/// Share of the remaining amount of each budget that an agent may use, in percent.
+/// Percentage of each remaining budget that one agent may use.
 const BUDGET_PERCENT: u32 = 25;
-/// Maximum number of agents that work at the same time; others wait.
+/// Maximum number of agents that run concurrently; others wait.
 const MAX_AT_ONCE: usize = 4;
-/// Maximum number of agents that the calls of one response start.
+/// Maximum number of agents that the calls of one response can start.
 const MAX_PER_RESPONSE: usize = 16;
-/// Maximum number of agents that a session starts in one process.
+/// Maximum number of agents that a session can start in one process.
 const MAX_PER_SESSION: usize = 500;
 
 /// The agents of a session. Cheap to clone.
@@ -40,32 +40,32 @@ struct Inner {
     common: Common,
     place: AppContext,
     store: Store,
-    /// The session that starts the agents.
+    /// Session that starts the agents.
     session: SessionId,
     authority: Arc<watch::Sender<Authority>>,
-    /// The account that pays for the agents, once the session runs.
+    /// Account that pays for the agents; set once the session runs.
     account: Arc<OnceLock<Account>>,
     tools: ParentTools,
     slots: Arc<Semaphore>,
     state: Mutex<State>,
-    /// Fires when the session ends.
+    /// Cancelled when the session ends.
     end: CancellationToken,
 }
 
 #[derive(Default)]
 struct State {
-    /// The step of the session, and the number of agents that it started.
+    /// Current step of the session, and the number of agents started in it.
     step: u64,
     in_response: usize,
-    /// The agents that were started in this process, by their sessions.
+    /// Agents started in this process, by session ID.
     children: HashMap<SessionId, Child>,
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// An agent that was started in this process.
+/// Agent that was started in this process.
 struct Child {
     stop: CancellationToken,
-    /// Receives decisions about its approvals.
+    /// Sender of decisions about its approvals.
     decisions: mpsc::UnboundedSender<Command>,
 }
 
@@ -170,7 +170,7 @@ impl Inner {
         let (answer, mut answered) = tokio::sync::oneshot::channel();
         let run = AgentRun::new(setup, task, decisions);
         let work = tokio::spawn(async move {
-            // Nobody waits for the result of an abandoned call.
+            // The result of an abandoned call is not needed.
             let _ = answer.send(Box::pin(run.result()).await);
             drop(slot);
         });
@@ -186,8 +186,8 @@ impl Inner {
         result.unwrap_or_else(|_| Err(failed("the agent crashed")))
     }
 
-    /// Counts an agent, and returns the ID of its session, the token that stops it, and the decisions about its approvals. The
-    /// ID is the same for the same call, also after a crash.
+    /// Counts an agent. Returns the ID of its session, the token that stops it, and the decisions about its approvals.
+    /// The same call gets the same ID, even after a crash.
     fn admit(&self, task: &AgentTask) -> Result<(SessionId, CancellationToken, mpsc::UnboundedReceiver<Command>), ToolError> {
         let mut state = self.state();
         if self.end.is_cancelled() {
@@ -220,7 +220,7 @@ impl Inner {
     }
 }
 
-/// Returns the ID of the session of an agent. `number`: of the earlier agents with the same call and prompt.
+/// Returns the ID of an agent's session. `number`: number of earlier agents with the same call and prompt.
 fn child_id(session: &SessionId, task: &AgentTask, number: u32) -> SessionId {
     let mut hash = blake3::Hasher::new();
     let number = number.to_string();

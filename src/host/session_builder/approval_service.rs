@@ -1,4 +1,5 @@
-//! Decisions of the approval service: each approval of a session is also sent to the service, and its answer becomes a command.
+//! Decisions of the approval service: each approval of a session is also sent to the service, whose answer becomes a
+//! command.
 
 use crate::agent::CHANNEL_DEPTH;
 use crate::protocol::{Approval, ApprovalId, Command, Decision, Event, EventKind, NO_USER, Risk, SessionCommand};
@@ -8,40 +9,40 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Approval service of one session.
+/// Use of the approval service by one session.
 pub(super) struct ServiceDecisions {
     pub service: ApprovalService,
     pub facts: SessionFacts,
     pub redact: RedactText,
     /// Highest risk that the service may approve.
     pub max_risk: Risk,
-    /// Time after which an approval counts as denied.
+    /// Time after which an unanswered approval is denied.
     pub timeout: Duration,
 }
 
-/// Result of asking the service about one approval.
+/// Outcome of a request to the service about one approval.
 enum QuestionEnd {
     Answered(ApprovalAnswer),
-    /// No valid answer in time.
+    /// No valid answer arrived in time.
     Late,
-    /// Reason why the service cannot be asked at all.
+    /// The service cannot be asked, for this reason.
     Impossible(String),
 }
 
 impl QuestionEnd {
-    /// Returns the notice that there is no answer.
+    /// Returns the notice that the service gave no answer.
     fn notice(&self) -> EventKind {
         let reason = if let Self::Impossible(reason) = self { reason } else { "no valid answer in time" };
         EventKind::Notice { message: format!("cannot ask the approval service: {reason}") }
     }
 }
 
-/// Approval that the service was asked about.
+/// Answer of the service, with the event and the ID of its approval.
 type Answer = (Box<Event>, ApprovalId, QuestionEnd);
 
 impl ServiceDecisions {
-    /// Returns the commands that the session receives and the events that it sends, with the service in between. Without a user,
-    /// an approval that the service cannot be asked about is denied at once.
+    /// Returns the channels of a session with the service in between: the commands that it receives and the events that
+    /// it sends. Without a user, approvals that cannot be sent to the service are denied immediately.
     pub(super) fn connect(
         self,
         commands: mpsc::Receiver<SessionCommand>,
@@ -56,7 +57,7 @@ impl ServiceDecisions {
         (session_commands, from_session)
     }
 
-    /// Passes on all events, and asks the service about each approval until it is resolved.
+    /// Forwards all events, and asks the service about each approval until the approval is resolved.
     async fn watch(
         self,
         mut from_session: UnboundedReceiver<Event>,
@@ -105,7 +106,8 @@ impl ServiceDecisions {
         }
     }
 
-    /// Returns whether the service is asked. Only the user decides about plans and about access outside the sandbox.
+    /// Returns whether the service is asked about an approval. Plans, and access outside the sandbox, are decided only
+    /// by the user.
     fn may_approve(&self, approval: &Approval) -> bool {
         let is_for_user = approval.plan.is_some() || !approval.opens.is_empty();
         !is_for_user && approval.risk_level <= self.max_risk && !approval.critical
@@ -126,7 +128,7 @@ impl ServiceDecisions {
     }
 }
 
-/// Passes on the commands of the front end and of the service, until the front end closes its channel.
+/// Forwards the commands of the front end and of the service, until the front end closes its channel.
 async fn pass_commands(
     mut commands: mpsc::Receiver<SessionCommand>,
     mut decided: mpsc::Receiver<Command>,

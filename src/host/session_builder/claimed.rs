@@ -1,4 +1,4 @@
-//! A session that this process owns, before its servers and tools are connected.
+//! Session that this process owns, before its servers and tools are connected.
 
 use super::agent_service::AgentService;
 use super::approval_service::ServiceDecisions;
@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A session that this process owns. Dropping it frees the session.
+/// Session that this process owns. Dropping it releases the session.
 pub(crate) struct ClaimedSession {
     front_end: FrontEnd,
     common: Common,
@@ -55,9 +55,9 @@ pub(crate) struct ClaimedSession {
     title: Option<String>,
     /// The JSON Schema of the final response.
     output_schema: Option<String>,
-    /// The servers that the front end passed.
+    /// Servers passed by the front end.
     servers: Vec<Spec>,
-    /// The sandbox, once it has been examined.
+    /// The sandbox, after it has been probed.
     sandbox: Option<SandboxHost>,
     notices: SessionNotices,
 }
@@ -120,17 +120,17 @@ impl ClaimedSession {
         &self.model
     }
 
-    /// Returns the name of the model for summaries, if it can be used.
+    /// Returns the name of the summary model, if that model can be used.
     pub(crate) fn summary_model(&self) -> Option<String> {
         self.summary_model.model.as_ref().map(|model| model.name().to_owned())
     }
 
-    /// Returns true if neither the user nor the session chose a model, so that aye may.
+    /// Returns whether neither the user nor the session chose a model, so that aye may choose one.
     pub(crate) fn may_choose_model(&self) -> bool {
         self.may_choose_model
     }
 
-    /// Returns true if the command line names the mode of the session.
+    /// Returns whether the mode is set on the command line.
     pub(crate) fn is_mode_named(&self) -> bool {
         self.common.mode.is_some()
     }
@@ -140,12 +140,12 @@ impl ClaimedSession {
         SessionHistory::new(&self.session.store, self.session.id(), &self.place)
     }
 
-    /// Adds a notice of the front end.
+    /// Adds a notice from the front end.
     pub(crate) fn notify(&mut self, notice: String) {
         self.notices.add(notice);
     }
 
-    /// Adds MCP servers of the front end. Servers of the settings take precedence.
+    /// Adds MCP servers passed by the front end. Servers in the settings take precedence.
     pub(crate) fn add_servers(&mut self, servers: Vec<Spec>) {
         self.servers.extend(servers);
     }
@@ -155,14 +155,15 @@ impl ClaimedSession {
         self.session.kept.connect_editor(editor);
     }
 
-    /// Replaces a missing model by a local one, if aye may choose.
+    /// Replaces a missing model with a local one, if aye may choose the model.
     pub(crate) async fn find_local_model(&mut self) {
         let (model, notice) = local_model(&self.place, &self.policy, self.model.clone(), self.may_choose_model).await;
         self.model = model;
         self.notices.add_all(notice);
     }
 
-    /// Returns a function that probes the sandbox of this system, to be called on another thread. It takes a few milliseconds.
+    /// Returns a function that probes the sandbox of this system, which takes a few milliseconds. Call it on another
+    /// thread.
     pub(crate) fn sandbox_probe(&self) -> impl FnOnce() -> SandboxHost + Send + 'static {
         let (place, trust) = (self.place.clone(), self.project.trust());
         move || SandboxHost::find(&place, trust)
@@ -173,14 +174,14 @@ impl ClaimedSession {
         self.sandbox = Some(sandbox);
     }
 
-    /// Returns the sandbox, and examines it on first use.
+    /// Returns the sandbox, which is probed on first use.
     pub(crate) fn find_sandbox(&mut self) -> SandboxHost {
         let (place, project) = (&self.place, &self.project);
         self.sandbox.get_or_insert_with(|| SandboxHost::find(place, project.trust())).clone()
     }
 
-    /// Returns the project if the user has to decide whether to trust it: because of its files, or because commands would
-    /// run in a copy without approval. Otherwise the notice about ignored files is added.
+    /// Returns the project if the user has to decide whether to trust it: because of its files, or because commands
+    /// would run in a copy without approval. Otherwise adds the notice about ignored files.
     pub(crate) fn project_to_trust(&mut self) -> Option<&ProjectConfig> {
         if self.front_end.trust != TrustHandling::AskUser {
             return None;
@@ -199,7 +200,7 @@ impl ClaimedSession {
         Some(&self.project)
     }
 
-    /// Returns whether commands that match no rule run before approval if the project is trusted.
+    /// Returns whether commands without a matching rule run before approval if the project is trusted.
     pub(crate) fn approves_effects(&mut self) -> bool {
         let sandbox = self.find_sandbox();
         let mode = self.place.mode;
@@ -215,7 +216,7 @@ impl ClaimedSession {
         }
     }
 
-    /// Records that the user trusts the project, and applies its files.
+    /// Records that the user trusts the project, and applies the project's files.
     pub(crate) fn trust_project(&mut self) {
         if let Err(error) = self.project.record_trust() {
             self.notices.add(format!("{error}; the project is trusted for this run only"));
@@ -239,7 +240,7 @@ impl ClaimedSession {
         self.notices.add_all(std::mem::take(&mut self.session.notices));
     }
 
-    /// Returns the setup of a run that is not saved, to preview the effects of a command. The session is unchanged.
+    /// Returns the setup of an unsaved run that previews the effects of a command. The session does not change.
     pub(crate) fn dry_run(&mut self) -> agent::Setup {
         let (records, tails) = (self.session.records.clone(), self.session.tails.clone());
         let model_before = self.session.model_before.clone();
@@ -251,7 +252,7 @@ impl ClaimedSession {
         setup
     }
 
-    /// Connects the servers and the tools. After this, the session can start.
+    /// Connects the servers and the tools. The session can then start.
     pub(crate) async fn prepare(mut self) -> Result<PreparedSession, SessionError> {
         self.session.mark_resumed();
         self.load_rest()?;
@@ -295,7 +296,7 @@ impl ClaimedSession {
         Ok(())
     }
 
-    /// Reads the keys of the models that are in the keyring, so that they are redacted from the start.
+    /// Reads the keys of the models from the keyring, so that they are redacted from the start.
     async fn read_keys(&self) {
         let models = self.model.iter().chain(&self.summary_model.model);
         for read in models.filter_map(|model| key_reader(&self.place, model.name())) {
@@ -304,7 +305,7 @@ impl ClaimedSession {
         }
     }
 
-    /// Lets the session start agents. An agent starts no others.
+    /// Allows the session to start agents. Agents cannot start agents.
     fn start_agents(&mut self) {
         if self.place.parent.is_some() {
             return;
@@ -318,9 +319,10 @@ impl ClaimedSession {
         self.session.kept.start_agents(AgentLinks { agents, authority, account });
     }
 
-    /// Prepares uploads to the object store, if one is configured. Nothing is requested yet.
+    /// Prepares uploads to the object store, if one is configured. No request is sent yet.
     fn connect_uploads(&mut self) -> Option<BackgroundUploads> {
-        // A session that is not saved (`--ephemeral`, `--patch`), or only with the copy of a task, stays on this machine.
+        // A session that is not saved (`--ephemeral`, `--patch`), or that belongs to the copy of a task, stays on this
+        // machine.
         let is_saved = self.place.directories.data == self.place.directories.shared;
         if self.place.parent.is_some() || !is_saved {
             return None;
@@ -363,7 +365,7 @@ impl ClaimedSession {
 
     fn setup(&mut self, remote: Option<agent::ServerConnections>) -> agent::Setup {
         let (sandbox, approval_timeout) = (self.find_sandbox(), self.approval_timeout());
-        // Without a model, the session waits for a choice: the models can be listed, and a key can be added.
+        // Without a model, the session waits for a choice: models can be listed, and a key can be added.
         let before = self.session.model_before.clone().unwrap_or_default();
         let model = self.model.clone().unwrap_or_else(|error| Arc::new(MissingModel::new(&before, error.to_string())));
         let file = self.common.policy.as_deref();
@@ -385,7 +387,7 @@ impl ClaimedSession {
         setup
     }
 
-    /// Lets the approval service decide, if there is no user to ask and the policy allows it.
+    /// Connects the approval service, if there is no user to ask and the policy allows it.
     fn connect_approver(&mut self) {
         if self.front_end.approver == Approver::Nobody
             && self.asked_service().is_some()
@@ -396,8 +398,8 @@ impl ClaimedSession {
         }
     }
 
-    /// Returns the approval service that this session asks. A command that aye runs could name its own service, so none is asked
-    /// inside it.
+    /// Returns the approval service for this session. There is none inside a command that aye runs, because the command
+    /// could configure its own service.
     fn asked_service(&self) -> Option<ApprovalService> {
         let service = self.place.services.as_ref()?.approvals()?;
         let may_ask = self.front_end.asks_service && self.place.parent.is_none() && Nesting::detect() == Nesting::Outermost;

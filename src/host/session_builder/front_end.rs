@@ -1,24 +1,24 @@
-//! The differences between the front ends of a session, as data.
+//! Differences between the front ends of a session, as data.
 
 use crate::agent::{Approver, ResumePolicy};
 use crate::host::nesting::Nesting;
 use crate::host::session::LoadScope;
 
-/// The decisions of a front end about the sessions that it opens. Everything else is the same for all front ends.
+/// Choices of a front end about its sessions. Everything else is the same for all front ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrontEnd {
     pub approver: Approver,
-    /// True if the approval service may be asked, if one is configured for that.
+    /// True if a configured approval service may be asked.
     pub asks_service: bool,
     /// True if a user can answer the requests of MCP servers.
     pub answers_servers: bool,
-    /// The handling of an unfinished task of an earlier process.
+    /// Handling of an earlier process's unfinished task.
     pub unfinished: ResumePolicy,
     pub lock: LockHandling,
     pub trust: TrustHandling,
     pub model: ModelNeed,
     pub purpose: SessionPurpose,
-    /// The part of the journal that is loaded before the session is shown.
+    /// Part of the journal that is loaded before the session is shown.
     pub history: LoadScope,
     pub servers: ServerStart,
     pub approvals: ApprovalExpiry,
@@ -28,20 +28,20 @@ pub(crate) struct FrontEnd {
     pub reports_changes: bool,
 }
 
-/// Handling of a session that another process owns. `--take-over` always asks that process to exit first.
+/// Handling of a session that another process owns. `--take-over` always first asks that process to exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockHandling {
     Refuse,
-    /// The front end asks the user when the session is claimed.
+    /// The front end asks the user when it claims the session.
     AskUser,
 }
 
-/// The handling of a project whose files are not trusted yet.
+/// Handling of a project with files that are not trusted yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrustHandling {
-    /// Ignores the files, and reports this.
+    /// The files are ignored, with a notice.
     Ignore,
-    /// The front end asks the user after the session has been claimed.
+    /// The front end asks the user after it has claimed the session.
     AskUser,
 }
 
@@ -57,26 +57,26 @@ pub(crate) enum ModelNeed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionPurpose {
     Tasks,
-    /// One command that needs no model, no MCP server and no update of the policy. The session is read first, and stays
-    /// archived until it is prepared.
+    /// One command that needs no model, no MCP servers and no policy update. The session is only read at first, and
+    /// stays archived until it is prepared.
     Command,
 }
 
-/// When the first request is sent relative to the start of the MCP servers.
+/// Time of the first request relative to the start of the MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerStart {
-    /// The first request waits for servers with unknown tools, up to a limit.
+    /// The first request waits for servers whose tools are not cached, up to a limit.
     Wait,
     Background,
     /// The session has no servers.
     Never,
 }
 
-/// When an undecided approval expires.
+/// Timeout of a pending approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApprovalExpiry {
     Never,
-    /// After the time that the settings or the policy set, whichever is shorter.
+    /// The timeout in the settings or in the policy, whichever is shorter.
     AsSet,
 }
 
@@ -84,12 +84,12 @@ pub(crate) enum ApprovalExpiry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoticeTarget {
     Stderr,
-    /// Collected, to be shown by the front end.
+    /// Collected for the front end, which shows them.
     FrontEnd,
     Both,
 }
 
-/// When expired data is pruned.
+/// Time at which expired data is pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pruning {
     InBackground,
@@ -99,7 +99,7 @@ pub(crate) enum Pruning {
 }
 
 impl FrontEnd {
-    /// `aye`, on a screen or as lines.
+    /// Front end of `aye`, on a screen or line by line.
     pub(crate) fn interactive() -> Self {
         Self {
             approver: Approver::User,
@@ -112,7 +112,7 @@ impl FrontEnd {
             purpose: SessionPurpose::Tasks,
             history: LoadScope::Tail,
             servers: ServerStart::Background,
-            // A user at the screen may take any time.
+            // A user at the screen may take any amount of time.
             approvals: ApprovalExpiry::Never,
             notices: NoticeTarget::FrontEnd,
             pruning: Pruning::InBackground,
@@ -120,13 +120,13 @@ impl FrontEnd {
         }
     }
 
-    /// `aye exec`.
+    /// Front end of `aye exec`.
     pub(crate) fn exec(approver: Approver) -> Self {
         Self {
             approver,
             asks_service: true,
             answers_servers: false,
-            // Without a prompt, the caller asks to continue the task.
+            // The caller sends no prompt to continue the task.
             unfinished: ResumePolicy::Discard,
             lock: LockHandling::Refuse,
             trust: TrustHandling::Ignore,
@@ -134,7 +134,7 @@ impl FrontEnd {
             purpose: SessionPurpose::Tasks,
             history: LoadScope::All,
             servers: ServerStart::Wait,
-            // Approvals are decided at once.
+            // Approvals are decided immediately.
             approvals: ApprovalExpiry::Never,
             notices: NoticeTarget::Stderr,
             pruning: Pruning::AtTheEnd,
@@ -142,7 +142,7 @@ impl FrontEnd {
         }
     }
 
-    /// `/review`, alongside the session on screen.
+    /// Front end of `/review`, alongside the session on screen.
     pub(crate) fn review() -> Self {
         Self {
             asks_service: false,
@@ -153,7 +153,8 @@ impl FrontEnd {
         }
     }
 
-    /// An agent, next to the session that started it. The approver of that session also approves its calls.
+    /// Front end of an agent, alongside the session that started it. The approver of that session also approves the
+    /// agent's calls.
     pub(crate) fn agent(parent: &Self) -> Self {
         Self {
             approver: parent.approver,
@@ -164,12 +165,13 @@ impl FrontEnd {
         }
     }
 
-    /// A task in a copy of the workspace, without a screen. Its approvals wait until the user opens it.
+    /// Front end of a task in a copy of the workspace, without a screen. Its approvals wait until the user opens the
+    /// task.
     pub(crate) fn task() -> Self {
         Self { asks_service: false, reports_changes: false, ..Self::exec(Approver::User) }
     }
 
-    /// `aye serve`.
+    /// Front end of `aye serve`.
     pub(crate) fn serve() -> Self {
         Self {
             approver: user_unless_nested(),
@@ -183,7 +185,7 @@ impl FrontEnd {
         }
     }
 
-    /// `aye acp`.
+    /// Front end of `aye acp`.
     pub(crate) fn editor() -> Self {
         Self {
             asks_service: false,
@@ -197,12 +199,12 @@ impl FrontEnd {
         }
     }
 
-    /// `aye apply`.
+    /// Front end of `aye apply`.
     pub(crate) fn apply(approver: Approver) -> Self {
         Self { approver, ..Self::rewind() }
     }
 
-    /// `aye rewind`.
+    /// Front end of `aye rewind`.
     pub(crate) fn rewind() -> Self {
         Self {
             asks_service: false,
@@ -215,7 +217,7 @@ impl FrontEnd {
     }
 }
 
-/// Returns the approver behind a program: a program that aye runs must not approve its own actions.
+/// Returns the approver for a front end that is a program. A program that aye runs must not approve its own actions.
 fn user_unless_nested() -> Approver {
     match Nesting::detect() {
         Nesting::Outermost => Approver::User,

@@ -1,7 +1,7 @@
-//! Opening of a session, the same for every front end. What differs is in `front_end.rs`.
+//! Opening of sessions, common to all front ends. Their differences are in `front_end.rs`.
 //!
-//! `SessionBuilder` finds the session, its project, policy and model. `ClaimedSession` owns the session, and
-//! `PreparedSession` has its servers and tools. `StartedSession` runs until it is closed.
+//! `SessionBuilder` finds the session, its project, its policy and its model. `ClaimedSession` owns the session,
+//! `PreparedSession` adds its servers and tools, and `StartedSession` runs until it is closed.
 
 mod agent_approvals;
 mod agent_error;
@@ -44,7 +44,7 @@ use front_end::{FrontEnd, LockHandling, ModelNeed, SessionPurpose, TrustHandling
 use std::path::Path;
 use std::sync::Arc;
 
-/// A session to open, before this process owns it. Nothing was created or changed.
+/// Session to be opened, before this process owns it. Nothing has been created or changed yet.
 pub(crate) struct SessionBuilder {
     front_end: FrontEnd,
     common: Common,
@@ -55,7 +55,7 @@ pub(crate) struct SessionBuilder {
     policy: Policy,
     model: ModelSelection,
     summary_model: SummaryModelSetup,
-    /// True if neither the user nor the session chose a model, so that aye may.
+    /// True if neither the user nor the session chose a model, so that aye may choose one.
     may_choose_model: bool,
     /// The JSON Schema of the final response.
     output_schema: Option<String>,
@@ -63,8 +63,8 @@ pub(crate) struct SessionBuilder {
 }
 
 impl SessionBuilder {
-    /// Finds the chosen session, its project, the policy and the model. Reads the disk, and may wait for another process
-    /// to exit. `place`: its workspace becomes that of the session.
+    /// Finds the chosen session, its project, the policy and the model. Reads the disk, and may wait for another
+    /// process to exit. `place`: its workspace becomes the workspace of the session.
     pub(crate) fn find(
         front_end: FrontEnd,
         common: Common,
@@ -84,7 +84,7 @@ impl SessionBuilder {
         load_service_policy(&place, &mut notices)?;
         let mut project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
         let file = common.policy.as_deref();
-        // With `--trust`, problems of the project are reported at once.
+        // With `--trust`, problems of the project are reported immediately.
         let policy = if front_end.trust == TrustHandling::AskUser && common.trust == Trust::AsRecorded {
             let own = place.policy(file, None).map_err(SessionError::Policy)?;
             project.withdraw_trust_if_invalid();
@@ -134,14 +134,14 @@ impl SessionBuilder {
         })
     }
 
-    /// Completes the choice of the model, if one is needed: without a key and a choice, a local one.
+    /// Completes the choice of the model, if one is needed. Without a key and a choice, a local model is used.
     pub(crate) async fn with_model(mut self) -> Result<Self, SessionError> {
         let (model, notice) = local_model(&self.place, &self.policy, self.model.clone(), self.may_choose_model).await;
         self.notices.add_all(notice);
         Ok(Self { model: Ok(model.map_err(SessionError::Model)?), ..self })
     }
 
-    /// Restricts the session to these tools.
+    /// Restricts the tools of the session to these.
     ///
     /// # Errors
     /// An entry is not a tool name.
@@ -154,17 +154,17 @@ impl SessionBuilder {
         Ok(self)
     }
 
-    /// Sets a model of the front end, which does not send requests to a provider.
+    /// Sets a model of the front end that sends no requests to a provider.
     pub(crate) fn with_own_model(self, model: Arc<dyn Model>) -> Self {
         Self { model: Ok(model), summary_model: SummaryModelSetup::default(), ..self }
     }
 
-    /// Tells the model that its final response must match this JSON Schema.
+    /// Requires the final response to match this JSON Schema.
     pub(crate) fn with_output_schema(self, schema: String) -> Self {
         Self { output_schema: Some(schema), ..self }
     }
 
-    /// Sets the handling of an unfinished task of an earlier process.
+    /// Sets the handling of an earlier process's unfinished task.
     pub(crate) fn with_unfinished(mut self, unfinished: ResumePolicy) -> Self {
         self.front_end.unfinished = unfinished;
         self
@@ -176,12 +176,12 @@ impl SessionBuilder {
         Ok(self.with_claimed(session))
     }
 
-    /// Claims the session like `claim`, so that another attempt is possible.
+    /// Claims the session like `claim`, but keeps the builder for another attempt.
     pub(crate) fn try_claim(&self) -> Result<Session, SessionError> {
         self.claim_attempt()()
     }
 
-    /// Returns an attempt to claim the session, for another thread.
+    /// Returns a function that attempts to claim the session, to be called on another thread.
     pub(crate) fn claim_attempt(&self) -> impl FnOnce() -> Result<Session, SessionError> + Send + 'static {
         let model = self.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
         let (store, place, policy) = (self.store.clone(), self.place.clone(), self.policy.clone());
@@ -189,7 +189,7 @@ impl SessionBuilder {
         move || session::open(store, &place, &policy, chosen, &model, scope)
     }
 
-    /// Continues with a session that was claimed by `try_claim`.
+    /// Continues with a session that `try_claim` has claimed.
     pub(crate) fn with_claimed(self, session: Session) -> ClaimedSession {
         ClaimedSession::new(self, session)
     }
@@ -198,7 +198,7 @@ impl SessionBuilder {
         &self.place
     }
 
-    /// Returns the slash commands that a prompt can name.
+    /// Returns the slash commands that can be used in a prompt.
     pub(crate) fn prompt_commands(&self) -> PromptCommands {
         PromptCommands::find(&self.place, &self.project)
     }
@@ -220,18 +220,18 @@ impl SessionBuilder {
         &self.model
     }
 
-    /// Returns the reason for denials, once the policy has expired.
+    /// Returns the denial reason if the policy has expired.
     pub(crate) fn expired_policy(&self) -> Option<String> {
         self.place.enforcer(&self.policy, Sandbox::Absent, self.place.mode).expiry_reason(jiff::Timestamp::now())
     }
 }
 
-/// Returns an error if another process owns the session. With `takes_over`, asks that process to exit first.
+/// Returns an error if another process owns the session. With `takes_over`, first asks that process to exit.
 fn check_lock(store: &Store, id: &SessionId, handling: LockHandling, takes_over: bool) -> Result<(), SessionError> {
     if takes_over {
         lock_takeover::end_holder(store, id).map_err(|problem| SessionError::Failed(CliError::usage(problem)))?;
     }
-    // A session that this process is closing becomes free in turn.
+    // A session that this process is closing becomes free without a takeover.
     let other = store.holder(id)?.filter(|holder| holder.instance != Instance::current());
     match other {
         Some(holder) if handling == LockHandling::Refuse => {
@@ -249,7 +249,7 @@ fn load_service_policy(place: &AppContext, notices: &mut SessionNotices) -> Resu
     Ok(())
 }
 
-/// Returns the model, or a local one instead of a missing one, and a notice.
+/// Returns the model, or a local one if it is missing, and a notice.
 async fn local_model(
     place: &AppContext,
     policy: &Policy,
@@ -260,7 +260,7 @@ async fn local_model(
     local_models::fallback_local_model(&models, &place.settings, model, may_choose).await
 }
 
-/// Replaces a default model that the policy forbids by an allowed one, with a notice.
+/// Replaces a default model that the policy forbids with an allowed one, and adds a notice.
 fn allowed_model(
     models: &ModelCatalog,
     chosen: ModelSelection,
@@ -279,8 +279,8 @@ fn allowed_model(
     }
 }
 
-/// Returns the policy with the layer of a trusted project, and adds the project's tools and settings to the environment. If the
-/// layer is invalid, the session is read-only, because the layer might have forbidden changes.
+/// Returns the policy with the layer of a trusted project, and adds the project's tools and settings to the
+/// environment. If the layer is invalid, the session becomes read-only, because the layer might have forbidden changes.
 fn with_project(
     place: &mut AppContext,
     own: Policy,

@@ -1,14 +1,14 @@
-//! Notices about the opening of a session, for the user.
+//! Notices for the user about opening a session.
 
 use super::front_end::NoticeTarget;
 use crate::host::console::warn;
 
-/// Notices in their order. Each is reported once.
+/// Ordered notices. Each is reported once.
 #[derive(Debug)]
 pub(crate) struct SessionNotices {
     target: NoticeTarget,
     reported: Vec<String>,
-    /// The number of notices that the front end has already received.
+    /// Number of notices that the front end has already received.
     taken: usize,
 }
 
@@ -33,7 +33,7 @@ impl SessionNotices {
         }
     }
 
-    /// Returns the notices for the front end that it has not received yet.
+    /// Returns the notices that the front end has not received yet.
     pub(crate) fn take(&mut self) -> Vec<String> {
         let new = self.reported[self.taken..].to_vec();
         self.taken = self.reported.len();

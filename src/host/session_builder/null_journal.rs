@@ -1,8 +1,8 @@
-//! A journal that discards everything, for a run that is not saved.
+//! Journal that discards its records, for runs that are not saved.
 
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record};
 
-/// A journal that discards everything.
+/// Journal that discards its records.
 pub(crate) struct NullJournal;
 
 impl Journal for NullJournal {

@@ -1,4 +1,4 @@
-//! A session with its servers and tools, ready to start; and the same session while it runs.
+//! Session with its servers and tools, ready to start or running.
 
 use super::SessionNotices;
 use super::approval_service::ServiceDecisions;
@@ -22,29 +22,29 @@ use tokio::task::JoinHandle;
 /// A session that is ready to start.
 pub(crate) struct PreparedSession {
     setup: Box<agent::Setup>,
-    /// The watcher of the policy files, unless the policy is fixed.
+    /// Reloader of the policy files; `None` if the policy is fixed.
     reload: Option<Box<PolicyReloader>>,
     /// The uploads to the object store, if one is configured.
     uploads: Option<BackgroundUploads>,
     notices: SessionNotices,
-    /// The approval service, if it decides.
+    /// The approval service, if it makes the decisions.
     decisions: Option<Box<ServiceDecisions>>,
     resources: Box<Resources>,
 }
 
-/// Everything that must outlive the run of a session.
+/// Resources that must outlive the run of a session.
 struct Resources {
     front_end: FrontEnd,
     place: AppContext,
     session: Session,
     unread: Arc<UnreadReports>,
-    /// The delivery of records to services, while the session runs.
+    /// Delivery of records to services while the session runs.
     delivery: Option<DeliveryTask>,
-    /// The task that warns of a full outbox.
+    /// Task that warns about a full outbox.
     warnings: Option<JoinHandle<()>>,
 }
 
-/// A session that runs until all senders of its commands are dropped, or until it receives the command to quit.
+/// Session that runs until all senders of its commands are dropped, or until it receives the command to quit.
 pub(crate) struct StartedSession {
     queries: SessionQueries,
     account: Account,
@@ -65,7 +65,7 @@ impl PreparedSession {
         Self { setup: Box::new(setup), reload: reload.map(Box::new), uploads, notices, decisions: None, resources }
     }
 
-    /// Sets the approval service that decides.
+    /// Sets the approval service that makes the decisions.
     pub(super) fn deciding_by(self, decisions: Option<ServiceDecisions>) -> Self {
         Self { decisions: decisions.map(Box::new), ..self }
     }
@@ -83,12 +83,12 @@ impl PreparedSession {
         &self.resources.place
     }
 
-    /// Returns the notices for the front end that it has not received yet.
+    /// Returns the notices that the front end has not received yet.
     pub(crate) fn take_notices(&mut self) -> Vec<String> {
         self.notices.take()
     }
 
-    /// Starts the session. `room` signals whether the front end accepts more streamed text; by default, it always does.
+    /// Starts the session. `room` signals whether the front end accepts more streamed text; by default it always does.
     pub(crate) fn start(
         mut self,
         commands: mpsc::Receiver<SessionCommand>,
@@ -117,7 +117,7 @@ impl PreparedSession {
             tokio::spawn(uploads.run());
         }
         let mut resources = self.resources;
-        // The sessions of agents have the same store, so that of their parent is enough.
+        // The sessions of agents share the store, so the watcher of their parent is enough.
         if resources.place.parent.is_none()
             && let Some(services) = &resources.place.services
         {
@@ -134,7 +134,7 @@ impl PreparedSession {
         StartedSession { queries, account, router, ended: Some(ended), resources }
     }
 
-    /// Frees a session that was not started.
+    /// Releases a session that was not started.
     pub(crate) async fn close(self) {
         drop(self.setup);
         self.resources.release().await;
@@ -146,7 +146,7 @@ impl StartedSession {
         &self.queries
     }
 
-    /// Returns the account for reviews that run in parallel to the session.
+    /// Returns the account for reviews alongside the session.
     pub(crate) fn account(&self) -> &Account {
         &self.account
     }
@@ -163,7 +163,7 @@ impl StartedSession {
         self.router.changed_files(None).await
     }
 
-    /// Ends the MCP servers, prunes expired data if it is due, and frees the session for other processes.
+    /// Ends the MCP servers, prunes expired data if that is due, and releases the session for other processes.
     pub(crate) async fn close(self) {
         drop(self.router);
         self.resources.release().await;
@@ -198,7 +198,7 @@ impl Resources {
     }
 }
 
-/// Reports once that records no longer fit in the outbox.
+/// Reports once that the outbox has no space for further records.
 async fn warn_when_full(
     services: Services,
     (workspace_id, session_id): (WorkspaceId, SessionId),

@@ -1,9 +1,9 @@
-//! The setup choice about approvals, with its three answers.
+//! Approval question of first-time setup, with its three choices.
 
 use crate::config::{Approval, Settings};
 use crate::protocol::{ApprovalsChoice, Mode};
 
-/// One answer: its name, the settings that it selects, its title, and its consequences.
+/// One choice: its name, its settings, its title, and its consequences.
 pub(crate) struct Answer {
     pub(crate) name: &'static str,
     /// The value of `[approval] approve`.
@@ -56,12 +56,12 @@ pub(crate) fn from_name(name: &str) -> Result<&'static Answer, String> {
         .ok_or_else(|| format!("unknown choice `{name}`: must be command, effects or auto"))
 }
 
-/// Returns whether the user has chosen an approval setting.
+/// Returns whether the user has configured approvals.
 pub(crate) fn are_set(settings: &Settings) -> bool {
     settings.sets("approval.mode") || settings.sets("approval.approve")
 }
 
-/// Returns the answer that corresponds to the settings, if there is one.
+/// Returns the choice that corresponds to the settings, if there is one.
 pub(crate) fn current(set: &Approval) -> Option<&'static Answer> {
     ANSWERS.iter().find(|answer| answer.mode == set.mode && (answer.approve == "effects") == set.by_effects)
 }
@@ -72,7 +72,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn every_answer_matches_its_settings() {
+    fn every_answer_is_recognized_from_its_settings() {
         for answer in &ANSWERS {
             let by_effects = answer.approve == "effects";
             let set = Approval { strict: false, by_effects, mode: answer.mode, arming_ms: 500, timeout: Duration::ZERO };

@@ -11,14 +11,14 @@ use crate::protocol::{FoundModel, SandboxTier, SetupInfo};
 use crate::sys::process::Helper;
 use crate::sys::sandbox::probe;
 
-/// Number of characters at the end of a key that identify it.
+/// Number of characters at the end of a key that are shown to identify it.
 const KEY_TAIL: usize = 4;
 /// Maximum number of choices, one per digit key.
 const MAX: usize = 9;
 /// Providers to skip: a second API of the same provider, and a gateway without a URL.
 const NO_KEYS: [&str; 3] = ["openai-chat", "gateway", LOCAL];
 
-/// Returns all choices. Inspects this machine only.
+/// Returns all choices. Examines only this machine.
 pub(crate) async fn detect_all(place: &AppContext) -> SetupInfo {
     let own = place.clone();
     let checked = tokio::task::spawn_blocking(move || sandbox(&own));
@@ -38,13 +38,13 @@ pub(crate) async fn detect_all(place: &AppContext) -> SetupInfo {
     }
 }
 
-/// Returns the name of the choice about approvals that the settings contain.
+/// Returns the name of the configured approval choice.
 fn configured_approvals(place: &AppContext) -> Option<String> {
     let set = approvals::are_set(&place.settings).then(|| approvals::current(&place.settings.approval));
     set.flatten().map(|answer| answer.name.to_owned())
 }
 
-/// Returns the usable models, each with the name and end of its key.
+/// Returns the usable models, each with the name and the last characters of its key.
 pub(crate) async fn models(place: &AppContext) -> Vec<FoundModel> {
     let mut found: Vec<FoundModel> = Vec::new();
     let settings = &place.settings;
@@ -68,7 +68,7 @@ pub(crate) async fn models(place: &AppContext) -> Vec<FoundModel> {
             found.push(FoundModel { model, by: format!("saved key for {name}") });
         }
     }
-    // A model that needs no key, or is configured.
+    // A model that needs no key, or that is configured.
     if let Ok(choice) = settings.choose_model(None, &place.environment, &place.credentials)
         && !found.iter().any(|known| known.model == choice.name())
     {
@@ -86,7 +86,7 @@ pub(crate) async fn models(place: &AppContext) -> Vec<FoundModel> {
     found
 }
 
-/// Returns the end of a key; an empty string for a short key, of which it would reveal too much.
+/// Returns the last characters of a key; empty for a short key, because they would reveal too much of it.
 fn tail(key: &str) -> String {
     let count = key.chars().count();
     let tail: String = key.chars().skip(count.saturating_sub(KEY_TAIL)).collect();
@@ -109,7 +109,7 @@ fn key_storage_path(place: &AppContext) -> String {
     if place.settings.uses_keyring() { format!("the keyring, or without one {file}") } else { file }
 }
 
-/// Returns the state of the sandbox, found by trying it.
+/// Returns the state of the sandbox, determined by a probe.
 fn sandbox(place: &AppContext) -> String {
     let probe = probe(&Helper::default().program, &place.roots, &place.directories.data);
     let words = match tier(probe.tier) {

@@ -1,4 +1,4 @@
-//! Backend of first-time setup on the screen: finds, tests and saves.
+//! Backend of first-time setup on the screen: detects, tests and saves.
 
 use super::{approvals, detect, write};
 use crate::config::{Environment, NewValue};
@@ -15,15 +15,15 @@ use futures_util::StreamExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The provider name of the user's own server.
+/// Provider name of the user's own server.
 const CUSTOM: &str = "custom";
-/// The environment variable of a key that is only being tested.
+/// Environment variable for a key that is being tested.
 const TRIED_KEY: &str = "AYE_SETUP_KEY";
 /// Timeout of a test request.
 const TIMEOUT: Duration = Duration::from_secs(40);
-/// Response limit of a test; a reasoning model needs some of it for reasoning.
+/// Output limit of a test in tokens. Reasoning models need part of it for reasoning.
 const ANSWER_TOKENS: u64 = 256;
-/// Maximum attempts of a test: a server may reject the first form of a request and then receive another form.
+/// Maximum number of attempts of a test. A server may reject the first form of a request and accept another one.
 const ATTEMPTS: usize = 3;
 
 pub(crate) async fn answer(place: &AppContext, asked: SetupRequest) -> SetupEvent {
@@ -32,7 +32,7 @@ pub(crate) async fn answer(place: &AppContext, asked: SetupRequest) -> SetupEven
     if Nesting::detect() == Nesting::InsideAye {
         return failed("a command that aye runs (AYE=1) cannot change the setup".into());
     }
-    // The settings may have been changed by earlier steps of the setup.
+    // Earlier steps of the setup may have changed the settings.
     let place = match place.reload(&[]) {
         Ok(place) => place,
         Err(error) => return failed(error.into_problem()),
@@ -70,7 +70,7 @@ fn finish(place: &AppContext, chosen: Option<&str>, theme: Option<&str>, looks_d
     Ok(SetupEvent::Ended { mode: answer.map(|answer| answer.mode), lines })
 }
 
-/// Returns the environment with this key and server, and the full name of the model.
+/// Returns the environment with this key and server, and the full model name.
 async fn with_reach(place: &AppContext, reach: &Reach) -> Result<(AppContext, String), String> {
     let pair = |name: &str, value: &str| (format!("providers.{CUSTOM}.{name}"), value.to_owned());
     let mut set = Vec::new();

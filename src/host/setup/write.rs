@@ -1,4 +1,4 @@
-//! Writes the results of the setup: a key, the settings, a policy. Existing files are backed up.
+//! Saves the results of the setup: a key, settings, a policy. Existing files are backed up.
 
 use super::approvals::Answer;
 use crate::config::{NewValue, with_values};
@@ -9,10 +9,10 @@ use crate::host::{api_keys, policy_templates};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// File in the data directory: first-time setup was shown, regardless of the answers.
+/// File in the data directory that marks that first-time setup was shown, regardless of the answers.
 const ASKED: &str = "setup-asked";
 
-/// Returns true if there is no configuration and no key, and first-time setup was never shown.
+/// Returns whether there is no configuration and no key, and first-time setup was never shown.
 pub(crate) fn is_first(place: &AppContext) -> bool {
     let config = &place.directories.config;
     let is_bare = !config.join("config.toml").exists() && !config.join("policy.toml").exists();
@@ -64,7 +64,7 @@ pub(crate) fn approvals(answer: &Answer) -> [Setting<'_>; 2] {
     [(&["approval", "mode"], NewValue::Text(answer.mode.as_str())), (&["approval", "approve"], NewValue::Text(answer.approve))]
 }
 
-/// Returns the settings that turn on the daily look for a new list of models.
+/// Returns the settings that turn on the daily check for a new list of models.
 pub(crate) fn daily_look() -> [Setting<'static>; 2] {
     [
         (&["models", "catalogue_url"], NewValue::Text(crate::host::catalogue_update::PUBLIC_LIST)),
@@ -72,7 +72,8 @@ pub(crate) fn daily_look() -> [Setting<'static>; 2] {
     ]
 }
 
-/// Writes a preset. `wanted`: the user named it, so an existing policy is replaced and backed up.
+/// Writes a policy preset. `wanted`: whether the user named it; if so, it replaces an existing policy, which is backed
+/// up.
 pub(crate) fn preset(place: &AppContext, preset: Preset, wanted: bool) -> Result<Vec<String>, CliError> {
     let file = place.directories.config.join("policy.toml");
     let there = std::fs::read_to_string(&file).ok();

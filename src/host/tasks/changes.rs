@@ -1,4 +1,4 @@
-//! Changes of a task compared with the workspace as it is now: the files that can be applied, and the conflicts.
+//! Changes of a task compared with the current workspace: files that can be applied, and conflicts.
 
 use super::description::{CopyKind, TaskDescription, TaskNotes};
 use super::directory::TaskDirectory;
@@ -26,7 +26,7 @@ pub(crate) struct TaskChanges {
 }
 
 impl TaskChanges {
-    /// Reads the changes. The workspace of this process must be the real one.
+    /// Reads the changes. The workspace of this process must be the real workspace, not a copy.
     ///
     /// # Errors
     /// The copy cannot be read, or its changes exceed a limit.
@@ -90,7 +90,7 @@ impl TaskChanges {
         PatchFile::parse(text.as_bytes()).map(Some)
     }
 
-    /// Records the contents that the changes will write, as content that the task has seen.
+    /// Records the contents that the changes will write as content that the task has seen.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -103,7 +103,7 @@ impl TaskChanges {
     }
 }
 
-/// Returns whether `aye task keep` wrote this content to a path, or was about to.
+/// Returns whether `aye task keep` wrote this content to a path, or was about to write it.
 fn is_applied(notes: &TaskNotes, path: &str, state: Option<&FileState>) -> bool {
     notes.applied.get(path).is_some_and(|states| states.contains(&state_key(state)))
 }
@@ -113,11 +113,11 @@ fn state_key(state: Option<&FileState>) -> String {
     state.map_or_else(|| "absent".to_owned(), |state| format!("{} {}", state.mode, state.sha256))
 }
 
-/// Knowledge about which contents of the workspace a task has seen.
+/// Determines which contents of the workspace a task has seen.
 struct SeenStates<'a> {
     layer: &'a Changes,
     applied: &'a BTreeMap<String, BTreeSet<String>>,
-    /// Whether a path has its state from before the task first changed it, by its absolute path.
+    /// Whether a path still has its state from before the task first changed it, by absolute path.
     baselines: HashMap<PathBuf, bool>,
 }
 
@@ -148,7 +148,7 @@ impl<'a> SeenStates<'a> {
         }
     }
 
-    /// Returns whether no entry was created or deleted next to this path since the task began.
+    /// Returns whether no entry next to this path was created or deleted since the task began.
     fn is_old_directory(&self, path: &Path) -> bool {
         let old = self.layer.old(path);
         let directory = old.ancestors().skip(1).find_map(|above| above.symlink_metadata().ok());

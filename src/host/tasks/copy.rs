@@ -1,4 +1,4 @@
-//! Entering the copy of a task: from then on, the workspace of this process is the copy.
+//! Entering the copy of a task, which then becomes the workspace of this process.
 
 use super::description::{CopyKind, TaskDescription};
 use super::directory::{TaskDirectory, TaskLock, TaskUse};
@@ -9,19 +9,20 @@ use crate::protocol::Problem;
 use crate::sys::sandbox::{Persistence, ProcessLayer};
 use std::path::Path;
 
-/// A process in the copy of a task.
+/// Process that has entered the copy of a task.
 pub(crate) struct EnteredCopy {
     pub description: TaskDescription,
-    /// The options of the task, for this copy.
+    /// Options of the task for this copy.
     pub common: Common,
-    /// Other processes cannot use the task until this is dropped.
+    /// Lock that keeps other processes from using the task until it is dropped.
     pub lock: TaskLock,
 }
 
 /// Enters the copy of a task. Must be called before the first thread starts.
 ///
 /// # Errors
-/// Another process uses the task, the workspace is missing, or this system has no layers. The workspace is unchanged.
+/// Another process uses the task, the workspace is missing, or this system does not support layers. In these cases the
+/// workspace is unchanged.
 pub(crate) fn enter(task: &TaskDirectory, current: &Common, purpose: TaskUse) -> Result<EnteredCopy, CliError> {
     let lock = task.lock(purpose)?;
     let description = task.description()?;
@@ -47,7 +48,7 @@ pub(crate) fn enter(task: &TaskDirectory, current: &Common, purpose: TaskUse) ->
     Ok(EnteredCopy { description, common, lock })
 }
 
-/// Covers the workspace with the layer, until this process ends.
+/// Covers the workspace with the layer until this process ends.
 fn cover(workspace: &Path, base: &Path) -> Result<(), CliError> {
     ProcessLayer::mount_over(workspace, base, Persistence::Disk).map(drop).map_err(|why| no_layer(&why))
 }

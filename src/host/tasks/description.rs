@@ -1,4 +1,4 @@
-//! Description of a task as it is stored: its prompt, its copy of the workspace and its options.
+//! Stored description of a task: its prompt, its copy of the workspace and its options.
 
 use crate::host::options::{Common, Trust};
 use crate::protocol::Mode;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Version of the format.
 pub(crate) const VERSION: u32 = 1;
 
-/// Everything about a task that does not change after its start.
+/// Facts about a task that do not change after its start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskDescription {
@@ -20,12 +20,12 @@ pub(crate) struct TaskDescription {
     pub created: jiff::Timestamp,
     pub copy: CopyKind,
     pub options: TaskOptions,
-    /// Command that runs in the copy when the model has finished.
+    /// Command that runs in the copy after the model has finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
 }
 
-/// The copy of the workspace that a task changes.
+/// Kind of the workspace copy that a task changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum CopyKind {
@@ -43,7 +43,7 @@ pub(crate) enum CopyKind {
     },
 }
 
-/// Options of the command line with which a task was started. They also apply when it is resumed.
+/// Command-line options with which a task was started. They also apply when it is resumed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct TaskOptions {
@@ -56,7 +56,7 @@ pub(crate) struct TaskOptions {
     pub max_steps: Option<u32>,
 }
 
-/// Changing facts about a task that its journal does not contain.
+/// Changing facts about a task that are not in its journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct TaskNotes {
@@ -65,8 +65,8 @@ pub(crate) struct TaskNotes {
     /// True if the last run ended because of a decision that the journal does not mark as pending.
     pub needs_user: bool,
     pub check: Option<CheckResult>,
-    /// Contents that `aye task keep` wrote, or was about to write, by path: SHA-256 digests with modes. They count as seen by the
-    /// task.
+    /// Contents that `aye task keep` wrote or was about to write, by path, as SHA-256 digests with modes. The task is
+    /// considered to have seen them.
     pub applied: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct TaskNotes {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CheckResult {
     pub command: String,
-    /// Absent if the command did not run to its end.
+    /// Exit code; absent if the command did not finish.
     pub exit_code: Option<i32>,
 }
 
@@ -93,7 +93,7 @@ impl TaskOptions {
         }
     }
 
-    /// Returns these options as a command line. Those of the current one take precedence.
+    /// Converts these options to command-line options. Those of the current command line take precedence.
     pub(crate) fn common(&self, current: &Common) -> Common {
         Common {
             directory: None,
@@ -115,7 +115,7 @@ impl TaskOptions {
 }
 
 impl CheckResult {
-    /// Returns `passed`, `failed (exit 101)` or `did not finish`.
+    /// Formats the result as `passed`, `failed (exit 101)` or `did not finish`.
     pub(crate) fn describe(&self) -> String {
         match self.exit_code {
             Some(0) => "passed".to_owned(),

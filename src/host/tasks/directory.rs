@@ -1,4 +1,4 @@
-//! Directories of tasks in the data directory, and the lock of the process that uses one.
+//! Directories of tasks in the data directory, and the lock of the process that uses a task.
 
 use super::description::{TaskDescription, TaskNotes, VERSION};
 use crate::host::error::CliError;
@@ -21,7 +21,7 @@ const LAYER: &str = "layer";
 const DATA: &str = "data";
 /// Output of the background process.
 const OUTPUT: &str = "output.log";
-/// First character of a directory that is being created or removed.
+/// First character in the name of a directory that is being created or removed.
 const INCOMPLETE: char = '.';
 /// Maximum bytes of a stored description, which contains the prompt.
 const MAX_BYTES: u64 = 16 << 20;
@@ -37,7 +37,7 @@ pub(crate) struct TaskDirectory {
     id: String,
 }
 
-/// The use of a task by a process.
+/// Purpose for which a process uses a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TaskUse {
@@ -45,11 +45,11 @@ pub(crate) enum TaskUse {
     Run,
     /// The task is open on a screen.
     Open,
-    /// The changes are applied or removed.
+    /// The changes are being applied or removed.
     Changes,
 }
 
-/// The process that uses a task.
+/// Process that uses a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TaskHolder {
     #[serde(flatten)]
@@ -57,7 +57,7 @@ pub(crate) struct TaskHolder {
     pub purpose: TaskUse,
 }
 
-/// The right to use a task, until it is dropped or the process ends.
+/// Exclusive right to use a task, until it is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct TaskLock {
     file: File,
@@ -76,7 +76,7 @@ impl TaskDirectory {
         uuid::Uuid::new_v4().simple().to_string()
     }
 
-    /// Creates the directory of a new task. It appears as a whole, or not at all.
+    /// Creates the directory of a new task atomically.
     ///
     /// # Errors
     /// The directory cannot be written.
@@ -97,7 +97,7 @@ impl TaskDirectory {
         Ok(Self { path, id })
     }
 
-    /// Returns all tasks. Removes leftovers of an interrupted creation or removal.
+    /// Returns all tasks. Removes leftovers of interrupted creations and removals.
     pub(crate) fn all(data: &Path) -> Vec<Self> {
         let parent = data.join(DIRECTORY);
         let Ok(entries) = parent.read_dir() else { return Vec::new() };
@@ -120,7 +120,7 @@ impl TaskDirectory {
     /// Returns the task whose ID starts with `prefix`.
     ///
     /// # Errors
-    /// There is no such task, or there are several.
+    /// No task matches, or several do.
     pub(crate) fn find(data: &Path, prefix: &str) -> Result<Self, CliError> {
         let digits = prefix.to_ascii_lowercase();
         let listing = "run `aye tasks --all` to list the IDs";
@@ -138,12 +138,12 @@ impl TaskDirectory {
         }
     }
 
-    /// Returns the parent of the directories of all tasks.
+    /// Returns the parent directory of all tasks.
     pub(crate) fn parent(data: &Path) -> PathBuf {
         data.join(DIRECTORY)
     }
 
-    /// Returns the files that change when a process begins or ends to use the task.
+    /// Returns the files that change when a process starts or stops using the task.
     pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
         vec![self.path.join(LOCK), self.path.join(NOTES)]
     }
@@ -213,7 +213,7 @@ impl TaskDirectory {
         updated.map_err(failed)
     }
 
-    /// Returns the live process that uses the task.
+    /// Returns the running process that uses the task.
     pub(crate) fn holder(&self) -> Option<TaskHolder> {
         let text = std::fs::read_to_string(self.path.join(LOCK)).ok()?;
         let holder: TaskHolder = serde_json::from_str(&text).ok()?;
@@ -223,7 +223,7 @@ impl TaskDirectory {
     /// Locks the task for this process.
     ///
     /// # Errors
-    /// Another process uses it.
+    /// Another process uses the task.
     pub(crate) fn lock(&self, purpose: TaskUse) -> Result<TaskLock, CliError> {
         let failed =
             |error: io::Error| CliError::failed(Problem::new(format!("cannot lock task `{}`", self.short_id())).because(error));
@@ -259,10 +259,10 @@ impl TaskDirectory {
         }
     }
 
-    /// Removes the task with all its data. The caller has locked it.
+    /// Removes the task with all its data. The caller must have locked it.
     ///
     /// # Errors
-    /// The directory cannot be removed completely; the rest is removed later.
+    /// The directory cannot be removed completely. The rest is removed later.
     pub(crate) fn remove(&self) -> Result<(), CliError> {
         let failed =
             |error: io::Error| CliError::failed(Problem::new(format!("cannot remove task `{}`", self.short_id())).because(error));
@@ -272,7 +272,7 @@ impl TaskDirectory {
     }
 }
 
-/// Returns whether no process is creating this directory any more.
+/// Returns whether the directory is too old to be still in creation by a process.
 fn is_old(path: &Path) -> bool {
     const AGE: std::time::Duration = std::time::Duration::from_secs(60);
     let modified = path.symlink_metadata().and_then(|metadata| metadata.modified());

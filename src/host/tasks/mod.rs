@@ -1,8 +1,8 @@
-//! Tasks that run in a copy of the workspace: each has its own process, its own session and its own data directory.
+//! Tasks that run in a copy of the workspace, each with its own process, session and data directory.
 //!
-//! A task directory contains the description of the task, the layer over the workspace, and the data directory of the session.
-//! What the session did is only in its journal. No record of a task belongs to the real workspace, so that recovery after a crash
-//! cannot reach the real files.
+//! A task directory contains the description of the task, the layer over the workspace, and the data directory of the
+//! session. The actions of the session are recorded only in its journal. No record of a task refers to the real
+//! workspace, so recovery after a crash cannot touch the real files.
 
 pub(crate) mod changes;
 pub(crate) mod copy;

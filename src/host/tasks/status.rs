@@ -1,4 +1,4 @@
-//! State of a task for lists, from the process that uses it and from its journal.
+//! State of a task for lists, determined from the process that uses it and from its journal.
 
 use super::changes::TaskChanges;
 use super::description::{CheckResult, CopyKind, TaskDescription, TaskNotes};
@@ -9,7 +9,7 @@ use crate::store::Store;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The state of a task.
+/// State of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TaskState {
@@ -20,9 +20,9 @@ pub(crate) enum TaskState {
     NeedsYou,
     Done,
     Failed,
-    /// The user stopped it. It can be resumed.
+    /// The user stopped the task. It can be resumed.
     Stopped,
-    /// The process ended before the task did. It can be resumed.
+    /// The process ended before the task. It can be resumed.
     Interrupted,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct TaskSummary {
     /// Process that uses the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Null if no price is known.
+    /// Cost in US dollars; null if no price is known.
     pub cost_usd: Option<f64>,
     pub estimated: bool,
     /// Number of changed files, including conflicts; null if they cannot be read.
@@ -69,7 +69,7 @@ impl TaskState {
         }
     }
 
-    /// Returns whether a process works on the task.
+    /// Returns whether a process is working on the task.
     pub(crate) fn is_active(self) -> bool {
         matches!(self, Self::Running | Self::Open)
     }
@@ -155,7 +155,7 @@ impl TaskSummary {
     }
 }
 
-/// Returns the state of a task without a running process.
+/// Returns the state of a task that no process is running.
 fn resting_state(facts: &JournalFacts, notes: &TaskNotes) -> TaskState {
     let waits = facts.waits_for.is_some() || notes.needs_user;
     match facts.stage {

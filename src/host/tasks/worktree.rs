@@ -12,13 +12,13 @@ use std::process::{Command, Stdio};
 
 /// Maximum bytes of one changed file.
 const MAX_FILE_BYTES: u64 = 10 << 20;
-/// Beginning of the names of new branches.
+/// Prefix of the names of new branches.
 const BRANCH: &str = "aye/task-";
 
-/// Decides whether `aye task keep` wrote a content of the workspace.
+/// Returns whether `aye task keep` wrote a content of the workspace.
 type AppliedContent<'a> = dyn Fn(&str, Option<&FileState>) -> bool + 'a;
 
-/// Creates a worktree of the repository of the workspace, next to the repository. Without a branch, a new one is created.
+/// Creates a worktree of the workspace's repository, next to the repository. Without a branch, creates a new one.
 ///
 /// # Errors
 /// The workspace is not in a repository, has no commit, or git fails.
@@ -57,7 +57,7 @@ pub(crate) fn create(workspace: &Path, id: &str, branch: Option<&str>) -> Result
     Ok(CopyKind::Worktree { workspace: copy, directory, branch, base })
 }
 
-/// Removes the worktree of a task, if it has one. Returns its branch if it remains.
+/// Removes the worktree of a task, if it has one. Returns the branch if it is kept.
 ///
 /// # Errors
 /// Git fails.
@@ -68,8 +68,8 @@ pub(crate) fn remove_of(description: &TaskDescription) -> Result<Option<String>,
     }
 }
 
-/// Removes a worktree with its uncommitted changes. Its branch is removed unless it has commits of the task. Returns the branch if it
-/// remains.
+/// Removes a worktree with its uncommitted changes. Its branch is removed unless it contains commits of the task.
+/// Returns the branch if it is kept.
 ///
 /// # Errors
 /// Git fails.
@@ -92,7 +92,7 @@ fn remove(workspace: &Path, directory: &Path, branch: &str, base: &str) -> Resul
     }
 }
 
-/// Returns the changes in a worktree since its first commit, compared with the files of the workspace.
+/// Returns the changes in a worktree since its initial commit, compared with the files of the workspace.
 ///
 /// # Errors
 /// The worktree is missing, git fails, or a file cannot be read.

@@ -259,7 +259,7 @@ fn a_file_changed_after_the_plan_is_not_overwritten() {
 }
 
 #[test]
-fn a_web_search_that_is_asked_about_or_denied_stays_so() {
+fn web_searches_that_are_denied_or_need_approval_remain_so() {
     let settings = |list: &str| format!("{{\"permissions\": {{\"{list}\": [\"WebSearch\"]}}}}");
     let of = |list| User::with(&[("~/.claude/settings.json", &settings(list))]);
     let plan = of("deny").plan(Agent::Claude);

@@ -108,7 +108,7 @@ fn a_malformed_file_is_reported_with_its_line_and_the_rest_is_imported() {
 }
 
 #[test]
-fn the_web_search_of_codex_stays_off_where_it_is_off() {
+fn disabled_web_search_of_codex_remains_disabled() {
     for (config, disabled) in [
         ("web_search = \"disabled\"\n", true),
         ("[tools]\nweb_search = false\n", true),

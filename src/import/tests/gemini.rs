@@ -1,7 +1,7 @@
 use super::*;
 
 const SETTINGS: &str = r#"{
-  // The new form.
+  // The newer form.
   "tools": {
     "allowed": ["run_shell_command(cargo clippy)", "run_shell_command(git)", "run_shell_command", "write_file", "github__search"],
     "exclude": ["run_shell_command(rm -rf)", "run_shell_command(git push && x)", "web_fetch", "google_web_search", "github__delete"],

@@ -1,4 +1,4 @@
-//! Plans for example settings of each agent.
+//! Tests of plans for example settings of each agent.
 
 mod claude;
 mod codex;
@@ -15,13 +15,14 @@ use jiff::Timestamp;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A user with a home directory, a workspace and the directories of aye.
+/// User with a home directory, a workspace and the directories of aye.
 struct User {
     root: tempfile::TempDir,
 }
 
 impl User {
-    /// Writes files: paths that begin with `~/` are in the home directory, `config/` is that of aye, the others are in the workspace.
+    /// Writes files. Paths that begin with `~/` are in the home directory, those with `config/` are in aye's, and
+    /// others are in the workspace.
     fn with(files: &[(&str, &str)]) -> Self {
         let user = Self { root: tempfile::tempdir().unwrap() };
         for directory in ["home", "work", "config", "data"] {
@@ -109,7 +110,7 @@ impl User {
         plan
     }
 
-    /// Returns the verdict on a command after the import, and whether its rule holds only in a copy of the workspace.
+    /// Returns the verdict on a command after the import, and whether its rule applies only in a copy of the workspace.
     fn verdict(&self, command: &str) -> VerdictKind {
         self.explain(Action::Exec { command: command.to_owned(), cwd: self.target(".", Place::Directory) })
     }
@@ -132,7 +133,7 @@ impl User {
     }
 }
 
-/// Returns the new text of the file whose name ends like this.
+/// Returns the new text of the file whose name has this ending.
 fn text<'a>(plan: &'a ImportPlan, ending: &str) -> &'a str {
     let file = plan.files.iter().find(|file| file.shown.ends_with(ending));
     &file.unwrap_or_else(|| panic!("{ending} is not among {:?}", plan.files)).new
@@ -151,7 +152,7 @@ fn rules(text: &str) -> Vec<GrantRule> {
     all.into_iter().filter(|kept| kept.saved_on().is_some()).map(|kept| kept.rule).collect()
 }
 
-/// Fails if a text of the plan contains one of these secrets.
+/// Fails if a text in the plan contains one of these secrets.
 #[track_caller]
 fn assert_without(plan: &ImportPlan, secrets: &[&str]) {
     for secret in secrets {

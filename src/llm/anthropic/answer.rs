@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Name of an event with a block delta.
+/// Name of an event that contains a block delta.
 const PIECE: &str = "content_block_delta";
 
 pub(in crate::llm) struct Reader {
@@ -29,7 +29,7 @@ pub(in crate::llm) struct Reader {
 struct Block {
     index: u64,
     kind: Kind,
-    /// Block at its start, without its deltas.
+    /// Initial fields of the block, before its deltas.
     start: Map<String, Value>,
     /// Deltas of text or thinking.
     pieces: String,
@@ -43,7 +43,8 @@ enum Kind {
     Text,
     Thinking,
     Call,
-    /// Sent back unchanged: redacted thinking, and results of the provider's own tools.
+    /// Block that is sent back unchanged: redacted reasoning, or results of the provider's own
+    /// tools.
     Opaque,
 }
 
@@ -86,7 +87,8 @@ impl Reader {
         self.stop_reason = message.stop_reason;
         self.usage.merge(&message.usage);
         for (index, content) in message.content.into_iter().flatten().enumerate() {
-            // Blocks of the stream are numbered from 0 again; these are complete and get no deltas.
+            // The stream numbers its blocks from 0 again. These blocks are complete and get no
+            // deltas.
             self.open(u64::MAX - index as u64, content, deltas);
             if let Some(block) = self.blocks.last_mut() {
                 block.ended = true;
@@ -217,7 +219,7 @@ impl Answer for Reader {
         if event.data.trim().is_empty() || event.data == "[DONE]" {
             return Ok(Progress::More);
         }
-        // Nearly all events are block deltas: these are parsed once, the others first for their type.
+        // Nearly all events are block deltas, which are parsed only once. For others, the type is parsed first.
         if event.name.as_deref() == Some(PIECE)
             && let Ok(piece) = serde_json::from_str::<BlockDelta<'_>>(&event.data)
             && piece.kind.as_deref() == Some(PIECE)

@@ -1,4 +1,4 @@
-//! Request to the Messages API, joined from the JSON of its messages.
+//! Request to the Messages API, assembled from the JSON of its messages.
 
 use super::thinking;
 use crate::llm::ids::Ids;
@@ -11,9 +11,9 @@ use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolDefinition, 
 use serde::Serialize;
 use serde_json::Value;
 
-/// Cache marker after the last block of a message: the provider caches everything before it for the next request.
+/// Cache marker after the last block of a message. The provider caches everything before it for the next request.
 const BREAKPOINT: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
-/// Number of the newest user turns that end a cached prefix; the older one is the end of the previous request.
+/// Number of recent user turns that end a cached prefix. The older one is the end of the previous request.
 const CACHED_TURNS: usize = 2;
 
 #[derive(Serialize)]
@@ -108,11 +108,11 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], after_last: &[u8]) {
     out.push(b']');
 }
 
-/// Writes messages. Adjacent ones of the same role become one, because the results of a step must be in one message.
+/// Writes messages. Adjacent messages of one role are joined, because the results of a step must be in one message.
 fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment], breakpoint: &[u8]) {
     let told: Vec<&Fragment> = fragments.iter().filter(|fragment| !fragment.json.is_empty()).collect();
     let turns: Vec<&[&Fragment]> = told.chunk_by(|a, b| speaker(a) == speaker(b)).collect();
-    // The API requires the first and last message to be from the user; it would continue a response at the end as its own.
+    // The API requires the first and last message to be from the user. It would continue a trailing response.
     let is_answer = |turn: Option<&&[&Fragment]>| turn.is_none_or(|turn| speaker(turn[0]) == MessageRole::Assistant);
     if is_answer(turns.first()) {
         out.extend_from_slice(
@@ -162,11 +162,11 @@ fn speaker(fragment: &Fragment) -> MessageRole {
 fn blocks(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
     for part in &message.content {
         match part {
-            // The API rejects text without a visible character.
+            // The API rejects text without visible characters.
             Part::Text { text } if text.trim().is_empty() => {}
             Part::Text { text } => write_block(out, &Block::Text { text }),
             Part::Reasoning { opaque, .. } => {
-                // Thinking of another provider has another format, and is omitted.
+                // The format of another provider's reasoning differs, so it is omitted.
                 if let Some(block) = opaque.as_ref().filter(|block| thinking::is_from_api(block)) {
                     separate(out);
                     write_json(out, block);
@@ -192,7 +192,7 @@ fn write_block(out: &mut Vec<u8>, block: &Block<'_>) {
 fn write_call(out: &mut Vec<u8>, call: &ToolCall) {
     let input = match &call.arguments {
         Arguments::Object(map) => Value::Object(map.clone()),
-        // The API accepts only objects; the result says what was wrong.
+        // The API accepts only objects; the result describes the error.
         Arguments::Malformed(_) => Value::Object(serde_json::Map::new()),
     };
     write_block(out, &Block::ToolUse { id: call.tool_call_id.as_str(), name: &call.tool_name, input: &input });
@@ -207,7 +207,7 @@ fn write_result(out: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest) 
     let content = if images.is_empty() {
         Content::Text(&text)
     } else {
-        // The API rejects text without a visible character.
+        // The API rejects text without visible characters.
         let text = (!text.trim().is_empty()).then_some(Block::Text { text: &text });
         let source = |(media_type, data)| Block::Image { source: Source { kind: "base64", media_type, data } };
         Content::Blocks(text.into_iter().chain(images.into_iter().map(source)).collect())

@@ -6,14 +6,14 @@ use crate::ports::ModelRequest;
 use crate::protocol::{Effort, Part, Role};
 use serde_json::Value;
 
-/// Minimum thinking budget of the API.
+/// Minimum thinking budget of the API, in tokens.
 const MIN_BUDGET: u64 = 1024;
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 
-/// Types of items of another provider's API.
+/// Item types of another provider's API.
 const FOREIGN: [&str; 4] = ["reasoning", "message", "function_call_output", "item_reference"];
 
-/// Returns whether the API created this block. It rejects blocks of others, and unsigned thinking.
+/// Returns whether the API created this block. It rejects foreign blocks and unsigned thinking.
 pub(super) fn is_from_api(block: &Value) -> bool {
     match block.get("type").and_then(Value::as_str) {
         Some("thinking") => block.get("signature").and_then(Value::as_str).is_some_and(|signature| !signature.is_empty()),
@@ -22,17 +22,17 @@ pub(super) fn is_from_api(block: &Value) -> bool {
     }
 }
 
-/// Returns whether the model takes a thinking budget in tokens; newer models do not.
+/// Returns whether the model expects a thinking budget in tokens; newer models do not.
 fn uses_budget(model: &str, quirks: &Quirks) -> bool {
     let old = ["claude-3", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2", "claude-opus-4-5", "claude-sonnet-4-0"];
     let older = ["claude-sonnet-4-2", "claude-sonnet-4-5", "claude-haiku-4", "claude-sonnet-4@", "claude-opus-4@"];
     let name = model.to_ascii_lowercase();
     let old = !name.contains("claude") || old.iter().chain(&older).any(|part| name.contains(part));
-    // If one way was rejected, the other is used.
+    // If one way was rejected, use the other.
     old == quirks.sends(Field::Adaptive)
 }
 
-/// Returns the header that lets models with a budget think between calls.
+/// Returns the header that enables thinking between calls for models with a budget.
 pub(in crate::llm) fn beta(model: &str, request: &ModelRequest, quirks: &Quirks) -> Option<(&'static str, String)> {
     let thinks = request.effort.is_some_and(|effort| effort != Effort::Off) && quirks.sends(Field::Thinking);
     (thinks && uses_budget(model, quirks)).then(|| ("anthropic-beta", INTERLEAVED.to_owned()))
@@ -48,7 +48,7 @@ pub(super) fn write(
 ) {
     let Some(effort) = effort.filter(|_| quirks.sends(Field::Thinking)) else { return };
     if effort == Effort::Off {
-        // The lowest setting of this model: it rejects `disabled`.
+        // The lowest setting of this model, which rejects `disabled`.
         let least = if model.to_ascii_lowercase().contains("claude-sonnet-5-5") { "between_tools" } else { "disabled" };
         out.extend_from_slice(format!(r#","thinking":{{"type":"{least}"}}"#).as_bytes());
         return;
@@ -62,7 +62,7 @@ pub(super) fn write(
             Effort::Xhigh => 49_152,
             Effort::Max => 98_304,
         };
-        // The response itself needs space too.
+        // Leave space for the response itself.
         let budget = wanted.min(most_output / 4 * 3);
         if budget >= MIN_BUDGET && may_think(fragments) {
             out.extend_from_slice(format!(r#","thinking":{{"type":"enabled","budget_tokens":{budget}}}"#).as_bytes());
@@ -71,13 +71,13 @@ pub(super) fn write(
     }
     out.extend_from_slice(br#","thinking":{"type":"adaptive","display":"summarized"}"#);
     if quirks.sends(Field::Effort) {
-        // The API has no `minimal`.
+        // The API has no `minimal` effort.
         let effort = effort.max(Effort::Low).as_str();
         out.extend_from_slice(format!(r#","output_config":{{"effort":"{effort}"}}"#).as_bytes());
     }
 }
 
-/// Returns whether thinking may start; the API rejects it in the middle of a step that started without thinking.
+/// Returns whether thinking may be enabled. The API rejects it in the middle of a step that began without thinking.
 fn may_think(fragments: &[Fragment]) -> bool {
     let told = fragments.iter().rev().filter(|fragment| !fragment.json.is_empty());
     let answer = told.map(Fragment::message).find(|message| message.role != Role::Tool);

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// Part of an event that is parsed first: unknown events and fields must not stop the stream.
+/// Part of an event that is parsed first, so that unknown events and fields do not stop the stream.
 #[derive(Deserialize)]
 pub(crate) struct Head<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -88,7 +88,7 @@ pub(crate) struct MessageEnd {
     pub stop_reason: Option<String>,
 }
 
-/// Counts up to now; a later count replaces an earlier one.
+/// Counts so far. A later count replaces an earlier one.
 #[derive(Default, Clone)]
 pub(crate) struct WireUsage {
     input: Option<u64>,
@@ -109,7 +109,7 @@ impl WireUsage {
         take(&mut self.reasoning, later.get("output_tokens_details").and_then(|details| details.get("thinking_tokens")));
     }
 
-    /// Returns the sum; `None` if there is no report yet.
+    /// Returns the sum of all counts; `None` if none was reported yet.
     pub(crate) fn total(&self) -> Option<Usage> {
         let counts = [self.input, self.cache_read, self.cache_write, self.output, self.reasoning];
         counts.iter().any(Option::is_some).then(|| {

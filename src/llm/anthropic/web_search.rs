@@ -14,7 +14,7 @@ pub(in crate::llm) fn body(model: &str, request: &SearchRequest) -> Vec<u8> {
     json!({"model": model, "max_tokens": OUTPUT_TOKENS, "messages": messages, "tools": [tool]}).to_string().into_bytes()
 }
 
-/// Reads a response; `None` if it is not one of this API.
+/// Parses a response; `None` if it is not from this API.
 pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
     let mut answer = ProviderAnswer::default();
     response.get("content")?.as_array()?;

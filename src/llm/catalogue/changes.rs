@@ -65,7 +65,7 @@ fn amount(dollars: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Formats `200k` or `1.05M`, exactly.
+/// Formats a count without rounding: `200k`, `1.05M`.
 fn tokens(count: u64) -> String {
     match count {
         0 => "0".to_owned(),

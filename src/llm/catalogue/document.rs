@@ -1,4 +1,4 @@
-//! A catalogue as a TOML document, as it is stored.
+//! Serialization of a catalogue as a TOML document.
 
 use super::entry::{Card, Cards};
 use toml::{Table, Value};

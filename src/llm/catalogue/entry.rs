@@ -1,11 +1,11 @@
-//! Catalogue entries in TOML; the built-in list and the user's have the same format.
+//! Catalogue entries in TOML. The built-in list and the user's list have the same format.
 
 use crate::protocol::{Effort, Price};
 use jiff::civil::Date;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Entry of a model. Missing fields leave earlier facts unchanged.
+/// Entry of a model. Missing fields keep the facts of other lists.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Card {
     /// Name: `anthropic/claude-sonnet-5`; also matches dated names that begin with it.
@@ -15,25 +15,25 @@ pub(crate) struct Card {
     pub price: Option<Price>,
     pub images: Option<bool>,
     pub tools: Option<bool>,
-    /// Whether the model supports reasoning effort, for a list that does not name the levels.
+    /// Whether the model supports reasoning effort, for lists that do not name the levels.
     pub reasoning: Option<bool>,
     /// Supported efforts, in ascending order; empty if the effort cannot be set.
     pub efforts: Option<Vec<Effort>>,
-    /// URL of the documentation that the entry follows.
+    /// URL of the documentation on which the entry is based.
     pub source: Option<String>,
-    /// Day on which the entry was checked against it.
+    /// Day on which the entry was checked against that documentation.
     pub verified: Option<Date>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Cards {
-    /// State of the list.
+    /// Date of the list.
     pub date: Option<Date>,
     /// Source of an updated list.
     pub origin: Option<String>,
-    /// Name parts of models that support images, for unlisted models.
+    /// Parts of the names of models that support images, for unlisted models.
     pub image_families: Vec<String>,
-    /// Name parts of models with a configurable effort, for unlisted models.
+    /// Parts of the names of models with a configurable effort, for unlisted models.
     pub reasoning_families: Vec<String>,
     pub models: Vec<Card>,
 }
@@ -42,9 +42,9 @@ const TOP: &[&str] = &["date", "image_families", "models", "origin", "reasoning_
 const OF_MODEL: &[&str] =
     &["context_window", "efforts", "images", "max_output_tokens", "name", "price", "reasoning", "source", "tools", "verified"];
 const OF_PRICE: &[&str] = &["cache_read", "cache_write", "input", "output"];
-/// Maximum bytes of a URL.
+/// Maximum size in bytes of a URL.
 const URL_BYTES: usize = 500;
-/// Maximum price in US dollars per million tokens; more is a mistake.
+/// Maximum price in US dollars per million tokens; a higher price is a mistake.
 const MAX_DOLLARS: f64 = 100_000.0;
 
 /// Parses a list, or returns all errors with their line numbers.
@@ -225,7 +225,7 @@ impl Reader<'_> {
             self.report_expected(key, SHAPE);
             return None;
         };
-        // Cached tokens without a separate price cost as much as others.
+        // Without a separate price, cached tokens cost as much as others.
         Some(Price { input, output, cache_read: cache_read.unwrap_or(input), cache_write: cache_write.unwrap_or(input) })
     }
 }

@@ -1,16 +1,17 @@
-//! The list of models.dev (`api.json`), a public database of models, converted to a catalogue.
+//! Conversion of the models.dev list (`api.json`), a public database of models, to a catalogue.
 //!
-//! It is an object of providers by id, each with an object of models by id. Prices are in US dollars per million tokens. Missing and
-//! implausible values count as unknown; only models that call tools and write text are of use.
+//! The list maps provider IDs to objects that map model IDs to models. Prices are in US dollars per million tokens.
+//! Missing and implausible values are treated as unknown. Models that do not call tools or do not write text are
+//! ignored.
 
 use super::entry::{Card, Cards};
 use crate::protocol::{Effort, Price};
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
-/// Home page, as the source of the entries.
+/// Home page, named as the source of the entries.
 const HOME: &str = "https://models.dev";
-/// Providers there and here.
+/// Provider names in the list and in aye.
 const PROVIDERS: [(&str, &str); 7] = [
     ("anthropic", "anthropic"),
     ("openai", "openai"),
@@ -20,7 +21,7 @@ const PROVIDERS: [(&str, &str); 7] = [
     ("xai", "xai"),
     ("groq", "groq"),
 ];
-/// Maximum bytes of a model name.
+/// Maximum size in bytes of a model name.
 const NAME_BYTES: usize = 200;
 /// Plausible numbers of tokens.
 const TOKENS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
@@ -79,7 +80,8 @@ fn price(model: &Value) -> Option<Price> {
         (amount.is_finite() && (0.0..=MAX_DOLLARS).contains(&amount)).then_some(amount)
     };
     let (input, output) = (dollars("input")?, dollars("output")?);
-    // A price of zero for a model of a provider that charges is a gap.
+    // A provider that charges for models has no free ones, so a price of zero is treated as
+    // missing.
     (input > 0.0 || output > 0.0).then(|| Price {
         input,
         output,

@@ -1,11 +1,12 @@
 //! Name variants of a model.
 
-/// Returns the vendor: `openai-chat` and `openai` are two APIs of one vendor.
+/// Returns the vendor of a provider: `openai-chat` and `openai` are two APIs of the same vendor.
 pub(crate) fn seller(provider: &str) -> &str {
     if provider == "openai-chat" { "openai" } else { provider }
 }
 
-/// Returns whether a listed name matches: `anthropic/claude-sonnet-5` also matches `anthropic/claude-sonnet-5-20260630`.
+/// Returns whether a listed name matches: `anthropic/claude-sonnet-5` also matches
+/// `anthropic/claude-sonnet-5-20260630`.
 pub(crate) fn is_same_model(listed: &str, asked: &str) -> bool {
     let halves = (listed.split_once('/'), asked.split_once('/'));
     let (Some((listed_at, listed)), Some((asked_at, asked))) = halves else { return false };
@@ -21,19 +22,19 @@ pub(crate) fn bare_name(full_name: &str) -> String {
     normalize(last)
 }
 
-/// Normalizes dots and dashes, which are used interchangeably.
+/// Normalizes dots and dashes, because providers use them interchangeably.
 fn normalize(name: &str) -> String {
     name.to_ascii_lowercase().replace(['.', '_'], "-")
 }
 
-/// Returns whether a bare name is the listed one, with or without a date.
+/// Returns whether a bare name equals the listed one, with or without a date.
 pub(crate) fn is_bare(listed: &str, asked: &str) -> bool {
     let rest = asked.strip_prefix(normalize(listed).as_str());
     let rest = rest.map(|rest| rest.strip_suffix("-v1").unwrap_or(rest));
     rest.is_some_and(|rest| rest.is_empty() || rest == "-latest" || rest == "-preview" || is_date(rest))
 }
 
-/// Returns whether a bare name is a size or variant of the listed open model.
+/// Returns whether a bare name denotes a size or variant of the listed open model.
 pub(crate) fn is_variant_of(listed: &str, asked: &str) -> bool {
     asked.strip_prefix(normalize(listed).as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }

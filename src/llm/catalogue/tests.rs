@@ -69,7 +69,7 @@ fn models_under_other_providers_have_the_same_limits_and_no_price_unless_local()
         assert!(!Catalogue::default().lists(name), "{name}: its server may know better");
     }
     assert_eq!(facts("groq/openai/gpt-oss-120b").price.map(|price| price.output), Some(0.6), "its own price");
-    // The price of its maker is only a suggestion.
+    // The maker's price is only a suggestion.
     for (name, maker) in [
         ("gateway/claude-haiku-4-5", Some("anthropic/claude-haiku-4-5")),
         ("mine/claude-sonnet-4-5@20250929", Some("anthropic/claude-sonnet-4-5")),

@@ -1,12 +1,13 @@
-//! Update of the catalogue: a list from a file or a server, validated completely before it replaces the current one.
+//! Update of the catalogue with a list from a file or a server. The list is fully validated before it replaces the
+//! current one.
 
 use super::entry::{self, Cards};
 use super::{Catalogue, changes, document, models_dev};
 use jiff::civil::Date;
 
-/// Maximum bytes of a list.
+/// Maximum size in bytes of a list.
 const MAX_BYTES: usize = 16 << 20;
-/// Maximum bytes of a list as it is stored.
+/// Maximum size in bytes of a stored list.
 const MAX_STORED_BYTES: usize = 1 << 20;
 const MAX_MODELS: usize = 5_000;
 /// Maximum number of reported errors.
@@ -23,28 +24,28 @@ pub(crate) enum UpdateError {
     InFuture { date: Date, today: Date },
 }
 
-/// Checked list that may replace the downloaded one.
+/// Validated list that may replace the downloaded one.
 #[derive(Debug)]
 pub(crate) struct CatalogueUpdate {
     cards: Cards,
-    /// Changes, by model.
+    /// Changes, each with the name of its model.
     pub changes: Vec<(String, String)>,
 }
 
 impl CatalogueUpdate {
-    /// Maximum bytes that are read of a list.
+    /// Maximum number of bytes that are read from a list.
     pub(crate) const MAX_BYTES: usize = MAX_BYTES;
 
-    /// Reads a list in the format of the catalogue (TOML) or of models.dev (JSON). `origin`: its URL. `today` is the day of this machine,
-    /// and the date of a list without one.
+    /// Parses a list in the format of the catalogue (TOML) or of models.dev (JSON). `origin`: its URL. `today`: the
+    /// current day, used as the date of a list without one.
     pub(crate) fn read(bytes: &[u8], origin: &str, in_use: &Catalogue, today: Date) -> Result<Self, UpdateError> {
         let mut cards = parse(bytes, today)?;
         let date = cards.date.unwrap_or(today);
-        // Another time zone may be a day ahead. A later date would prevent all later updates.
+        // Another time zone may be a day ahead. A later date would block all later updates.
         if date > today.tomorrow().unwrap_or(today) {
             return Err(UpdateError::InFuture { date, today });
         }
-        // A date in the future comes from a wrong clock and says nothing.
+        // A date in the future comes from a wrong clock and is ignored.
         if let (Some(in_use), _) = in_use.state()
             && date < in_use
             && in_use <= today.tomorrow().unwrap_or(today)
@@ -52,7 +53,7 @@ impl CatalogueUpdate {
             return Err(UpdateError::Older { date, in_use });
         }
         (cards.date, cards.origin) = (Some(date), Some(origin.to_owned()));
-        // The user's own list overrides any other, so it is not compared.
+        // The user's own list overrides every other, so it is not part of the comparison.
         let without_own = Catalogue { own: None, ..in_use.clone() };
         let changes = changes::changes(&cards.models, &without_own).into_iter();
         let changes = changes.map(|(name, words)| (name.to_owned(), words)).collect();
@@ -63,13 +64,13 @@ impl CatalogueUpdate {
         self.cards.date
     }
 
-    /// Returns the file content to store.
+    /// Returns the file content for storage.
     pub(crate) fn document(&self) -> Result<String, UpdateError> {
         let text = document::write(&self.cards);
         if text.len() > MAX_STORED_BYTES {
             return Err(malformed_error(format!("the list is larger than {} MB", MAX_STORED_BYTES >> 20)));
         }
-        // What is stored must be readable by the next start.
+        // The next start must be able to read the stored list.
         entry::read(&text).map_err(|mistakes| malformed_error(join_mistakes(mistakes)))?;
         Ok(text)
     }
@@ -160,10 +161,10 @@ mod tests {
         let older = read(&list("2020-01-01", NEW)).unwrap_err();
         assert!(matches!(older, UpdateError::Older { .. }), "{older}");
         assert!(read(&list("2026-12-02", NEW)).is_ok(), "another time zone");
-        // A downloaded list that was dated by a wrong clock does not prevent updates.
+        // A downloaded list with a date from a wrong clock does not block updates.
         let ahead = Catalogue::default().with_updated(&list("2099-01-01", NEW)).unwrap();
         assert!(CatalogueUpdate::read(list("2026-12-01", NEW).as_bytes(), "https://x.example", &ahead, TODAY).is_ok());
-        // A newer release has a newer list than the one downloaded before.
+        // A newer release has a newer list than an earlier download.
         let before = Catalogue::default().with_updated(&list("2020-01-01", NEW)).unwrap();
         assert!(!before.lists("openai/gpt-99"));
     }

@@ -50,7 +50,7 @@ impl Reader {
             return;
         }
         self.count(choice.usage);
-        // If both are present, the message repeats all earlier deltas.
+        // If a chunk has both, the message repeats all earlier deltas.
         let silent = self.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty();
         if let Some(delta) = choice.delta.or(choice.message.filter(|_| silent)) {
             self.delta(delta, deltas);
@@ -62,7 +62,7 @@ impl Reader {
 
     fn delta(&mut self, delta: Delta<'_>, deltas: &mut Deltas) {
         for (field, raw) in [("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)] {
-            // Some servers send the same reasoning under both names.
+            // Some servers send the same reasoning in two fields.
             if self.thinking_field.is_none_or(|known| known == field)
                 && let Some(piece) = raw.and_then(parse_text).filter(|piece| !piece.is_empty())
             {
@@ -128,7 +128,7 @@ impl Reader {
         deltas.reasoning(piece);
     }
 
-    /// Joins parts of one text; signed or encrypted parts are unchanged.
+    /// Joins parts of one text; leaves signed or encrypted parts unchanged.
     fn detail(&mut self, raw: &RawValue) {
         let Ok(details) = serde_json::from_str::<Vec<Value>>(raw.get()) else { return };
         for detail in details {

@@ -1,4 +1,4 @@
-//! Tool-call assembly: assigns chunks to calls, for servers that number them, name them, or do neither.
+//! Assembly of tool calls: assigns chunks to calls, for servers that send numbers, names, or neither.
 
 use super::types::{CallPiece, FunctionPiece};
 use crate::llm::arguments::ArgumentBuffer;
@@ -22,7 +22,7 @@ struct Call {
     balance: Balance,
 }
 
-/// Whether the brackets of a JSON text are balanced; each byte is read once.
+/// Counter of open brackets in a JSON text; reads each byte once.
 #[derive(Debug, Default)]
 struct Balance {
     read: usize,
@@ -83,7 +83,7 @@ impl Calls {
         deltas.call(&call.name, call.arguments.bytes());
     }
 
-    /// Adds the single call in the format before `tool_calls`.
+    /// Adds the single call in the format that preceded `tool_calls`.
     pub(crate) fn add_legacy(&mut self, function: FunctionPiece<'_>, deltas: &mut Deltas) {
         self.legacy = true;
         self.add(&CallPiece { index: Some(0), id: None, function: Some(function) }, deltas);
@@ -93,7 +93,7 @@ impl Calls {
         let same = |call: &Call| !id.is_empty() && call.id == id;
         if let Some(index) = index {
             let at = self.open.iter().rposition(|call| call.index == Some(index))?;
-            // Some servers number every call 0: a new ID and name after complete arguments is another call.
+            // Some servers give every call the number 0. A new ID and name after complete arguments start another call.
             let call = &mut self.open[at];
             let other = !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty() && call.is_whole();
             return if other { self.open.iter().rposition(same) } else { Some(at) };
@@ -114,8 +114,8 @@ impl Calls {
         self.open.len()
     }
 
-    /// Returns the calls in order. `cut`: the response was cut off, so the last call may be incomplete; `ended`: the server reported the
-    /// end of the response, which is the only end marker of its calls.
+    /// Returns the calls in order. `cut`: the response was cut off, so the last call may be incomplete. `ended`: the
+    /// server reported the end of the response, which is the only end marker of its calls.
     pub(crate) fn finish(self, cut: bool, ended: bool) -> impl Iterator<Item = ToolCall> {
         let last = self.open.len().saturating_sub(1);
         let made_up = uuid::Uuid::new_v4().simple().to_string();
@@ -129,7 +129,7 @@ impl Calls {
 }
 
 impl Call {
-    /// Adds arguments: a string is a part, an object is complete.
+    /// Adds arguments: a string is one part of them, an object is all of them.
     fn extend(&mut self, arguments: Option<&RawValue>) {
         let Some(raw) = arguments else { return };
         match parse_text(raw) {

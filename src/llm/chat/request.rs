@@ -1,4 +1,4 @@
-//! Request to a Chat Completions server, joined from the JSON of its messages.
+//! Request to a Chat Completions server, assembled from the JSON of its messages.
 
 use crate::llm::ids::Ids;
 use crate::llm::images;
@@ -10,7 +10,7 @@ use crate::protocol::{Arguments, Effort, Message, Part, Role, ToolCall, ToolDefi
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Fields that servers use for reasoning. It is sent back in the same field.
+/// Fields that servers use for reasoning. Reasoning is sent back in the field in which it arrived.
 pub(super) const THINKING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
 #[derive(Serialize)]
@@ -96,7 +96,7 @@ pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, 
     if quirks.sends(Field::StreamOptions) {
         out.extend_from_slice(br#","stream_options":{"include_usage":true}"#);
     }
-    // One of the two names was rejected, so the other is used.
+    // If one of the two names was rejected, use the other.
     let new_limit = is_openai(host) == quirks.sends(Field::OtherLimit);
     out.extend_from_slice(if new_limit { br#","max_completion_tokens":"# } else { br#","max_tokens":"# });
     write_json(&mut out, &request.max_output_tokens.min(quirks.most_output.unwrap_or(u64::MAX)).max(1));
@@ -121,11 +121,11 @@ pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, 
     out
 }
 
-/// Messages in the order that servers accept: results directly after their response, then text and images of the user as one message,
-/// because not every server accepts two.
+/// Messages in the order that servers accept: results directly after their response, then text and images of the user
+/// joined into one message, because not every server accepts two.
 struct TurnWriter<'a> {
     out: &'a mut Vec<u8>,
-    /// User messages that were not written yet.
+    /// User messages that have not been written yet.
     pending: Vec<&'a [u8]>,
     /// Whether tool results precede them.
     results: bool,
@@ -193,7 +193,7 @@ fn is_answer(fragment: &Fragment) -> bool {
     fragment.role == Role::Assistant
 }
 
-/// Joins user messages: their text with a blank line between, or all their parts.
+/// Joins user messages: only text, with blank lines between the messages, or all their parts.
 fn join(out: &mut Vec<u8>, pending: &[&[u8]]) {
     const HEAD: &[u8] = br#"{"role":"user","content":"#;
     let contents: Vec<&[u8]> = pending.iter().filter_map(|json| json.strip_prefix(HEAD)?.strip_suffix(b"}")).collect();
@@ -217,7 +217,7 @@ fn join(out: &mut Vec<u8>, pending: &[&[u8]]) {
     out.push(b'}');
 }
 
-/// Returns the end of the results in a message. Text inside JSON has no unescaped quotes, so the marker is unambiguous.
+/// Returns the end of the results in a message. Text in JSON has no unescaped quotes, so the marker is unambiguous.
 fn results_end(json: &[u8]) -> usize {
     const USER: &[u8] = br#",{"role":"user","#;
     if json.starts_with(&USER[1..]) {
@@ -230,8 +230,8 @@ fn host(base_url: &str) -> &str {
     base_url.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or_default()
 }
 
-/// Returns whether the host is OpenAI. Its newer models reject the old name of the output limit; most other servers do not know the new
-/// one.
+/// Returns whether the host is OpenAI. Its newer models reject the old name of the output limit; most other servers
+/// only accept the old name.
 fn is_openai(host: &str) -> bool {
     host.ends_with("openai.com") || host.ends_with("openai.azure.com")
 }
@@ -294,7 +294,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
                 }
             }
             if !pieces.is_empty() {
-                // Results contain only text; their images follow after all results of the response.
+                // Results contain only text. Their images follow after all results of the response.
                 let told = "[the images of the results above, in order]";
                 let text = if text.is_empty() && results { told } else { &text };
                 if !text.is_empty() {
@@ -310,7 +310,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns the text parts of a message with a blank line between.
+/// Joins the text parts of a message with blank lines.
 fn texts(message: &Message) -> String {
     let texts = message.content.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
@@ -341,7 +341,7 @@ fn call(call: &ToolCall) -> Call<'_> {
     Call { id: call.tool_call_id.as_str(), kind: "function", function: Function { name: &call.tool_name, arguments } }
 }
 
-/// Returns the reasoning fields of a server; reasoning of another provider has none of them.
+/// Returns the reasoning fields of a message; none for another provider's reasoning.
 fn thinking(message: &Message) -> Map<String, Value> {
     let mut fields = Map::new();
     for part in &message.content {

@@ -84,7 +84,7 @@ fn images_follow_all_tool_results_of_a_response() {
         ]},
     ]);
     let mut sent = body["messages"].clone();
-    // Note about the removed beginning, and the response.
+    // Note about the removed start, and the response.
     sent.as_array_mut().unwrap().drain(1..3);
     assert_eq!(sent, expected);
 }

@@ -1,4 +1,4 @@
-//! Chunks of Chat Completions as servers send them: every field may be missing, null or of another type.
+//! Chunks of Chat Completions. Servers may omit any field, or send null or another type.
 
 use crate::llm::json::{Text, parse_count, parse_text};
 use crate::protocol::Usage;
@@ -41,14 +41,14 @@ pub(crate) struct Choice<'a> {
     pub index: Option<u64>,
     #[serde(default, borrow)]
     pub delta: Option<Delta<'a>>,
-    /// Complete message, which some servers send in one chunk.
+    /// Complete message, which some servers send in a single chunk.
     #[serde(default, borrow)]
     pub message: Option<Delta<'a>>,
     #[serde(default, borrow)]
     pub finish_reason: Option<&'a RawValue>,
     #[serde(default, borrow)]
     pub usage: Option<&'a RawValue>,
-    /// Upstream error, which one server reports here.
+    /// Upstream error, which one server reports in this field.
     #[serde(default, borrow)]
     pub error: Option<&'a RawValue>,
 }
@@ -89,7 +89,7 @@ pub(crate) struct FunctionPiece<'a> {
     pub arguments: Option<&'a RawValue>,
 }
 
-/// Returns why a response ended: a word, or an object with it. Any other value also ends the response.
+/// Parses the reason why a response ended: a word, or an object with a word. Any other value also ends the response.
 pub(crate) fn parse_finish_reason(raw: &RawValue) -> Option<String> {
     if let Some(reason) = parse_text(raw) {
         return Some(reason.into_owned()).filter(|reason| !reason.is_empty());

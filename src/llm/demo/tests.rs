@@ -41,7 +41,8 @@ async fn answer(messages: &[Arc<Message>]) -> Completion {
     completion
 }
 
-/// Plays the demo to its end; `outcome` decides the outcome of each call. Returns the called tools and the last text.
+/// Plays the demo to its end; `outcome` determines the outcome of each call. Returns the called tools and the last
+/// text.
 async fn play(outcome: impl Fn(&str) -> ToolStatus) -> (Vec<String>, String) {
     let mut messages = vec![prompt()];
     let mut tools = Vec::new();

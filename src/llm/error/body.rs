@@ -1,13 +1,13 @@
-//! Error bodies of the known servers: message and codes.
+//! Error bodies of known servers: messages and codes.
 
 use super::body_excerpt;
 use super::retry_after::{request_id, requested_wait};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Maximum characters of a message that is not JSON.
+/// Maximum length in characters of a message that is not JSON.
 const MAX_PLAIN_CHARS: usize = 1_000;
-/// Maximum characters of an upstream error shown with the message.
+/// Maximum length in characters of an upstream error that is shown after the message.
 const MAX_BEHIND_CHARS: usize = 400;
 const MAX_DEPTH: usize = 6;
 
@@ -28,7 +28,7 @@ const CODES: [&str; 14] = [
     "kind",
     "base_resp",
 ];
-/// Fields that lead to the message, best first.
+/// Fields that may contain the message, in order of preference.
 const SENTENCES: [&str; 18] = [
     "error",
     "message",
@@ -54,11 +54,11 @@ const SENTENCES: [&str; 18] = [
 #[derive(Debug, Default)]
 pub(crate) struct ErrorFields {
     pub message: String,
-    /// `type`, `code` and similar values, lower case, one per line.
+    /// `type`, `code` and similar values, in lower case, one per line.
     pub codes: String,
     /// Upstream error, if the server forwards one.
     pub behind: String,
-    /// Status inside the body.
+    /// HTTP status in the body.
     pub status: Option<u16>,
     /// Requested delay.
     pub wait: Option<Duration>,
@@ -104,7 +104,7 @@ pub(crate) fn read_body(status_line: &str, body: &[u8]) -> ErrorFields {
     words
 }
 
-/// Returns the title or first heading of an HTML page; `None` if the text is not a page. Empty if the page has neither.
+/// Returns the title or first heading of an HTML page, empty if it has neither; `None` if the text is not a page.
 fn page(text: &str) -> Option<String> {
     if !text.starts_with('<') {
         return None;
@@ -138,7 +138,8 @@ fn html_to_text(html: &str) -> String {
     words.join(" ").chars().take(MAX_PLAIN_CHARS).collect()
 }
 
-/// Searches the known locations of the message: `error.message`, `message`, `error`, `detail`, `errors[0]`, `[{error}]`.
+/// Searches the known locations of the message: `error.message`, `message`, `error`, `detail`, `errors[0]`,
+/// `[{error}]`.
 fn collect(value: &Value, words: &mut ErrorFields, depth: usize) {
     if depth > MAX_DEPTH {
         return;

@@ -1,4 +1,4 @@
-//! Classification of provider errors. Status and code alone are not reliable, because servers use both as they like.
+//! Classification of provider errors. Servers use statuses and codes inconsistently, so neither is reliable alone.
 
 use super::body::ErrorFields;
 use crate::protocol::FailureKind;
@@ -41,7 +41,7 @@ const KEY: &[&str] = &[
     "api key is invalid",
     "api key is not valid",
     "not authenticated",
-    // A gateway without its own keys received a key of another service.
+    // A gateway without a database received a key of another service.
     "no_db_connection",
     "no connected db",
 ];
@@ -228,7 +228,8 @@ const FORBIDDEN: &[&str] = &[
     "organization has been disabled",
     "organization is disabled",
 ];
-/// Errors with a server status that are about the request, so a retry gives the same result.
+/// Phrases of errors about the request that servers send with a status for server errors. A retry
+/// would fail again.
 const UNFIT: &[&str] = &[
     "does not support",
     "requires more system memory",
@@ -238,7 +239,8 @@ const UNFIT: &[&str] = &[
     "invalid_request_error",
     "badrequesterror",
 ];
-/// Errors with a rate limit status for a request that is larger than the limit per minute.
+/// Phrases of errors about a request larger than the limit per minute, sent with the status for
+/// rate limits.
 const TOO_LARGE: &[&str] = &["request too large for", "tokens must be reduced in order to run"];
 const OVERLOADED: &[&str] = &["overloaded", "model is busy", "server is busy", "service is too busy"];
 
@@ -248,7 +250,7 @@ pub(crate) fn classify(status: u16, words: &ErrorFields) -> FailureKind {
     let coded = |list: &[&str]| list.iter().any(|word| words.codes.contains(word));
     let one_of = |list: &[&str]| coded(list) || list.iter().any(|word| text.contains(word));
     let client = status == 0 || (400..500).contains(&status);
-    // A quota per minute is described in the same words as a paid quota.
+    // Servers describe a quota per minute with the same words as a paid quota.
     let by_the_minute = words.codes.contains("resource_exhausted") || words.codes.contains("rate_limit");
     match status {
         401 => return FailureKind::Authentication,
@@ -259,7 +261,7 @@ pub(crate) fn classify(status: u16, words: &ErrorFields) -> FailureKind {
         429 if one_of(TOO_LARGE) => return FailureKind::ContextTooLong,
         429 if one_of(OVERLOADED) => return FailureKind::Overloaded,
         429 => return FailureKind::RateLimited,
-        // Some self-hosted servers respond with 500 to a prompt that does not fit.
+        // Some self-hosted servers respond with 500 to a prompt that exceeds the context window.
         _ if status != 404 && one_of(WINDOW) => return FailureKind::ContextTooLong,
         403 if one_of(GUARD) => return FailureKind::GuardrailBlocked,
         403 if one_of(LIMIT) => return FailureKind::RateLimited,

@@ -1,13 +1,13 @@
-//! Retry delay requested by a provider: in a header, in the body, in its message, or in the state of its limits.
+//! Retry delay that a provider requests: in a header, in the body, in its message, or by the state of its limits.
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
-/// Maximum plausible delay; a longer one is a mistake or malicious.
+/// Maximum plausible delay. A longer one is a mistake or malicious.
 const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
-/// Values beyond this are dates, not durations.
+/// Seconds from which a value is a date instead of a duration.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLISECONDS: f64 = 1e12;
 const MAX_DEPTH: usize = 6;
@@ -47,7 +47,7 @@ const LIMITS: [(&str, &str); 11] = [
 
 /// Headers in which providers and proxies send request IDs.
 const REQUEST_IDS: [&str; 4] = ["request-id", "x-request-id", "x-goog-request-id", "cf-ray"];
-/// Maximum characters of a request ID.
+/// Maximum length in characters of a request ID.
 const MAX_ID: usize = 80;
 
 /// Retry information in the headers of an error response.
@@ -55,15 +55,15 @@ const MAX_ID: usize = 80;
 pub(crate) struct RetryHints {
     /// Requested delay.
     pub wait: Option<Duration>,
-    /// Time until the used-up limits reset; the only information if no delay is requested.
+    /// Time until the exhausted limits reset. Used only if no delay is requested.
     pub limits: Option<Duration>,
-    /// Whether the provider expects a retry to help.
+    /// Whether the provider recommends a retry, if it states so.
     pub again: Option<bool>,
     /// Request ID at the provider.
     pub request_id: Option<String>,
 }
 
-/// Parses the headers. Dates are compared with the server's own clock, if it is sent.
+/// Parses the headers. Dates are compared with the server's own clock, if the response contains it.
 pub(crate) fn parse_headers<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> RetryHints {
     let now = header("date").and_then(date).or_else(|| Timestamp::try_from(now).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
     let milliseconds = ["retry-after-ms", "x-ms-retry-after-ms"].iter().find_map(|name| number(header(name)?));
@@ -80,14 +80,14 @@ pub(crate) fn parse_headers<'a>(header: impl Fn(&str) -> Option<&'a str>, now: S
     RetryHints { wait, limits: limits(&header, now), again, request_id }
 }
 
-/// Returns a request ID that can be shown: printable characters only.
+/// Returns a request ID that is safe to show: printable characters only.
 pub(crate) fn request_id(text: &str) -> Option<String> {
     let text = text.trim();
     let is_word = (1..=MAX_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
     is_word.then(|| text.to_owned())
 }
 
-/// Returns the longest reset time of the used-up limits; without remaining amounts, any limit may be used up.
+/// Returns the longest reset time of the exhausted limits. Without remaining amounts, any limit may be exhausted.
 fn limits<'a>(header: &impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Option<Duration> {
     let told = |(reset, left): &(&str, &str)| {
         let wait = header(reset).and_then(|text| parse_reset(text, now))?;
@@ -174,7 +174,7 @@ fn date(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(http)
 }
 
-/// Returns the time until a moment; `None` if it has passed.
+/// Returns the time until a moment; `None` if it is in the past.
 fn time_until(moment: Timestamp, now: Timestamp) -> Option<Duration> {
     let wait = Duration::try_from(moment.duration_since(now)).unwrap_or_default();
     Some(wait.min(MAX_DURATION))
@@ -191,14 +191,14 @@ fn seconds(count: f64) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(count).unwrap_or(MAX_DURATION).min(MAX_DURATION))
 }
 
-/// Parses text that is only a duration.
+/// Parses text that consists of a duration only.
 fn span(text: &str) -> Option<Duration> {
     let text = text.trim().to_ascii_lowercase();
     let (wait, used) = leading_span(&text)?;
     (used == text.len()).then_some(wait)
 }
 
-/// Parses a duration at the start of text, and returns its length; a plain number counts as seconds.
+/// Parses a duration at the start of text, and also returns its length in bytes. A plain number is in seconds.
 fn leading_span(text: &str) -> Option<(Duration, usize)> {
     let mut total = 0.0;
     let mut used = 0;
@@ -206,7 +206,7 @@ fn leading_span(text: &str) -> Option<(Duration, usize)> {
         let gap = if used == 0 { 0 } else { text[used..].len() - text[used..].trim_start_matches([' ', ',']).len() };
         let rest = &text[used + gap..];
         let digits = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
-        // A full stop at the end of the sentence is not part of the number.
+        // A full stop after the number ends the sentence.
         let figure = rest[..digits].trim_end_matches('.');
         let Some(count) = number(figure).filter(|_| !figure.is_empty()) else { break };
         let after = &rest[figure.len()..];

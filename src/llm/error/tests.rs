@@ -34,7 +34,7 @@ fn recorded_errors_are_classified_correctly() {
             "not_found" => (FailureKind::NotFound, recorded.expect.retryable),
             "context_overflow" => (FailureKind::ContextTooLong, recorded.expect.retryable),
             "rate_limit" => (FailureKind::RateLimited, recorded.expect.retryable),
-            // The model's own call was at fault, so another attempt may succeed.
+            // The model wrote an invalid call, so another attempt may succeed.
             "tool_use_failed" => (FailureKind::InvalidRequest, true),
             "invalid_request" => (FailureKind::InvalidRequest, recorded.expect.retryable),
             other => panic!("{}: unknown kind {other}", recorded.id),

@@ -12,7 +12,7 @@ use crate::protocol::{Arguments, CallId, Failure, FailureKind, Part, StopReason,
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// Prefix of IDs for calls to which the provider gave none; these are not sent to it.
+/// Prefix of IDs for calls without an ID from the provider. These IDs are not sent to it.
 pub(super) const MADE_UP: &str = "aye_";
 /// Finish reasons of a content filter.
 const BLOCKED: [&str; 9] = [
@@ -26,7 +26,7 @@ const BLOCKED: [&str; 9] = [
     "IMAGE_PROHIBITED_CONTENT",
     "IMAGE_RECITATION",
 ];
-/// Finish reasons of a malformed call; another attempt may produce a better one.
+/// Finish reasons for a malformed call; another attempt may produce a valid one.
 const SPOILED: [&str; 4] = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"];
 
 pub(in crate::llm) struct Reader {
@@ -74,7 +74,7 @@ impl Reader {
             return Ok(());
         }
         for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
-            // Parts in an unknown format are ignored.
+            // Parts of an unknown format are ignored.
             if let Ok(part) = serde_json::from_str::<WirePart<'_>>(raw.get()) {
                 self.part(&part, raw, deltas);
             }
@@ -135,7 +135,7 @@ impl Reader {
         self.open = Some(kind);
     }
 
-    /// Adds a signed part on its own, because the signature covers exactly its text.
+    /// Adds a signed part separately, because the signature covers exactly its text.
     fn push_signed(&mut self, kind: Kind, text: &str, signature: &str) {
         self.open = None;
         match kind {
@@ -157,7 +157,7 @@ impl Reader {
     fn call(&mut self, call: &FunctionCall<'_>, signature: Option<&str>, deltas: &mut Deltas) {
         let name = call.name.and_then(parse_text).unwrap_or_default();
         if name.is_empty() && call.args.is_none() && call.partial_args.is_none() {
-            // When arguments arrive in parts, the last one is empty.
+            // When arguments arrive in parts, the last part is empty.
             return;
         }
         self.open = None;
@@ -234,7 +234,7 @@ impl Answer for Reader {
         Ok(self.progress())
     }
 
-    /// Handles a body with a list of all chunks, or with a single complete one.
+    /// Parses a body that is a list of all chunks, or a single complete one.
     fn parse_whole_body(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         let chunks: Vec<&RawValue> = match body.trim_ascii_start().first() {
             Some(b'[') => serde_json::from_slice(body).ok()?,
@@ -270,7 +270,7 @@ impl Answer for Reader {
             Some(reason) if BLOCKED.contains(&reason) => StopReason::ContentFilter,
             Some("STOP") | None if self.calls > 0 => StopReason::ToolUse,
             Some("STOP") | None => StopReason::EndTurn,
-            // Content before an unknown finish reason counts; no content at all is an error.
+            // An unknown finish reason is accepted after content, and is an error without content.
             Some(reason) if reason == "OTHER" || self.content.is_empty() => StopReason::Error,
             Some(_) if self.calls > 0 => StopReason::ToolUse,
             Some(_) => StopReason::EndTurn,
@@ -280,12 +280,12 @@ impl Answer for Reader {
     }
 }
 
-/// Returns a part that stores the signature of the following part, because parts have no field for it.
+/// Creates a part that stores the signature of the following part, because `Part` has no field for signatures.
 fn signature_part(what: &str, signature: &str) -> Part {
     Part::Reasoning { text: String::new(), opaque: Some(json!({"signs": what, "thoughtSignature": signature})) }
 }
 
-/// Returns the signature stored before a part, and the kind of part that it signs.
+/// Returns the signature in a signature part, and the kind of the part that it signs.
 pub(super) fn parse_signature(opaque: &Value) -> Option<(&str, &str)> {
     Some((opaque.get("signs")?.as_str()?, opaque.get("thoughtSignature")?.as_str()?))
 }

@@ -26,7 +26,7 @@ pub(super) fn path(base: &str, model: &str) -> String {
 /// Returns the path of `model`, below `base`.
 fn model_path(base: &str, model: &str) -> String {
     let version = version_below(base);
-    // The name may already say whether it is a base model or a tuned one.
+    // The name may already contain the collection.
     let kind = if model.starts_with("models/") || model.starts_with("tunedModels/") { "" } else { "models/" };
     let mut path = format!("{version}/{kind}");
     for byte in model.bytes() {

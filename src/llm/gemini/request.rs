@@ -1,4 +1,4 @@
-//! Request to the Gemini API, joined from the JSON of its messages.
+//! Request to the Gemini API, assembled from the JSON of its messages.
 
 use super::answer::{MADE_UP, parse_signature};
 use super::schema;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// Value that the provider accepts as the signature of another model's call.
+/// Value that the API accepts in place of a signature, for calls of other models.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 /// Minimum thinking budget in tokens.
 const MIN_THINKING: u64 = 512;
@@ -137,8 +137,8 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition]) {
     out.extend_from_slice(b"]}]");
 }
 
-/// Returns the thinking configuration: a level for models with levels, otherwise a number of tokens within the limits of the model and the
-/// response.
+/// Returns the thinking configuration: a level for models with levels, otherwise a token count within the limits of the
+/// model and the response.
 fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinking {
     let include_thoughts = effort != Effort::Off;
     if version.is_third() {
@@ -166,13 +166,13 @@ fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinkin
         Effort::Xhigh | Effort::Max if version.pro => 32_768,
         Effort::High | Effort::Xhigh | Effort::Max => 24_576,
     };
-    // Thinking counts as output, so part of it is reserved for the response.
+    // Thinking counts as output, so leave part of it for the response.
     let budget = if tokens == 0 { 0 } else { tokens.min(max_output_tokens / 2).max(MIN_THINKING) };
     Thinking { include_thoughts, thinking_budget: Some(budget), thinking_level: None }
 }
 
-/// Writes contents. Adjacent messages of one role are one content, except that the results of a step are a content of their own, because
-/// the API rejects anything after them. It also rejects a request that begins or ends with the model's text.
+/// Writes contents. Adjacent messages of one role are joined, but the results of a step remain separate, because the
+/// API rejects anything after them. It also rejects a request that begins or ends with the model's text.
 fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
     const USER: &[u8] = br#"{"role":"user","parts":["#;
     const MODEL: &[u8] = br#"{"role":"model","parts":["#;
@@ -210,7 +210,8 @@ fn write_content<'a>(out: &mut Vec<u8>, head: &[u8], parts: impl IntoIterator<It
     out.extend_from_slice(b"]}");
 }
 
-/// Returns the end of the results in a message. Everything else follows after a line break, and the JSON written here has no other.
+/// Returns the end of the results in a message. All other parts follow a line break, which the JSON written here never
+/// contains elsewhere.
 fn results_end(json: &[u8]) -> usize {
     memchr::memchr(b'\n', json).unwrap_or(json.len())
 }
@@ -291,7 +292,7 @@ fn write_call(out: &mut Vec<u8>, call: &ToolCall, thought_signature: Option<&str
     let nothing = Map::new();
     let args = match &call.arguments {
         Arguments::Object(map) => map,
-        // The API accepts only objects; the result says what was wrong.
+        // The API accepts only objects; the result describes the error.
         Arguments::Malformed(_) => &nothing,
     };
     let function_call = Some(Call { id: provider_id(call.tool_call_id.as_str()), name: fit(&call.tool_name), args });
@@ -308,7 +309,7 @@ fn write_result(out: &mut Vec<u8>, after: &mut Vec<u8>, result: &ToolResult, req
         let data = Data { mime_type, data };
         RequestPart { inline_data: Some(data), ..RequestPart::EMPTY }
     });
-    // Images are in the result if the model accepts them there, otherwise after all results.
+    // If the model accepts images in results, they go there; otherwise they follow all results.
     let (inside, behind): (Vec<_>, Vec<_>) = images.partition(|_| version.is_third());
     let id = provider_id(result.tool_call_id.as_str());
     let response = Response { id, name: fit(&result.tool_name), response, parts: inside };
@@ -318,7 +319,7 @@ fn write_result(out: &mut Vec<u8>, after: &mut Vec<u8>, result: &ToolResult, req
     }
 }
 
-/// Returns an ID that a provider assigned; generated IDs are not sent.
+/// Returns the ID if the provider assigned it; generated IDs are not sent.
 fn provider_id(id: &str) -> Option<&str> {
     (!id.starts_with(MADE_UP)).then_some(id)
 }

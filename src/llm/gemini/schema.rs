@@ -1,9 +1,9 @@
-//! Argument schemas, reduced to the part of JSON Schema that the API supports. An unknown keyword makes it reject the whole request, or is
-//! silently ignored.
+//! Argument schemas, reduced to the subset of JSON Schema that the API supports. Given an unknown keyword, the API
+//! rejects the request or silently ignores the keyword.
 
 use serde_json::{Map, Value, json};
 
-/// Maximum depth and number of schemas; beyond them, any value is allowed, because references may be recursive.
+/// Maximum depth and number of schemas. Beyond them any value is allowed, because references may be recursive.
 const MAX_DEPTH: usize = 16;
 const MAX_SCHEMAS: usize = 2_000;
 
@@ -24,12 +24,12 @@ const PLAIN: [&str; 12] = [
 ];
 const FORMATS: [&str; 7] = ["date-time", "date", "time", "int32", "int64", "float", "double"];
 
-/// Converts the schema of parameters; the result always describes an object.
+/// Converts the schema of the parameters. The result always describes an object.
 pub(super) fn convert_parameters(schema: &Value) -> Value {
     let mut writer = Writer { root: schema, left: MAX_SCHEMAS };
     let mut written = match writer.write(schema, 0) {
         Value::Object(written) if !written.contains_key("anyOf") || written.contains_key("properties") => written,
-        // A choice of objects: the tool itself reports which one it accepts.
+        // For a choice of objects, the tool itself reports which ones it accepts.
         _ => Map::new(),
     };
     written.insert("type".to_owned(), json!("object"));
@@ -99,7 +99,7 @@ impl Writer<'_> {
     fn choices(&mut self, schema: &Map<String, Value>, depth: usize, out: &mut Map<String, Value>) {
         if let Some(choices) = ["anyOf", "oneOf"].into_iter().find_map(|word| schema.get(word)).and_then(Value::as_array) {
             let written: Vec<Value> = choices.iter().map(|choice| self.write(choice, depth + 1)).collect();
-            // Choices that only state which properties go together are not supported.
+            // Choices that only list which properties occur together are not supported.
             if written
                 .iter()
                 .any(|choice| choice.get("type").is_some() || choice.get("anyOf").is_some() || choice.get("enum").is_some())
@@ -143,7 +143,8 @@ fn values(schema: &Map<String, Value>, out: &mut Map<String, Value>) {
     out.insert("enum".to_owned(), Value::Array(told));
 }
 
-/// Converts a list of types: one type, optionally with null, is a type; several are a choice.
+/// Converts a list of types. A single type, with or without null, becomes a type; several types
+/// become a choice.
 fn several_types(kinds: &[Value], out: &mut Map<String, Value>) {
     let nothing = kinds.iter().any(|kind| kind == "null");
     let real: Vec<&Value> = kinds.iter().filter(|kind| *kind != "null").collect();

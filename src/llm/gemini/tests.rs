@@ -34,7 +34,7 @@ fn parsed(model: &str, request: &ModelRequest) -> Value {
 
 fn contents(model: &str, messages: &[Arc<Message>]) -> Value {
     let mut contents = parsed(model, &request(messages))["contents"].clone();
-    // A response at the start is preceded by the note about the removed beginning.
+    // A response at the start follows the note about the removed messages.
     if contents[0]["role"] == "user" && messages.first().is_some_and(|first| first.role == Role::Assistant) {
         contents.as_array_mut().unwrap().remove(0);
     }
@@ -273,8 +273,8 @@ fn candidate(parts: Value, finish: &str) -> Value {
         "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 3}})
 }
 
-/// Returns parts as they are sent back: without summaries and fields that only the provider adds, and with adjacent parts of one kind
-/// joined.
+/// Returns parts as they are sent back: without summaries and fields that only the provider adds, and with adjacent
+/// parts of one kind joined.
 fn goes_back(parts: &[Value]) -> Vec<Value> {
     let mut back: Vec<Value> = Vec::new();
     for part in parts {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Chunk of the stream. Unknown fields and kinds of parts must not stop it.
+/// Chunk of the stream. Unknown fields and kinds of parts are ignored.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Chunk<'a> {
@@ -81,21 +81,22 @@ pub(crate) struct Feedback<'a> {
     pub block_reason_message: Option<Cow<'a, str>>,
 }
 
-/// Counts up to now; a later count replaces an earlier one.
+/// Counts so far. A later count replaces an earlier one.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WireUsage {
     #[serde(default)]
     prompt_token_count: Option<u64>,
-    /// Included in the prompt count.
+    /// Number of cached tokens, included in the prompt count.
     #[serde(default)]
     cached_content_token_count: Option<u64>,
-    /// Input of the provider's own tools; not included in the prompt count, but billed like it.
+    /// Input tokens of the provider's own tools. Not included in the prompt count, but billed at
+    /// the same rate.
     #[serde(default)]
     tool_use_prompt_token_count: Option<u64>,
     #[serde(default)]
     candidates_token_count: Option<u64>,
-    /// Not included in the candidates count.
+    /// Number of thinking tokens, not included in the candidates count.
     #[serde(default)]
     thoughts_token_count: Option<u64>,
 }

@@ -19,8 +19,8 @@ impl Version {
         Self { major: major.parse().unwrap_or(0), minor: minor.parse().unwrap_or(0), pro }
     }
 
-    /// Returns whether the model is of the third generation or later: calls must be signed, results carry images, and effort is a level
-    /// instead of a number of tokens.
+    /// Returns whether the model is of the third generation or later: calls must be signed, results carry images, and
+    /// effort is a level instead of a number of tokens.
     pub(crate) fn is_third(self) -> bool {
         self.major >= 3
     }

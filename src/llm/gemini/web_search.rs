@@ -1,4 +1,4 @@
-//! Google Search as a tool of the Gemini API. The API has no limit on the number of queries and no filter of domains.
+//! Google Search as a tool of the Gemini API, which can neither limit the number of queries nor filter by domain.
 
 use super::model_path;
 use super::types::WireUsage;
@@ -7,7 +7,7 @@ use crate::ports::{FoundPage, SearchRequest};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Returns the path of a request without a stream, below `base`.
+/// Returns the path of a request without streaming, below `base`.
 pub(in crate::llm) fn path(base: &str, model: &str) -> String {
     model_path(base, model) + ":generateContent"
 }
@@ -21,7 +21,7 @@ pub(in crate::llm) fn body(request: &SearchRequest) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// Reads a response; `None` if it is not one of this API.
+/// Parses a response; `None` if it is not from this API.
 pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
     let candidate = response.get("candidates")?.as_array()?.first()?;
     let mut answer = ProviderAnswer::default();

@@ -60,10 +60,10 @@ async fn requests_go_to_the_first_server_that_lists_the_model() {
 
 #[tokio::test]
 async fn requests_for_unlisted_models_go_to_the_configured_server() {
-    // It responds, but lists nothing.
+    // The server responds, but lists no models.
     let home = serve(&[("/v1/chat/completions", SAID.to_owned())]).await;
     ask(&local("x", home, &[])).await.unwrap();
-    // It lists something else, and may know the model anyway.
+    // The server lists another model, but may still know this one.
     let home = server(&["a"], 1).await;
     ask(&local("x", home, &[home])).await.unwrap();
 }

@@ -3,7 +3,8 @@ use std::collections::HashMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Starts a server with these responses by path, and no response for others; returns its port.
+/// Starts a server with these responses by path, which does not respond to other paths; returns its
+/// port.
 pub(in crate::llm) async fn serve(answers: &[(&'static str, String)]) -> u16 {
     let answers: HashMap<&str, String> = answers.iter().cloned().collect();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

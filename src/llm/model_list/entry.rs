@@ -1,17 +1,18 @@
-//! One entry of a model list, in any server's format. An unreadable or implausible value is treated as missing.
+//! Entry of a model list, in the format of any server. Unreadable and implausible values are treated as missing.
 
 use crate::protocol::{Effort, ModelFacts, Price};
 use serde_json::Value;
 
-/// Maximum bytes of a model name.
+/// Maximum size in bytes of a model name.
 const NAME_BYTES: usize = 300;
-/// Plausible context windows in tokens; others are mistakes, such as a wrong unit, or malicious.
+/// Plausible context windows in tokens. Other values are mistakes, such as a wrong unit, or
+/// malicious.
 const TOKENS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
 const MILLION: f64 = 1_000_000.0;
 /// Maximum price in US dollars per token.
 const MAX_DOLLARS: f64 = 0.1;
 
-/// Model description of a server.
+/// Description of a model by its server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ModelEntry {
     /// Name in requests.
@@ -22,12 +23,12 @@ pub(crate) struct ModelEntry {
     pub images: Option<bool>,
     pub reasoning: Option<bool>,
     pub tools: Option<bool>,
-    /// Supported efforts, in ascending order, if the server names them.
+    /// Supported efforts in ascending order, if the server names them.
     pub efforts: Option<Vec<Effort>>,
 }
 
 impl ModelEntry {
-    /// Applies this description over other facts.
+    /// Overrides other facts with this description.
     pub(crate) fn apply_to(&self, facts: ModelFacts) -> ModelFacts {
         let context_window = self.context_window.unwrap_or(facts.context_window);
         let max_output_tokens = self.max_output_tokens.or(facts.max_output_tokens);
@@ -59,7 +60,7 @@ pub(super) fn read(body: &Value) -> Option<Vec<ModelEntry>> {
 
 fn parse_entry(model: &Value) -> Option<ModelEntry> {
     let id = ["id", "name", "model"].iter().find_map(|field| model.get(field)?.as_str()).filter(|id| is_name(id))?;
-    // Gemini names a model by its path.
+    // Gemini lists the path of a model.
     let id = id.strip_prefix("models/").unwrap_or(id).to_owned();
     if !generates_text(model) {
         return None;
@@ -67,7 +68,7 @@ fn parse_entry(model: &Value) -> Option<ModelEntry> {
     let context_window = window(model);
     let output = ["max_completion_tokens", "max_output_tokens", "outputTokenLimit", "top_provider/max_completion_tokens"];
     let mut max_output_tokens = output.iter().find_map(|field| tokens(field_at(model, field)?));
-    // On other servers this field is the context window, or the default response length.
+    // On other servers this field is the context window, or the default length of a response.
     if model.get("max_input_tokens").is_some() {
         max_output_tokens = max_output_tokens.or_else(|| tokens(model.get("max_tokens")?));
     }
@@ -88,7 +89,7 @@ fn field_at<'a>(model: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').try_fold(model, |value, field| value.get(field))
 }
 
-/// Returns whether a name is safe in a table, in a request and in a settings file: no control or invisible characters.
+/// Returns whether a name is safe in a table, a request and a settings file: it has no control or invisible characters.
 fn is_name(id: &str) -> bool {
     let hidden = |letter: char| {
         letter.is_control()
@@ -99,7 +100,7 @@ fn is_name(id: &str) -> bool {
     !id.trim().is_empty() && id.trim() == id && id.len() <= NAME_BYTES && !id.chars().any(hidden)
 }
 
-/// Returns whether the model generates text; lists also contain models for embeddings, images or speech.
+/// Returns whether the model generates text. Lists also contain models for embeddings, images and speech.
 fn generates_text(model: &Value) -> bool {
     let kind = model.get("type").and_then(Value::as_str).unwrap_or_default();
     let methods = model.get("supportedGenerationMethods").and_then(Value::as_array);
@@ -113,7 +114,7 @@ fn generates_text(model: &Value) -> bool {
 
 fn window(model: &Value) -> Option<u64> {
     const FIELDS: [&str; 11] = [
-        // The loaded context length counts, not the possible one.
+        // The loaded context length applies, even if the model supports a longer one.
         "loaded_context_length",
         "meta/n_ctx",
         "context_length",
@@ -161,7 +162,7 @@ fn price(model: &Value) -> Option<Price> {
     })
 }
 
-/// Removes rounding errors of a multiplication.
+/// Removes the rounding error of a multiplication.
 fn round_dollars(dollars: f64) -> f64 {
     (dollars * MILLION).round() / MILLION
 }
@@ -186,13 +187,14 @@ fn reasoning(model: &Value) -> Option<bool> {
     parameters.or_else(|| able.iter().find_map(|field| field_at(model, field)?.as_bool()))
 }
 
-/// Returns whether the model calls tools, as routers and Mistral report it.
+/// Returns whether the model calls tools, in the format of routers and Mistral.
 fn calls_tools(model: &Value) -> Option<bool> {
     let parameters = texts(model.get("supported_parameters")).map(|known| known.contains(&"tools"));
     parameters.or_else(|| field_at(model, "capabilities/function_calling")?.as_bool())
 }
 
-/// Parses the efforts as Anthropic and OpenRouter name them. Whether reasoning can be turned off is known only from OpenRouter.
+/// Parses the efforts in the formats of Anthropic and OpenRouter. Only OpenRouter reports whether reasoning can be
+/// turned off.
 fn efforts(model: &Value) -> Option<Vec<Effort>> {
     let of_anthropic = |effort: &Effort| {
         field_at(model, &format!("capabilities/effort/{}/supported", effort.as_str())).and_then(Value::as_bool) == Some(true)

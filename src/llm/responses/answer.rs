@@ -12,7 +12,7 @@ use crate::protocol::{StopReason, Usage};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Error of a provider that fails without a reason.
+/// Error of a provider that reports no reason.
 const WORDLESS: &str = r#"{"message":"the provider ended its response with an unspecified error"}"#;
 
 pub(in crate::llm) struct Reader {
@@ -24,7 +24,7 @@ pub(in crate::llm) struct Reader {
     model: Option<String>,
 }
 
-/// End of a response, in the provider's words.
+/// End of a response, as named by the provider.
 enum End {
     Completed,
     Incomplete(Option<String>),
@@ -49,7 +49,8 @@ impl Reader {
         let Some(map) = told.item.and_then(parse_map) else { return };
         let index = number(told.output_index).unwrap_or_else(|| self.next_index());
         let known = self.items.iter().rfind(|item| item.index == index);
-        // An item that starts twice is the same one; a server that numbers all items alike starts another after a complete one.
+        // A second start is about the same item, unless that item is complete: some servers give all items the same
+        // number.
         if known.is_some_and(|item| !item.done && item.kind == Kind::from_item(&map)) {
             return;
         }
@@ -74,8 +75,8 @@ impl Reader {
         }
     }
 
-    /// Finds the item of a delta. IDs may change between events; if a server changes the indexes, the ID decides, or the only announced
-    /// item without content.
+    /// Finds the item of a delta. IDs may change between events. If a server changes the indexes, the item with this ID
+    /// is used, or else the only announced item without content.
     fn find(&self, told: &StreamEvent<'_>, slot: Slot) -> Option<usize> {
         let id = told.item_id.and_then(parse_text).unwrap_or_default();
         let named = |item: &Item| !id.is_empty() && item.id() == id && item.accepts(slot);
@@ -93,7 +94,7 @@ impl Reader {
         named.or_else(|| self.items.iter().rposition(|item| !item.done && item.accepts(slot)))
     }
 
-    /// Reports progress of a client's call; the provider's own items are not reported.
+    /// Reports progress of calls for the client, but not of the provider's own calls.
     fn progress(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
         let special = |item: &Item| matches!(item.kind, Kind::Special(_)) && !item.done;
         if let Some(at) = self.find(told, Slot::Progress).filter(|&at| special(&self.items[at]))
@@ -114,15 +115,16 @@ impl Reader {
         self.items[at].finish(map, &mut self.thinking, deltas);
     }
 
-    /// Finds the item that is now complete. Its index, its ID and its call ID may each have changed, but not all of them together with the
-    /// text.
+    /// Finds the item that is now complete. Its index, ID and call ID may have changed, but not all of them together
+    /// with the text.
     fn find_item(&self, whole: &Map<String, Value>, index: Option<u64>) -> Option<usize> {
         let last = |wanted: &dyn Fn(&Item) -> bool| self.items.iter().rposition(wanted);
         let kind = Kind::from_item(whole);
         let told_as = |field: &str| whole.get(field).and_then(Value::as_str).unwrap_or_default();
         let (id, call_id) = (told_as("id"), told_as("call_id"));
         let alike = |item: &Item| item.kind == kind || (!item.done && item.is_call() && kind.is_call());
-        // A call ID may change until the call is complete; then another ID means another call.
+        // A call ID may change until the call is complete. Afterwards, another ID means another
+        // call.
         let same = |item: &Item| {
             let ids = [item.call_id(), call_id];
             alike(item) && (!item.done || ids[0] == ids[1] || ids.contains(&""))
@@ -145,11 +147,11 @@ impl Reader {
         self.items.iter().map(|item| item.index + 1).max().unwrap_or(0)
     }
 
-    /// Handles the end of the stream: its response object contains the result, and all items again.
+    /// Handles the end of the stream. Its response object contains the result, and all items again.
     fn end_stream(&mut self, kind: &str, told: &StreamEvent<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
         let response: Option<Response<'_>> = told.response.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let Some(response) = response else {
-            // The event has no content besides its name.
+            // The event contains only its name.
             self.end = Some(self.finish_response(kind.trim_start_matches("response."), None)?);
             return Ok(());
         };
@@ -159,7 +161,8 @@ impl Reader {
         }
         let named = kind.trim_start_matches("response.");
         let status = response.status.and_then(parse_text).unwrap_or_default();
-        // The event name is the result if it is one of the ends; for `done` the object decides.
+        // The event name is the result if it names an end; for `done`, the object contains the
+        // result.
         let ended = if named == "done" || matches!(&*status, "failed" | "incomplete" | "cancelled") { &*status } else { named };
         let end = if ended == "incomplete" {
             End::Incomplete(reason(response.incomplete_details))
@@ -192,7 +195,7 @@ impl Reader {
         }
     }
 
-    /// Adds items from the final list that never completed or never arrived; complete ones are unchanged.
+    /// Adds items of the final list that never completed or never arrived. Complete items do not change.
     fn complete_items(&mut self, output: &[&RawValue], deltas: &mut Deltas) {
         let more = output.len() > self.items.len();
         let mut taken = vec![false; self.items.len()];
@@ -213,7 +216,7 @@ impl Reader {
         }
     }
 
-    /// Finds the item of an entry in the final list: by its ID, its position or its text, whichever the server did not change.
+    /// Finds the item for an entry of the final list by ID, position or text, because servers change some of them.
     fn find_listed_item(&self, whole: &Map<String, Value>, index: u64, taken: &[bool]) -> Option<usize> {
         let kind = Kind::from_item(whole);
         let first = |wanted: &dyn Fn(&Item) -> bool| (0..self.items.len()).find(|&at| !taken[at] && wanted(&self.items[at]));
@@ -237,7 +240,7 @@ impl Answer for Reader {
             return Ok(Progress::More);
         }
         if data == "[DONE]" {
-            // The end of a response comes before this event, or never.
+            // The end of a response arrives before this event, or never.
             return Err(self.speaker.missing_end());
         }
         let told: StreamEvent<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;

@@ -1,4 +1,4 @@
-//! Special calls: items that the client answers with an item of a matching kind.
+//! Special calls: items for which the client returns an item of a matching kind.
 
 use super::passthrough::{item_type, text_field};
 use crate::protocol::{Arguments, ToolStatus};
@@ -28,7 +28,7 @@ impl Special {
         })
     }
 
-    /// Returns the tool that a call of this kind means.
+    /// Returns the tool for a call of this kind.
     pub(crate) fn tool(self, item: &Map<String, Value>) -> &str {
         match self {
             Self::Custom => text_field(item, "name"),
@@ -42,7 +42,7 @@ impl Special {
 
     pub(crate) fn arguments(self, item: &mut Map<String, Value>) -> Arguments {
         let field = match self {
-            // Free text, even if it looks like JSON.
+            // The input is free text, even if it looks like JSON.
             Self::Custom => return Arguments::Malformed(text_field(item, "input").to_owned()),
             Self::LocalShell | Self::Shell | Self::Computer => "action",
             Self::ApplyPatch => "operation",
@@ -58,7 +58,8 @@ impl Special {
         }
     }
 
-    /// Returns the answering item. `None`: no text can answer it, so call and result are sent as those of a function.
+    /// Returns the item that answers the call. `None` if text cannot answer it, so that the call and its result are
+    /// sent as those of a function.
     pub(crate) fn answer(self, call_id: &str, text: &str, status: ToolStatus) -> Option<Value> {
         let done = status == ToolStatus::Succeeded;
         Some(match self {
@@ -83,8 +84,8 @@ impl Special {
     }
 }
 
-/// Returns whether the provider runs this call itself: the call is marked so, it uses its own container, or the output is
-/// included.
+/// Returns whether the provider runs this call itself: the call has a mark for it, uses the provider's container, or
+/// includes its output.
 pub(crate) fn is_run_by_provider<'a>(item: &Map<String, Value>, all: impl IntoIterator<Item = &'a Map<String, Value>>) -> bool {
     let container = item.get("environment").and_then(|environment| environment.get("type")).and_then(Value::as_str);
     if text_field(item, "execution") == "server" || container.is_some_and(|kind| kind.starts_with("container")) {

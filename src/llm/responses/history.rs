@@ -11,7 +11,7 @@ use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The API rejects longer call IDs.
+/// Format of call IDs; the API rejects longer ones.
 pub(crate) const IDS: Ids = Ids::UpTo(64);
 
 #[derive(Serialize)]
@@ -57,7 +57,7 @@ enum Output<'a> {
     Pieces(Vec<HistoryPart<'a>>),
 }
 
-/// Writer of the messages of one request.
+/// Writer for the messages of one request.
 pub(crate) struct History<'a> {
     pub request: &'a ModelRequest,
     /// Whether the server accepts items that it encrypted.
@@ -90,7 +90,7 @@ impl History<'_> {
                     let Some(item) = self.own_item(opaque) else { continue };
                     before = Some(item);
                     thought = item_type(item) == "reasoning";
-                    // An item that belongs to the next part is written with that part, or not at all.
+                    // An item that belongs to the next part is written only with that part.
                     let apart = !is_of_call(opaque) && item_type(item) != "message";
                     if apart && (!thought || is_self_contained(item)) {
                         self.write_own_item(item, &mut json);
@@ -102,7 +102,7 @@ impl History<'_> {
                 items.push((thought, json));
             }
         }
-        // Thinking without a following item is rejected.
+        // The API rejects thinking without a following item.
         while items.last().is_some_and(|(thought, _)| *thought) {
             items.pop();
         }
@@ -128,7 +128,7 @@ impl History<'_> {
 
     fn write_call(&self, call: &ToolCall, item: Option<&Map<String, Value>>, out: &mut Vec<u8>) {
         let call_id = call.tool_call_id.as_str();
-        // A call that no text can answer is sent as a function call, and so is its result.
+        // If text cannot answer a call, the call and its result are sent as those of a function.
         if let Some(item) = item.filter(|item| Special::from_type(item_type(item)) != Some(Special::Computer)) {
             let mut item = item.clone();
             item.insert("call_id".to_owned(), Value::from(call_id));
@@ -136,14 +136,15 @@ impl History<'_> {
         }
         let arguments = match &call.arguments {
             Arguments::Object(map) => serde_json::to_string(map).unwrap_or_default(),
-            // Many servers parse the arguments; the result says what was wrong, and how they began.
+            // Many servers parse the arguments. The result describes the error and the start of the
+            // arguments.
             Arguments::Malformed(_) => "{}".to_owned(),
         };
         let name = function_name(&call.tool_name);
         write_json(out, &Item::FunctionCall { call_id, name: &name, arguments });
     }
 
-    /// Writes results first, one item each; then text and images of the user.
+    /// Writes results first, one item each; then the text and images of the user.
     fn write_user_message(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         let mut parts = Vec::new();
         for part in &message.content {
@@ -180,7 +181,7 @@ impl History<'_> {
         write_json(out, &Item::FunctionCallOutput { call_id, output });
     }
 
-    /// Returns the special kind of the call that a result belongs to, if any.
+    /// Returns the special kind of the call to which a result belongs, if any.
     fn special_kind(&self, answer: &Message, result: &ToolResult) -> Option<Special> {
         answer.content.windows(2).find_map(|pair| match pair {
             [Part::Reasoning { opaque: Some(opaque), .. }, Part::ToolCall(call)] if call.tool_call_id == result.tool_call_id => {
@@ -192,7 +193,7 @@ impl History<'_> {
     }
 }
 
-/// Returns whether a call was parsed from this item. If two calls had one ID, the later one got another.
+/// Returns whether a call was parsed from this item. Of two calls with the same ID, the later one received a new ID.
 fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
     let own = text_field(item, "call_id");
     let fitted = IDS.fit(own);
@@ -201,7 +202,8 @@ fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
         && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// Returns whether a thinking item needs nothing stored by the server: it is encrypted in it, or written out.
+/// Returns whether a thinking item is complete without data stored by the server: its content is encrypted or in plain
+/// text.
 fn is_self_contained(item: &Map<String, Value>) -> bool {
     !text_field(item, "encrypted_content").is_empty()
         || item.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty())

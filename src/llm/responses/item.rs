@@ -7,14 +7,14 @@ use crate::llm::deltas::Deltas;
 use crate::protocol::{Arguments, CallId, Part, ToolCall};
 use serde_json::{Map, Value, json};
 
-/// Kind of an item for a client.
+/// Kind of an item that the client handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Message,
     Reasoning,
     Function,
     Special(Special),
-    /// Results of the provider's own tools, and unknown items; they are sent back unchanged.
+    /// Results of the provider's own tools, and unknown items. They are sent back unchanged.
     Other,
 }
 
@@ -53,7 +53,7 @@ impl Slot {
     }
 }
 
-/// Logs that the complete text differs from its deltas, without writing either to the log.
+/// Logs that the complete text differs from its deltas. Neither is written to the log.
 fn log_replaced(pieces: &str, whole: &str) {
     tracing::warn!(
         pieces = pieces.len(),
@@ -65,14 +65,14 @@ fn log_replaced(pieces: &str, whole: &str) {
 pub(crate) struct Item {
     pub index: u64,
     pub kind: Kind,
-    /// Item at its start, or complete.
+    /// Fields of the item at its start, or of the complete item.
     map: Map<String, Value>,
     pub done: bool,
     /// Deltas in order of arrival.
     pieces: Vec<(Slot, String)>,
     /// Positions whose complete text has arrived.
     settled: Vec<Slot>,
-    /// Tool input, and whether it is complete.
+    /// Tool input so far, and whether it is complete.
     input: ArgumentBuffer,
     input_ended: bool,
     /// Bytes of a special call's content so far.
@@ -94,7 +94,7 @@ impl Item {
         }
     }
 
-    /// Creates an item from a delta, because its start never arrived.
+    /// Creates an item for a delta whose start never arrived.
     pub(crate) fn from_delta(index: u64, slot: Slot) -> Self {
         let kind = match slot {
             Slot::Text(_) => "message",
@@ -135,7 +135,7 @@ impl Item {
         }
     }
 
-    /// Adds a delta and passes it on at once.
+    /// Adds a delta and forwards it immediately.
     pub(crate) fn extend(&mut self, slot: Slot, piece: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if self.done {
             return;
@@ -160,8 +160,8 @@ impl Item {
         self.emit_delta(slot, piece, begins, thinking, deltas);
     }
 
-    /// Handles the complete text of one part. Text that was not passed on yet is passed on now; if the complete text differs from the
-    /// deltas, it replaces them. The part may have a different number here than in its deltas.
+    /// Handles the complete text of one part. Forwards text that has not been forwarded yet. If the complete text
+    /// differs from the deltas, it replaces them. The number of the part may differ from that in its deltas.
     pub(crate) fn complete_part(&mut self, slot: Slot, whole: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if slot == Slot::Input && !self.done {
             return self.settle_input(whole, deltas);
@@ -181,7 +181,7 @@ impl Item {
         });
         let like = self.pieces.iter().filter(|(known, _)| known.is_like(slot)).count();
         if like > 1 && whole.starts_with(&self.text_like(slot)) {
-            // One text covers all parts so far.
+            // One text may cover several parts.
             let rest = whole[self.text_like(slot).len()..].to_owned();
             let last = self.pieces.iter().rposition(|(known, _)| known.is_like(slot));
             let last = last.map_or(slot, |at| self.pieces[at].0);
@@ -230,7 +230,7 @@ impl Item {
     pub(crate) fn starts_with_deltas(&self, whole: &Map<String, Value>) -> bool {
         let texts = text_parts_of(Kind::from_item(whole), whole);
         let input = texts.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
-        // Only the start of overlong arguments is kept.
+        // Only the start of overlong arguments is stored.
         let pieces = self.pieces.iter().filter(|(_, text)| !text.is_empty());
         input.starts_with(self.input.text())
             && pieces.map(|(slot, _)| *slot).all(|slot| {
@@ -239,7 +239,8 @@ impl Item {
             })
     }
 
-    /// Handles the complete item. Its parts may be numbered and divided differently from its deltas: their text is compared as one.
+    /// Handles the complete item. Its parts may be numbered and split differently from its deltas, so their joined
+    /// texts are compared.
     pub(crate) fn finish(&mut self, map: Map<String, Value>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         self.kind = Kind::from_item(&map);
         self.done = false;
@@ -253,7 +254,7 @@ impl Item {
             self.replace(texts, thinking, deltas);
         }
         let had = std::mem::replace(&mut self.map, map);
-        // Fields that were only present at the start are kept.
+        // Keep fields that only the start of the item contains.
         for field in ["id", "call_id", "name"] {
             if text_field(&self.map, field).is_empty()
                 && let Some(value) = had.get(field)
@@ -264,7 +265,7 @@ impl Item {
         self.done = true;
     }
 
-    /// Replaces the deltas with the parts of the complete item, and passes on missing parts.
+    /// Replaces the deltas with the parts of the complete item, and forwards missing parts.
     fn replace(&mut self, texts: Vec<(Slot, String)>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         let mut order: Vec<Slot> = Vec::new();
         for slot in self.pieces.iter().chain(&texts).map(|(slot, _)| *slot) {
@@ -272,7 +273,7 @@ impl Item {
                 order.push(slot);
             }
         }
-        // Here too, the kind that arrived first is shown.
+        // As for deltas, the kind that arrived first is shown.
         let thinks = |slot: &Slot| matches!(slot, Slot::Summary(_) | Slot::Thought(_));
         if !self.pieces.iter().any(|(slot, _)| thinks(slot)) {
             self.pieces.extend(order.iter().find(|slot| thinks(slot)).map(|first| (*first, String::new())));
@@ -299,7 +300,7 @@ impl Item {
         self.pieces = pieces;
     }
 
-    /// Passes on a delta of text, or of shown thinking.
+    /// Forwards a delta of text or of visible thinking.
     fn emit_delta(&self, slot: Slot, piece: &str, begins: bool, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if piece.is_empty() {
             return;
@@ -311,8 +312,8 @@ impl Item {
         }
     }
 
-    /// Returns whether thinking at this position is shown. If an item contains it twice, as summaries and in full, the kind that arrived
-    /// first is shown.
+    /// Returns whether thinking at this position is shown. If an item contains its thinking both as summaries and in
+    /// full, the kind that arrived first is shown.
     fn is_shown(&self, slot: Slot) -> bool {
         let first = self.pieces.iter().map(|(slot, _)| slot).find(|slot| matches!(slot, Slot::Summary(_) | Slot::Thought(_)));
         first.is_none_or(|first| matches!(first, Slot::Summary(_)) == matches!(slot, Slot::Summary(_)))
@@ -325,14 +326,14 @@ impl Item {
         }
     }
 
-    /// Returns the shown, non-empty strings in order.
+    /// Returns the visible, non-empty strings in order.
     fn texts(&self) -> Vec<&str> {
         let mut texts: Vec<_> = self.pieces.iter().filter(|(slot, text)| !text.is_empty() && self.is_shown(*slot)).collect();
         texts.sort_by_key(|(slot, _)| *slot);
         texts.into_iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Returns the parts of the response. `cut`: the response was cut off here; `items`: all items of the response.
+    /// Returns the parts of the response. `cut`: the response was cut off; `items`: all items of the response.
     pub(crate) fn parts(&self, cut: bool, items: &[Self]) -> Vec<Part> {
         match self.kind {
             Kind::Message => self.text_parts(),
@@ -349,7 +350,7 @@ impl Item {
                     Arguments::Object(map) => from_map(map, self.is_ended()),
                     malformed @ Arguments::Malformed(_) => malformed,
                 };
-                // Placed directly before its call.
+                // The reasoning part must directly precede its call.
                 vec![Part::Reasoning { text: String::new(), opaque: Some(keep_call(map)) }, self.call(arguments)]
             }
             Kind::Other => vec![self.opaque_part()],
@@ -423,14 +424,14 @@ impl Item {
     }
 }
 
-/// Thinking so far, over all items.
+/// Visible thinking so far, over all items.
 #[derive(Default)]
 pub(crate) struct ThinkingText {
     thought: bool,
 }
 
 impl ThinkingText {
-    /// Adds thinking; parts are separated by a blank line.
+    /// Adds thinking, with a blank line between parts.
     fn think(&mut self, piece: &str, begins: bool, deltas: &mut Deltas) {
         if begins && self.thought && !piece.is_empty() {
             deltas.reasoning("\n\n");

@@ -1,4 +1,4 @@
-//! Passthrough items: returned unchanged, as parts of the thread.
+//! Passthrough items, which are stored as parts of the thread and returned unchanged.
 
 use serde_json::{Map, Value};
 
@@ -11,14 +11,14 @@ pub(crate) fn keep(item: Map<String, Value>) -> Value {
     Value::Object(Map::from_iter([(ITEM.to_owned(), Value::Object(item))]))
 }
 
-/// Wraps the item of a call that is answered here.
+/// Wraps the item of a call that the client answers.
 pub(crate) fn keep_call(item: Map<String, Value>) -> Value {
     let mut kept = keep(item);
     kept[CALL] = Value::Bool(true);
     kept
 }
 
-/// Returns whether a part is the item of a call that is answered here.
+/// Returns whether a part contains the item of a call that the client answers.
 pub(crate) fn is_of_call(opaque: &Value) -> bool {
     opaque.get(CALL) == Some(&Value::Bool(true))
 }
@@ -33,7 +33,7 @@ pub(crate) fn item_type(item: &Map<String, Value>) -> &str {
     text_field(item, "type")
 }
 
-/// Returns a text field; empty if it is not text.
+/// Returns a text field; empty if it is missing or not text.
 pub(crate) fn text_field<'a>(item: &'a Map<String, Value>, field: &str) -> &'a str {
     item.get(field).and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Request to the Responses API, joined from the items of its messages. The provider stores none of it.
+//! Request to the Responses API, assembled from the items of its messages. The provider stores none of it.
 
 use super::history::{History, IDS};
 use super::unsupported::{Extra, MissingFeatures};
@@ -67,7 +67,7 @@ fn write_input(out: &mut Vec<u8>, fragments: &[Fragment]) {
     let mut ends_said = false;
     for fragment in fragments.iter().filter(|fragment| !fragment.json.is_empty()) {
         if let Some(more) = fragment.json.strip_prefix(USER).filter(|_| ends_said) {
-            // Without the closing brackets of the list and the message.
+            // Drop the closing brackets of the list and the message.
             out.truncate(out.len() - 2);
             separate(out);
             out.extend_from_slice(more);
@@ -75,7 +75,7 @@ fn write_input(out: &mut Vec<u8>, fragments: &[Fragment]) {
             separate(out);
             out.extend_from_slice(&fragment.json);
         }
-        // Text inside JSON has no unescaped quotes, so the marker is unambiguous; the user's text is last in a message.
+        // Text in JSON has no unescaped quotes, so the marker is unambiguous. The user's text is last in a message.
         let said_at = fragment.split(|json| memchr::memmem::find(json, USER).unwrap_or(json.len()));
         ends_said = said_at < fragment.json.len();
     }
@@ -97,7 +97,7 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], parallel: bool) {
     out.push(b']');
 }
 
-/// Returns the cache key that routes requests with the same beginning to the same machine.
+/// Returns the cache key that routes requests with the same start to the same machine.
 fn cache_key(request: &ModelRequest) -> Option<String> {
     let first = request.messages.first()?;
     let beginning = format!("{} {} {}", first.task_id, first.message_id, first.timestamp);
@@ -109,14 +109,15 @@ fn bare_model_name(model: &str) -> String {
     model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase()
 }
 
-/// Returns whether a model may think, so that its thinking can be encrypted and carried over; older models reject that.
+/// Returns whether the model may think, so that its encrypted thinking can be requested. Older models reject that.
 fn seals_thinking(model: &str) -> bool {
     let name = bare_model_name(model);
     let before = ["gpt-3", "gpt-4", "gpt3", "gpt4", "chatgpt", "gpt-35"];
     !before.iter().any(|family| name.contains(family)) && !name.contains("-chat")
 }
 
-/// Returns the effort value for a model. For models that are not in the catalogue, the lowest supported value follows from the name.
+/// Returns the effort value for a model. For models outside the catalogue, the name determines the lowest supported
+/// value.
 fn effort_word(model: &str, effort: Effort) -> &'static str {
     match effort {
         Effort::Minimal | Effort::Low | Effort::Medium | Effort::High | Effort::Xhigh | Effort::Max => effort.as_str(),

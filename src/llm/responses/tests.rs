@@ -13,7 +13,7 @@ mod answers;
 mod numbering;
 mod servers;
 
-/// Returns an item as the reader stores it.
+/// Returns an item as the response reader stores it.
 fn item(item: Value) -> Part {
     let Value::Object(item) = item else { panic!("no object") };
     Part::Reasoning { text: String::new(), opaque: Some(passthrough::keep(item)) }
@@ -159,7 +159,7 @@ fn cached_messages_do_not_change_requests_and_each_request_extends_the_previous_
         let request = request(messages[..count].to_vec());
         assert_eq!(written("m", &MissingFeatures::default(), &request, &mut kept), fresh(&request), "{count}");
     }
-    // A response is never sent without its results.
+    // A response is always sent with its results.
     for (count, next) in [(1, 3), (3, 4)] {
         let before = fresh(&request(messages[..count].to_vec()));
         let after = fresh(&request(messages[..next].to_vec()));
@@ -213,7 +213,7 @@ fn encrypted_reasoning_is_requested_only_from_reasoning_models() {
     }
 }
 
-/// Returns an item as it is sent back: for text and functions only their own fields, for others everything.
+/// Returns an item as it is sent back: text and functions with only their own fields, others unchanged.
 fn plain(item: &Value) -> Option<Value> {
     let arguments = |item: &Value| serde_json::from_str::<Value>(item["arguments"].as_str().unwrap()).unwrap_or(json!({}));
     match item["type"].as_str().unwrap() {
@@ -232,7 +232,7 @@ fn plain(item: &Value) -> Option<Value> {
     }
 }
 
-/// Returns the items of a recorded stream: as completed, or else as in the final response.
+/// Returns the items of a recorded stream: the completed ones, or else those of the final response.
 fn recorded_items(stream: &[u8], expected: &Value) -> Vec<Value> {
     let mut items = expected["content"].as_array().unwrap().clone();
     let stream = String::from_utf8_lossy(stream);
@@ -266,7 +266,7 @@ async fn recorded_responses_are_sent_back_unchanged_item_by_item() {
         let completion = play(Reader::new(speaker()), vec![Bytes::from(stream)]).await.1.unwrap();
         let sent = input_of(completion.content);
         let sent: Vec<Value> = sent.as_array().unwrap().iter().filter_map(plain).collect();
-        // They are followed by generated results.
+        // Generated results follow.
         let (back, results) = sent.split_at(items.len().min(sent.len()));
         assert_eq!(back, items, "{}", directory.display());
         let is_result = |item: &Value| item["type"].as_str().is_some_and(|kind| kind.ends_with("_output"));

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Any event. Missing fields, null, and other types must not stop the stream.
+/// Any event. Missing fields, null, and other types are accepted.
 #[derive(Deserialize)]
 pub(crate) struct StreamEvent<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -61,7 +61,7 @@ pub(crate) fn number(raw: Option<&RawValue>) -> Option<u64> {
     raw?.get().parse().ok()
 }
 
-/// Returns why a response is incomplete.
+/// Returns the reason why a response is incomplete.
 pub(crate) fn reason(details: Option<&RawValue>) -> Option<String> {
     let details: Value = serde_json::from_str(details?.get()).ok()?;
     details.get("reason").and_then(Value::as_str).map(str::to_owned)
@@ -71,7 +71,7 @@ pub(crate) fn reason(details: Option<&RawValue>) -> Option<String> {
 pub(crate) fn parse_usage(raw: &RawValue) -> Option<Usage> {
     let Ok(Value::Object(wire)) = serde_json::from_str(raw.get()) else { return None };
     let wire = Value::Object(wire);
-    // The second name is that of Chat Completions, which some gateways use here.
+    // The second name comes from Chat Completions; some gateways use it here.
     let count = |paths: [&str; 2]| paths.iter().find_map(|path| wire.pointer(path).and_then(Value::as_u64)).unwrap_or(0);
     Some(Usage {
         input_tokens: count(["/input_tokens", "/prompt_tokens"]),

@@ -1,4 +1,4 @@
-//! Unsupported features of a server: learned from its errors, and omitted from then on.
+//! Features that a server does not support, learned from its errors and omitted afterwards.
 
 use crate::llm::error::ErrorContext;
 use crate::ports::ModelError;
@@ -22,7 +22,7 @@ pub(crate) enum Extra {
     Kept,
 }
 
-/// Words of an error, in lower case, that identify the feature. Earlier lines are more specific.
+/// Phrases in an error, in lower case, that identify the feature. Earlier lines are more specific.
 const ERROR_WORDS: [(Extra, &[&str]); 8] = [
     (Extra::Kept, &["could not be verified", "could not be decrypted"]),
     (Extra::Sealed, &["encrypted content is not supported", "encrypted_content", "'include'"]),
@@ -34,7 +34,7 @@ const ERROR_WORDS: [(Extra, &[&str]); 8] = [
     (Extra::ItemIds, &["items are not persisted"]),
 ];
 
-/// Words that mean the server does not know or support the field, rather than its value.
+/// Phrases which mean that the server does not support the field itself, rather than its value.
 const UNKNOWN: [&str; 11] = [
     "not supported",
     "unsupported",
@@ -58,7 +58,8 @@ impl MissingFeatures {
         self.0.load(Ordering::Relaxed) & feature_bit(extra) != 0
     }
 
-    /// Learns from an error. Returns whether the next request can do without the feature, so that a retry makes sense.
+    /// Learns from an error. Returns whether the feature can be omitted from the next request, so that a retry makes
+    /// sense.
     pub(crate) fn learn(&self, status: u16, speaker: &ErrorContext, error: &mut ModelError) -> bool {
         let failure = &mut error.failure;
         let message = failure.message.to_lowercase();

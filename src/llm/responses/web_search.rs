@@ -6,7 +6,7 @@ use crate::ports::{FoundPage, SearchRequest};
 use crate::protocol::cut_position_after;
 use serde_json::{Value, json};
 
-/// Maximum bytes of a cited passage.
+/// Maximum size in bytes of a cited passage.
 const PASSAGE_BYTES: usize = 400;
 
 pub(in crate::llm) fn body(model: &str, request: &SearchRequest) -> Vec<u8> {
@@ -27,7 +27,7 @@ pub(in crate::llm) fn body(model: &str, request: &SearchRequest) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// Reads a response; `None` if it is not one of this API.
+/// Parses a response; `None` if it is not from this API.
 pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
     let mut answer = ProviderAnswer::default();
     response.get("output")?.as_array()?;
@@ -62,7 +62,7 @@ pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
     Some(answer)
 }
 
-/// Returns the line of the text before a citation, which starts at this character.
+/// Returns the line of text before a citation that starts at this character.
 fn passage_before(text: &str, start: Option<u64>) -> String {
     let Some(start) = start.and_then(|start| usize::try_from(start).ok()) else { return String::new() };
     let before: String = text.chars().take(start).collect();

@@ -1,4 +1,4 @@
-//! Azure OpenAI: the v1 API, and the older one with a version and deployments in the URL.
+//! Azure OpenAI: the v1 API, and the older API with a version and deployments in the URL.
 
 use super::segment;
 use crate::llm::{Api, chat, responses};
@@ -6,12 +6,12 @@ use crate::llm::{Api, chat, responses};
 const OPENAI: &str = "/openai";
 const V1: &str = "/openai/v1";
 
-/// Returns whether a version is a date: `2025-04-01-preview`. The v1 API takes words, such as `preview`.
+/// Returns whether a version is a date: `2025-04-01-preview`. Versions of the v1 API are words, such as `preview`.
 fn is_dated(version: &str) -> bool {
     version.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
-/// Returns the part of the path that the address does not have yet.
+/// Returns the part of the path that the address lacks.
 fn root(base: &str, is_dated: bool) -> &'static str {
     match (is_dated, base.ends_with(V1), base.ends_with(OPENAI)) {
         (_, true, _) | (true, _, true) => "",
@@ -35,12 +35,12 @@ pub(super) fn path(api: Api, base: &str, model: &str, version: Option<&str>) -> 
     format!("{}{path}{}", root(base, is_dated), query(version))
 }
 
-/// Returns the path of the list of all models of the region; a request for it shows whether the key is accepted.
+/// Returns the path of the list of all models in the region. A request for it shows whether the key is accepted.
 pub(super) fn list_path(base: &str, version: Option<&str>) -> String {
     format!("{}/models{}", root(base, version.is_some_and(is_dated)), query(version))
 }
 
-/// Returns the header with an API key, or with a token of Microsoft Entra ID, which is a JSON Web Token.
+/// Returns the header for an API key, or for a token of Microsoft Entra ID, which is a JSON Web Token.
 pub(super) fn headers(key: Option<String>) -> Vec<(&'static str, String)> {
     let is_token = |key: &String| key.starts_with("eyJ") && key.matches('.').count() == 2;
     match key {

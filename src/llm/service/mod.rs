@@ -1,4 +1,4 @@
-//! Services of cloud platforms that offer the models of others: their URLs, request bodies and authentication.
+//! Services of cloud platforms that offer models of other vendors: their URLs, request bodies and authentication.
 
 mod azure;
 mod bedrock;
@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 /// Service that offers the models.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Service {
-    /// The maker of the API, or a compatible server.
+    /// The API of the model's vendor, or a compatible server.
     #[default]
     Direct,
-    /// Azure OpenAI; the model is the name of a deployment. `version`: the `api-version`; absent: the v1 API.
+    /// Azure OpenAI; the model is the name of a deployment. `version`: the `api-version`; the v1 API if absent.
     Azure { version: Option<String> },
     /// Vertex AI on Google Cloud.
     Vertex { project: String, location: String },
@@ -27,7 +27,7 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    /// Returns the path of a request with `model` below the address of the server.
+    /// Returns the path of a request with `model`, below the address of the server.
     pub(super) fn path(&self, api: Api, base: &str, model: &str) -> Cow<'static, str> {
         match (self, api) {
             (Self::Azure { version }, _) => Cow::Owned(azure::path(api, base, model, version.as_deref())),
@@ -48,7 +48,7 @@ impl Service {
         }
     }
 
-    /// Returns whether the model list of the server has the models that can be used.
+    /// Returns whether the model list of the server contains the models that can be used.
     pub(crate) fn lists_models(&self) -> bool {
         *self == Self::Direct
     }
@@ -62,7 +62,8 @@ impl Service {
         }
     }
 
-    /// Adapts the body of a request. `beta`: the header of the Messages API that this service may expect in the body.
+    /// Converts the body of a request to the format of this service. `beta`: the header of the Messages API that some
+    /// services expect in the body.
     pub(super) fn body(&self, api: Api, body: Vec<u8>, beta: Option<&str>) -> Vec<u8> {
         match (self, api) {
             (Self::Vertex { .. }, Api::Anthropic) => {
@@ -80,7 +81,7 @@ impl Service {
         *self == Self::Bedrock
     }
 
-    /// Returns the events of a response.
+    /// Decodes the events of a response.
     pub(super) fn events(&self, reply: Reply) -> Events {
         match self {
             Self::Bedrock => event_stream::events(reply.into_stream()),
@@ -89,7 +90,7 @@ impl Service {
     }
 }
 
-/// Returns a JSON object without some members and with others. Values are copied unchanged.
+/// Returns a JSON object without some members and with others. Other values are copied unchanged.
 fn rewritten(body: &[u8], without: &[&str], with: &[(&str, &str)], beta: Option<&str>) -> Vec<u8> {
     let Ok(mut members) = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(body) else { return body.to_vec() };
     members.retain(|name, _| !without.contains(&name.as_str()));

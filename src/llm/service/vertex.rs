@@ -3,7 +3,7 @@
 use super::segment;
 use crate::llm::Api;
 
-/// Version of the Messages API, in the body.
+/// Version of the Messages API, sent in the body.
 pub(super) const VERSION: &str = "vertex-2023-10-16";
 
 pub(super) fn path(api: Api, project: &str, location: &str, model: &str) -> String {
@@ -11,7 +11,7 @@ pub(super) fn path(api: Api, project: &str, location: &str, model: &str) -> Stri
         Api::Anthropic => ("anthropic", "streamRawPredict"),
         Api::Gemini | Api::OpenAiChat | Api::OpenAiResponses => ("google", "streamGenerateContent?alt=sse"),
     };
-    // `@` separates the version of a model, and is sent as it is.
+    // `@` precedes the version of a model, and must not be escaped.
     let model = segment(model).replace("%40", "@");
     format!("/v1/projects/{}/locations/{}/publishers/{publisher}/models/{model}:{method}", segment(project), segment(location))
 }

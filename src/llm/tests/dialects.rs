@@ -1,4 +1,4 @@
-//! Checks for all APIs: origin of reasoning, order of messages, and values of the effort.
+//! Tests for all APIs: origin of reasoning, order of messages, and values of the effort.
 
 use super::faulty_servers::*;
 use super::samples::{self, message, text};
@@ -35,7 +35,7 @@ fn body_of(api: Api, model: &str, base: &str, request: &ModelRequest, quirks: &Q
     serde_json::from_slice(&bytes).unwrap()
 }
 
-/// Returns a response with reasoning in each API's format, and the text that only its own provider may read again.
+/// Returns a response with reasoning in the API's format, and the text that may only be sent back to its provider.
 fn thoughtful(api: Api) -> String {
     let events: Vec<Value> = match api {
         Api::Anthropic => vec![
@@ -91,7 +91,7 @@ async fn thinking_is_sent_back_only_to_the_provider_that_produced_it() {
                 .unwrap();
         let thread: Vec<Arc<Message>> = session.into_iter().map(Arc::new).collect();
         for other in ALL {
-            // A compatible server at another address, and one with another name.
+            // Test a compatible server at another address, and one with another name.
             let (elsewhere, asked) = serve_all(vec![thoughtful(other)]).await;
             let model = connect(spec(other, elsewhere, LONG), "m").unwrap();
             completion_of(&*model, thread.clone()).await;
@@ -101,7 +101,7 @@ async fn thinking_is_sent_back_only_to_the_provider_that_produced_it() {
     }
 }
 
-/// Returns the roles of the messages in order, with results separate.
+/// Returns the roles of the messages in order. Results have their own role.
 fn turns(api: Api, body: &Value) -> Vec<String> {
     let (list, parts) = match api {
         Api::Anthropic | Api::OpenAiChat => ("messages", "content"),
@@ -181,7 +181,7 @@ fn an_interrupted_response_is_sent_as_text_with_a_note_and_without_unsigned_thin
         let answer = if api == Api::Gemini { "model" } else { "assistant" };
         let turns: Vec<_> = turns(api, &body).into_iter().filter(|turn| turn != "system").collect();
         let alternate = ["user", answer, "user"];
-        // The Responses API takes items, neighbours of one role too.
+        // The Responses API accepts adjacent items of the same role.
         if api == Api::OpenAiResponses {
             assert!(turns.iter().all(|turn| alternate.contains(&turn.as_str())), "{turns:?}");
             assert_eq!(turns.iter().filter(|turn| *turn == answer).count(), 1, "{turns:?}");
@@ -299,7 +299,7 @@ async fn a_rejected_field_is_omitted_from_all_later_requests() {
     for _ in 0..2 {
         assert_eq!(model.stream(request()).next().await.unwrap(), Ok(Delta::Text("hi".to_owned())));
     }
-    // The feature is already left out, so this is an ordinary error.
+    // The feature is already omitted, so this is an ordinary error.
     let error = model.stream(request()).next().await.unwrap().unwrap_err();
     assert!(!error.failure.retryable && error.failure.message == refusal, "{error:?}");
     let sent: Vec<bool> = server.await.unwrap().iter().map(|request| request.contains("stream_options")).collect();

@@ -1,4 +1,5 @@
-//! Calls run only after the server marked them as complete: each API, cut after every event, with every possible end.
+//! Tests that calls only run if the server marked them as complete: each API, cut off after every event, with every
+//! possible end.
 
 use super::*;
 use serde_json::json;

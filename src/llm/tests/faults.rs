@@ -1,4 +1,4 @@
-//! Connections that fail, stall, lie or flood.
+//! Tests of connections that fail, stall, or send invalid or endless data.
 
 use super::faulty_servers::*;
 use super::*;
@@ -53,7 +53,7 @@ async fn a_connection_reset_inside_a_character_is_a_cut_stream() {
     assert_eq!((error.failure.kind, error.failure.retryable), (FailureKind::CutStream, true));
 }
 
-/// Closing discards unsent data and tells the other side.
+/// Sockets that discard unsent data and reset the connection when they are closed.
 mod socket2 {
     pub(crate) fn set_no_linger(socket: &tokio::net::TcpStream) {
         let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
@@ -301,7 +301,7 @@ async fn events_out_of_order_never_produce_a_different_response() {
                 .collect::<Vec<_>>()
         })
     };
-    // Interleaved, with a gap in the numbers.
+    // Deltas of two calls are interleaved, with a gap in the numbers.
     let mixed = [
         start.into(),
         call(3, "x"),
@@ -315,9 +315,9 @@ async fn events_out_of_order_never_produce_a_different_response() {
         stop.into(),
     ];
     assert_eq!(of(mixed.concat()).await.unwrap(), ["x {\"a\":1}", "y {\"b\":2}"]);
-    // The response ends before the block does: an incomplete call is not run.
+    // The response ends before the block does, so the call is incomplete and not run.
     assert_eq!(of([start.into(), call(0, "x"), piece(0, "{\"a\""), stop.into()].concat()).await.unwrap(), ["x \"{\\\"a\\\"\""]);
-    // The same call twice is one call.
+    // A repeated call counts once.
     let twice = [start.into(), call(0, "x"), piece(0, "{}"), end(0), call(1, "x"), piece(1, "{}"), end(1), stop.into()];
     assert_eq!(of(twice.concat()).await.unwrap(), ["x {}"]);
     let namesakes =

@@ -1,4 +1,4 @@
-//! Misbehaving servers, over a real local connection.
+//! Tests of misbehaving servers, over a real local connection.
 
 use super::samples::{self, message};
 use super::*;
@@ -194,7 +194,7 @@ async fn garbage_between_events_is_a_protocol_failure_after_the_text_so_far() {
 }
 
 #[tokio::test]
-async fn the_wait_of_a_rate_limit_is_read_from_the_headers() {
+async fn the_delay_of_a_rate_limit_is_read_from_the_headers() {
     let body = r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#;
     for (header, wait) in [
         ("retry-after: 7", Some(Duration::from_secs(7))),

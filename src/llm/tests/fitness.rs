@@ -1,4 +1,4 @@
-//! Requests for any thread are valid for their provider.
+//! Tests that requests for any thread are valid for their provider.
 
 use super::*;
 use crate::llm::quirks::Quirks;
@@ -184,7 +184,8 @@ fn check_responses(body: &Value) -> Result<(), String> {
     if open.is_empty() { Ok(()) } else { Err("calls without results".to_owned()) }
 }
 
-/// Checks that a body written step by step, as in a session, equals one written at once.
+/// Checks that a body that was built step by step, as in a session, equals one that was built in
+/// one step.
 fn grown(messages: &[Arc<Message>], body: impl Fn(&ModelRequest, &mut Thread) -> Vec<u8>) -> Result<Value, String> {
     let mut kept = Thread::default();
     let mut last = Vec::new();

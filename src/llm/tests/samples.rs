@@ -1,4 +1,4 @@
-//! Messages, calls and requests for the tests of all APIs.
+//! Sample messages, calls and requests for the tests of all APIs.
 
 use crate::ports::ModelRequest;
 use crate::protocol::{Arguments, CallId, Image, Message, MessageId, Part, Role, TaskId, ToolCall, ToolDefinition, ToolResult};
@@ -21,7 +21,7 @@ pub(crate) fn text(text: &str) -> Part {
     Part::Text { text: text.to_owned() }
 }
 
-/// Returns a call; `arguments` need not be JSON.
+/// Returns a call; `arguments` may be invalid JSON.
 pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {
     Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.to_owned(), arguments: Arguments::parse(arguments) })
 }

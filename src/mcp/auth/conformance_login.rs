@@ -1,4 +1,4 @@
-//! Unattended sign-in for conformance tests; aye follows the redirect itself.
+//! Unattended sign-in for conformance tests, in which aye follows the redirect itself.
 
 use super::failure::Failure;
 use super::flow::{AuthorizationServer, Client, challenge_scopes, renew};
@@ -12,13 +12,13 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// Redirect URI without a listener: the code is read from the redirect.
+/// Redirect URI without a listener; the code is read from the redirect.
 const REDIRECT: &str = "http://127.0.0.1:3118/callback";
 /// Maximum number of authorizations for one connection, including the first.
 const AUTHORIZATIONS: usize = 3;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Client registered with the authorization server beforehand.
+/// Client that was registered with the authorization server in advance.
 #[derive(Clone, Default)]
 pub struct RegisteredClient {
     pub client_id: Option<String>,
@@ -43,7 +43,7 @@ impl UnattendedLogin {
         Self { registered, state: Mutex::default() }
     }
 
-    /// Runs a complete authorization for what the server requires.
+    /// Runs a complete authorization, as the server requires.
     async fn authorize(&self, url: &str, challenge: Option<&str>, more: &[String]) -> Result<StoredToken, Failure> {
         let found = AuthorizationServer::find(url, challenge).await?;
         let mut client = Client {
@@ -68,7 +68,7 @@ impl UnattendedLogin {
         asked.exchange_code(location).await
     }
 
-    /// Gets a token with the client credentials grant.
+    /// Obtains a token with the client credentials grant.
     async fn login_with_credentials(&self, found: &AuthorizationServer, more: &[String]) -> Result<StoredToken, Failure> {
         let (Some(id), Some(secret)) = (&self.registered.client_id, &self.registered.client_secret) else {
             return Err(Failure::from_message("the authorization server requires a client secret, and none is set"));
@@ -135,13 +135,14 @@ impl UnattendedLogin {
     }
 }
 
-/// Returns whether a list in the metadata of the authorization server contains this word; `None` if there is no such list.
+/// Returns whether a list in the metadata of the authorization server contains this word; `None` if there is no such
+/// list.
 fn offers(server: &AuthorizationServer, list: &str, word: &str) -> Option<bool> {
     let words = server.metadata.additional_fields.get(list)?.as_array()?;
     Some(words.iter().any(|known| known.as_str() == Some(word)))
 }
 
-/// Returns the credentials as specified in RFC 6749, 2.3.1.
+/// Returns the credentials in the format of RFC 6749, section 2.3.1.
 fn basic(id: &str, secret: &str) -> String {
     let escaped = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", escaped(id), escaped(secret));

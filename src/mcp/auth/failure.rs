@@ -3,15 +3,15 @@
 use crate::protocol::{Problem, truncate};
 use rmcp::transport::auth::AuthError;
 
-/// Maximum bytes quoted from a server's own description.
+/// Maximum number of bytes quoted from a server's own description.
 const MAX_MESSAGE_BYTES: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The tokens cannot be refreshed; the user must sign in.
+    /// The tokens cannot be refreshed, so the user must sign in.
     #[error("the stored tokens are no longer valid")]
     Over,
-    /// The authorization server registers no clients, and the settings name none.
+    /// The authorization server does not register clients, and the settings contain none.
     #[error("{who} does not support dynamic client registration")]
     NotRegistered { who: String },
     #[error("{0}")]

@@ -1,5 +1,5 @@
-//! Authorization flow, from the server's challenge to its tokens, and their renewal. Discovered metadata is not trusted: it must describe
-//! this server, and each URL in it must be allowed.
+//! Authorization flow, from the server's challenge to its tokens, and their refresh. Discovered metadata is untrusted:
+//! it must describe this server, and each URL in it must be allowed.
 
 use super::failure::Failure;
 use super::http::{Http, status};
@@ -19,18 +19,18 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum number of scopes.
 const MAX_SCOPES: usize = 100;
 
-/// Client registered with an authorization server beforehand.
+/// Client that was registered with an authorization server in advance.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Client {
     pub id: Option<String>,
     pub secret: Option<String>,
-    /// URL of its metadata document, for servers that read such documents.
+    /// URL of its metadata document, for servers that support such documents.
     pub document: Option<String>,
-    /// Scopes to request instead of the scopes that the server names.
+    /// Scopes to request instead of those that the server requests.
     pub scopes: Vec<String>,
 }
 
-/// Discovered authorization server of an MCP server.
+/// Authorization server that was discovered for an MCP server.
 pub(super) struct AuthorizationServer {
     pub(super) url: Url,
     manager: AuthorizationManager,
@@ -41,7 +41,7 @@ pub(super) struct AuthorizationServer {
 /// Authorization that waits for the user.
 pub(super) struct PendingAuthorization {
     discovered: AuthorizationServer,
-    /// URL where the user approves it.
+    /// URL at which the user approves the authorization.
     pub address: String,
     redirect: String,
     client_secret: Option<String>,
@@ -87,7 +87,7 @@ impl AuthorizationServer {
         self.metadata.issuer.as_deref()
     }
 
-    /// Returns the scopes to request: the configured scopes, or the scopes that the server names, plus missing ones.
+    /// Returns the scopes to request: those in the settings or else those that the server requests, plus missing ones.
     pub(super) async fn scopes(&self, client: &Client, more: &[String]) -> Vec<String> {
         let mut scopes =
             if client.scopes.is_empty() { self.manager.select_initial_scopes(&[]).await } else { client.scopes.clone() };
@@ -100,7 +100,7 @@ impl AuthorizationServer {
         scopes
     }
 
-    /// Registers the client if needed, and returns the URL where the user approves.
+    /// Registers the client if needed, and returns the URL at which the user approves.
     pub(super) async fn request_authorization(
         mut self,
         client: &Client,
@@ -160,7 +160,7 @@ impl PendingAuthorization {
     }
 }
 
-/// Returns the error that the authorization server sent instead of a code.
+/// Returns the error that the authorization server sent instead of a code, if any.
 fn refusal(came_back_to: &str) -> Option<String> {
     let url = Url::parse(came_back_to).ok()?;
     let of = |name: &str| url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
@@ -173,7 +173,7 @@ fn refusal(came_back_to: &str) -> Option<String> {
     })
 }
 
-/// Refreshes tokens. If the authorization server has changed, they are no longer valid.
+/// Refreshes tokens. If the authorization server has changed, the tokens are no longer valid.
 pub(super) async fn renew(kept: &StoredToken) -> Result<StoredToken, Failure> {
     let Some(credentials) = kept.credentials.clone() else { return Err(Failure::Over) };
     let parsed = Url::parse(&kept.url).map_err(|error| Failure::from_message(error.to_string()))?;

@@ -1,5 +1,5 @@
-//! Requests to authorization servers: TLS outside loopback, no redirects, limits on size and time, and no address on this machine unless
-//! the MCP server itself is local.
+//! Requests to authorization servers, with TLS outside loopback, no redirects, limits on size and time, and no local
+//! addresses unless the MCP server itself is local.
 
 use crate::sys::http::fetch::{Answer, Fetcher, Guard, Next, Request};
 use crate::sys::http::is_loopback;
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum bytes of a response; metadata, registrations and tokens are small.
+/// Maximum size in bytes of a response. Metadata, registrations and tokens are small.
 const MAX_BYTES: usize = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -27,7 +27,7 @@ impl Http {
         Self { fetcher: Fetcher::default(), is_local: url.host_str().is_some_and(is_loopback) }
     }
 
-    /// Checks whether a URL is allowed; the error gives the reason.
+    /// Checks whether a URL is allowed. An error contains the reason.
     pub(super) fn check(&self, url: &str) -> Result<(), String> {
         let url = Url::parse(url).map_err(|error| format!("invalid URL: {error}"))?;
         let host = url.host_str().unwrap_or_default();
@@ -99,7 +99,7 @@ impl Guard for Places {
 pub(super) enum Place {
     Here,
     There,
-    /// Link-local addresses, where clouds expose machine credentials, and addresses of no single host.
+    /// Link-local addresses, at which clouds expose machine credentials, and addresses of no single host.
     Nowhere,
 }
 

@@ -1,4 +1,4 @@
-//! Interactive sign-in: the user approves in a browser, which redirects to this machine.
+//! Interactive sign-in, in which the user approves in a browser that redirects to this machine.
 
 use super::flow::{AuthorizationServer, Client, challenge};
 use super::session_tokens::Vault;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Display during the sign-in.
 pub(crate) trait LogIn: Send + Sync {
-    /// Shows the URL at which the user approves; it is `http` or `https`.
+    /// Shows the `http` or `https` URL at which the user approves.
     fn visit<'a>(&'a self, address: &'a str) -> BoxFuture<'a, ()>;
 }
 
@@ -55,7 +55,8 @@ pub(crate) async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn Log
     Ok(LoggedIn { scopes: kept.granted_scopes().to_vec(), lasts: kept.is_renewable() })
 }
 
-/// Returns the client. An ID that is a URL names a metadata document, which not every authorization server reads.
+/// Returns the client. An ID that is a URL refers to a metadata document, which not every authorization server
+/// supports.
 fn client(id: Option<&str>, scopes: &[String]) -> Client {
     let (document, id) = match id {
         Some(id) if id.starts_with("https://") => (Some(id.to_owned()), None),

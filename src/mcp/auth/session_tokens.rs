@@ -1,4 +1,5 @@
-//! Tokens of a session: read when a server needs one, refreshed before they expire, stored for the next time.
+//! Tokens of a session. They are read when a server needs one, refreshed before they expire, and stored for later
+//! sessions.
 
 use super::failure::Failure;
 use super::flow::{challenge_scopes, renew};
@@ -11,18 +12,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio::sync::Mutex as Turn;
 
-/// Token storage. Each call may block, so it runs on its own thread.
+/// Token storage. Calls may block, so they run on their own thread.
 pub(crate) trait Vault: Send + Sync {
     fn load(&self, server: &str, url: &str) -> Result<Option<String>, String>;
     fn save(&self, server: &str, url: &str, tokens: &str) -> Result<(), String>;
-    /// Returns a lock for the renewal of tokens, so that two processes do not use the same refresh token.
+    /// Returns a lock for the refresh of tokens, so that two processes do not use the same refresh token.
     fn lock_renewal(&self) -> Result<Box<dyn Send>, String>;
 }
 
 /// Slots by server name and URL.
 type Slots = HashMap<(String, String), Arc<Turn<Slot>>>;
 
-/// Token keeper of a session. Cheap to clone.
+/// Token cache of a session. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct TokenKeeper {
     vault: Arc<dyn Vault>,
@@ -62,7 +63,7 @@ impl TokenKeeper {
         run_on_thread(move || vault.save(&name, &url, &text)).await
     }
 
-    /// Renews the token in a slot, or takes over one that another process renewed in the meantime.
+    /// Refreshes the token in a slot, or loads one that another process has refreshed.
     async fn renew(&self, whose: &TokenOwner<'_>, slot: &mut Slot, old: Option<&str>) -> Result<Option<String>, String> {
         let vault = Arc::clone(&self.vault);
         let _turn = run_on_thread(move || vault.lock_renewal()).await?;
@@ -79,7 +80,7 @@ impl TokenKeeper {
         match renew(kept).await {
             Ok(new) => {
                 if let Err(why) = self.write(whose, &new).await {
-                    // They are valid as long as this process runs.
+                    // The tokens remain valid while this process runs.
                     tracing::warn!(server = whose.name, why, "cannot save the renewed tokens");
                 }
                 let token = new.token();
@@ -104,7 +105,7 @@ impl TokenKeeper {
             return Ok(token);
         }
         match self.renew(&whose, &mut slot, token.as_deref()).await {
-            // The old token is still valid for a moment.
+            // The old token is still valid for a short time.
             Ok(None) | Err(_) if age == Validity::Ending => Ok(token),
             renewed => renewed,
         }
@@ -124,7 +125,7 @@ impl TokenKeeper {
                 if let Some(token) = kept.token().filter(|token| Some(token) != used.as_ref()) {
                     return Ok(Some(token));
                 }
-                // Only the user can grant more scopes; the next sign-in requests them.
+                // Only the user can grant more scopes, which the next sign-in requests.
                 let scopes = scope.map_or_else(|| challenge_scopes(&challenge, whose.url), |scope| split_scope(&scope));
                 if scopes.iter().any(|scope| !kept.wanted.contains(scope)) {
                     kept.wanted = scopes;
@@ -168,7 +169,7 @@ fn token_owner(spec: &Spec) -> Option<TokenOwner<'_>> {
     }
 }
 
-/// Runs a call on its own thread, because a keyring may ask the user.
+/// Runs a call on its own thread, because a keyring may prompt the user.
 async fn run_on_thread<T: Send + 'static>(ask: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(ask).await.unwrap_or_else(|_| Err("the token store did not respond".to_owned()))
 }

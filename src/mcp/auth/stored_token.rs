@@ -1,4 +1,4 @@
-//! Stored token: bound to its address and its issuer.
+//! Stored token, bound to its address and issuer.
 
 use rmcp::transport::auth::StoredCredentials;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ const BEFORE_ITS_END: Duration = Duration::from_secs(60);
 /// Stored token. It contains secrets and is never printed.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct StoredToken {
-    /// URL of the server for which it was issued; the token is sent to no other server.
+    /// URL of the server for which the token was issued. It is never sent to another server.
     pub url: String,
     pub credentials: Option<StoredCredentials>,
     /// Client secret, if the authorization server issued one.
@@ -48,7 +48,7 @@ impl StoredToken {
         serde_json::to_string(self).map_err(|error| format!("cannot serialize the tokens: {error}"))
     }
 
-    /// Returns the token as sent to the server.
+    /// Returns the token as it is sent to the server.
     pub(crate) fn token(&self) -> Option<String> {
         let value = serde_json::to_value(self.credentials.as_ref()?.token_response.as_ref()?).ok()?;
         value.get("access_token")?.as_str().map(str::to_owned)

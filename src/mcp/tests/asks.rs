@@ -24,7 +24,7 @@ impl RemoteAsks for Person {
     }
 }
 
-/// Returns what a server receives when it makes a request within a call.
+/// Returns the response that a server receives to a request within a call.
 async fn told(answer: Option<ElicitationAnswer>, method: &'static str, params: Value) -> (Value, Vec<Elicitation>) {
     let launcher = scripted(move |mut pipes: Pipes| {
         let params = params.clone();
@@ -130,7 +130,8 @@ fn all_kinds_of_form_fields_are_supported() {
     assert!(form::fields(&json!({"properties": {"deep": {"type": "object"}}}), None).is_err());
 }
 
-/// Returns the result of a call that a server answers with `-32042` this many times, the number of calls, and the requests to the user.
+/// Calls a tool of a server that responds `-32042` this many times. Returns the result, the number of calls, and the
+/// requests to the user.
 async fn visiting(
     answer: Option<ElicitationAnswer>,
     refusals: usize,

@@ -18,7 +18,7 @@ fn rpc(request: &Request, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result})
 }
 
-/// Returns the usual response of an older server, or `None` for a call.
+/// Returns the usual response of an older server; `None` for a call.
 fn usual(request: &Request) -> Option<Answer> {
     Some(match request.method() {
         "server/discover" => Answer::new(400, "content-type: text/plain\r\n", "no session"),
@@ -181,7 +181,7 @@ async fn an_expired_token_is_renewed_during_the_call() {
     assert_eq!(*tokens.refused.lock().unwrap(), [Refusal::Unauthorized { challenge, used: Some("t1".to_owned()) }]);
 }
 
-/// Starts a server of protocol version 2024-11-05, which responds in its single stream.
+/// Starts a server of protocol version 2024-11-05, which responds in a single stream.
 async fn older(endpoint: &'static str) -> Web {
     let (send, more) = mpsc::channel(8);
     let more = Arc::new(Mutex::new(Some(more)));
@@ -375,7 +375,7 @@ async fn a_call_to_an_unreachable_server_is_retried_and_the_server_is_not_report
     assert!(matches!(down, Err(RemoteError::Unreachable { .. })), "{down:?}");
     assert!(matches!(status(&servers).state, ServerState::Unreachable { .. }), "{:?}", status(&servers));
     assert_eq!(calls.load(Ordering::SeqCst), 1);
-    // It is back while the call waits.
+    // The server starts again while the call waits.
     let (result, _second) = tokio::join!(servers.call(a_call(&tool), context().0), async {
         tokio::time::sleep(Duration::from_millis(30)).await;
         Web::at(&address, answers(Arc::clone(&calls))).await

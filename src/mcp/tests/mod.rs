@@ -1,4 +1,4 @@
-//! Servers for these tests: on pipes in memory, and on a loopback socket.
+//! Test servers on pipes in memory and on a loopback socket.
 
 mod asks;
 mod faults;
@@ -51,7 +51,7 @@ impl Pipes {
         self.say(json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": "no"}})).await;
     }
 
-    /// Answers everything before a call, which is returned.
+    /// Responds to all messages before a call, and returns the call.
     async fn until_call(&mut self, tools: &[Value]) -> Option<Value> {
         loop {
             let request = self.next().await?;

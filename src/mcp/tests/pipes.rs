@@ -224,7 +224,7 @@ async fn disabling_a_server_lets_running_calls_finish_and_enabling_one_lists_its
     go.send_replace(true);
     assert_eq!(running.await.unwrap().unwrap().content, [RemoteContent::Text("3".to_owned())]);
     heard.recv().await.unwrap();
-    // Its tools are known, so it need not be queried again.
+    // The tools are known, so the server need not be queried again.
     servers.disable_unlisted(&|_| None);
     assert_eq!(servers.tools().len(), 1);
 }

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-/// Maximum attempts of one request with different tokens.
+/// Maximum number of attempts of one request with different tokens.
 const SIGNINGS: usize = 3;
-/// Maximum resumptions of a broken stream, unless the server sends a delay.
+/// Maximum number of times that a broken stream is resumed, unless the server sends a delay.
 const RESUMPTIONS: usize = 5;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
@@ -54,7 +54,7 @@ impl Http {
         &self.client
     }
 
-    /// Returns the status of the last rejection, which reveals an older server.
+    /// Returns the status of the last rejection, which identifies an older server.
     pub(in crate::mcp) fn last_rejection(&self) -> u16 {
         self.refused_with.load(Ordering::Relaxed)
     }
@@ -104,7 +104,7 @@ impl Http {
         send(token).await.map_err(|error| self.record_rejection(error))
     }
 
-    /// Notes the status of a rejection, even without a challenge.
+    /// Records the status of a rejection, even without a challenge.
     fn record_rejection(&self, error: HttpError) -> HttpError {
         let status = error_status(&error);
         self.refused_with.store(status.unwrap_or(0), Ordering::Relaxed);

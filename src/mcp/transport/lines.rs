@@ -1,4 +1,4 @@
-//! Lines of a program's output, limited in length and nesting.
+//! Lines of a program's output, with limits on length and nesting.
 
 use super::prune;
 use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
@@ -9,15 +9,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
-/// Reader that passes on complete lines. An endless line breaks the connection, because the next message cannot be found.
+/// Reader that returns complete lines. An endless line breaks the connection, because the next message cannot be found.
 pub(super) struct Lines<R> {
     from: BufReader<R>,
     splitter: LineSplitter,
     /// Message with its line break.
     line: Vec<u8>,
-    /// Bytes of a complete line that were passed on.
+    /// Number of bytes of a complete line that were returned.
     handed: Option<usize>,
-    /// Callback with the reason when the program is disconnected.
+    /// Callback that receives the reason when the program is disconnected.
     cut_off: Box<dyn Fn(&str) + Send>,
 }
 
@@ -46,7 +46,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 (self.cut_off)(&reason);
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, reason)));
             }
-            // Greetings and log lines between messages are skipped.
+            // Skip greetings and log lines between messages.
             let Some(Line::Whole(line)) = line.filter(is_message) else { continue };
             self.line = line;
             if let Cow::Owned(text) = String::from_utf8_lossy(&self.line) {

@@ -1,4 +1,4 @@
-//! Transports to reach a server.
+//! Transports to a server.
 
 mod depth;
 mod http;
@@ -13,14 +13,14 @@ pub(super) use sse::{Sse, SseError};
 use depth::prune;
 use lines::Lines;
 
-/// Returns the lines passed on from a program whose output arrives in these chunks.
+/// Returns the lines of a program whose output arrives in these chunks.
 #[cfg(feature = "fuzzing")]
 pub(super) async fn split_output(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
     use tokio::io::AsyncReadExt;
     let pieces: Vec<_> = pieces.iter().map(|piece| Ok::<_, std::io::Error>(bytes::Bytes::copy_from_slice(piece))).collect();
     let mut lines = Lines::new(tokio_util::io::StreamReader::new(futures_util::stream::iter(pieces)), |_| ());
     let mut all = Vec::new();
-    // An invalid line ends the connection; the lines before it count.
+    // An invalid line ends the connection, but earlier lines are valid.
     let _ = lines.read_to_end(&mut all).await;
     all.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
 }

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 type End = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
-/// Handle of a running program besides its pipes. Dropping it ends the program.
+/// Handle of a running program, without its pipes. Dropping the handle ends the program.
 pub(in crate::mcp) struct Program {
     end: Mutex<Option<End>>,
     last_words: Arc<Mutex<Vec<u8>>>,
@@ -38,7 +38,7 @@ impl Program {
         Ok((Self { end: Mutex::new(Some(end)), last_words, errors: tokio::sync::Mutex::new(Some(reader)) }, transport))
     }
 
-    /// Returns the end of its stderr, which often contains the cause of an exit.
+    /// Returns the end of its stderr, which often contains the reason for an exit.
     pub(in crate::mcp) fn output_tail(&self) -> String {
         let kept = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).trim().to_owned()
@@ -46,7 +46,7 @@ impl Program {
 
     /// Waits briefly for remaining output.
     pub(in crate::mcp) async fn drain_output(&self) {
-        // Concurrent callers wait for the same reader, so that the program is not terminated during one of the waits.
+        // Concurrent callers wait for the same reader, so that the program is not terminated while one of them waits.
         let mut errors = self.errors.lock().await;
         if let Some(reader) = errors.as_mut()
             && tokio::time::timeout(INPUT_CLOSED_TIMEOUT, reader).await.is_ok()
@@ -55,7 +55,7 @@ impl Program {
         }
     }
 
-    /// Ends the program. Its input is closed, so it first gets time to exit.
+    /// Ends the program. Its input is already closed, so it first gets time to exit.
     pub(in crate::mcp) async fn end(&self) {
         self.drain_output().await;
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -68,7 +68,7 @@ impl Program {
     }
 }
 
-/// Reads all output, so that the program never blocks, and stores its end.
+/// Reads all output, so that the program never blocks, and stores the end of it.
 async fn listen(mut errors: Box<dyn AsyncRead + Send + Unpin>, kept: Arc<Mutex<Vec<u8>>>, server: String) {
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {

@@ -1,4 +1,5 @@
-//! HTTP transport of protocol version 2024-11-05: one event stream from the server, and the endpoint it names for client messages.
+//! HTTP transport of protocol version 2024-11-05: one event stream from the server, and the endpoint that it specifies
+//! for client messages.
 
 use super::http::header_map;
 use super::{Http, prune};
@@ -133,7 +134,7 @@ impl Transport<RoleClient> for Sse {
     }
 }
 
-/// Sends a request, and once more if another token is available.
+/// Sends a request, and repeats it if another token is available.
 async fn send_authorized(http: &Http, request: impl Fn() -> RequestBuilder) -> Result<Response, SseError> {
     let mut token = http.token().await.map_err(SseError::Setup)?;
     let mut renewed = false;

@@ -1,5 +1,5 @@
-//! Values of `approve`, whether the user approves a command or its effects, of `unsandboxed`, whether a command may run outside the
-//! sandbox, and of `build_output`, where a command in a copy writes build output.
+//! Values of three keys: `approve` (whether the user approves a command or its effects), `unsandboxed` (whether a
+//! command may run outside the sandbox), and `build_output` (where a command in a copy writes build output).
 
 pub use crate::protocol::Approve;
 

@@ -15,7 +15,7 @@ pub struct Files {
     pub allowed: Option<Vec<Pattern>>,
     pub allowed_line: usize,
     pub blocked: Vec<Pattern>,
-    /// Protected paths that this bundle opens, at high risk.
+    /// Protected paths that this bundle allows access to, at high risk.
     pub unprotected: Vec<Pattern>,
     pub max_file_size_bytes: Option<u64>,
     pub requires_approval: bool,

@@ -69,7 +69,7 @@ pub(crate) fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, Appr
     Ok(rules)
 }
 
-/// Reads the time in seconds that an approval waits for an answer over a connection.
+/// Reads the time in seconds after which an approval over a connection times out.
 pub(crate) fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> {
     let Some(section) = root.section("approval")? else { return Ok(None) };
     section.only(&["timeout_seconds", "guard", "service_max_risk"])?;
@@ -86,12 +86,12 @@ pub(crate) fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, Bundle
 /// Highest risk that the approval service may approve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServiceRisk {
-    /// The service may approve nothing.
+    /// The service may not approve anything.
     None,
     UpTo(Risk),
 }
 
-/// Reads the highest risk that the approval service may approve. Nothing critical can be named.
+/// Reads the highest risk that the approval service may approve. `critical` is not a valid value.
 pub(crate) fn service_risk(root: &Section<'_>) -> Result<Option<ServiceRisk>, BundleError> {
     let Some(section) = root.section("approval")? else { return Ok(None) };
     let risks = [Risk::Low, Risk::Medium, Risk::High].map(|risk| (risk.as_str(), ServiceRisk::UpTo(risk)));

@@ -1,4 +1,4 @@
-//! Rules about paths: `[[capabilities."File.Write".rules]]`.
+//! Rules about paths, `[[capabilities."File.Write".rules]]`.
 
 use super::path_patterns::patterns;
 use super::reader::{BundleError, Section};
@@ -14,7 +14,7 @@ pub struct FileRule {
     pub reason: String,
     pub expires_at: Option<Timestamp>,
     pub paths: Vec<Pattern>,
-    /// Paths that the rule must match and must not match, each with its line.
+    /// Example paths that the rule must match or must not match, each with its line.
     pub matches: Vec<(String, usize)>,
     pub not_matches: Vec<(String, usize)>,
 }

@@ -1,4 +1,4 @@
-//! Lints for a valid bundle whose content is probably not intended. Every warning is certain.
+//! Lints for a valid bundle whose content is probably unintended. They report no false positives.
 
 use super::Bundle;
 use super::capability::{Files, Shell};
@@ -9,7 +9,7 @@ use crate::policy::shell::options::check_options;
 use crate::policy::shell::{Arg, pattern};
 use jiff::Timestamp;
 
-/// A line of a bundle to review.
+/// A warning about a line of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     pub line: usize,
@@ -17,11 +17,11 @@ pub struct Warning {
 }
 
 const EXPIRED: &str = "the rule has expired and has no effect; remove it or renew it";
-/// Names of approval rules with titles in every version of aye.
+/// Names of approval rules for which all versions of aye have titles.
 const HEADINGS: [&str; 4] = ["edit", "delete", "command", "network"];
 
-/// Returns the warnings for a bundle that was read from `text`. A project's bundle can only tighten, so keys that it leaves out
-/// allow nothing.
+/// Returns the warnings for a bundle that was parsed from `text`. `of_project`: whether it is a project's bundle, which
+/// can only tighten, so that missing keys allow nothing.
 pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warning> {
     let mut found = Vec::new();
     if bundle.expires_at.is_some_and(|end| end <= now) {
@@ -52,7 +52,7 @@ pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warnin
     found
 }
 
-/// Returns a warning about a policy that grants neither files nor commands, which is rarely intended.
+/// Warns about a policy that grants neither files nor commands, which is rarely intended.
 pub fn lint_narrow_grants(bundle: &Bundle) -> Option<String> {
     let grants = |names: &[&str]| names.iter().any(|name| bundle.granted.iter().any(|granted| granted == name));
     let is_little = !bundle.extends && !grants(&["File.Read", "File.Write", "File.Delete", "Shell.Exec"]);
@@ -80,7 +80,7 @@ fn lint_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {
     found
 }
 
-/// Warns about a glob that ends with a slash: it matches nothing, because no path ends with one.
+/// Warns about a glob that ends with a slash. Such a glob matches nothing, because no path ends with a slash.
 fn lint_trailing(pattern: &Pattern) -> Option<Warning> {
     let glob = pattern.text.replace("${workspace}", "").contains(['*', '?', '[', '{']);
     let open = pattern.text.trim_end_matches('/');
@@ -140,7 +140,7 @@ fn is_equivalent(one: &Rule, other: &Rule) -> bool {
         && one.expires_at.is_none()
 }
 
-/// Returns the entry that always decides before the rule: blocked and deny come first, then ask, then allow.
+/// Returns the entry that takes precedence over the rule in all cases: blocked and deny before ask, ask before allow.
 fn stricter(shell: &Shell, rule: &Rule) -> Option<String> {
     if let Some(entry) = shell.blocked.iter().find(|entry| blocks(entry, rule)) {
         return Some(format!("`blocked_commands` contains `{}` on line {}", entry.text, entry.line));
@@ -180,7 +180,8 @@ fn is_glob(word: &str) -> bool {
     word.contains(['*', '?', '['])
 }
 
-/// Warns about an allow rule for programs whose options aye does not know, or that can only read because of the option table.
+/// Warns about an allow rule for a program whose options aye does not know, or that is limited to reading by the option
+/// table.
 fn lint_options(rule: &Rule) -> Option<Warning> {
     let programs = rule.elements.first()?;
     let plain = |name: &&String| !is_glob(name);
@@ -202,7 +203,7 @@ fn lint_options(rule: &Rule) -> Option<Warning> {
     let mut words = words.filter(|_| rule.matches.is_empty())?;
     let OptionVerdict::MayDoMore { word } = check_options(&words) else { return None };
     let word = word.to_owned();
-    // Some commands only read in their listing form.
+    // Some commands only read when they list.
     for more in ["list", "show", "get", "status", "--list", "-l", "--get"] {
         words.push(Arg::plain(more));
         if !matches!(check_options(&words), OptionVerdict::MayDoMore { .. }) {
@@ -221,7 +222,7 @@ fn find_line(bundle: &Bundle, section: &str, key: &str) -> Option<usize> {
     bundle.stated.iter().find(|stated| stated.section == section && stated.key == key).map(|stated| stated.line)
 }
 
-/// Warns about capabilities that need no approval only because `requires_approval` is missing.
+/// Warns about capabilities that need no approval only because `requires_approval` is not set.
 fn lint_unasked(bundle: &Bundle) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut warn = |line: usize, name: &str, what: &str| {

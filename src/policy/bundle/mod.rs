@@ -1,4 +1,4 @@
-//! Policy bundle of one file: parsed strictly, and rejected completely if aye does not understand a part of it.
+//! Policy bundle of one file. Parsing is strict: a bundle with any unknown part is rejected completely.
 
 mod approve;
 mod capability;
@@ -44,7 +44,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::DeTable;
 
-/// Maximum size of a policy file; hand-written policies are never larger.
+/// Maximum size of a policy file in bytes; hand-written policies are never larger.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 pub(crate) const CAPABILITIES: &[&str] = &[
@@ -65,7 +65,7 @@ pub(crate) const CAPABILITIES: &[&str] = &[
 pub struct Bundle {
     /// `bundle_version`, shown to users.
     pub version: Option<String>,
-    /// The only session that the bundle applies to, if it names one.
+    /// The only session to which the bundle applies, if it names one.
     pub session_id: Option<String>,
     pub expires_at: Option<Timestamp>,
     /// Whether the built-in policy applies to the capabilities that the file does not name: `extends = "built-in"`.
@@ -79,7 +79,7 @@ pub struct Bundle {
     pub search: Option<Search>,
     pub upload: Option<Upload>,
     pub mcp: Option<Tools>,
-    /// Back-end tools; the patterns name them as `SERVER/TOOL`, like those of MCP servers.
+    /// Back-end tools. Patterns name them as `SERVER/TOOL`, like MCP tools.
     pub backend: Option<Tools>,
     /// Rules about custom tools, by name.
     pub custom: Vec<ToolRule>,
@@ -90,7 +90,7 @@ pub struct Bundle {
     /// Names of all listed capabilities.
     pub granted: Vec<String>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
-    /// Time that an approval waits for an answer, in seconds.
+    /// Time in seconds after which a pending approval times out.
     pub approval_timeout_seconds: Option<u64>,
     /// Highest risk that the approval service may approve.
     pub service_risk: Option<ServiceRisk>,
@@ -100,12 +100,12 @@ pub struct Bundle {
     pub stated: Vec<BundleEntry>,
     widens: Vec<(usize, String)>,
     pub tests: Vec<Test>,
-    /// Text of the file, for quotes.
+    /// Text of the file, for quotes in messages.
     text: Arc<str>,
 }
 
 impl Bundle {
-    /// Parses a bundle without checking the examples of its rules; `name` is the name of the file in errors.
+    /// Parses a bundle without checking the examples of its rules. `name`: name of the file in errors.
     pub(super) fn parse_unchecked(text: &str, name: &str) -> Result<Self, BundleError> {
         let whole = |message: String| BundleError { name: name.to_owned(), line: None, message };
         if text.len() > MAX_BYTES {
@@ -189,12 +189,12 @@ impl Bundle {
         self.stated.iter().find(|stated| stated.section == section && stated.key == key).map_or(1, |stated| stated.line)
     }
 
-    /// Returns the entries that would loosen a policy, with their lines. In a project's bundle, they have no effect.
+    /// Returns the entries that would loosen a policy, with their lines. They have no effect in a project's bundle.
     pub fn widens(&self) -> &[(usize, String)] {
         &self.widens
     }
 
-    /// Returns the text of a line of the file; for a table, its first lines.
+    /// Returns the text of a line of the file; for the line of a table header, the first lines of the table.
     pub fn quoted(&self, line: usize) -> Vec<String> {
         quote_entry(&self.text, line)
     }
@@ -223,7 +223,7 @@ impl Bundle {
     }
 }
 
-/// Reads `extends`, whose only value is the built-in policy.
+/// Reads `extends`. Its only valid value is `built-in`.
 fn extends(root: &Section<'_>) -> Result<bool, BundleError> {
     match root.text("extends")? {
         None => Ok(false),

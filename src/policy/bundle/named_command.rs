@@ -1,4 +1,4 @@
-//! Named commands, `[[named_commands]]`: programs fixed by the bundle, with typed arguments.
+//! Named commands, `[[named_commands]]`: programs that the bundle fixes, with typed arguments.
 
 use super::reader::{BundleError, Section, Text, join_alternatives, suggestion};
 use std::collections::BTreeMap;
@@ -30,9 +30,9 @@ pub struct NamedCommand {
 /// Type of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentKind {
-    /// A path that may be read and written.
+    /// A path that the command may read and write.
     Path,
-    /// A path that is only read.
+    /// A path that the command only reads.
     Input,
     /// Text without control characters.
     Text,
@@ -87,7 +87,7 @@ impl NamedCommand {
         })
     }
 
-    /// Returns the command with these values filled in; the value of a path is its real, absolute path.
+    /// Returns the command with these values filled in. The value of a path is its real, absolute path.
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
         if let Some(unknown) = values.keys().find(|name| !self.arguments.contains_key(*name)) {
             let known: Vec<&str> = self.arguments.keys().map(String::as_str).collect();
@@ -100,7 +100,7 @@ impl NamedCommand {
         self.command.iter().map(|word| fill_word(word, values)).collect()
     }
 
-    /// Returns whether these words are a call of this command, with any arguments.
+    /// Returns whether these words are a call of this command with any arguments.
     pub fn fits(&self, argv: &[String]) -> bool {
         self.command.len() == argv.len() && self.command.iter().zip(argv).all(|(word, given)| fits(&split_word(word), given))
     }
@@ -204,7 +204,7 @@ enum ArgumentPart<'a> {
     Argument(&'a str),
 }
 
-/// Splits a word into text and arguments, as in `--out={output}`; other text in braces is literal.
+/// Splits a word into text and arguments, as in `--out={output}`. Other text in braces is literal.
 fn split_word(word: &str) -> Vec<ArgumentPart<'_>> {
     let mut found = Vec::new();
     let (mut rest, mut from) = (word, 0);

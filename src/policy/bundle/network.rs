@@ -6,7 +6,7 @@ use crate::policy::url::{HostPattern, PrivateHost};
 #[derive(Debug, Clone, Default)]
 pub struct Http {
     pub line: usize,
-    /// Allowed hosts; `None` allows every public host, an empty list allows none.
+    /// Allowed hosts; `None` allows every public host, and an empty list allows none.
     pub allowed: Option<Vec<HostPattern>>,
     pub allowed_line: usize,
     pub blocked: Vec<HostPattern>,

@@ -1,4 +1,4 @@
-//! Limits of a project's bundle: it can only tighten, so keys that would widen have no effect, and aye tells the user.
+//! Limits on a project's bundle. It can only tighten, so keys that would loosen the policy are ignored and reported.
 
 use super::reader::{BundleError, Section};
 

@@ -1,11 +1,11 @@
-//! Quotes of bundle lines for messages.
+//! Quotes of bundle lines in messages.
 
 /// Maximum number of quoted lines of one entry.
 const MAX_LINES: usize = 6;
-/// Maximum number of characters of a quoted line; a longer one is cut.
+/// Maximum number of characters of a quoted line; longer lines are truncated.
 const MAX_CHARACTERS: usize = 300;
 
-/// Returns the text of a line; for a table, its first lines.
+/// Returns the text of a line; for the line of a table header, the first lines of the table.
 pub fn quote_entry(text: &str, line: usize) -> Vec<String> {
     let cut = |line: &str| -> String { line.chars().take(MAX_CHARACTERS).collect() };
     let mut lines = text.lines().skip(line.saturating_sub(1));

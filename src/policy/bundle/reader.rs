@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Reason why a bundle was refused.
+/// Reason why a bundle was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {message}", name, line.map_or(String::new(), |line| format!(" line {line}")))]
 pub struct BundleError {
@@ -36,7 +36,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A table with its title, such as `[capabilities."File.Read"]`.
+/// A table with its header, such as `[capabilities."File.Read"]`.
 #[derive(Clone)]
 pub struct Section<'a> {
     pub source: &'a Source<'a>,
@@ -58,7 +58,7 @@ impl<'a> Section<'a> {
         self.source.line(&self.span)
     }
 
-    /// Returns an error if the table has a key that is not in `known`.
+    /// Returns an error if the table contains a key that is not in `known`.
     pub fn only(&self, known: &[&str]) -> Read<()> {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();

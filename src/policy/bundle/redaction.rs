@@ -4,7 +4,7 @@ use super::reader::{BundleError, Section};
 use crate::policy::redact::Rule;
 use regex::RegexBuilder;
 
-/// Maximum size of a compiled pattern in bytes; a larger one would make every text slow.
+/// Maximum size of a compiled pattern in bytes. Larger patterns would slow down redaction.
 const PATTERN_BYTES: usize = 1 << 20;
 const NAME_BYTES: usize = 40;
 
@@ -43,7 +43,8 @@ fn kind(name: &str) -> Option<String> {
     (!kind.is_empty() && kind.len() <= NAME_BYTES).then_some(kind)
 }
 
-/// Returns the last line of an error of the regex library, which names the cause; the lines before it show the position.
+/// Returns the last line of an error of the regex library, which names the cause. The preceding lines show the
+/// position.
 fn last_line(error: &str) -> &str {
     error.lines().last().unwrap_or(error).trim().trim_start_matches("error: ")
 }

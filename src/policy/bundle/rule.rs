@@ -1,4 +1,4 @@
-//! Rules about commands in a bundle, and the words that they match.
+//! Rules about commands in a bundle, and the matching of their words.
 
 use super::approve::{APPROVES, Approve};
 use super::reader::{BundleError, Section, Text};
@@ -30,7 +30,7 @@ pub(crate) fn examples(section: &Section<'_>, key: &str) -> Result<Vec<(String, 
     Ok(texts.into_iter().map(|text| (text.text, section.source.line(&text.span))).collect())
 }
 
-/// An entry of `blocked_commands` or `allowed_commands`: a program, with words that must all be present.
+/// An entry of `blocked_commands` or `allowed_commands`: a program, and words that must all be present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramPattern {
     pub text: String,
@@ -51,14 +51,14 @@ pub struct Rule {
     pub exact: bool,
     /// Whether an allow rule also covers options outside the option table.
     pub any_args: bool,
-    /// Whether an allow rule also covers the message of a commit, and no other argument.
+    /// Whether an allow rule also covers the message of a commit, but no other argument.
     pub message: bool,
-    /// Whether an allow rule applies only in a copy of the workspace, whose effects are decided afterwards.
+    /// Whether an allow rule applies only in a copy of the workspace. The effects are decided afterwards.
     pub sandboxed: bool,
-    /// Hosts that the command reaches in its copy of the workspace without a prompt.
+    /// Hosts that the command may connect to in its copy of the workspace without a prompt.
     pub hosts: Vec<SandboxAccess>,
     pub expires_at: Option<Timestamp>,
-    /// Commands that the rule must match and must not match, each with its line.
+    /// Example commands that the rule must match or must not match, each with its line.
     pub matches: Vec<(String, usize)>,
     pub not_matches: Vec<(String, usize)>,
     pub(super) elements: Vec<Vec<String>>,
@@ -118,7 +118,7 @@ impl Rule {
         Ok(Self {
             line: section.line(),
             decision,
-            // A rule that asks is about the command unless it says otherwise.
+            // A rule that asks concerns the command unless it says otherwise.
             approve: approve.unwrap_or_default(),
             reason: section.text("reason")?.map(|text| text.text).unwrap_or_default(),
             exact,
@@ -134,17 +134,17 @@ impl Rule {
         })
     }
 
-    /// Returns the program names that the rule may start with.
+    /// Returns the program names with which the rule can start.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.elements.iter().take(1).flatten().map(String::as_str)
     }
 
-    /// Returns the number of words that the rule names, with the program.
+    /// Returns the number of words in the rule, including the program.
     pub fn word_count(&self) -> usize {
         self.elements.len()
     }
 
-    /// Returns whether an allow rule matches the words: the bare program name and the words right after it.
+    /// Returns whether an allow rule matches the words: the plain program name and the words directly after it.
     pub fn matches_allow(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
         if self.message {
@@ -153,7 +153,7 @@ impl Rule {
                     .is_some_and(|words| words.len() < argv.len() && starts_with_elements(rest, &words[1..]));
         }
         if self.exact {
-            // A glob would be replaced by other words, so it is not these words.
+            // The shell would replace a glob with other words.
             return element_matches(program, &argv[0].text)
                 && !argv.iter().any(|arg| arg.glob)
                 && starts_with_elements(rest, &argv[1..]);
@@ -165,7 +165,7 @@ impl Rule {
             && rest.iter().zip(words).all(|(element, arg)| one_matches(element, &arg.text))
     }
 
-    /// Returns whether the rule can match a command by the form of its program name: a path matches only if the rule contains a
+    /// Returns whether the form of a command's program name allows a match: a path matches only if the rule contains a
     /// path.
     pub fn may_name(&self, program: &str) -> bool {
         !program.contains('/') || (self.sandboxed && self.programs().any(|name| name == program))
@@ -184,14 +184,14 @@ impl Rule {
 /// Arguments that an allow rule covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Args {
-    /// Options with which programs neither write nor run code.
+    /// Options with which the program neither writes nor runs code.
     Table,
     Any,
     /// The message of a commit.
     Message,
 }
 
-/// Reads the hosts that a command in a copy of the workspace reaches.
+/// Reads the hosts that a command may connect to in a copy of the workspace.
 fn hosts(section: &Section<'_>, sandboxed: bool, elements: &[Vec<Text>]) -> Result<Vec<SandboxAccess>, BundleError> {
     let Some(texts) = section.texts("hosts")? else { return Ok(Vec::new()) };
     if !sandboxed {
@@ -271,7 +271,7 @@ impl ProgramPattern {
         section.texts(key)?.map(|texts| texts.into_iter().map(one).collect()).transpose()
     }
 
-    /// Returns whether the entry matches some use of a program of this name.
+    /// Returns whether the entry matches some use of the program with this name.
     pub fn is_about(&self, name: &str) -> bool {
         base(&self.program) == name || pattern::matches(&self.program, name)
     }
@@ -281,7 +281,8 @@ impl ProgramPattern {
         self.hits(argv) || (expands_to(&argv[0], &self.program) && self.hits(&with_name(argv, &self.program)))
     }
 
-    /// Matches by base name in any directory; flags as a set, other words in order.
+    /// Returns whether the entry matches: the program by base name in any directory, flags as a set, and other words in
+    /// order.
     pub fn hits(&self, argv: &[Arg]) -> bool {
         let name = base(&argv[0].text);
         if !(self.program == name || self.program == argv[0].text || pattern::matches(&self.program, name)) {
@@ -296,8 +297,8 @@ impl ProgramPattern {
 /// Minimum number of literal characters in a program name with a glob.
 const MIN_TELLING: usize = 2;
 
-/// Returns whether a name with a glob can expand to this program: `/usr/bin/s?do`. A glob with too few literal characters does
-/// not count.
+/// Returns whether a name with a glob can expand to this program: `/usr/bin/s?do`. A glob with too few literal
+/// characters does not match.
 fn expands_to(arg: &Arg, program: &str) -> bool {
     let name = base(&arg.text);
     arg.glob
@@ -342,7 +343,7 @@ fn short_option(program: &str, long: &str) -> Option<char> {
     LONG_NAMES.iter().find(|(of, _, name)| (of.is_empty() || *of == program) && *name == long).map(|(_, short, _)| *short)
 }
 
-/// Short and long spellings of commonly blocked flags; an empty program means any program.
+/// Short and long spellings of commonly blocked flags. An empty program name applies to all programs.
 const LONG_NAMES: &[(&str, char, &str)] = &[
     ("", 'r', "recursive"),
     ("", 'R', "recursive"),

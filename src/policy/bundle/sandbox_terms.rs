@@ -1,4 +1,4 @@
-//! Sandbox terms of a command: sandbox, network, limits, environment; and their combination across layers.
+//! Sandbox terms of a command (sandbox, network, limits, environment), and their combination across layers.
 
 use super::approve::{APPROVES, Approve, BUILD_OUTPUTS, BuildOutputMode, UNSANDBOXED, Unsandboxed};
 use super::path_patterns::patterns;
@@ -59,7 +59,7 @@ pub struct Limits {
     pub memory_mb: Option<u64>,
     pub file_mb: Option<u64>,
     pub cpu_seconds: Option<u64>,
-    /// Total size of the data that a command writes to its layers.
+    /// Total size of the data that a command writes to its layers, in megabytes.
     pub layer_mb: Option<u64>,
 }
 
@@ -126,7 +126,7 @@ impl Terms {
         })
     }
 
-    /// Combines two sets of terms: the stricter of each.
+    /// Combines two sets of terms by taking the stricter value of each.
     #[must_use]
     pub fn strictest(self, other: &Self) -> Self {
         let environment = match (self.environment, &other.environment) {
@@ -149,7 +149,7 @@ impl Terms {
         }
     }
 
-    /// Fills in the defaults, so that terms applied later cannot be laxer than these.
+    /// Fills in the defaults, so that terms that are applied later cannot be laxer.
     #[must_use]
     pub fn with_defaults(self) -> Self {
         Self {
@@ -235,7 +235,7 @@ impl Environment {
         Ok(names.map(|names| Self::Only(names.into_iter().map(|name| name.text).collect())))
     }
 
-    /// Combines two values: the variables that both pass.
+    /// Combines two values: only variables that both pass are passed.
     #[must_use]
     pub fn intersection(self, other: &Self) -> Self {
         let ((drawn, names), (other_drawn, others)) = (self.passed_variables(), other.passed_variables());

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 #[derive(Debug, Clone)]
 pub struct Search {
     pub line: usize,
-    /// Whether a search that no rule allows needs approval; true unless the table says otherwise.
+    /// Whether a search that no rule allows needs approval; true by default.
     pub requires_approval: bool,
     pub approval_line: usize,
     pub approval_rule: Option<String>,
@@ -62,8 +62,8 @@ impl SearchRule {
         })
     }
 
-    /// Returns whether the rule is about a search. An allow rule with domains covers only a search that is limited to them;
-    /// any other rule covers a search that names one of them.
+    /// Returns whether the rule applies to a search. An allow rule with domains covers only a search that is limited to
+    /// these domains; any other rule covers a search that names one of its domains.
     pub fn applies_to(&self, query: &str, hosts: &[Host]) -> bool {
         let asks = self.queries.is_empty() || self.queries.iter().any(|pattern| pattern.hits(query));
         let by = |host: &Host, covers: fn(&HostPattern, &Host) -> bool| self.domains.iter().any(|one| covers(one, host));

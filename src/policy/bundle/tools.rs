@@ -1,4 +1,4 @@
-//! Tool rules of a bundle, by name: tools of MCP servers, and disabled tools.
+//! Rules of a bundle about tools by name: MCP tools, and disabled tools.
 
 use super::reader::{BundleError, Section, Text};
 use super::rule::{Decision, decision};
@@ -18,12 +18,12 @@ pub struct ToolPattern {
 }
 
 impl ToolPattern {
-    /// Returns whether the pattern matches a name exactly; an allow rule must not cover another tool.
+    /// Returns whether the pattern matches a name, case-sensitively. An allow rule must not cover another tool.
     pub fn names(&self, name: &str) -> bool {
         pattern::matches(&self.text, name)
     }
 
-    /// Returns whether the pattern matches a name in any case; a deny rule must not be avoidable by different capitalization.
+    /// Returns whether the pattern matches a name, ignoring case. A deny rule must not be avoidable by capitalization.
     pub fn hits(&self, name: &str) -> bool {
         pattern::matches(&self.text.to_lowercase(), &name.to_lowercase())
     }
@@ -33,10 +33,10 @@ impl ToolPattern {
 #[derive(Debug, Clone, Default)]
 pub struct Tools {
     pub line: usize,
-    /// `SERVER/TOOL` patterns; without the list, or with an empty one, nothing is allowed.
+    /// `SERVER/TOOL` patterns. Nothing is allowed without the list, or with an empty one.
     pub allowed: Option<Vec<ToolPattern>>,
     pub allowed_line: usize,
-    /// Patterns of servers that may send prompts to the model of the session; without one, no server may.
+    /// Patterns of servers that may send prompts to the model of the session. Without any, no server may.
     pub sampling: Option<Vec<ToolPattern>>,
     pub requires_approval: bool,
     pub approval_line: usize,
@@ -51,7 +51,7 @@ pub struct ToolRule {
     pub tools: Vec<ToolPattern>,
     pub decision: Decision,
     pub reason: String,
-    /// Fingerprint of description and schema; an allow rule applies only to a tool with this fingerprint.
+    /// Fingerprint of description and schema. An allow rule with a fingerprint applies only to a tool that has it.
     pub fingerprint: Option<String>,
     pub expires_at: Option<Timestamp>,
 }
@@ -72,7 +72,7 @@ impl Tools {
     }
 }
 
-/// Keys of `BackendTool.Invoke` with the allowed tools: aye's own spelling, and that of policy services.
+/// Keys of `BackendTool.Invoke` for the allowed tools: aye's own spelling, and that of policy services.
 const BACKEND_TOOLS: [&str; 2] = ["allowed_tool_names", "allowedToolNames"];
 
 impl Tools {
@@ -136,7 +136,8 @@ impl ToolRule {
     }
 }
 
-/// Reads `Tool.Custom`, which has only rules: Shell.Exec grants custom tools, and each needs approval until a rule allows it.
+/// Reads `Tool.Custom`, which contains only rules. `Shell.Exec` grants custom tools, and each needs approval until a
+/// rule allows it.
 pub(crate) fn custom_rules(section: &Section<'_>) -> Result<Vec<ToolRule>, BundleError> {
     section.only(&["rules"])?;
     section.sections("rules")?.iter().map(ToolRule::read).collect()

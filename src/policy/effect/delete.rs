@@ -4,7 +4,7 @@ use super::{Arg, Effect, Place, find_places, is_temporary, join_names, non_optio
 use crate::policy::paths::Sandbox;
 use crate::protocol::{Containment, Risk};
 
-/// Verb of a phrase with its object in the middle.
+/// Verb of a phrase that has its object in the middle.
 const TRASHES: &str = "moves to the trash";
 
 /// Returns the effect of a program that deletes or empties files.
@@ -37,7 +37,7 @@ fn targets_effect(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
         }
         let effect = Effect::critical(sentence);
         let blocked = |target: &&Arg| target.is_known() && place.is_outside(target) && !is_temporary(&place.path(target));
-        // A line that deletes in the workspace as well would partly succeed.
+        // A line that also deletes in the workspace would partly succeed.
         return if targets.iter().all(blocked) { effect.with_containment(Containment::Blocked) } else { effect };
     }
     let inside: Vec<String> = targets.iter().map(|target| target.text.clone()).collect();
@@ -48,7 +48,7 @@ fn targets_effect(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
     }
 }
 
-/// Returns whether a target is below a directory for temporary files that a command in the sandbox has for itself.
+/// Returns whether a target is below a directory for temporary files of which a sandboxed command has its own copy.
 fn is_own_temporary(target: &Arg, place: Place<'_>) -> bool {
     let path = place.path(target);
     let is_below = |directory: &str| path.strip_prefix(directory).is_ok_and(|below| below.components().next().is_some());
@@ -60,7 +60,7 @@ fn phrase(verb: &str, object: &str) -> String {
     if verb == TRASHES { format!("moves {object} to the trash") } else { format!("{verb} {object}") }
 }
 
-/// Returns the object of a verb if the targets are known only at run time.
+/// Returns the object of a verb whose targets are known only at run time.
 fn unnamed_object(verb: &str) -> &'static str {
     if verb.ends_with(" in") {
         "directories whose names are known only at run time"
@@ -69,7 +69,7 @@ fn unnamed_object(verb: &str) -> &'static str {
     }
 }
 
-/// A target with a wider meaning than its name.
+/// Description of a target that is more than an ordinary file.
 struct Special {
     object: String,
     is_critical: bool,

@@ -25,7 +25,7 @@ const FETCH_VALUES: &[&str] = &[
     "-X",
 ];
 
-/// Returns the effect of a git command that undo cannot restore or that reaches other machines.
+/// Returns the effect of a git command that cannot be undone or that affects other machines.
 pub(crate) fn effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
     let (name, words) = subcommand(invocation)?;
     let has = |options: &[&str]| words.iter().any(|word| options.contains(&word.text.split('=').next().unwrap_or_default()));
@@ -74,7 +74,7 @@ fn describe_discard(name: &str, words: &[Arg], place: Place<'_>) -> String {
     }
 }
 
-/// Returns the files that a command restores, if the words identify them.
+/// Returns the files that a command restores, if its words identify them.
 fn discarded_files(name: &str, words: &[Arg], place: Place<'_>) -> Vec<String> {
     let after = words.iter().position(|word| word.text == "--").map(|at| at + 1);
     let forces = words.iter().any(|word| matches!(word.text.as_str(), "-f" | "--force"));
@@ -125,7 +125,7 @@ fn object(words: &[Arg], otherwise: &str) -> String {
     non_option_words(words, FETCH_VALUES).first().map_or_else(|| otherwise.to_owned(), |word| quoted(&word.text))
 }
 
-/// Returns the branch, tag or worktree that the words name: "the branch `x`", or "a branch" if they name none.
+/// Returns the branch, tag or worktree named by the words: "the branch `x`", or "a branch" if they name none.
 fn name_object(kind: &str, words: &[Arg]) -> String {
     let name = non_option_words(words, FETCH_VALUES).first().map(|word| quoted(&word.text));
     name.map_or_else(|| format!("a {kind}"), |name| format!("the {kind} {name}"))

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum length of the name of an object in a sentence, in characters.
 const MAX_NAME_CHARS: usize = 60;
-/// Number of objects that a sentence names before it counts further ones.
+/// Maximum number of objects named in a sentence; further ones are counted.
 const MAX_NAMED: usize = 2;
 /// Devices with file systems.
 const DISKS: &[&str] = &["/dev/sd", "/dev/hd", "/dev/vd", "/dev/nvme", "/dev/mmcblk", "/dev/disk", "/dev/mapper/", "/dev/loop"];
@@ -31,11 +31,11 @@ const SYSTEM_PLACES: &[&str] =
 /// One effect of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Effect {
-    /// A verb with its object, such as "publishes commits to `origin`".
+    /// Verb with its object, such as "publishes commits to `origin`".
     pub sentence: String,
     pub risk: Risk,
     pub is_critical: bool,
-    /// The part of the effect that remains in a sandbox where only the workspace is writable.
+    /// Part of the effect that remains in a sandbox in which only the workspace is writable.
     pub containment: Option<Containment>,
 }
 
@@ -74,8 +74,8 @@ impl Place<'_> {
     }
 }
 
-/// Returns the worst effect of a part of a line, the first of equals; `None` if it only reads, or only changes files of the
-/// workspace.
+/// Returns the worst effect of a part of a line; of equal effects, the first. `None` if the part only reads, or only
+/// changes files of the workspace.
 pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) -> Option<Effect> {
     let place = Place { context, cwd };
     let part = &*without_message(part);
@@ -101,12 +101,12 @@ pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) 
     worst(effects)
 }
 
-/// Returns the effect of the highest rank, the first of equals.
+/// Returns the effect of the highest rank; of equal effects, the first.
 fn worst(effects: impl IntoIterator<Item = Effect>) -> Option<Effect> {
     effects.into_iter().reduce(|worst, one| if one.rank() > worst.rank() { one } else { worst })
 }
 
-/// Returns the effect of running code that was downloaded or is known only at run time.
+/// Returns the effect of running code that was downloaded or that is known only at run time.
 fn unseen_code_effect(part: &SimpleCommand) -> Option<Effect> {
     let piped = part.piped && (part.reads_code || part.invocations.iter().any(runs_its_input));
     if part.unknown_code || piped {
@@ -142,7 +142,7 @@ fn variable_effect(name: &str) -> Effect {
     Effect::new(Risk::Medium, format!("sets {}, which changes what programs do", quoted(name)))
 }
 
-/// Returns the effect of reading a file with credentials: critical if the command uses the network.
+/// Returns the effect of reading a file with credentials, which is critical if the command uses the network.
 fn read_effect(word: &Arg, place: Place<'_>, network: bool) -> Option<Effect> {
     // A program that uses the network may send a file that any part of a word names: `-T.env`.
     let path = if network { &word.text } else { path_part(&word.text) };
@@ -179,12 +179,12 @@ fn write_effect(target: &Arg, place: Place<'_>) -> Option<Effect> {
     Some(if is_temporary(&path) { effect } else { effect.with_containment(Containment::Blocked) })
 }
 
-/// Returns whether a path is in a directory for temporary files, where a sandboxed command may write to its own copy.
+/// Returns whether a path is in a directory for temporary files, of which a sandboxed command has its own copy.
 fn is_temporary(path: &Path) -> bool {
     ["/tmp", "/var/tmp", "/dev", "/proc", "/run"].iter().any(|place| path.starts_with(place))
 }
 
-/// Returns whether a path is a hidden entry of the home directory, or below one.
+/// Returns whether a path is a hidden entry of the home directory or below one.
 fn is_dot_file(path: &Path, place: Place<'_>) -> bool {
     let below = path.strip_prefix(&place.context.home).ok();
     below.and_then(|rest| rest.components().next()).is_some_and(|first| first.as_os_str().as_encoded_bytes().starts_with(b"."))
@@ -218,7 +218,7 @@ fn operand_effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
     Some(Effect::new(Risk::Medium, format!("{verb} {}, outside the workspace", quoted(path))))
 }
 
-/// Returns a name for a sentence: in backquotes, shortened in the middle if it is long.
+/// Formats a name for a sentence: in backticks, shortened in the middle if it is long.
 fn quoted(name: &str) -> String {
     let name: String = name.chars().map(|one| if one == '\0' { '…' } else { one }).collect();
     let count = name.chars().count();
@@ -231,7 +231,7 @@ fn quoted(name: &str) -> String {
     format!("`{start}…{end}`")
 }
 
-/// Joins names as in "`a`, `b` and 3 more"; `None` if there are none.
+/// Joins names to "`a`, `b` and 3 more"; `None` if there are none.
 fn join_names(names: &[String]) -> Option<String> {
     let mut distinct: Vec<&String> = Vec::new();
     for name in names {
@@ -248,7 +248,7 @@ fn join_names(names: &[String]) -> Option<String> {
     }
 }
 
-/// Returns the paths in the arguments of `find`, between its own options and the first test.
+/// Returns the paths in the arguments of `find`, which are between its own options and the first test.
 pub(crate) fn find_places(words: &[Arg]) -> Vec<&Arg> {
     let mut rest = words.iter().peekable();
     while let Some(option) =

@@ -8,7 +8,7 @@ use crate::protocol::Risk;
 
 /// Programs that download from the addresses in their arguments.
 const DOWNLOADERS: &[&str] = &["curl", "wget", "aria2c", "http", "xh", "fetch", "ftp", "lynx", "w3m"];
-/// Long options with which a downloader sends data.
+/// Long options that make a downloader send data.
 const SENDS: &[&str] = &[
     "--data",
     "--data-raw",
@@ -85,7 +85,8 @@ fn download_effect(program: &str, words: &[Arg]) -> Effect {
     }
 }
 
-/// Returns the option letter in a cluster of curl options that sends data or names the method, and the text after it: `-sXPOST`.
+/// Returns the option letter in a cluster of curl options that sends data or names the method, and the text after the
+/// letter: `-sXPOST`.
 fn sending_option(word: &str) -> Option<(&str, &str)> {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
     // The rest of the word is the value of one of these options.
@@ -101,7 +102,7 @@ fn remote_effect(words: &[Arg], verb: &str) -> Effect {
     Effect::new(risk, format!("{verb} {host}"))
 }
 
-/// Returns the effect of `scp` and `rsync`, which also copy between local paths.
+/// Returns the effect of `scp` and `rsync`, which can also copy between local paths.
 fn copy_effect(words: &[Arg]) -> Option<Effect> {
     let plain = non_option_words(words, &[]);
     let remote = |word: &&Arg| {

@@ -1,4 +1,5 @@
-//! Effects of programs that act as root, on the whole system or with packages; and the words of a program that are files.
+//! Effects of programs that act as root, change the whole system or manage packages; and the arguments of a program
+//! that are files.
 
 use super::{Arg, DISKS, Effect, Place, join_names, non_option_words, quoted, variable_effect};
 use crate::policy::path_words::path_part;
@@ -64,7 +65,7 @@ const PACKAGES: &[(&str, &[&str], &str, Risk)] = &[
     ("pacman", &["-S", "-R", "-Syu"], "changes the programs installed on this machine", Risk::High),
 ];
 const RUNNERS: &[&str] = &["npx", "uvx", "bunx", "pipx"];
-/// Programs whose first argument is an expression and not a file.
+/// Programs whose first argument is an expression instead of a file.
 const EXPRESSION_FIRST: &[&str] =
     &["sed", "awk", "gawk", "mawk", "jq", "yq", "perl", "grep", "egrep", "fgrep", "rg", "ag", "git"];
 /// Programs whose arguments are not files.
@@ -133,7 +134,7 @@ fn signal_effect(program: &str, words: &[Arg]) -> Effect {
     Effect::new(Risk::Medium, sentence)
 }
 
-/// Returns the effect of writing outside the workspace with a program whose operands are its output paths.
+/// Returns the effect of a program whose operands are output paths, if it writes outside the workspace.
 pub(crate) fn write_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
     let plain = non_option_words(words, &["-t", "--target-directory", "-m", "--mode", "-o", "-g", "-S", "--suffix", "-d", "-r"]);
     let given = |word: &Arg, at: usize| match word.text.as_str() {
@@ -208,7 +209,7 @@ fn disk_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect>
     }
 }
 
-/// Returns the effect of a change of permissions or owners; it matters for a whole tree or outside the workspace.
+/// Returns the effect of a change of permissions or owners, if it affects a whole tree or a path outside the workspace.
 fn permission_effect(words: &[Arg], place: Place<'_>) -> Option<Effect> {
     // A mode or an owner, resolved as a path, is inside the workspace.
     let targets = non_option_words(words, &[]);

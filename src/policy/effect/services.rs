@@ -8,11 +8,11 @@ struct Service {
     program: &'static str,
     /// Name of the service, after "acts on".
     name: &'static str,
-    /// Position of the subcommand that decides whether the command only reads. After an option a word may be the value of that
-    /// option, so only this position counts.
+    /// Position of the subcommand that determines whether the command only reads. A word after an option may be the
+    /// value of that option, so only this position counts.
     at: usize,
     reading: &'static [&'static str],
-    /// Subcommands that only affect files on this machine.
+    /// Subcommands that affect only files on this machine.
     local: &'static [&'static str],
 }
 
@@ -71,7 +71,7 @@ const SERVICES: &[Service] = &[
 /// Maximum number of words of a subcommand in a sentence.
 const MAX_WORDS: usize = 3;
 
-/// Clients of databases: the program, the options with a statement as their value, and the options with other values.
+/// Database clients: the program, the options that take a statement, and the options that take other values.
 const CLIENTS: &[(&str, &[&str], &[&str])] = &[
     (
         "psql",
@@ -158,7 +158,7 @@ fn database_effect(program: &str, words: &[Arg]) -> Option<Effect> {
     })
 }
 
-/// Returns the statements that the line passes to a client, except statements that are only in a file or the input.
+/// Returns the statements that the line passes to a client. Statements in a file or in the input are not included.
 fn statement_texts<'a>(words: &'a [Arg], options: &[&str]) -> Vec<&'a str> {
     let mut texts = Vec::new();
     for (at, word) in words.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Timing of an approval: before a command runs, or after it ran in a layer.
+//! Time of an approval: before a command runs, or after it has run in a layer.
 
 use super::layer_stack::LayerStack;
 use crate::policy::bundle::{Approve, Network, SandboxSetting, Terms};
@@ -27,8 +27,8 @@ impl ApproveSetting {
         }
     }
 
-    /// Returns when a call that needs approval, or that only the mode allows, is approved; `None` if no rule asks or the call is
-    /// not a command.
+    /// Returns when a call that needs approval, or that only the mode allows, is approved. `None` if no rule asks or
+    /// the call is not a command.
     pub(crate) fn timing(
         self,
         finding: &Finding,
@@ -48,7 +48,8 @@ impl ApproveSetting {
             && terms.sandbox.unwrap_or_default() == SandboxSetting::WorkspaceWrite
             && terms.network.unwrap_or_default() == Network::Deny;
         let is_mild = finding.risk < Risk::High && !finding.critical;
-        // A rule of the user for a copy counts more than the user's general setting, but not more than that of another layer.
+        // A user rule for copies takes precedence over the user's general setting, but not over the setting of another
+        // layer.
         let by_rule = finding.decided.in_a_copy && !stack.requires_command();
         let chosen = by_rule || self.effective(terms).min(finding.decided.approve) == Approve::Effects;
         let may_run = |action: &Action| match action {

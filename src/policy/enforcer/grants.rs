@@ -1,4 +1,4 @@
-//! "Always allow": the narrowest rule that would allow an action, and the rules that the user saves.
+//! "Always allow": the narrowest rule that would allow an action, and the rules that the user has saved.
 
 use super::Enforcer;
 use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
@@ -22,10 +22,10 @@ use std::sync::Arc;
 const NO_COPY: &str = "rules for interpreters and task runners require a sandbox, but this system has none";
 pub(super) const ALREADY_IN_A_COPY: &str = "aye runs this command in a copy of the workspace without asking; only its changes need approval, and no rule can cover \
     changes";
-/// Days after which a saved rule can expire.
+/// Possible validity periods of a saved rule, in days.
 const DAYS: [u32; 3] = [1, 7, 30];
 const DAY_SECONDS: i64 = 86_400;
-/// Programs whose first argument is a subcommand; a rule without it would also cover risky subcommands.
+/// Programs whose first argument is a subcommand. A rule without the subcommand would also cover risky ones.
 pub(super) const WITH_SUBCOMMANDS: &[&str] = &[
     "bazel",
     "bundle",
@@ -56,14 +56,14 @@ pub(super) const WITH_SUBCOMMANDS: &[&str] = &[
     "yarn",
     "zig",
 ];
-/// Options of `git commit` that a rule for any message may name.
+/// Options of `git commit` that may be part of a rule for any message.
 const QUIET_COMMIT: &[&str] = &["-a", "--all", "-q", "--quiet", "-s", "--signoff", "-v", "--verbose"];
 /// Maximum length of a subcommand in bytes.
 const SUBCOMMAND_BYTES: usize = 32;
 
 impl Enforcer {
-    /// Returns the rules that "always allow" can offer for these actions, from the narrowest to the widest; or why there are
-    /// none.
+    /// Returns the rules that "always allow" can offer for these actions, from the narrowest to the widest, or the
+    /// reason why there are none.
     pub fn always(&self, actions: &[Action], now: Timestamp) -> GrantOptions {
         let mut always = self.may_always(actions, now);
         for why in &mut always.never {
@@ -72,7 +72,7 @@ impl Enforcer {
         always
     }
 
-    /// Returns the rule that lets every command of this project read these directories, which the sandbox hid.
+    /// Returns the rule that lets every command of this project read these directories, which the sandbox has hidden.
     pub fn always_readable(&self, paths: &[&Path], now: Timestamp) -> GrantOptions {
         let never = |path: &Path, why: &str| GrantOptions {
             never: vec![format!("`{}` {why}", path.display())],
@@ -109,7 +109,7 @@ impl Enforcer {
         GrantOptions { offers: vec![offer], ..GrantOptions::default() }
     }
 
-    /// Returns the rule that lets this command reach these hosts in its layer without a prompt.
+    /// Returns the rule that lets this command connect to these hosts in its layer without a prompt.
     pub fn always_hosts(&self, actions: &[Action], hosts: &[SandboxAccess], now: Timestamp) -> GrantOptions {
         let never = |why: String| GrantOptions { never: vec![why], ..GrantOptions::default() };
         let Some((exec @ Action::Exec { command, cwd }, true)) =
@@ -140,7 +140,7 @@ impl Enforcer {
         never(why)
     }
 
-    /// Checks that these rules let the command reach their hosts.
+    /// Checks that these rules let the command connect to their hosts.
     pub(super) fn offer_hosts(&self, rules: Vec<GrantRule>, exec: &Action, now: Timestamp) -> Result<GrantOption, String> {
         let bundle = Bundle::parse_rules(&text(&rules), "the rule").map_err(|error| error.message)?;
         let mut trial = self.clone();
@@ -199,7 +199,7 @@ impl Enforcer {
         always
     }
 
-    /// Checks the effect of a rule by applying it: a rule without an effect is not offered.
+    /// Tests the effect of a rule by applying it. A rule without effect is not offered.
     pub(super) fn offer(&self, draft: Draft, actions: &[Action], now: Timestamp) -> Result<GrantOption, String> {
         let is_for_a_copy = draft.rules.iter().any(|rule| matches!(rule, GrantRule::Command(rule) if rule.sandboxed));
         let with = |rules: &[GrantRule], scope: Scope, sandbox: Sandbox| {
@@ -332,7 +332,7 @@ impl Enforcer {
         Some(format!("${{workspace}}{slash}{}{suffix}", literal(below)))
     }
 
-    /// Applies rules until aye quits. Exact commands are allowed in the directory of the approval.
+    /// Applies rules until aye exits. Exact commands are allowed in the directory of the approval.
     pub fn keep(&mut self, rules: &[GrantRule], directory: Option<PathBuf>) -> Result<(), BundleError> {
         let mut others = Vec::new();
         for rule in rules {
@@ -356,7 +356,7 @@ impl Enforcer {
         }
     }
 
-    /// Removes the last grants of this run that consist of these rules.
+    /// Removes the last grants of this run, which consist of these rules.
     pub fn ungrant(&mut self, rules: &[GrantRule], directory: Option<&Path>) {
         for rule in rules {
             if let (GrantRule::Command(CommandRule { words, exact: true, sandboxed: false, .. }), Some(directory)) =
@@ -386,7 +386,7 @@ fn expiry_choices(now: Timestamp) -> Vec<(u32, Timestamp)> {
 pub(super) struct Draft {
     pub rules: Vec<GrantRule>,
     pub everywhere: Vec<GrantRule>,
-    /// The rule works until aye quits even if a saved rule would have no effect.
+    /// Whether the rule works until aye exits even if a saved rule would have no effect.
     pub in_memory: bool,
 }
 
@@ -414,7 +414,7 @@ pub(super) fn text(rules: &[GrantRule]) -> String {
     text
 }
 
-/// Returns whether a rule for the start of a command covers no command that needs approval each time.
+/// Returns whether a rule for the start of a command covers only commands that do not need approval each time.
 pub(super) fn covers_only_harmless(rule: &GrantRule, scene: &CommandScene<'_>) -> bool {
     match rule {
         GrantRule::Command(rule) if !rule.exact => command::can_be_saved(&line(&rule.words), scene, rule.sandboxed),
@@ -426,7 +426,7 @@ pub(super) fn covers_only_harmless(rule: &GrantRule, scene: &CommandScene<'_>) -
     }
 }
 
-/// Returns the rule for exactly these words; for a commit with a message, with any message.
+/// Returns the rule for exactly these words; for a commit with a message, the rule for any message.
 fn narrowest_rule(kept: &SavablePart) -> CommandRule {
     let texts = |argv: &[Arg]| argv.iter().map(|arg| arg.text.clone()).collect();
     match without_messages(&kept.argv).filter(|words| words.len() < kept.argv.len()) {
@@ -437,7 +437,8 @@ fn narrowest_rule(kept: &SavablePart) -> CommandRule {
     }
 }
 
-/// Returns a rule for program and subcommand, with any arguments. For an interpreter, it is the rule for its script or module.
+/// Returns a rule for the program and its subcommand with any arguments; for an interpreter, the rule for its script or
+/// module.
 fn widen_rule(kept: &SavablePart) -> Option<CommandRule> {
     let words: Vec<String> = kept.argv.iter().map(|arg| arg.text.clone()).collect();
     if kept.in_a_copy {
@@ -457,7 +458,7 @@ fn widen_rule(kept: &SavablePart) -> Option<CommandRule> {
     is_subcommand.then(|| CommandRule::with_prefix(vec![program.clone(), first.clone()]))
 }
 
-/// Returns why a rule or a protected path prevents a saved rule.
+/// Returns the reason why a rule or a protected path prevents saving a rule.
 pub(crate) fn locked_reason(rule: &str, reason: &str) -> String {
     if rule.starts_with("managed") { format!("locked by {rule}: {reason}") } else { format!("{reason} ({rule})") }
 }

@@ -1,4 +1,4 @@
-//! Layers in effect: as given, compiled for the context, and the resulting terms.
+//! Stack of the layers in effect: as given, compiled for the context, and the resulting terms.
 
 use crate::policy::bundle::{Approve, Rule, ServiceRisk, Terms};
 use crate::policy::excluded::ExcludedPaths;
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum size in bytes of a file that is read as a whole, if no layer sets it.
+/// Default maximum size in bytes of a file that is read as a whole.
 const FILE_BYTES: u64 = 10 << 20;
 
 /// The layers of an enforcer.
@@ -62,7 +62,7 @@ impl LayerStack {
         self.recompile(context);
     }
 
-    /// Replaces the layers by those of `new`; the session grants are preserved.
+    /// Replaces the layers with those of `new`. Session grants are preserved.
     pub(crate) fn replace(&mut self, new: Self, context: &Context) {
         let session = std::mem::take(&mut self.source).into_iter().filter(|layer| layer.scope == Scope::Session);
         self.source = new.source;
@@ -88,7 +88,7 @@ impl LayerStack {
         self.recompile(context);
     }
 
-    /// Removes the last session grant; returns whether there was one.
+    /// Removes the last session grant. Returns whether there was one.
     pub(crate) fn remove_last_grant(&mut self, context: &Context) -> bool {
         let Some(at) = self.source.iter().rposition(|layer| layer.scope == Scope::Session) else { return false };
         self.source.remove(at);
@@ -119,14 +119,14 @@ impl LayerStack {
         self.layers.iter().map(told).collect()
     }
 
-    /// Returns the time that an approval waits for an answer: the shortest of all layers.
+    /// Returns the time after which a pending approval times out: the shortest of all layers.
     pub(crate) fn approval_timeout(&self) -> Option<Duration> {
         let seconds = self.layers.iter().filter_map(|layer| layer.bundle.approval_timeout_seconds).min()?;
         Some(Duration::from_secs(seconds.max(1)))
     }
 
-    /// Returns the highest risk that the approval service may approve: the lowest of all layers, and medium if none of the user or
-    /// the organisation names one. `None`: the service may approve nothing.
+    /// Returns the highest risk that the approval service may approve: the lowest of all layers; medium if no layer of
+    /// the user or the organisation sets one. `None`: the service may not approve anything.
     pub(crate) fn service_risk(&self) -> Option<Risk> {
         let risk = |only_tightens: bool| {
             let layers = self.layers.iter().filter(move |layer| (layer.scope >= Scope::Mine) == only_tightens);
@@ -139,7 +139,7 @@ impl LayerStack {
         }
     }
 
-    /// Returns the reason for denials, once a bundle has expired.
+    /// Returns the denial reason once a bundle has expired.
     pub(crate) fn expiry_reason(&self, now: Timestamp) -> Option<String> {
         self.layers.iter().find_map(|layer| {
             let end = layer.bundle.expires_at.filter(|end| *end <= now)?;
@@ -150,7 +150,7 @@ impl LayerStack {
         })
     }
 
-    /// Adds the name of the bundle to a managed rule, because administrators know it by that name.
+    /// Adds the name of the bundle to a managed rule. Administrators know the rule by that name.
     pub(crate) fn with_bundle_names(&self, why: &str) -> String {
         let managed = self.source.iter().find(|layer| layer.scope == Scope::Managed);
         match managed.and_then(|layer| layer.bundle.version.as_deref()) {
@@ -159,8 +159,8 @@ impl LayerStack {
         }
     }
 
-    /// Returns whether a rule is the user's own decision about exactly these words, so that it also applies without a sandbox.
-    /// Rules about programs that a repository can configure do not count.
+    /// Returns whether a rule is the user's own decision about exactly these words, so that it also applies without a
+    /// sandbox. Rules about programs that a repository can configure do not qualify.
     pub(crate) fn is_by_person(&self, rule: &str) -> bool {
         let exact = |line: &str| {
             let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
@@ -170,7 +170,7 @@ impl LayerStack {
         rule == "session" || rule.strip_prefix("mine-here:").is_some_and(exact)
     }
 
-    /// Returns whether a layer that is not the user's own requires that commands are approved before they run.
+    /// Returns whether a layer other than the user's own requires approval of commands before they run.
     pub(crate) fn requires_command(&self) -> bool {
         let requires = |layer: &CompiledLayer| {
             let approve = layer.bundle.shell.as_ref().map(|shell| shell.terms.approve);
@@ -193,14 +193,15 @@ impl LayerStack {
     }
 }
 
-/// Combines the terms: of the layers that grant, then the defaults, then of the layers that only tighten.
+/// Combines the terms: first those of the granting layers, then the defaults, then those of the layers that only
+/// tighten.
 fn terms(layers: &[CompiledLayer]) -> Terms {
     let of = |granting: bool| {
         let said = layers.iter().filter(move |layer| layer.scope.grants() == granting);
         said.filter_map(|layer| Some(&layer.bundle.shell.as_ref()?.terms))
     };
     let mut terms = of(false).fold(of(true).fold(Terms::default(), Terms::strictest).with_defaults(), Terms::strictest);
-    // A managed layer that grants commands without setting `approve` means approval of the command.
+    // A managed layer that grants commands without setting `approve` requires approval of the command.
     let is_silent = |layer: &CompiledLayer| {
         layer.scope.is_managed()
             && layer.scope.grants()

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use std::path::Path;
 use std::slice;
 
-/// Returns the enforcer that decides which actions a plan covers: without grants, and in a mode that allows nothing
-/// automatically, because both may end before the task does.
+/// Returns the enforcer that determines which actions a plan covers. It has no grants, and a mode that allows nothing
+/// automatically, because grants and modes may end before the task.
 pub(super) fn for_mandate(enforcer: &Enforcer) -> Enforcer {
     let mut trial = enforcer.clone();
     trial.context.mode = Mode::Ask;
@@ -19,10 +19,10 @@ pub(super) fn for_mandate(enforcer: &Enforcer) -> Enforcer {
     trial
 }
 
-/// Returns the grant for one action of a plan.
+/// Returns the grant that a plan gives for one of its actions.
 ///
 /// # Errors
-/// Returns why the plan gives none.
+/// The plan gives no grant for the action, for this reason.
 pub(super) fn cover(enforcer: &Enforcer, action: &Action, now: Timestamp) -> Result<Grant, Coverage> {
     if let Some(reason) = never_covered(action, enforcer.context.roots.as_slice()) {
         return Err(Coverage::Asks { reason });
@@ -64,7 +64,7 @@ pub(super) fn cover(enforcer: &Enforcer, action: &Action, now: Timestamp) -> Res
     }
 }
 
-/// Returns why no plan can cover an action, regardless of the rules.
+/// Returns the reason why no plan can cover an action, regardless of the rules.
 fn never_covered(action: &Action, roots: &[std::path::PathBuf]) -> Option<String> {
     match action {
         Action::Write { target } => wide(target, roots),
@@ -82,7 +82,7 @@ fn never_covered(action: &Action, roots: &[std::path::PathBuf]) -> Option<String
     }
 }
 
-/// Returns why a path is too wide for a plan.
+/// Returns the reason why a path is too broad for a plan.
 fn wide(target: &Target, roots: &[std::path::PathBuf]) -> Option<String> {
     let path: &Path = &target.real;
     if path == Path::new("/") {
@@ -98,7 +98,7 @@ fn wide(target: &Target, roots: &[std::path::PathBuf]) -> Option<String> {
     }
 }
 
-/// Returns why a command runs code that the plan does not show.
+/// Returns the reason if a command runs code that the plan does not show.
 fn runs_other_code(words: &[String]) -> Option<String> {
     let program = words.first().map(|word| word.rsplit('/').next().unwrap_or(word))?;
     let named = words.first().is_some_and(|word| interpreters::kind(word).is_some());

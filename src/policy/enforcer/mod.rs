@@ -52,10 +52,10 @@ const NO_SANDBOX: &str = "this system cannot sandbox the command, so aye asks";
 const UNHELD_REPOSITORY: &str =
     "runs programs named in the repository's configuration (filters, hooks), and this system has no sandbox, so aye asks";
 
-/// Evaluates actions by its layers; the strictest verdict wins.
+/// Judges actions by its layers. The strictest verdict applies.
 #[derive(Debug, Clone)]
 pub struct Enforcer {
-    /// Shared by all copies of an enforcer: a policy can have thousands of rules.
+    /// Layers, shared by all copies of an enforcer because a policy can have thousands of rules.
     stack: Arc<LayerStack>,
     context: Context,
     grants: Vec<Grant>,
@@ -63,16 +63,16 @@ pub struct Enforcer {
     mandate: Vec<Grant>,
     /// Limits on tools, regardless of the layers.
     limits: Vec<ToolLimit>,
-    /// Shell that runs the commands, if it is not `bash`.
+    /// Shell that runs the commands, if it differs from `bash`.
     other_shell: Option<&'static str>,
-    /// Whether the user has not yet trusted the project after a prompt: then mode `auto` does not run its commands.
+    /// Whether the user does not trust the project. If so, mode `auto` does not run its commands.
     is_distrusted: bool,
     approve: ApproveSetting,
-    /// Enforcer of the parent session: both enforcers judge every action.
+    /// Enforcer of the parent session. Both enforcers judge every action.
     outer: Option<Arc<Self>>,
 }
 
-/// A verdict with its derivation, as `aye policy check` prints it.
+/// A verdict with its derivation, as printed by `aye policy check`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
     pub verdict: VerdictKind,
@@ -88,21 +88,21 @@ pub struct Explanation {
     /// Whether no rule matched, so that the capability requires approval by default.
     #[serde(skip)]
     is_uncovered: bool,
-    /// Timing of the approval of a command; `None` if no rule asks or the call is not a command.
+    /// Time of the approval of a command; `None` if no rule asks or the call is not a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<ApproveWhen>,
-    /// Hosts that the command reaches in its layer without a prompt.
+    /// Hosts that the command may connect to in its layer without a prompt.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_texts")]
     pub hosts: Vec<SandboxAccess>,
     #[serde(skip)]
     head: ApprovalRule,
-    /// Grant that could be remembered.
+    /// Grant that the user could save.
     #[serde(skip)]
     remember: Option<Grant>,
     /// Conditions of an allow verdict, for the permit.
     #[serde(skip)]
     unasked: UnaskedConditions,
-    /// Whether only the mode allows a command, which then runs in a layer first.
+    /// Whether only the mode allows the command. If so, it runs in a layer first.
     #[serde(skip)]
     in_layer: bool,
 }
@@ -113,7 +113,7 @@ fn as_texts<S: Serializer>(places: &[SandboxAccess], serializer: S) -> Result<S:
 }
 
 impl Explanation {
-    /// Returns the denial of a call that could never run because its arguments are invalid.
+    /// Returns the denial of a call that can never run because its arguments are invalid.
     pub fn unreadable(reason: String) -> Self {
         Self::from_denial(Denial { rule: "built-in".to_owned(), reason, parts: Vec::new() })
     }
@@ -187,23 +187,23 @@ impl Enforcer {
         self
     }
 
-    /// Returns the enforcer for a project that the user does not trust. Commands that only mode `auto` allows still need
-    /// approval, because they could start programs of the project.
+    /// Returns the enforcer for an untrusted project. Commands that only mode `auto` allows still need approval,
+    /// because they could start programs of the project.
     #[must_use]
     pub fn for_untrusted_project(mut self) -> Self {
         self.is_distrusted = true;
         self
     }
 
-    /// Returns the enforcer for a session that another session started. Every action that it allows, the outer enforcer allows as
-    /// well.
+    /// Returns the enforcer for a session that another session started. It allows only actions that the outer enforcer
+    /// allows too.
     #[must_use]
     pub fn within(mut self, outer: Self) -> Self {
         self.outer = Some(Arc::new(outer));
         self
     }
 
-    /// Returns whether there is no outer enforcer, or it agrees.
+    /// Returns whether the outer enforcer allows something; true if there is none.
     fn outer_allows(&self, allows: impl FnOnce(&Self) -> bool) -> bool {
         self.outer.as_ref().is_none_or(|outer| allows(outer))
     }
@@ -234,7 +234,7 @@ impl Enforcer {
         Err(Denial { rule, reason: format!("the tool `{tool_name}` is disabled"), parts: Vec::new() })
     }
 
-    /// Returns an error if a tool of a server may not be listed to the model. A call of it may still need approval.
+    /// Returns an error if a server's tool must not be listed to the model. A listed tool may still need approval.
     pub fn lists(&self, server: &str, tool: &str, now: Timestamp) -> Result<(), Denial> {
         self.check_outer(|outer| outer.lists(server, tool, now))?;
         let offered = Offered { server, tool, fingerprint: "", changed: false };
@@ -250,8 +250,8 @@ impl Enforcer {
             && self.stack.compiled_layers().iter().all(|layer| invoke::may_list(server, layer))
     }
 
-    /// Returns whether resources of a server may be read, judged like a tool that changes nothing: the reason to ask, or the
-    /// denial.
+    /// Returns whether resources of a server may be read. They are judged like a tool that changes nothing. `Ok`: the
+    /// reason to ask, if any; `Err`: the denial.
     pub fn may_read_of(&self, server: &str, now: Timestamp) -> Result<Option<String>, Denial> {
         let outer = self.outer.as_ref().map(|outer| outer.may_read_of(server, now)).transpose()?.flatten();
         let offered = Offered { server, tool: invoke::READING, fingerprint: "", changed: false };
@@ -275,7 +275,7 @@ impl Enforcer {
         Ok(outer_asks || verdict == VerdictKind::Ask)
     }
 
-    /// Returns the approval that a call needs for the given reason, even if a rule would allow it.
+    /// Returns the approval that a call needs for this reason, even if a rule would allow the call.
     pub fn ask_call(&self, tool_name: &str, actions: &[Action], now: Timestamp, reason: String) -> Result<Question, Denial> {
         self.offers(tool_name)?;
         let told = self.explain(actions, now);
@@ -308,8 +308,8 @@ impl Enforcer {
         self.context.mode == Mode::Plan || self.outer.as_ref().is_some_and(|outer| outer.is_in_plan_mode())
     }
 
-    /// Returns the verdict with its derivation. A panic during the evaluation is a denial: no error in the evaluation allows
-    /// anything.
+    /// Returns the verdict with its derivation. A panic during the evaluation is a denial, so that no error in it can
+    /// allow anything.
     pub fn explain(&self, actions: &[Action], now: Timestamp) -> Explanation {
         let own = guard::catch_panic(|| self.explain_actions(actions, now)).unwrap_or_else(|| {
             let denial = Denial { rule: "built-in".to_owned(), reason: guard::FAILED.to_owned(), parts: Vec::new() };
@@ -366,7 +366,7 @@ impl Enforcer {
         guard::catch_panic(denied).unwrap_or(true)
     }
 
-    /// Returns whether no rule denies reading an entry of a directory that may be read. Faster than `explain` for many entries.
+    /// Returns whether no rule denies reading an entry of a readable directory. Faster than `explain` for many entries.
     pub fn is_entry_readable(&self, path: &Path, now: Timestamp) -> bool {
         files::is_entry_readable(path, self.stack.compiled_layers(), &self.context, now)
             && self.outer_allows(|outer| outer.is_entry_readable(path, now))
@@ -397,7 +397,7 @@ impl Enforcer {
         }
     }
 
-    /// Returns the title of the approval: from the bundle, or by the kind of action.
+    /// Returns the title of the approval, from the bundle or by the kind of action.
     fn head(&self, decided: &LayerVerdict, action: Option<&Action>) -> ApprovalRule {
         let named = decided.approval_rule.as_ref().and_then(|name| {
             self.stack.compiled_layers().iter().find_map(|layer| layer.bundle.approval_rules.get(name).cloned())
@@ -469,10 +469,10 @@ impl Enforcer {
         )
     }
 
-    /// Returns the approval of a command line that would run outside the sandbox, once.
+    /// Returns the approval for running a command line once outside the sandbox.
     ///
     /// # Errors
-    /// Returns why it may not.
+    /// The command line may not run outside the sandbox, for this reason.
     pub fn ask_unsandboxed(&self, tool_name: &str, actions: &[Action], now: Timestamp) -> Result<Question, String> {
         if self.outer.is_some() {
             return Err("an agent cannot run commands outside the sandbox".to_owned());
@@ -480,8 +480,8 @@ impl Enforcer {
         unsandboxed::question(self, tool_name, actions, now)
     }
 
-    /// Returns the directory in which a command line runs its commands: its own, or a directory of the workspace that it changes
-    /// to first.
+    /// Returns the directory in which a command line runs its commands: its own, or the workspace directory to which it
+    /// changes first.
     pub fn command_directory(&self, line: &str, cwd: &Target) -> PathBuf {
         command::command_directory(line, &self.scene(cwd, Timestamp::UNIX_EPOCH))
     }
@@ -491,8 +491,8 @@ impl Enforcer {
         CommandScene { layers: self.stack.compiled_layers(), context: &self.context, cwd: &cwd.real, now, grants, mandate }
     }
 
-    /// Without a sandbox, an allowed command needs approval, unless the user turned the sandbox off, and every risk is one level
-    /// higher.
+    /// Requires a sandbox: without one, an allowed command needs approval unless the user turned the sandbox off, and
+    /// every risk is raised by one level.
     fn require_sandbox(&self, mut finding: Finding) -> Finding {
         let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.stack.is_by_person(&part.rule));
         let unheld = self.context.sandbox == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
@@ -538,16 +538,16 @@ impl Enforcer {
         finding
     }
 
-    /// Returns for each action of a plan whether approving the plan covers it; the same in every mode, and whatever the user allowed in this
-    /// run.
+    /// Returns for each action of a plan whether approving the plan covers it. The result is the same in every mode,
+    /// and does not depend on grants of this run.
     pub fn coverage(&self, actions: &[Action], now: Timestamp) -> Vec<Coverage> {
         let trial = mandate::for_mandate(self);
         let cover = |action| mandate::cover(&trial, action, now).map_or_else(|coverage| coverage, |_| Coverage::Covered);
         actions.iter().map(cover).collect()
     }
 
-    /// Gives the actions of an approved plan the grants that the policy lets a plan have, replacing the grants of an earlier
-    /// plan.
+    /// Gives the actions of an approved plan the grants that the policy allows for a plan. Replaces the grants of an
+    /// earlier plan.
     pub fn set_mandate(&mut self, actions: &[Action], now: Timestamp) {
         let trial = mandate::for_mandate(self);
         self.mandate = actions.iter().filter_map(|action| mandate::cover(&trial, action, now).ok()).collect();
@@ -562,7 +562,7 @@ impl Enforcer {
         !self.mandate.is_empty()
     }
 
-    /// Returns the rule and the reason if the user has granted this: until aye quits, or with a plan.
+    /// Returns the rule and the reason if the user has granted the action until aye exits, or with a plan.
     fn granted_by(&self, grant: &Grant) -> Option<(&'static str, &'static str)> {
         if self.grants.contains(grant) {
             return Some(("session", "allowed by you until aye quits"));
@@ -570,7 +570,7 @@ impl Enforcer {
         self.mandate.contains(grant).then_some((MANDATE, NAMED_IN_PLAN))
     }
 
-    /// Applies the mandate to a request. No mode applies here, because the request is judged with it.
+    /// Applies the mandate to a request. No mode is applied here, because it was already taken into account.
     fn reached(&self, mut finding: Finding) -> Finding {
         let asks = finding.decided.is_question() && !finding.decided.locked;
         let granted = finding.remember.as_ref().filter(|_| asks).and_then(|grant| self.granted_by(grant));
@@ -604,8 +604,8 @@ impl Enforcer {
         finding
     }
 
-    /// Returns whether the mode applies these effects of a command without approval. A deletion is treated as a change; deletions
-    /// that cannot be restored are excluded beforehand.
+    /// Returns whether the mode applies these effects of a command without approval. A deletion counts as a change;
+    /// deletions that cannot be restored are excluded beforehand.
     pub fn applies_effects(&self, actions: &[Action], now: Timestamp) -> bool {
         let applies = |action: &Action| {
             let is_allowed = |action: &Action| self.explain(slice::from_ref(action), now).verdict == VerdictKind::Allow;
@@ -622,7 +622,7 @@ impl Enforcer {
             && self.outer_allows(|outer| outer.applies_effects(actions, now))
     }
 
-    /// Returns whether an action asks only because its capability requires approval by default.
+    /// Returns whether an action requires approval only because its capability does so by default.
     fn asks_only_by_default(&self, action: &Action, now: Timestamp) -> bool {
         let finding = self.judge_action(action, now);
         finding.decided.is_question() && finding.decided.is_uncovered && !finding.decided.locked && !finding.critical
@@ -640,7 +640,7 @@ impl Enforcer {
         layers.iter().any(|layer| layer.scope.grants()) && !layers.iter().any(|layer| layer.refuses(capability))
     }
 
-    /// Returns the named commands. If two have the same name, the command in the stronger layer applies.
+    /// Returns the named commands. If two have the same name, the one in the stronger layer applies.
     pub fn named_commands(&self) -> impl Iterator<Item = &NamedCommand> {
         named::distinct_commands(self.stack.compiled_layers())
     }
@@ -666,7 +666,7 @@ impl Enforcer {
         Err(Denial { rule, reason: format!("the policy does not allow the model `{model}`"), parts: Vec::new() })
     }
 
-    /// Returns the terms for commands: the strictest of all layers.
+    /// Returns the terms for commands, the strictest of all layers.
     pub fn terms(&self) -> &Terms {
         self.stack.terms()
     }
@@ -676,12 +676,12 @@ impl Enforcer {
         self.terms().environment.clone().unwrap_or_default()
     }
 
-    /// Returns the redactions of all layers; no layer can remove redactions of another layer.
+    /// Returns the redactions of all layers. No layer can remove redactions of another.
     pub fn redactions(&self) -> Vec<super::redact::Rule> {
         self.stack.compiled_layers().iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
-    /// Returns the strictest sandbox setting of all layers.
+    /// Returns the sandbox setting, the strictest of all layers.
     pub fn sandbox(&self) -> SandboxSetting {
         self.terms().sandbox.unwrap_or_default()
     }
@@ -691,7 +691,8 @@ impl Enforcer {
         self.terms().preview.unwrap_or_default()
     }
 
-    /// Replaces the layers by those of `new`. The user's choices for this run are preserved: the mode and the session grants.
+    /// Replaces the layers with those of `new`. The user's choices for this run are preserved: the mode and the session
+    /// grants.
     pub fn replace(&mut self, new: Self) {
         let mode = self.context.mode;
         self.context = new.context;
@@ -719,8 +720,8 @@ impl Enforcer {
         self
     }
 
-    /// Sets whether commands are approved before they run or by their effects in this session. A policy with `approve =
-    /// "command"` takes precedence.
+    /// Sets whether commands are approved before they run or by their effects in this session. `approve = "command"` in
+    /// a policy takes precedence.
     pub fn set_approve(&mut self, approve: Approve) {
         self.approve.session = Some(approve);
     }
@@ -735,17 +736,17 @@ impl Enforcer {
         self.stack.summaries()
     }
 
-    /// Returns the time that an approval waits for an answer: the shortest of all layers.
+    /// Returns the time after which a pending approval times out, the shortest of all layers.
     pub fn approval_timeout(&self) -> Option<Duration> {
         self.stack.approval_timeout()
     }
 
-    /// Returns the highest risk that the approval service may approve; `None` if it may approve nothing.
+    /// Returns the highest risk that the approval service may approve; `None` if it may not approve anything.
     pub fn service_risk(&self) -> Option<Risk> {
         self.stack.service_risk()
     }
 
-    /// Returns the reason for denials, once a bundle has expired.
+    /// Returns the denial reason once a bundle has expired.
     pub fn expiry_reason(&self, now: Timestamp) -> Option<String> {
         self.stack.expiry_reason(now)
     }
@@ -755,7 +756,7 @@ impl Enforcer {
         self.stack.max_file_size_bytes()
     }
 
-    /// Returns the deciding rule and the rules of the parts, each once, if they are in a file.
+    /// Returns the deciding rule and the rules of the parts, without duplicates, as far as they are in a file.
     pub fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
         self.stack.origins(rule, parts)
     }
@@ -764,7 +765,7 @@ impl Enforcer {
         self.stack.most_session_tokens()
     }
 
-    /// Returns the limit for one request.
+    /// Returns the limit on the input tokens of one request.
     pub fn most_input_tokens(&self) -> Option<LowestLimit> {
         self.stack.most_input_tokens()
     }
@@ -773,7 +774,7 @@ impl Enforcer {
         self.stack.most_session_cost()
     }
 
-    /// Returns the sandbox requirements for commands; `homes` are the home directories of this machine whose credentials are
+    /// Returns the sandbox requirements for commands. `homes`: home directories of this machine whose credentials are
     /// hidden.
     pub fn sandbox_requirements(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
         let (layers, excluded) = (self.stack.compiled_layers(), self.stack.excluded_paths());
@@ -794,7 +795,7 @@ impl Enforcer {
     }
 
     /// Returns whether a command that a rule allows may follow a symlink to this real path: into the workspace, into
-    /// `readable_paths`, and to whatever can be read without approval. Never to a blocked path.
+    /// `readable_paths`, and to paths that are readable without approval, but never to a blocked path.
     pub fn can_follow_link(&self, path: &Path) -> bool {
         if !self.outer_allows(|outer| outer.can_follow_link(path)) {
             return false;

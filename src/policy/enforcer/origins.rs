@@ -1,4 +1,4 @@
-//! Origins of the rules that decided, for an approval prompt to quote.
+//! Origins of the deciding rules, to be quoted in an approval prompt.
 
 use super::layer_stack::LayerStack;
 use crate::protocol::{CommandPart, RuleOrigin};
@@ -7,7 +7,7 @@ use crate::protocol::{CommandPart, RuleOrigin};
 const MAX: usize = 12;
 
 impl LayerStack {
-    /// Returns the deciding rule and the rules of the parts, each once, if they are in a file.
+    /// Returns the deciding rule and the rules of the parts, without duplicates, as far as they are in a file.
     pub(crate) fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
         let mut found: Vec<RuleOrigin> = Vec::new();
         for rule in std::iter::once(rule).chain(parts.iter().map(|part| part.rule.as_str())) {

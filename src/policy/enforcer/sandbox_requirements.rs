@@ -1,4 +1,4 @@
-//! Sandbox requirements of the policy for a command: names of paths only. Another module checks which exist.
+//! Sandbox requirements of the policy for a command, as path names. Another module checks which paths exist.
 
 use crate::policy::bundle::{BuildOutputMode, Cache, Decision, Limits, Network, SandboxSetting, Terms};
 use crate::policy::excluded::ExcludedPaths;
@@ -26,7 +26,7 @@ pub struct SandboxRequirements {
     pub written: Vec<PathBuf>,
     /// Additional writable paths.
     pub writable: Vec<PathBuf>,
-    /// Paths that are writable although they are inside read-only paths, because the user named them.
+    /// Paths inside read-only paths that are writable because the user named them.
     pub reopened: Vec<PathBuf>,
     /// Read-only paths; those that do not exist cannot be created.
     pub read_only: Vec<PathBuf>,
@@ -35,28 +35,29 @@ pub struct SandboxRequirements {
     /// Additional readable paths outside the workspace: paths that the policy names for commands or for reading, and the user's
     /// skills.
     pub readable: Vec<PathBuf>,
-    /// Readable paths in aye's data directory, which is hidden otherwise: the skills of plugins.
+    /// Readable paths in aye's data directory, which is otherwise hidden: the skills of plugins.
     pub plugin_skills: Vec<PathBuf>,
-    /// Paths that no command sees.
+    /// Paths that are hidden from all commands.
     pub hidden: Vec<PathBuf>,
-    /// Existing entries with a protected name or matched by a glob.
+    /// Rules for existing entries: protected names, and matches of a glob.
     pub marks: ProtectionRules,
-    /// Descriptions of the parts of the policy that no sandbox can enforce.
+    /// Descriptions of policy rules that no sandbox can enforce.
     pub unheld: Vec<String>,
 }
 
-/// Protection of an entry.
+/// Kind of protection of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryProtection {
-    /// The entry runs code when the folder is opened, and commands may write it: aye only watches whether it appears.
+    /// The entry runs code when the folder is opened, and commands may write it. aye only watches for its creation.
     Watched,
-    /// The entry runs code when the folder is opened: read-only, except for git, which must be able to check it out.
+    /// The entry runs code when the folder is opened. It is read-only, except for git, which must be able to check it
+    /// out.
     RunsCode,
     ReadOnly,
     Hidden,
 }
 
-/// Decides which entries are protected from commands.
+/// Rules that determine which entries are protected from commands.
 #[derive(Debug, Clone, Default)]
 pub struct ProtectionRules {
     hidden: Vec<Places>,
@@ -66,7 +67,7 @@ pub struct ProtectionRules {
 }
 
 impl ProtectionRules {
-    /// Returns the protection of an entry in a directory that is not protected itself.
+    /// Returns the protection of an entry in an unprotected directory.
     pub fn protection_of(&self, path: &Path, name: &str) -> Option<EntryProtection> {
         if self.hidden.iter().any(|places| places.is_exact_match(path))
             || self.excluded.iter().any(|list| list.excludes_entry(path))
@@ -85,13 +86,13 @@ impl ProtectionRules {
 }
 
 impl SandboxRequirements {
-    /// Returns whether a command may write everywhere in the workspace, except to protected paths.
+    /// Returns whether a command may write everywhere in the workspace except to protected paths.
     pub fn is_whole(&self) -> bool {
         self.roots.iter().all(|root| self.written.contains(root))
     }
 }
 
-/// The policy from which the requirements follow.
+/// Policy from which the requirements are derived.
 pub(crate) struct RequirementSource<'a> {
     pub layers: &'a [CompiledLayer],
     pub context: &'a Context,
@@ -100,7 +101,7 @@ pub(crate) struct RequirementSource<'a> {
 }
 
 impl<'a> RequirementSource<'a> {
-    /// Returns the sandbox requirements for commands; `homes` are the home directories of this machine whose credentials are
+    /// Returns the sandbox requirements for commands. `homes`: home directories of this machine whose credentials are
     /// hidden.
     pub(crate) fn requirements(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
         let (context, terms) = (self.context, self.terms);
@@ -170,7 +171,7 @@ impl<'a> RequirementSource<'a> {
         }
     }
 
-    /// Returns the skills of plugins among the readable paths, unless a rule hides them.
+    /// Returns the skills of plugins among the readable paths, except those that a rule hides.
     fn plugin_skills(&self, readable: &[PathBuf], hidden: &[PathBuf]) -> Vec<PathBuf> {
         let is_shut =
             |place: &PathBuf| hidden.iter().any(|hidden| place.starts_with(hidden) && !self.context.own.contains(hidden));
@@ -186,7 +187,8 @@ impl<'a> RequirementSource<'a> {
         ProtectionRules { hidden, read_only, opened, excluded: Arc::clone(self.excluded) }
     }
 
-    /// Returns the paths in the workspace that File.Write allows: the whole workspace, or the paths in every `allowed_paths`.
+    /// Returns the workspace paths that `File.Write` allows: the whole workspace, or the paths in every
+    /// `allowed_paths`.
     fn writable_paths(&self, now: Timestamp, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let lists = || self.layers.iter().filter_map(|layer| layer.write.as_ref()?.allowed.as_ref());
         let context = self.context;
@@ -212,8 +214,8 @@ impl<'a> RequirementSource<'a> {
         places
     }
 
-    /// Returns the readable paths outside the workspace: the paths in `readable_paths`, or in every `allowed_paths` of File.Read,
-    /// and the user's skills.
+    /// Returns the readable paths outside the workspace: the paths in `readable_paths`, or in every `allowed_paths` of
+    /// `File.Read`, and the user's skills.
     fn readable(&self, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let context = self.context;
         let named = Places::new(self.terms.readable_paths.as_deref().unwrap_or_default(), context, false);
@@ -246,7 +248,7 @@ impl<'a> RequirementSource<'a> {
     }
 }
 
-/// Returns the protected names at the top of these directories, without those that are opened.
+/// Returns the protected names at the top of these directories, except those to which access is allowed.
 fn protected_names_except(directories: &[PathBuf], opened: &[PathBuf]) -> Vec<PathBuf> {
     let names = directories.iter().flat_map(|directory| protected_names_in(directory));
     names.filter(|place| !opened.contains(place)).collect()

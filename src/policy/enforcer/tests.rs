@@ -267,7 +267,7 @@ fn modes_relax_only_what_they_are_allowed_to() {
 }
 
 #[test]
-fn allowed_commands_need_approval_without_a_sandbox_unless_the_user_disabled_the_sandbox() {
+fn allowed_commands_need_approval_without_a_sandbox_unless_it_was_disabled() {
     let unheld = Context { sandbox: Sandbox::Absent, ..context() };
     let mut enforcer = Enforcer::new(vec![Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses"))], unheld.clone());
     assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Ask);
@@ -511,7 +511,7 @@ fn artifacts_need_the_read_capability_and_ignore_path_rules() {
 }
 
 #[test]
-fn the_user_s_skills_may_be_read_unless_a_rule_an_administrator_or_the_project_says_otherwise() {
+fn user_skills_are_readable_unless_a_policy_layer_denies_it() {
     let skill = PathBuf::from("/home/user/.claude/skills/pdf");
     let scene = || Context { skills: vec![skill.clone(), PathBuf::from("/home/user/.config/aye/skills/own")], ..context() };
     let target = |path: &str| Target { given: path.to_owned(), real: PathBuf::from(path), place: Place::File { bytes: 1 } };

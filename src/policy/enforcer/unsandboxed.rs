@@ -11,10 +11,10 @@ use jiff::Timestamp;
 const REASON: &str = "runs outside the sandbox, once: the command has all your permissions, can use the network and can change \
                       any of your files; aye's own directories are not protected";
 
-/// Returns the approval of a command line that would run outside the sandbox, once.
+/// Returns the approval for running a command line once outside the sandbox.
 ///
 /// # Errors
-/// Returns why it may not: the policy or the mode forbids it, or the line is denied or an administrator's to decide.
+/// The policy or the mode forbids it, the line is denied, or the decision is up to an administrator.
 pub(super) fn question(policy: &Enforcer, tool_name: &str, actions: &[Action], now: Timestamp) -> Result<Question, String> {
     let [Action::Exec { command, cwd }] = actions else {
         return Err("only a command line can run outside the sandbox".to_owned());

@@ -1,4 +1,5 @@
-//! Rules typed by the user, and patterns of other agents: accepted only within what "always allow" offers.
+//! Rules typed by the user, and patterns of other agents. They are accepted only within the rules that "always allow"
+//! offers.
 
 use super::Enforcer;
 use super::grants::{ALREADY_IN_A_COPY, Draft, WITH_SUBCOMMANDS, covers_only_harmless, text};
@@ -13,7 +14,7 @@ use jiff::Timestamp;
 use std::sync::Arc;
 
 const WORKSPACE: &str = "${workspace}";
-/// An argument without a meaning of its own.
+/// Argument without a meaning of its own.
 const ANY_ARGUMENT: &str = "x";
 
 impl Enforcer {
@@ -56,11 +57,11 @@ impl Enforcer {
         Ok(GrantOption { written: true, ..offer })
     }
 
-    /// Returns the widest rules for all projects that "always allow" could save within a pattern: every command that begins with
-    /// these words. Returns no rule if the policy allows the command already.
+    /// Returns the widest rules for all projects that "always allow" could save within a pattern, which covers every
+    /// command that begins with these words. Returns no rules if the policy already allows the command.
     ///
     /// # Errors
-    /// Returns why no rule within the pattern can be saved.
+    /// No rule within the pattern can be saved, for this reason.
     pub fn rules_within(&self, words: &[String], cwd: &Target, now: Timestamp) -> Result<Vec<GrantRule>, String> {
         let program = words.first().map(String::as_str).unwrap_or_default();
         if program.is_empty() {
@@ -104,11 +105,11 @@ impl Enforcer {
         }
     }
 
-    /// Returns the rules for all projects that "always allow" saves for exactly these actions. Returns no rule if the policy allows
-    /// them already.
+    /// Returns the rules for all projects that "always allow" saves for exactly these actions. Returns no rules if the
+    /// policy already allows them.
     ///
     /// # Errors
-    /// Returns why no rule can be saved.
+    /// No rule can be saved, for this reason.
     pub fn narrowest_rules(&self, actions: &[Action], now: Timestamp) -> Result<Vec<GrantRule>, String> {
         let always = self.always(actions, now);
         match always.offers.first() {
@@ -122,11 +123,11 @@ impl Enforcer {
         self.explain(actions, now).verdict == VerdictKind::Allow
     }
 
-    /// Returns the rules for this project that "always allow" could save for writing to paths that match a pattern. Returns no rule
-    /// if the policy allows writing to `sample`, one of these paths, already.
+    /// Returns the rules for this project that "always allow" could save for writing to paths that match a pattern.
+    /// Returns no rules if the policy already allows writing to `sample`, one of these paths.
     ///
     /// # Errors
-    /// Returns why no such rule can be saved.
+    /// No such rule can be saved, for this reason.
     pub fn rules_for_paths(&self, pattern: &str, sample: &Target, now: Timestamp) -> Result<Vec<GrantRule>, String> {
         let actions = [Action::Write { target: sample.clone() }];
         if self.allows(&actions, now) {
@@ -140,7 +141,7 @@ impl Enforcer {
         Ok(self.offer_written(&actions, &always.offers, &rule.to_string(), now)?.rules)
     }
 
-    /// Returns the rule for all projects: a path in this workspace becomes absolute.
+    /// Converts the rule to one for all projects: a path in this workspace becomes absolute.
     fn to_global_rule(&self, rule: &GrantRule) -> Result<GrantRule, String> {
         let GrantRule::Write { paths } = rule else { return Ok(rule.clone()) };
         let absolute = |path: &String| match path.strip_prefix(WORKSPACE) {
@@ -154,7 +155,7 @@ impl Enforcer {
         Ok(GrantRule::Write { paths: paths.iter().map(absolute).collect::<Result<_, _>>()? })
     }
 
-    /// Returns the lines that need approval now and would be allowed with the rules.
+    /// Returns the lines that need approval now and that the rules would allow.
     pub fn newly_allowed_lines(&self, rules: &[GrantRule], lines: &[String], cwd: &Target, now: Timestamp) -> Vec<String> {
         let Ok(bundle) = Bundle::parse_rules(&text(rules), "the rule") else { return Vec::new() };
         let mut with = self.clone();
@@ -167,7 +168,7 @@ impl Enforcer {
     }
 }
 
-/// Returns whether no rule is offered because a command runs in a copy of the workspace without a prompt already.
+/// Returns whether no rule is offered because the command already runs in a copy of the workspace without a prompt.
 fn is_copy_only(always: &GrantOptions) -> bool {
     always.never.iter().any(|why| why.contains(ALREADY_IN_A_COPY))
 }
@@ -193,7 +194,7 @@ fn rule_words(rule: &GrantRule) -> impl Iterator<Item = &str> {
     words.iter().map(String::as_str)
 }
 
-/// Returns whether `wide` covers all actions that `rule` covers; false if this is uncertain.
+/// Returns whether `wide` covers all actions that `rule` covers; false in case of doubt.
 fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     match (wide, rule) {
         (GrantRule::Command(wide), GrantRule::Command(narrow)) => {
@@ -211,7 +212,7 @@ fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     }
 }
 
-/// Returns whether a pattern is at or below a folder of another pattern, and cannot leave it through `..`.
+/// Returns whether a pattern is at or below the folder of another pattern, and cannot leave it through `..`.
 fn is_at_or_below(wide: &str, path: &str) -> bool {
     let has_pattern = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
     let Some(rest) = path.strip_prefix(wide) else { return false };

@@ -1,4 +1,4 @@
-//! Paths in a home directory with credentials: keys, logins, cookies, histories.
+//! Paths in a home directory that contain credentials: keys, logins, cookies, histories.
 
 /// Entries in lower case; each also covers all paths below it.
 pub(super) const CREDENTIALS: &[&str] = &[

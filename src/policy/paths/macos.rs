@@ -1,4 +1,5 @@
-//! Path semantics of macOS, from the text and the given links. Nothing is read from disk, so it is tested on any machine.
+//! Path semantics of macOS, derived from the text and the given links. Nothing is read from disk, so the module can be
+//! tested on any machine.
 #![cfg_attr(not(test), expect(dead_code, reason = "`sys` finds the real path; these rules are only tested"))]
 
 use super::names::{fold_name, without_case};
@@ -9,12 +10,12 @@ use icu_normalizer::DecomposingNormalizerBorrowed;
 const MAX_BYTES: usize = 1024;
 const MAX_NAME_BYTES: usize = 255;
 const MAX_LINKS: usize = 32;
-/// Mount point of the data volume: a second name for the same paths.
+/// Mount point of the data volume, a second name for the same paths.
 const DATA: [&str; 3] = ["System", "Volumes", "Data"];
 /// Links that every system has.
 const LINKS: [(&str, &str); 4] =
     [("/var", "private/var"), ("/tmp", "private/tmp"), ("/etc", "private/etc"), ("/home", "System/Volumes/Data/home")];
-/// Prefixes that open files by number or with other rules.
+/// Prefixes that open files by number or under other rules.
 const ODD: [&str; 3] = [".vol", ".nofollow", ".resolve"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +69,8 @@ pub(crate) fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> PathJud
     PathJudgement::Inside
 }
 
-/// Returns a name for comparison: normalized, and without case where the file system ignores case. Invisible characters are kept,
-/// because not every file system ignores them.
+/// Returns a name for comparison: normalized, and case-folded if the file system ignores case. Invisible characters are
+/// kept, because not every file system ignores them.
 fn comparison_key(name: &str, case: Case) -> String {
     let name = DecomposingNormalizerBorrowed::new_nfd().normalize(name);
     match case {
@@ -78,7 +79,7 @@ fn comparison_key(name: &str, case: Case) -> String {
     }
 }
 
-/// Returns the components of an absolute path after all links; `..` is resolved after the link before it.
+/// Returns the components of an absolute path after resolving all links. `..` is resolved after the link before it.
 fn resolve_links(path: &str, machine: &Machine<'_>) -> Option<Vec<String>> {
     let queue =
         |text: &str| text.split('/').rev().filter(|name| !matches!(*name, "" | ".")).map(str::to_owned).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Path patterns, and paths that are protected from every bundle.
+//! Path patterns, and paths that are protected regardless of any bundle.
 
 mod credentials;
 mod macos;
@@ -25,7 +25,7 @@ use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-/// A name that no pattern matches by itself.
+/// Placeholder for any name; no literal pattern matches it.
 const ANY: &str = "\u{1}any\u{1}name\u{1}";
 
 /// Folder of the plugins in the data directory.
@@ -39,9 +39,9 @@ pub struct Context {
     pub home: PathBuf,
     pub mode: Mode,
     pub sandbox: Sandbox,
-    /// aye's config and data directories, which no tool may access.
+    /// aye's config and data directories, to which no tool has access.
     pub own: Vec<PathBuf>,
-    /// Real directories of the user's skills, which may be read outside the workspace too.
+    /// Real directories of the user's skills, which are readable even outside the workspace.
     pub skills: Vec<PathBuf>,
 }
 
@@ -62,7 +62,8 @@ impl Context {
         self.roots.iter().any(|root| plainly(root)) || self.roots.iter().any(|root| path.starts_with(root))
     }
 
-    /// Returns the entry for credentials that contains a path: a command that names it needs approval, regardless of rules.
+    /// Returns the entry for credentials that contains a path. A command that names such a path needs approval,
+    /// regardless of rules.
     pub fn credential_place(&self, path: &Path) -> Option<&'static str> {
         credentials(path, self).map(|found| found.name)
     }
@@ -76,13 +77,13 @@ impl Context {
         self.skills.iter().any(|skill| path.starts_with(skill))
     }
 
-    /// Returns whether a path is in the directory of a skill of a plugin, whose files are pinned.
+    /// Returns whether a path is in the directory of a plugin's skill, whose files are pinned.
     pub fn is_in_plugin_skill(&self, path: &Path) -> bool {
         self.is_in_skill(path) && self.own.iter().any(|own| path.starts_with(own.join(PLUGINS)))
     }
 
-    /// Returns whether a target was named by its URI and is in the artifact directory. Both are required: a link of that name
-    /// could lead anywhere, and artifacts of other sessions are not accessible.
+    /// Returns whether a target was named by its URI and is in the artifact directory. Both are required: a link with
+    /// that name could lead anywhere, and artifacts of other sessions are not accessible.
     pub fn is_artifact(&self, target: &Target) -> bool {
         let digits = target.given.strip_prefix(ARTIFACT_SCHEME).unwrap_or_default();
         let kept = |own: &PathBuf| {
@@ -100,7 +101,7 @@ impl Context {
         self.roots.iter().any(wide)
     }
 
-    /// Returns the path that a program in `cwd` would open, by the text alone.
+    /// Returns the path that a program in `cwd` would open, based on the text alone.
     pub fn resolve(&self, text: &str, cwd: &Path) -> PathBuf {
         let mut resolved = if let Some(rest) = text.strip_prefix("~/") {
             return normal(&self.home.join(rest));
@@ -116,7 +117,7 @@ impl Context {
     }
 }
 
-/// Returns a path without `.` and `..`, by its text alone.
+/// Normalizes a path without accessing the disk: removes `.` and `..`.
 pub fn normal(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for component in path.components() {
@@ -139,7 +140,7 @@ pub(crate) enum Use {
     Changes,
 }
 
-/// Result for a path on a system whose rules are known here but whose disk is not.
+/// Result for a path on a system whose rules are known but whose disk is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathJudgement {
     Inside,
@@ -161,7 +162,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Compiles patterns; with `folds`, upper and lower case are equal if the file system treats them so.
+    /// Compiles patterns. `folds`: ignore case if the file system does.
     pub(crate) fn new(patterns: &[Pattern], context: &Context, folds: bool) -> Self {
         let folds = folds && cfg!(any(windows, target_os = "macos"));
         let mut places = Self { folds, ..Self::default() };
@@ -187,8 +188,7 @@ impl Places {
         if self.folds { PathBuf::from(path.to_string_lossy().to_lowercase()).into() } else { path.into() }
     }
 
-    /// Returns whether a pattern names `place` or a path below it, and matches the path. A pattern that starts above `place` does
-    /// not count.
+    /// Returns whether a pattern that starts at or below `place` matches the path.
     pub(crate) fn names(&self, place: &Path, path: &Path) -> bool {
         let (place, path) = (&self.fold(place), &self.fold(path));
         self.prefixes.iter().any(|(prefix, _)| prefix.starts_with(place) && path.starts_with(prefix))
@@ -217,7 +217,7 @@ impl Places {
         }
     }
 
-    /// Returns whether the list matches the path, given that it matches none of its parents.
+    /// Returns whether the list matches the path, given that it matches none of the path's parents.
     pub(crate) fn reaches_entry(&self, path: &Path) -> bool {
         let folded = self.fold(path);
         self.prefixes.iter().any(|(prefix, _)| prefix.as_os_str() == folded.as_os_str())
@@ -246,7 +246,7 @@ impl Places {
     }
 }
 
-/// Returns a glob that matches only this text; a backslash is an ordinary character of a name.
+/// Returns a glob that matches only this text. A backslash is an ordinary character of a name.
 pub(crate) fn literal(text: &str) -> String {
     text.split('\\').map(globset::escape).collect::<Vec<_>>().join("[\\]")
 }
@@ -257,7 +257,7 @@ fn literal_prefix(glob: &str) -> PathBuf {
     normal(Path::new(&plain.collect::<Vec<_>>().join("/")))
 }
 
-/// Expands `${workspace}` and `~`; relative patterns are below the workspace, `**/…` is anywhere.
+/// Expands `${workspace}` and `~`. Relative patterns are below the workspace; `**/…` matches anywhere.
 fn expand(text: &str, context: &Context) -> Vec<String> {
     let escape = |path: &Path| literal(&path.to_string_lossy());
     let glob = text.replace("${workspace}", "").contains(['*', '?', '[', '{']);

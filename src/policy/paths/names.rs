@@ -1,6 +1,7 @@
-//! Names as the most lenient file system would read them: without case, invisible characters, streams and ignored endings.
+//! Names as the most lenient file system interprets them: without case, invisible characters, streams and ignored
+//! endings.
 
-/// Returns whether Unicode allows a character to be ignored; HFS+ ignores many of them.
+/// Returns whether Unicode allows a character to be ignored. HFS+ ignores many of these.
 fn is_ignorable(letter: char) -> bool {
     matches!(u32::from(letter),
         0x00AD | 0x034F | 0x061C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F | 0x202A..=0x202E
@@ -16,7 +17,7 @@ fn to_half_width(letter: char) -> char {
     }
 }
 
-/// Folds case through upper case, because some letters, such as the long s, are equal only there.
+/// Folds case through upper case, because some letters, such as the long s, are equal only in upper case.
 pub(super) fn without_case(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
@@ -34,7 +35,8 @@ pub(super) fn fold_name(name: &str) -> String {
     without_case(entry).trim_end_matches([' ', '.']).to_owned()
 }
 
-/// Returns whether a folded name could be the short name that Windows creates for `long`: `gitmod~1` for `.gitmodules`.
+/// Returns whether a folded name could be the short name that Windows creates for `long`, such as `gitmod~1` for
+/// `.gitmodules`.
 pub(super) fn is_short_for(folded: &str, long: &str) -> bool {
     let (name, extension) = folded.split_once('.').map_or((folded, ""), |(name, extension)| (name, extension));
     let Some((start, number)) = name.split_once('~') else { return false };

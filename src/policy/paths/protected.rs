@@ -1,4 +1,4 @@
-//! Paths that control what other programs run, and paths with credentials: protected regardless of the bundle.
+//! Protected paths, regardless of the bundle: paths that control what other programs run, and paths with credentials.
 
 use super::Context;
 use super::credentials::CREDENTIALS;
@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) const PROTECTED: &[&str] =
     &[".git", ".aye", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".mcp.json", ".envrc", ".ayeignore"];
 
-/// Files in a home directory that programs read at start: shells, editors, git, the desktop, package managers.
+/// Files in a home directory that programs read at startup: shells, editors, git, the desktop, package managers.
 pub(super) const START_UP: &[&str] = &[
     ".bashrc",
     ".bash_profile",
@@ -73,7 +73,7 @@ pub(super) const START_UP: &[&str] = &[
     "library/launchagents",
 ];
 
-/// A path that may not be written, deleted or moved, and whether a bundle may open it.
+/// A path that must not be written, deleted or moved, and whether a bundle may allow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Protected {
     pub name: String,
@@ -97,7 +97,7 @@ impl Protected {
     }
 }
 
-/// A path that may be read only if the user's policy names it.
+/// A path that is readable only if the user's policy names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Credentials {
     pub name: &'static str,
@@ -132,7 +132,8 @@ pub(crate) fn credentials(path: &Path, context: &Context) -> Option<Credentials>
     find(CREDENTIALS, path, context).map(|(name, place)| Credentials { name, place })
 }
 
-/// Returns whether a path is too far below any home directory to be such a path itself; it can only be below one.
+/// Returns whether a path is too deep below any home directory to be a credentials path itself. It can only be below
+/// one.
 pub(crate) fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool {
     let below = |home: &Path| path.strip_prefix(home).map_or(true, |below| below.components().nth(DEEPEST_CREDENTIALS).is_some());
     let deep = |home: &Path| begin_apart(path, home) || below(home);
@@ -140,7 +141,8 @@ pub(crate) fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool
     deep(&context.home) && (other() || context.in_workspace(path) || containing_home(path).is_none_or(|home| deep(&home)))
 }
 
-/// Returns whether the first names of two paths differ in their first characters, so that neither path is below the other.
+/// Returns whether the first names of two paths begin with different characters, so that neither path is below the
+/// other.
 fn begin_apart(path: &Path, other: &Path) -> bool {
     let first = |path: &Path| match path.as_os_str().as_encoded_bytes() {
         [b'/', letter, ..] if !matches!(letter, b'/' | b'.') => Some(*letter),
@@ -154,7 +156,7 @@ pub(crate) fn credential_places(home: &Path) -> impl Iterator<Item = PathBuf> {
     CREDENTIALS.iter().map(|name| home.join(name))
 }
 
-/// Returns the files in a home directory that programs read at start.
+/// Returns the files in a home directory that programs read at startup.
 pub(crate) fn start_up_places(home: &Path) -> impl Iterator<Item = PathBuf> {
     START_UP.iter().map(|name| home.join(name))
 }
@@ -164,8 +166,8 @@ pub(crate) fn is_protected_name(name: &str) -> bool {
     protected_name(&fold_name(name)).is_some()
 }
 
-/// Returns whether a path belongs to a running process, whose memory and open files it exposes; for a change, also whether it
-/// belongs to the kernel.
+/// Returns whether a path exposes the memory or open files of a running process; for a change, also whether it belongs
+/// to the kernel.
 pub(crate) fn is_process_path(path: &Path, changes: bool) -> bool {
     let process = |below: &Path| {
         let first = below.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
@@ -218,10 +220,10 @@ pub(crate) fn is_in_other_home(path: &Path, context: &Context) -> bool {
     containing_home(path).is_some_and(|home| !works_in(&home))
 }
 
-/// Directories that contain home directories, and the number of names down to a home directory.
+/// Directories that contain home directories, each with the number of names down to a home directory.
 const ABOVE_HOMES: [(&str, usize); 4] = [("/root", 0), ("/var/root", 0), ("/home", 1), ("/Users", 1)];
 
-/// Returns the start of `path` up to and including `name`, searched after `skipped` components.
+/// Returns the start of `path` up to and including `name`, which is searched for after `skipped` components.
 fn prefix_through(path: &Path, skipped: usize, name: &str) -> PathBuf {
     path.components().take(skipped + name.split('/').count()).collect()
 }
@@ -239,7 +241,7 @@ fn names(path: &Path) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the protected name that a folded name represents. The short name of `.git` is recognized everywhere, because a disk
+/// Returns the protected name for a folded name. The short name of `.git` is recognized on every system, because a disk
 /// may be used with Windows.
 pub(super) fn protected_name(folded: &str) -> Option<&'static str> {
     PROTECTED.iter().find(|name| **name == folded || (**name == ".git" && is_short_for(folded, name))).copied()

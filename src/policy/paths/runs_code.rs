@@ -11,11 +11,11 @@ use std::sync::LazyLock;
 struct Kind {
     /// Readers, as a plural or a name: "{readers} read it".
     readers: &'static str,
-    /// Whether sandboxed commands may only read existing entries; false for files that package managers and git write
+    /// Whether sandboxed commands can only read existing entries; false for files that package managers and git write
     /// regularly.
     read_only_in_sandbox: bool,
-    /// Names in lower case, at any depth. A directory also covers all paths below it; `a/b` is `b` in `a`; `=a` is only a file,
-    /// not a directory; `*` matches any characters.
+    /// Names in lower case, at any depth. A directory also covers everything below it. `a/b`: `b` in `a`; `=a`: only a
+    /// file, not a directory; `*`: any characters.
     names: &'static str,
 }
 
@@ -192,7 +192,7 @@ const BUILT: &[Kind] = &[
     ),
 ];
 
-/// Entries of `OPENED` that builds, package managers and project set-up create regularly.
+/// Entries of `OPENED` that builds, package managers and project setup create regularly.
 const MADE_BY_BUILDS: &str = ".venv/bin venv/bin env/bin .venv/scripts venv/scripts env/scripts pyvenv.cfg *.pth .env .env.local .env.*.local \
      .env.development .env.dev .env.production .env.prod .env.staging .env.test .flaskenv .python-version .pdm-python \
      node_modules/.bin .pnp.cjs .pnp.js .pnp.loader.mjs .pnp.data.json .yarn/plugins .yarn/releases .yarn/sdks .meteor \
@@ -200,21 +200,21 @@ const MADE_BY_BUILDS: &str = ".venv/bin venv/bin env/bin .venv/scripts venv/scri
      .classpath .factorypath .settings .luarc.json nbproject/private .vs .rdata .julia .ipython .jupyter .tool-versions rust-toolchain rust-toolchain.toml \
      flake.nix shell.nix .swiftpm .solargraph.yml";
 
-/// Files that are protected in a home directory are the same files in a directory of dotfiles.
+/// Startup files of a home directory, which are also recognized in a directory of dotfiles.
 const START_IN_FOLDER: Kind = kind("programs that start in this folder", "");
 
-/// Reader of a file that runs code, and when it does.
+/// Program that runs code from a file, and when it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeReader {
     pub when: RunsWhen,
     /// Readers, such as `npm, yarn, pnpm, Bun and Node.js`.
     pub readers: &'static str,
-    /// Number of names of the path below its entry in the table.
+    /// Number of names of the path below its table entry.
     below: usize,
 }
 
 impl CodeReader {
-    /// Returns why a file is marked, as a sentence about it.
+    /// Returns the reason why a file is marked, as a sentence about it.
     pub fn reason(&self, name: &str) -> String {
         let when = match self.when {
             RunsWhen::Opened => "as soon as the folder is opened or a program starts in it",
@@ -237,7 +237,7 @@ impl CodeReader {
     }
 }
 
-/// Returns the entry of the table for a path, by its names alone; only names below a workspace root are considered.
+/// Returns the table entry for a path, based on its names alone. Considers only names below a workspace root.
 pub fn runs_code(path: &Path, roots: &[PathBuf]) -> Option<CodeReader> {
     let above = root_name_count(path, roots);
     let names = fold_names(path);
@@ -250,8 +250,8 @@ fn root_name_count(path: &Path, roots: &[PathBuf]) -> usize {
     root.map_or(0, |root| fold_names(root).len())
 }
 
-/// Returns the entry that applies to these names, and the number of names up to its own. `whole`: whether they are the names of a
-/// whole path, not of a directory on the way.
+/// Returns the entry that applies to these names, and the number of names up to it. `whole`: whether the names form a
+/// whole path, and not a parent directory.
 fn match_from(above: usize, names: &[String], whole: bool) -> Option<(&'static Entry, usize)> {
     let found = (above + 1..=names.len()).flat_map(|end| {
         let at = TABLE.entries_at(&names[..end], whole && end == names.len());
@@ -264,7 +264,7 @@ fn reader_for(entry: &Entry, below: usize) -> CodeReader {
     CodeReader { when: entry.when, readers: entry.kind.readers, below }
 }
 
-/// The table for many paths, with a cache for the names of the last directory.
+/// The table with a cache for the names of the last directory, for many paths.
 #[derive(Debug)]
 pub struct CodeReaders {
     roots: Vec<PathBuf>,
@@ -275,7 +275,7 @@ pub struct CodeReaders {
 struct KnownDirectory {
     path: PathBuf,
     names: Vec<String>,
-    /// The reader of all files in the directory, with the number of names up to its entry.
+    /// Reader of every file in the directory, with the number of names up to the end of the matching entry.
     reader: Option<(CodeReader, usize)>,
 }
 
@@ -285,7 +285,7 @@ impl CodeReaders {
         Self { roots, last: None }
     }
 
-    /// Returns the same as [`runs_code`].
+    /// Returns the same result as [`runs_code`].
     pub fn find(&mut self, path: &Path) -> Option<CodeReader> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return runs_code(path, &self.roots) };
         if self.roots.iter().any(|root| root == path) {
@@ -302,7 +302,7 @@ impl CodeReaders {
         let own = TABLE.entries_at(&known.names, true).min_by_key(|entry| entry.when).map(|entry| reader_for(entry, 0));
         known.names.pop();
         let above = known.reader.map(|(reader, end)| CodeReader { below: known.names.len() + 1 - end, ..reader });
-        // Of equal entries, the outermost one counts.
+        // Of equal entries, the outermost one applies.
         above.into_iter().chain(own).min_by_key(|reader| reader.when)
     }
 
@@ -314,21 +314,21 @@ impl CodeReaders {
     }
 }
 
-/// Returns whether a path is itself an entry of `OPENED`, and if so, whether a sandboxed command may only read it.
+/// Returns whether a path is itself an entry of `OPENED`; if so, whether sandboxed commands can only read it.
 pub(crate) fn opened_entry(path: &Path) -> Option<bool> {
     let names = last_names(path);
     OPENED_ONLY.entries_at(&names, true).map(|entry| entry.kind.read_only_in_sandbox).max()
 }
 
-/// Returns whether a path is itself an entry of `OPENED` that builds do not create. A command without approval leaves no such
-/// entry behind under its name.
+/// Returns whether a path is itself an entry of `OPENED` that builds do not create. A command without approval must not
+/// leave such an entry under its name.
 pub fn is_left_only_with_approval(path: &Path) -> bool {
     let names = last_names(path);
     OPENED_ONLY.entries_at(&names, true).any(|entry| !MADE.contains(&entry.text))
 }
 
-/// Returns the last names of a path, folded, as many as an entry has at most. Every name in a workspace is compared with the
-/// entries.
+/// Returns the last names of a path, folded, up to the length of the longest entry. Every name in a workspace is
+/// compared with the entries.
 fn last_names(path: &Path) -> Vec<String> {
     const MAX_LEN: usize = 3;
     let mut last: Vec<_> = path.components().rev().take(MAX_LEN).collect();

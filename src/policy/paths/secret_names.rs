@@ -1,4 +1,4 @@
-//! File names that by convention contain secrets, in any directory.
+//! File names that conventionally indicate secrets, in any directory.
 
 /// Endings of names, in lower case.
 const ENDS: &[&str] =
@@ -22,7 +22,8 @@ const NAMES: &[&str] = &[
 /// Suffixes of example files, which are intended to be shared.
 const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults"];
 
-/// Returns whether a file with this name contains secrets by convention: `.env`, `server.key`, `id_ed25519`, `prod.tfstate`.
+/// Returns whether a file with this name conventionally contains secrets: `.env`, `server.key`, `id_ed25519`,
+/// `prod.tfstate`.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_lowercase();
     if let Some(rest) = name.strip_prefix(".env") {

@@ -1,4 +1,5 @@
-//! Path semantics of Windows, from the text and the given links. Nothing is read from disk, so it is tested on any machine.
+//! Path semantics of Windows, derived from the text and the given links. Nothing is read from disk, so the module can
+//! be tested on any machine.
 #![cfg_attr(not(test), expect(dead_code, reason = "aye does not run on Windows yet; these rules are only tested"))]
 
 use super::names::{fold_name, is_short_for, without_case};
@@ -19,7 +20,7 @@ pub(crate) struct Machine<'a> {
     pub link: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Kind of the start of a path, which determines how the remaining path is resolved.
+/// Kind of the start of a path, which determines how the rest is resolved.
 enum Start {
     Drive(char),
     /// Relative to the root of the workspace's drive.
@@ -63,7 +64,7 @@ impl DrivePath {
         format!("{}:\\{}", self.drive, self.names[..count].join("\\"))
     }
 
-    /// Returns the names below `root`, compared as the system does.
+    /// Returns the names below `root`, compared in the same way as by the system.
     fn names_below(&self, root: &Self) -> Option<&[String]> {
         let same = |(one, other): (&String, &String)| without_case(one) == without_case(other);
         let starts =
@@ -72,8 +73,7 @@ impl DrivePath {
     }
 }
 
-/// Returns the absolute path, with `..` resolved by the text as Windows does; `base` and `drive` are the start of a relative
-/// path.
+/// Returns the absolute path, with `..` resolved textually as on Windows. `base` and `drive`: start of a relative path.
 fn absolute(given: &str, base: &[String], drive: char) -> Result<DrivePath, PathJudgement> {
     if given.is_empty() {
         return Err(PathJudgement::Blocked("the path is empty"));
@@ -125,7 +125,7 @@ fn parse_start(text: &str) -> Result<(Start, &str), PathJudgement> {
     }
 }
 
-/// Parses the path after `\\?\` literally: no part of it is dropped or replaced.
+/// Parses the path after `\\?\` literally, without dropping or replacing any part.
 fn verbatim(rest: &str) -> Result<DrivePath, PathJudgement> {
     if rest.len() >= 4 && rest.is_char_boundary(4) && rest[..4].eq_ignore_ascii_case("UNC\\") {
         return Err(PathJudgement::Outside);
@@ -140,7 +140,7 @@ fn verbatim(rest: &str) -> Result<DrivePath, PathJudgement> {
     Ok(DrivePath { drive, names: names.collect::<Result<_, _>>()? })
 }
 
-/// Returns a name that the system uses unchanged, or an error.
+/// Returns a name that the system uses unchanged; an error for any other name.
 fn check_component(name: &str) -> Result<String, PathJudgement> {
     if name.chars().any(|letter| letter.is_control() || "<>\"|?*/".contains(letter)) {
         return Err(PathJudgement::Blocked("the name contains an invalid character"));
@@ -166,7 +166,7 @@ fn is_device(name: &str) -> bool {
     DEVICES.contains(&stem.as_str()) || PORTS.iter().any(|port| stem.strip_prefix(port).is_some_and(number))
 }
 
-/// Follows every junction and link; `None` for a loop.
+/// Resolves every junction and link; `None` for a loop.
 fn resolve_links(mut path: DrivePath, machine: &Machine<'_>) -> Option<Result<DrivePath, PathJudgement>> {
     let (mut checked, mut links) = (0, 0);
     while checked < path.names.len() {

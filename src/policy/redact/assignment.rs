@@ -1,4 +1,4 @@
-//! Values of names that indicate secrets: assignments, fields, headers, flags.
+//! Values whose names indicate secrets, in assignments, fields, headers and flags.
 
 use super::key_names::{ValueKind, promise};
 use super::value::{is_code, is_password, is_placeholder, is_random};
@@ -49,7 +49,7 @@ fn name_at(text: &str, at: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// Checks the name at a trigger word and returns its end, so that it is not checked twice.
+/// Checks the name at a trigger word. Returns the end of the name, so that it is not checked twice.
 pub(super) fn find(text: &str, at: usize, spans: &mut Vec<Span>) -> usize {
     let (mut start, mut end) = name_at(text, at);
     let bytes = text.as_bytes();
@@ -69,7 +69,7 @@ pub(super) fn find(text: &str, at: usize, spans: &mut Vec<Span>) -> usize {
     end.max(at + 1)
 }
 
-/// Skips the end of a quoted or indexed name, then the separator; `None` if no value follows.
+/// Skips the end of a quoted or indexed name and the separator; `None` if no value follows.
 fn value_after(text: &str, name_start: usize, name_end: usize) -> Option<Value> {
     let bytes = text.as_bytes();
     let mut at = name_end;
@@ -326,7 +326,7 @@ impl Field<'_> {
         self.text[self.value.start..].find('\n').map_or(self.text.len(), |end| self.value.start + end)
     }
 
-    /// Returns whether the field is `NAME=value` in an environment file, where any value is valid.
+    /// Returns whether the field is `NAME=value` as in an environment file, where any value is valid.
     fn is_variable(&self) -> bool {
         self.value.link == Link::Tight && !self.name.bytes().any(|byte| byte.is_ascii_lowercase())
     }
@@ -337,7 +337,8 @@ impl Field<'_> {
         self.text[line..self.at].bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'-' | b'"' | b'\'' | b'{'))
     }
 
-    /// Returns whether the value is a resource name: `arn:aws:secretsmanager:…:secret:name` names a secret but is not one.
+    /// Returns whether the value is a resource name: `arn:aws:secretsmanager:…:secret:name` refers to a secret but is
+    /// not one.
     fn is_resource(&self) -> bool {
         let word = self.text[..self.at].rsplit(|letter: char| letter.is_whitespace() || letter == '"').next().unwrap_or_default();
         word.starts_with("arn:") || word.contains(":arn:")
@@ -356,7 +357,7 @@ impl Field<'_> {
     }
 }
 
-/// Returns whether the value has sixteen letters without a separator: no word is that long.
+/// Returns whether the value has sixteen letters in sequence, which no word has.
 fn machine_letters(value: &str) -> bool {
     value.len() >= 16
         && value.bytes().all(|byte| byte.is_ascii_alphanumeric())

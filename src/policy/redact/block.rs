@@ -9,7 +9,7 @@ const PUTTY: &str = "Private-Lines:";
 /// Maximum length of a block title in bytes.
 const NAME_BYTES: usize = 64;
 
-/// Returns the block that begins at `at`. A block without an end extends over all lines that look like a key.
+/// Returns the block that begins at `at`. A block without an end extends over all lines that look like part of a key.
 pub(super) fn from_begin(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = &text[at..];
     if rest.starts_with(SSH2) {
@@ -48,7 +48,7 @@ fn is_private(title: &str) -> bool {
     title.ends_with("PRIVATE KEY") || title.ends_with("PRIVATE KEY BLOCK") || title == "SSH2 ENCRYPTED PRIVATE KEY"
 }
 
-/// Returns the lines before an end without a beginning: the text was cut inside a block.
+/// Returns the lines before an end marker without a beginning: the text was cut inside a block.
 pub(super) fn to_end(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text[at..].strip_prefix("-----END ")?;
     let name_end = rest.bytes().take(NAME_BYTES).position(|byte| matches!(byte, b'-' | b'\n' | b'\r'))?;
@@ -77,7 +77,7 @@ pub(super) fn end_mark(text: &str) -> usize {
     text.len() - rest.len() + title + rest.bytes().skip(title).take(5).take_while(|byte| *byte == b'-').count()
 }
 
-/// Returns the length of the prefix of `text` that looks like the inside of a key.
+/// Returns the length of the prefix of `text` that looks like the content of a key.
 fn body(text: &str) -> usize {
     let mut length = 0;
     let mut kept = 0;

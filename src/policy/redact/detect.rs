@@ -1,4 +1,4 @@
-//! One pass over a text: places where a secret could begin, and the secret found at each.
+//! Detection in one pass over a text: finds positions where a secret could begin, and checks each.
 
 use super::literals::LiteralSecrets;
 use super::token_patterns::{self, SHAPES};
@@ -6,7 +6,7 @@ use super::{Rule, Span, assignment, block, header};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::sync::LazyLock;
 
-/// Kind of secret that a trigger word can belong to.
+/// Kind of secret to which a trigger word can belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TriggerKind {
     Shape(usize),
@@ -14,7 +14,7 @@ enum TriggerKind {
     Begin,
     End,
     Putty,
-    /// Part of a name whose value is a secret.
+    /// Part of a name that has a secret value.
     Name,
     Scheme,
     Address,
@@ -22,7 +22,7 @@ enum TriggerKind {
     Driver,
     /// Telegram bot token: `123456789:AA…`.
     Telegram,
-    /// A URL that works only because its path is secret.
+    /// URL whose path is its only protection.
     Hook(&'static str),
     /// Azure client secret: `abc8Q~…`.
     Azure,
@@ -30,7 +30,7 @@ enum TriggerKind {
     Discord,
     /// Terraform token: `….atlasv1.…`.
     Terraform,
-    /// Private key encoded in Base64 again.
+    /// Private key encoded in Base64 once more.
     EncodedKey,
     /// Mailchimp key: 32 hexadecimal digits and a region such as `-us12`.
     Mailchimp,
@@ -78,7 +78,7 @@ pub(super) struct Detectors {
     rules: Vec<Rule>,
 }
 
-/// Built-in patterns, compiled once: large, and the same for all.
+/// Built-in patterns, compiled once and shared, because they are large.
 static BUILT_IN: LazyLock<BuiltIn> = LazyLock::new(BuiltIn::new);
 
 struct BuiltIn {

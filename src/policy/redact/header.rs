@@ -6,7 +6,7 @@ use super::value::{is_password, is_placeholder, is_random};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// Words before credentials.
+/// Words that precede credentials.
 const SCHEMES: &[&str] =
     &["bearer", "basic", "token", "apikey", "api-key", "bot", "digest", "negotiate", "ntlm", "key", "jwt", "oauth", "ssws"];
 
@@ -89,7 +89,7 @@ pub(super) fn cookies(text: &str, start: usize, end: usize, spans: &mut Vec<Span
     }
 }
 
-/// Finds the password of `scheme://user:password@host`; `at` is the position of `://`.
+/// Finds the password of `scheme://user:password@host`. `at`: position of `://`.
 pub(super) fn address(text: &str, at: usize, spans: &mut Vec<Span>) {
     /// Maximum length of an authority in bytes.
     const AUTHORITY_BYTES: usize = 1024;
@@ -147,7 +147,7 @@ pub(super) fn address(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// Returns whether a password in a URL is only a placeholder, as in examples; other values are treated as passwords.
+/// Returns whether a password in a URL is only a placeholder, as in examples. All other values count as passwords.
 fn is_stand_in(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let words = ["password", "pass", "passwd", "pwd", "secret", "pw", "token", "x", "x-oauth-basic", "user", "username"];
@@ -223,7 +223,7 @@ pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// Returns the programs that take a password with this flag; `apart` means as a separate word.
+/// Returns the programs that take a password with this flag. `apart`: as a separate word.
 fn programs_with(flag: &str, apart: bool) -> &'static [&'static str] {
     match flag {
         "-p" if apart => {
@@ -235,7 +235,7 @@ fn programs_with(flag: &str, apart: bool) -> &'static [&'static str] {
     }
 }
 
-/// Finds the password of `user:password@tcp(host)`; `at` is the position of `@`.
+/// Finds the password of `user:password@tcp(host)`. `at`: position of `@`.
 pub(super) fn driver(text: &str, at: usize, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let start = at

@@ -1,6 +1,6 @@
-//! Key names that mark their value as a secret, and the confidence in that.
+//! Key names that indicate a secret value, and how reliable the indication is.
 
-/// Kind of value that a name announces, which sets how closely the value is checked.
+/// Kind of value that a name indicates, which determines how closely the value is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Password,
@@ -8,7 +8,7 @@ pub(super) enum ValueKind {
     Token,
     /// `…_KEY`: most keys with such a name are not secrets.
     Key,
-    /// A request header with a scheme before the credentials.
+    /// Request header with an authentication scheme before the credentials.
     Authorization,
     /// A login in Base64.
     Login,
@@ -64,7 +64,7 @@ const PASSWORDS: &[&str] = &[
     "storepass",
 ];
 const TOKENS: &[&str] = &["token", "apikey", "credential", "credentials", "jwt", "bearer", "pat", "sas", "authtoken"];
-/// Words before `key` that make it a secret.
+/// Words before `key` that indicate a secret.
 const KEYS: &[&str] = &[
     "api",
     "access",
@@ -109,7 +109,7 @@ const KEYS: &[&str] = &[
 /// Words for public values, or for positions in a list.
 const HARMLESS: &[&str] = &["public", "publishable", "pub", "page", "next", "continuation", "cursor", "sync", "cancellation"];
 
-/// Returns the kind of value that a name announces: `dbPassword`, `X-Api-Key`, `AWS_SECRET_ACCESS_KEY`.
+/// Returns the kind of value that a name indicates: `dbPassword`, `X-Api-Key`, `AWS_SECRET_ACCESS_KEY`.
 pub(super) fn promise(name: &str) -> Option<ValueKind> {
     let words = split_words(name);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -1,13 +1,13 @@
-//! Literal secrets that aye itself knows, in every form in which they may appear.
+//! Literal secrets that aye itself has, in every form in which they may appear.
 
 use super::Span;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// Minimum length in bytes; shorter values appear in too much text by chance.
+/// Minimum length in bytes. Shorter values occur in text by chance.
 const MIN_BYTES: usize = 8;
-/// Minimum length in bytes of a line that is treated as a separate secret in a value of several lines.
+/// Minimum length in bytes of a line that counts as a separate secret in a multi-line value.
 const LINE_BYTES: usize = 16;
 
 #[derive(Debug, Default)]

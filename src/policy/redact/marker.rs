@@ -37,7 +37,7 @@ pub(super) enum MarkerMatch {
     Mangled(Range<usize>),
 }
 
-/// Returns markers and similar text, in order. `[redacted:{kind}` in a program and `\[redacted:` in a pattern are ignored.
+/// Returns markers and similar text, in order. Ignores `[redacted:{kind}` in a program and `\[redacted:` in a pattern.
 pub(super) fn find_markers(text: &str) -> Vec<MarkerMatch> {
     const LOOKED_AT: usize = 80;
     let lower = text.to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! Redaction of secrets, which are replaced by markers. Deterministic: the same secret always has the same marker, and nobody
-//! can derive the secret from the marker without the key.
+//! Redaction of secrets, which are replaced with markers. It is deterministic: a secret always has the same marker, and
+//! without the key nobody can derive the secret from its marker.
 
 mod assignment;
 mod block;
@@ -33,7 +33,7 @@ pub struct RedactionCount {
     pub count: usize,
 }
 
-/// Text without its secrets.
+/// Text with its secrets redacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'a> {
     pub text: Cow<'a, str>,
@@ -51,9 +51,9 @@ pub struct Rule {
 /// Key for the hashes in markers.
 pub type Key = [u8; 32];
 
-/// Number of passes after the first: removing a secret can expose another secret next to it.
+/// Number of additional passes. Removing a secret can expose another one next to it.
 const PASSES: usize = 4;
-/// Minimum length in bytes of the remainder of a secret next to a marker that is redacted too.
+/// Minimum length in bytes of a secret's remainder next to a marker that is redacted too.
 const REST_BYTES: usize = 4;
 
 /// Finds and redacts secrets.
@@ -69,7 +69,7 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// Evidence that text is a secret; the strongest gives it its name.
+/// Evidence that text is a secret. The strongest evidence determines the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Evidence {
     Known,
@@ -110,7 +110,7 @@ impl Span {
 }
 
 impl Redactor {
-    /// Creates a redactor. `known` are values that are always secret; `key` is called once, for the first marker.
+    /// Creates a redactor. `known`: values that are always secret; `key`: called once, for the first marker.
     pub fn new<'a>(
         rules: Vec<Rule>,
         known: impl IntoIterator<Item = &'a str>,
@@ -119,7 +119,7 @@ impl Redactor {
         Self { detectors: Detectors::new(rules, LiteralSecrets::new(known)), key: OnceLock::new(), make_key: Box::new(key) }
     }
 
-    /// Returns the text with a marker in place of each secret. Existing markers are unchanged.
+    /// Returns the text with a marker in place of each secret. Existing markers do not change.
     pub fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
         let mut found = Vec::new();
         let text = self.replace(text, |kind, _, _| count(&mut found, kind));
@@ -136,7 +136,7 @@ impl Redactor {
         self.replace(text, |_, _, _| ())
     }
 
-    /// Redacts text that begins inside a private key: the remaining part of the key is removed.
+    /// Redacts text that begins inside a private key: the rest of the key is removed.
     pub fn hide_rest_of_key(&self, text: &str) -> String {
         let end = block::rest_of_block(text);
         if end == 0 {
@@ -152,7 +152,7 @@ impl Redactor {
         self.marker(&kind, &text[start..end]) + &text[end..]
     }
 
-    /// Returns where the text before `at` may end so that no secret is cut in two.
+    /// Returns the last position up to `at` at which the text can be cut without splitting a secret.
     pub fn safe_cut_before(&self, text: &str, at: usize) -> usize {
         self.spans(text).into_iter().find(|span| span.start < at && at < span.end).map_or(at, |span| span.start)
     }
@@ -162,7 +162,7 @@ impl Redactor {
         block::lines(text)
     }
 
-    /// Replaces every secret; `each` gets its kind, its marker and the secret.
+    /// Replaces every secret. `each`: called with its kind, its marker and the secret.
     fn replace<'a>(&self, text: &'a str, mut each: impl FnMut(&str, &str, &str)) -> Cow<'a, str> {
         let mut now = Cow::Borrowed(text);
         for _ in 0..PASSES {
@@ -211,7 +211,7 @@ fn count(found: &mut Vec<RedactionCount>, kind: &str) {
     }
 }
 
-/// Merges overlapping secrets, named by the strongest evidence, and cuts out markers.
+/// Merges overlapping secrets under the name with the strongest evidence, and cuts out markers.
 fn merge_overlaps(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
     if spans.is_empty() {
         return spans;

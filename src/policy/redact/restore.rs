@@ -1,20 +1,21 @@
-//! Restoration of secrets: in text that is written to a file, each marker is replaced by the bytes that it hid in that file.
+//! Restoration of secrets: in text that is written to a file, each marker is replaced with the bytes that it stands for
+//! in that file.
 
 use super::Redactor;
 use super::marker::{self, MarkerMatch};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// The secrets behind the markers of one file.
+/// Secrets behind the markers of one file.
 #[derive(Debug, Default)]
 pub struct Restorer {
     /// Secret of each marker; `None` if two secrets of the file have the same marker.
     secrets: HashMap<String, Option<String>>,
-    /// Markers, and similar text, that the file itself contains literally.
+    /// Markers and similar text that the file itself contains literally.
     literal: HashSet<String>,
 }
 
-/// A marker without a known secret, unchanged.
+/// A marker without a known secret, which is left unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{marker}` {why}")]
 pub struct UnrestoredMarker {
@@ -23,7 +24,7 @@ pub struct UnrestoredMarker {
 }
 
 impl Redactor {
-    /// Returns the restorer for a file with this text, as a model sees it.
+    /// Returns the restorer for a file with this text, in the form that a model sees.
     pub fn restorer(&self, text: &str) -> Restorer {
         let mut restorer = Restorer::default();
         self.replace(text, |_, marker, secret| {
@@ -36,8 +37,8 @@ impl Redactor {
         restorer
     }
 
-    /// Returns the marker of a secret that the file hid and that would be visible in it `after` a change, unless it is in
-    /// `written`.
+    /// Returns the marker of a secret that is redacted in the file and would be visible in it `after` a change, unless
+    /// it is in `written`.
     pub fn exposed_marker(&self, restorer: &Restorer, before: &str, after: &str, written: &[&str]) -> Option<String> {
         if restorer.secrets.is_empty() {
             return None;

@@ -1,25 +1,25 @@
-//! Redaction of a stream: text is passed on as soon as it can no longer become part of a secret.
+//! Redaction of a stream. Text is forwarded as soon as it can no longer become part of a secret.
 
 use super::{Redactor, Span, block};
 use crate::protocol::cut_position_before;
 use std::sync::Arc;
 
-/// Length in bytes above which a line is passed on in pieces.
+/// Length in bytes above which a line is forwarded in pieces.
 const LINE_BYTES: usize = 16 * 1024;
-/// Number of bytes held back from a long line; longer than any token.
+/// Number of bytes held back from a long line. No token is longer.
 const TOKEN_BYTES: usize = 4 * 1024;
-/// Maximum distance in bytes between a name and the secret it announces.
+/// Maximum distance in bytes between a name and the secret that it announces.
 const NAME_BYTES: usize = 128;
 /// Maximum number of key headers examined in the search for an unterminated private key.
 const MAX_BEGINNINGS: usize = 64;
 /// Bytes after which an unterminated private key is no longer tracked.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Redacts secrets in text that arrives in pieces, across every cut.
+/// Redacts secrets in text that arrives in pieces, including secrets that are split across pieces.
 pub struct Stream {
     redactor: Arc<Redactor>,
     held: String,
-    /// Inside a block whose marker was already passed on.
+    /// Whether the stream is inside a block whose marker was already forwarded.
     in_block: bool,
 }
 
@@ -33,7 +33,7 @@ impl Stream {
         self.held.len()
     }
 
-    /// Takes a piece and returns the text that is safe to show.
+    /// Takes a piece of text. Returns the text that is safe to show.
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         self.leave_block(false);
@@ -57,7 +57,7 @@ impl Stream {
         self.redactor.hide(&ready).into_owned()
     }
 
-    /// Drops the lines of a key whose beginning is already redacted.
+    /// Drops the lines of a key whose beginning was already redacted.
     fn leave_block(&mut self, last: bool) {
         while self.in_block && !self.held.is_empty() {
             let (line_end, whole) = match self.held.find('\n') {
@@ -114,8 +114,8 @@ impl Stream {
         }
     }
 
-    /// Returns the start of the line that opens a private key without an end. Another beginning ends such a key, but it can be
-    /// in the middle of the last line of the key: until that line is complete, the first beginning counts.
+    /// Returns the start of the line that opens a private key without an end. Another beginning ends such a key. It can
+    /// be in the middle of the key's last line, so until that line is complete, the first beginning is used.
     fn open_block(&self) -> Option<usize> {
         let (mut open, mut end) = (None, self.held.len());
         for _ in 0..MAX_BEGINNINGS {
@@ -134,7 +134,7 @@ impl Stream {
     }
 }
 
-/// Returns whether the line that ends the first key of a text is there.
+/// Returns whether the text contains the line that ends its first key.
 fn is_closed(text: &str) -> bool {
     let end = text.find("-----END ").or_else(|| text.find("---- END SSH2")).map(|end| end + 9);
     end.is_some_and(|end| text[end..].contains("----") || text[end..].contains('\n'))

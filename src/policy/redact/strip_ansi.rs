@@ -1,4 +1,5 @@
-//! ANSI stripping, and the mapping back to the original text: a colour inside a token does not hide it.
+//! Stripping of ANSI sequences, with a mapping back to the original text, so that a colour change inside a token does
+//! not hide it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,7 +7,8 @@ use std::ops::Range;
 /// Text to search, and the original positions of its characters.
 pub(super) struct PlainText<'a> {
     pub text: Cow<'a, str>,
-    /// Positions in the plain text where bytes were removed, with the number of bytes removed up to there.
+    /// Positions in the plain text at which bytes were removed, each with the total number of bytes removed up to
+    /// there.
     cuts: Vec<(usize, usize)>,
 }
 
@@ -41,7 +43,7 @@ impl<'a> PlainText<'a> {
         if cuts.is_empty() { Self { text: Cow::Borrowed(text), cuts } } else { Self { text: Cow::Owned(plain), cuts } }
     }
 
-    /// Returns the range in the original text of a range of the plain text, including removed bytes inside it.
+    /// Maps a range of the plain text to the original text, including removed bytes inside it.
     pub(super) fn original_range(&self, range: Range<usize>) -> Range<usize> {
         let before = |at: usize| {
             let index = self.cuts.partition_point(|(place, _)| *place <= at);

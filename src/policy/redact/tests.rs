@@ -1,4 +1,4 @@
-//! Tests of redaction, across every cut, and of restoring.
+//! Tests of redaction with text cut at every position, and of restoration.
 
 use super::*;
 use serde::Deserialize;
@@ -386,7 +386,7 @@ fn invisible_characters_inside_a_secret_do_not_prevent_redaction() {
 }
 
 #[test]
-fn lines_without_secrets_are_not_held_back() {
+fn lines_without_secrets_are_not_delayed() {
     let mut stream = Stream::new(plain());
     assert_eq!(stream.push("Downloading 45% "), "Downloading 45% ");
     assert_eq!(stream.push("of it\n"), "of it\n");

@@ -1,4 +1,4 @@
-//! Patterns of tokens that have a known prefix.
+//! Patterns of tokens with a known prefix.
 
 /// Characters after the start of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,17 +33,17 @@ impl Letters {
     }
 }
 
-/// A form of token.
+/// Form of a token.
 #[derive(Debug)]
 pub(super) struct Shape {
     /// Literal start of the token.
     pub start: &'static str,
     pub kind: &'static str,
     pub letters: Letters,
-    /// Minimum number of characters after the start; the exact number if both are equal.
+    /// Minimum number of characters after the start; if minimum and maximum are equal, the exact number.
     pub least: usize,
     pub most: usize,
-    /// Whether a letter before the start rules the token out: short starts appear inside words.
+    /// Whether a letter directly before the start rules out a token. Short starts also occur inside words.
     pub apart: bool,
 }
 

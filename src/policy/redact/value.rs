@@ -7,14 +7,14 @@ struct TextStats {
     upper: usize,
     digits: usize,
     distinct: usize,
-    /// Changes between a digit and a letter.
+    /// Number of changes between a digit and a letter.
     changes: usize,
-    /// Letters in runs that look like words: an optional capital, then lower case, at least three.
+    /// Number of letters in runs that look like words: an optional capital, then at least three lower-case letters.
     wordy: usize,
     /// Pieces that begin with a capital or after a separator, and the number of parts with one or two letters.
     pieces: usize,
     short: usize,
-    /// Whether the text has special characters, which passwords have and names do not.
+    /// Whether the text has special characters, which occur in passwords but not in names.
     special: bool,
 }
 
@@ -71,7 +71,7 @@ impl TextStats {
         self.lower + self.upper
     }
 
-    /// Returns whether the text looks like words: words are long, while random text has many short pieces.
+    /// Returns whether the text looks like words. Words are long, while random text has many short pieces.
     fn reads_like_words(&self) -> bool {
         self.wordy * 10 > self.length * 6 && self.short * 5 < self.pieces * 2
     }
@@ -89,19 +89,20 @@ pub(super) fn is_random(text: &str, least: usize) -> bool {
     make.lower > 0 && make.upper > 0 && make.length >= 12 && !make.reads_like_words()
 }
 
-/// Returns whether a string is not just a pattern of a few characters.
+/// Returns whether a string consists of more than a pattern of a few characters.
 pub(super) fn has_many_letters(text: &str) -> bool {
     TextStats::measure(text).distinct >= 5
 }
 
-/// Returns whether a person could have chosen the text as a password: several kinds of characters, and not a name.
+/// Returns whether a user could have chosen the text as a password: it has several kinds of characters, and is not a
+/// name.
 pub(super) fn is_password(text: &str) -> bool {
     let make = TextStats::measure(text);
     let mixed = make.letter_count() > 0 && (make.digits > 0 || make.special);
     make.length >= 6 && make.distinct >= 4 && (mixed || is_random(text, 8) || (make.digits > 0 && make.special))
 }
 
-/// Placeholders in examples, anywhere in the text. Long enough not to appear by chance.
+/// Placeholders in examples, anywhere in the text. They are long enough not to occur by chance.
 const STAND_INS: &[&str] = &[
     "example",
     "placeholder",
@@ -179,7 +180,7 @@ const WORDS: &[&str] = &[
     "passw0rd",
 ];
 
-/// Starts of references to a value.
+/// Prefixes of references to a value.
 const REFERENCES: &[&str] = &[
     "process.env",
     "os.environ",
@@ -223,7 +224,7 @@ const REFERENCES: &[&str] = &[
     "mock",
 ];
 
-/// Returns whether a string is a placeholder and not a secret.
+/// Returns whether a string is a placeholder.
 pub(super) fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();

@@ -1,6 +1,6 @@
 //! Argument of a program: the text of a word after expansion, with its unknown parts.
 
-/// Placeholder in text for a part that is unknown before it runs.
+/// Placeholder for a part of the text that is unknown before the line runs.
 pub(crate) const UNKNOWN: char = '\0';
 
 /// One argument of a program.
@@ -19,13 +19,13 @@ impl Arg {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Returns whether the whole word is known before it runs.
+    /// Returns whether the whole word is known before the line runs.
     pub fn is_known(&self) -> bool {
         !self.text.contains(UNKNOWN)
     }
 }
 
-/// Joins arguments with spaces, as `echo` prints them.
+/// Joins arguments with spaces, like `echo`.
 pub(crate) fn join(args: &[Arg]) -> String {
     args.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" ")
 }

@@ -72,7 +72,7 @@ pub(crate) fn collect(values: &mut Values, scan: &Scan) {
     }
 }
 
-/// Assigns the variables of `read`: each may get the whole text, or one of its fields.
+/// Assigns the variables of `read`. Each may get the whole text or one of its fields.
 fn read_into(values: &mut Values, variable: &Word, text: &Word) {
     values.assign(&Assignment { name: variable.raw.clone(), values: vec![text.clone()], appends: false });
     // It is not determined which field: each is possible.

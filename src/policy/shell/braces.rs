@@ -1,4 +1,4 @@
-//! Brace expansion, `{a,b}` and `{1..9}`, on the text of a word before all other expansions, as in bash.
+//! Brace expansion, `{a,b}` and `{1..9}`, which bash applies to the text of a word before all other expansions.
 
 use super::arg::UNKNOWN;
 use super::lexer::Reader;
@@ -9,7 +9,7 @@ const MAX_WORDS: usize = 8192;
 const MAX_COPIED: usize = 400_000;
 /// Maximum number of bytes searched for braces, for one word.
 const MAX_READ: usize = 4_000_000;
-/// Maximum number of words of a sequence; further words of a longer sequence are unknown.
+/// Maximum number of words of a sequence. Further words are unknown.
 const MAX_NUMBERS: usize = 64;
 const DEPTH: usize = 64;
 
@@ -38,8 +38,8 @@ fn read_again(text: &str) -> Word {
     Reader::unknown_word(text)
 }
 
-/// Replaces each `$'…'` by the quoted text that it represents, and drops the `$` of `$"…"`: a shell does this while it reads the
-/// word, before braces.
+/// Replaces each `$'…'` with the quoted text that it represents, and drops the `$` of `$"…"`. A shell does this when it
+/// reads the word, before brace expansion.
 fn without_escapes(raw: &str) -> String {
     if !raw.contains("$'") && !raw.contains("$\"") {
         return raw.to_owned();
@@ -162,7 +162,8 @@ impl Expander {
         }
     }
 
-    /// Returns the next target that is neither quoted nor inside other braces. A `}` closes only after a comma or a `..`.
+    /// Returns the next target that is neither quoted nor inside other braces. A `}` only closes after a comma or a
+    /// `..`.
     fn seek(&mut self, text: &str, from: usize, sought: SearchTarget) -> Result<Option<usize>, TooLong> {
         let bytes = text.as_bytes();
         let (mut at, mut level, mut divided) = (from, 0_usize, sought != SearchTarget::Close);
@@ -204,7 +205,7 @@ impl Expander {
 /// The search for braces exceeds its limit.
 struct TooLong;
 
-/// Returns whether an expansion or a substitution starts here; brace expansion skips both.
+/// Returns whether an expansion or a substitution starts here. Brace expansion skips both.
 fn starts_unit(bytes: &[u8], at: usize) -> bool {
     matches!((bytes[at], bytes.get(at + 1)), (b'$', Some(b'{' | b'(')) | (b'<' | b'>', Some(b'(')))
 }
@@ -216,7 +217,7 @@ fn is_standalone(bytes: &[u8], at: usize) -> bool {
     before && bytes.get(at + 1).is_some_and(|next| blank(next) || *next == b'}')
 }
 
-/// Returns whether there is a comma, even a quoted one: such braces are not a sequence.
+/// Returns whether there is a comma, quoted or not. Braces with a comma are not a sequence.
 fn has_comma(inner: &str) -> bool {
     let mut escaped = false;
     inner.bytes().any(|byte| {

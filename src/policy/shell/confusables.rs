@@ -39,8 +39,7 @@ fn is_invisible(c: char) -> bool {
             | 0xFFFD | 0x2D7F | 0x1107F | 0x13430..=0x13440 | 0x16FE4 | 0x1BCA0..=0x1BCA3 | 0x1D159 | 0x1D173..=0x1D17A | 0xE000..=0xF8FF | 0xE0000..=0xE0FFF | 0xF0000..=0x0010_FFFF)
 }
 
-/// Returns whether a file name is displayed as a different one. Characters that writing systems and emoji need in names are
-/// allowed.
+/// Returns whether a file name looks like a different one. Characters that writing systems and emoji need are allowed.
 pub(crate) fn is_deceptive_name(name: &str) -> bool {
     if name.is_ascii() {
         return name.bytes().any(|byte| byte.is_ascii_control());

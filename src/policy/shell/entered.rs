@@ -3,27 +3,28 @@
 use super::builtins::destination;
 use super::{Arg, grammar, guard, read};
 
-/// A command line of the form `cd DIR && …`: it changes directory and, if that succeeds, runs the other commands there.
+/// A command line of the form `cd DIR && …`. It changes directory and, if that succeeds, runs the remaining commands
+/// there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnteredLine<'t> {
-    /// The directory, as the line names it.
+    /// Directory, as spelled in the line.
     pub directory: Arg,
-    /// The change of the directory.
+    /// Command that changes the directory.
     pub first: &'t str,
     /// The commands that run in the directory.
     pub rest: &'t str,
 }
 
 impl EnteredLine<'_> {
-    /// Returns the directory as a path; a quoted `~` is an ordinary character.
+    /// Returns the directory as a path. A quoted `~` is an ordinary character.
     pub fn path(&self) -> String {
         let name = &self.directory.text;
         if name.starts_with('~') { format!("./{name}") } else { name.clone() }
     }
 }
 
-/// Returns the parts of a line `cd DIR && …`; `None` for any other line, and if anything about the change or about the order of
-/// the commands is unclear.
+/// Splits a line `cd DIR && …`. `None` for any other line, or if anything about the change or the order of the commands
+/// is unclear.
 pub fn entered(line: &str) -> Option<EnteredLine<'_>> {
     if !line.trim_start().starts_with("cd") {
         return None;

@@ -1,20 +1,20 @@
-//! Backslash escapes of `$'…'`, `echo -e` and `printf`, decoded as in bash.
+//! Backslash escapes of `$'…'`, `echo -e` and `printf`, decoded in the same way as in bash.
 
 use super::arg::UNKNOWN;
 
-/// Program or syntax that decodes the escapes. They differ in a few of them.
+/// Syntax whose escapes are decoded. The syntaxes differ in a few of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// `$'…'`: a NUL ends the text.
     Quotes,
-    /// `echo -e` and `%b`: octal needs a leading 0. Text after `\c` is decoded too, for an `echo` that does not decode.
+    /// `echo -e` and `%b`: octal needs a leading 0. Text after `\c` is decoded too, because some versions of `echo` do
+    /// not support it.
     Echo,
     /// The format of `printf`.
     Format,
 }
 
-/// Returns the text with its escapes decoded. Characters that depend on the locale, and bytes that are not text, become
-/// unknown.
+/// Decodes the escapes in a text. Characters that depend on the locale, and bytes that are not text, become unknown.
 pub(crate) fn decode(text: &str, style: Style) -> String {
     let mut decoder = Decoder { rest: text.as_bytes(), out: Vec::with_capacity(text.len()) };
     while let Some((&byte, rest)) = decoder.rest.split_first() {
@@ -122,7 +122,7 @@ impl Decoder<'_> {
         self.byte(value, style)
     }
 
-    /// Decodes `\u` and `\U`; outside ASCII the result depends on the locale.
+    /// Decodes `\u` and `\U`. Outside ASCII the result depends on the locale.
     fn character(&mut self, most: usize, style: Style) -> End {
         let digits = self.rest.iter().take(most).take_while(|byte| byte.is_ascii_hexdigit()).count();
         if digits == 0 {
@@ -152,7 +152,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Parses hexadecimal digits; if there are too many, the last ones are used.
+/// Parses hexadecimal digits. If there are too many, the last ones are used.
 fn hex(digits: &[u8]) -> u32 {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or(0);
     digits.iter().fold(0_u32, |value, byte| value.wrapping_mul(16).wrapping_add(digit(byte)))

@@ -1,4 +1,4 @@
-//! Word expansion from the line's own assignments; values from outside the line remain unknown.
+//! Word expansion with the assignments of the line itself. Values from outside the line stay unknown.
 
 use super::arg::{Arg, UNKNOWN, join};
 use super::braces::braces;
@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Maximum number of readings of one command.
 const MAX: usize = 512;
-/// Maximum number of readings of one command that combine the values of several words.
+/// Maximum number of readings of one command in which the values of several words are combined.
 const MAX_READINGS: usize = 64;
 /// Maximum number of words from all readings of one written word.
 const MAX_ARGS: usize = 100_000;
@@ -20,7 +20,7 @@ const MAX_APPENDED: usize = 8;
 /// Maximum number of commands of one substitution whose output is analysed.
 const MAX_PRINTING: usize = 8;
 const DEPTH: usize = 12;
-/// Limit on the work for variables that refer to variables.
+/// Limit on the work for variables that refer to other variables.
 const STEPS: usize = 20_000;
 const MAX_BYTES: usize = 256 * 1024;
 
@@ -39,13 +39,13 @@ pub(crate) struct Values {
     pub overflow: bool,
     /// Whether a combination of values was skipped since the last reset.
     pub narrowed: bool,
-    /// Number of new facts learned.
+    /// Number of facts learned.
     pub learnt: usize,
     /// Variables being expanded, which must not contain themselves.
     open: Vec<String>,
     /// Field separators that the line sets.
     separators: String,
-    /// Whether the line sets `IFS`, so that `"${x[*]}"` is not joined with spaces.
+    /// Whether the line sets `IFS`, in which case `"${x[*]}"` is not joined with spaces.
     joins_otherwise: bool,
     steps: usize,
 }
@@ -115,7 +115,7 @@ impl Values {
         readings
     }
 
-    /// Returns every list of fields that one word can become.
+    /// Returns every list of fields to which one word can expand.
     fn expand(&mut self, word: &Word, depth: usize) -> Vec<Vec<Arg>> {
         let Some(words) = braces(word) else {
             self.overflow = true;
@@ -205,7 +205,7 @@ impl Values {
         states.into_iter().map(Field::finish).collect()
     }
 
-    /// Returns the values of a parameter as lists of elements: several for an array or `$@`.
+    /// Returns the values of a parameter as lists of elements. An array and `$@` have several elements.
     fn parameter(&mut self, parameter: &Parameter, glued: bool, depth: usize) -> Vec<Vec<String>> {
         let unknown =
             || if glued { vec![vec![String::new()], vec![UNKNOWN.to_string()]] } else { vec![vec![UNKNOWN.to_string()]] };
@@ -322,7 +322,7 @@ impl Values {
         stored
     }
 
-    /// Returns the output of `$(echo …)` if it can be determined.
+    /// Returns the output of `$(echo …)`, as far as it can be determined.
     fn substitution(&mut self, inner: &str, glued: bool, depth: usize) -> Vec<Vec<String>> {
         let mut unknown = vec![vec![UNKNOWN.to_string()]];
         if glued {
@@ -341,7 +341,7 @@ impl Values {
         if scan.commands.len() == 1 && !texts.is_empty() { texts } else { texts.into_iter().chain(unknown).take(MAX).collect() }
     }
 
-    /// Returns the output of one command of a substitution if it can be determined.
+    /// Returns the output of one command of a substitution, as far as it can be determined.
     fn prints(&mut self, command: &Command, scan: &Scan, depth: usize) -> Vec<Vec<String>> {
         let cat = |word: &Word| word.raw == "cat" || word.raw == "/bin/cat";
         let passes_on = command.words.iter().all(cat) && !command.redirects.is_empty() | !scan.documents.is_empty();
@@ -374,15 +374,15 @@ impl Values {
     }
 }
 
-/// Returns the combinations of two lists: all pairs, or if there are too many, each element at least once.
+/// Returns the combinations of two lists: all pairs or, if there are too many, each element at least once.
 fn pairs(left: usize, right: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let all = left * right <= most;
     let count = if all { left * right } else { left.max(right).min(most.max(MAX)) };
     (0..count).map(move |at| if all { (at / right, at % right) } else { (at % left, at % right) })
 }
 
-/// Returns the output of `echo` or `printf` without trailing line breaks: for `echo` both with and without decoded escapes,
-/// because shells and options differ.
+/// Returns the output of `echo` or `printf` without trailing line breaks. For `echo`, returns it with and without
+/// decoded escapes, because shells and options differ.
 pub(crate) fn printed_text(name: &str, args: &[Arg]) -> Vec<String> {
     let mut texts = match name {
         "echo" => {
@@ -404,7 +404,7 @@ pub(crate) fn printed_text(name: &str, args: &[Arg]) -> Vec<String> {
     texts
 }
 
-/// Returns the elements for `${x[@]:1}`; if the numbers are unknown, all of them.
+/// Returns the elements for `${x[@]:1}`. If the numbers are unknown, returns all of them.
 fn slice_elements(elements: &[String], operand: &str, positional: bool) -> Vec<String> {
     let (from, count) = operand.split_once(':').unwrap_or((operand, ""));
     let from = from.trim().parse::<usize>().unwrap_or(0).saturating_sub(usize::from(positional));
@@ -412,7 +412,7 @@ fn slice_elements(elements: &[String], operand: &str, positional: bool) -> Vec<S
     elements.iter().skip(from).take(count).cloned().collect()
 }
 
-/// Returns a word as a pattern: quoted text matches literally.
+/// Returns a word as a pattern in which quoted text matches literally.
 fn escaped(word: &Word) -> Word {
     let mut word = word.clone();
     for piece in &mut word.pieces {

@@ -1,10 +1,10 @@
-//! Fields of one word: where it splits, and which parts are patterns or a home directory.
+//! Fields of one word: where the word splits, and which parts are patterns or a home directory.
 
 use super::arg::Arg;
 use super::names::assigned_name;
 use super::word::{Word, WordPart};
 
-/// Returns whether the word begins with a `~` that a shell expands: nothing up to the first slash may be quoted.
+/// Returns whether the word begins with a `~` that a shell expands: no character up to the first slash may be quoted.
 pub(crate) fn has_tilde(word: &Word) -> bool {
     match word.pieces.as_slice() {
         [WordPart::Text { text, quoted: false }, rest @ ..] if text.starts_with('~') => {
@@ -14,7 +14,7 @@ pub(crate) fn has_tilde(word: &Word) -> bool {
     }
 }
 
-/// Returns whether a shell expands a `~` inside the word because it looks like an assignment: `x=~/a`, `x=a:~`.
+/// Returns whether a shell expands a `~` inside the word because the word looks like an assignment: `x=~/a`, `x=a:~`.
 pub(crate) fn assigns_tilde(word: &Word) -> bool {
     let Some(WordPart::Text { text, quoted: false }) = word.pieces.first() else { return false };
     if !text.contains('=') || assigned_name(text).is_none() {

@@ -1,4 +1,4 @@
-//! Parse of the line by a full grammar; an allow verdict needs this parse and the scanner's to agree.
+//! Parsing of a line with a full grammar. An allow verdict requires that this parse agrees with that of the scanner.
 
 use super::lexer::{Scan, UNPARSABLE};
 use std::borrow::Cow;
@@ -9,9 +9,9 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 const TWO_READINGS: &str = "the line can be parsed in more than one way";
 const NOT_PLAIN: &str = "the line uses a construct that allow rules do not cover";
 
-/// Number of progress reports after which the parser stops; the parser reports after a fixed amount of work.
+/// Number of progress reports after which parsing stops. The parser reports after a fixed amount of work.
 const TIMEOUT: usize = 64;
-/// Length in bytes up to which the parser recovers after an error, which takes quadratic time.
+/// Length in bytes up to which the parser recovers from an error. Recovery takes quadratic time.
 const RECOVERED: usize = 512;
 
 thread_local! {
@@ -46,8 +46,8 @@ fn parse(line: &str) -> Option<Tree> {
     })
 }
 
-/// Replaces each byte that is not plain text by a letter, at the same position. The scanner of the grammar looks characters up
-/// in a table that ends early, and treats other characters as spaces than a shell does.
+/// Replaces each byte that is not plain text with a letter at the same position. The grammar's own scanner looks up
+/// characters in a table that ends early, and its set of spaces differs from that of a shell.
 fn mask_text(line: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
     if line.bytes().all(plain) {
@@ -56,7 +56,7 @@ fn mask_text(line: &str) -> Cow<'_, str> {
     line.bytes().map(|byte| if plain(byte) { char::from(byte) } else { 'x' }).collect::<String>().into()
 }
 
-/// Returns why the grammar does not confirm the result of the scanner, if so.
+/// Returns the reason why the grammar does not confirm the result of the scanner; `None` if it does.
 pub(crate) fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
     let Some(tree) = parse(line) else { return Some(UNPARSABLE) };
     if tree.root_node().has_error() {
@@ -126,8 +126,8 @@ pub(crate) fn commands(line: &str) -> Vec<String> {
     found
 }
 
-/// Returns the ends of the commands at the top level of a line, except the last: before a `;`, a line break or an `&&`. Empty
-/// if the line is not such a list.
+/// Returns the ends of the commands at the top level of a line, except the last: before each `;`, line break or `&&`.
+/// Empty if the line is not such a list.
 pub(crate) fn sequence_ends(line: &str) -> Vec<usize> {
     let Some(tree) = parse(line).filter(|tree| !tree.root_node().has_error() && !line.contains("<<")) else { return Vec::new() };
     let root = tree.root_node();
@@ -159,7 +159,7 @@ pub(crate) fn sequence_ends(line: &str) -> Vec<usize> {
     if ends.iter().all(|end| line.is_char_boundary(*end)) { ends } else { Vec::new() }
 }
 
-/// Returns the first command of a line that is a list of commands and pipelines joined by `&&` only, and the remaining list;
+/// Splits a line that is a list of commands and pipelines joined only by `&&` into its first command and the rest;
 /// `None` for any other line.
 pub(crate) fn first_and_rest(line: &str) -> Option<(&str, &str)> {
     let tree = parse(line).filter(|tree| !tree.root_node().has_error() && !line.contains("<<"))?;

@@ -1,4 +1,5 @@
-//! Lexer of shell text: the simple commands in it. The only reader of operators, reserved words and here-documents.
+//! Lexer of shell text, which finds the simple commands in it. Only this module interprets operators, reserved words
+//! and here-documents.
 
 mod reader;
 mod redirects;
@@ -16,11 +17,11 @@ pub(crate) struct Command {
     pub words: Vec<Word>,
     pub assignments: Vec<Assignment>,
     pub redirects: Vec<Redirect>,
-    /// Constructs of this command alone that allow rules do not cover.
+    /// Constructs of this command that no allow rule covers.
     pub oddities: Vec<&'static str>,
     /// Whether the command reads the output of the previous command.
     pub piped: bool,
-    /// Index of the command whose output it reads, if it is a single one.
+    /// Index of the command whose output it reads, if there is exactly one.
     pub input_from: Option<usize>,
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct Redirect {
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     pub commands: Vec<Command>,
-    /// Constructs between the commands that allow rules do not cover.
+    /// Constructs between the commands that no allow rule covers.
     pub oddities: Vec<&'static str>,
     /// Bodies of here-documents.
     pub documents: Vec<String>,
@@ -52,9 +53,9 @@ pub(crate) struct Scan {
     pub loops: Vec<Assignment>,
     /// Content of the substitutions, to be scanned like this text.
     pub substitutions: Vec<String>,
-    /// Whether the scan was aborted, so that no property of the text is certain.
+    /// Whether the scan was aborted, so that nothing about the text is certain.
     pub exhausted: bool,
-    /// The words in the order of the text, for comparison with the grammar.
+    /// Words in the order of the text, for comparison with the grammar.
     pub raws: Vec<String>,
 }
 
@@ -79,12 +80,12 @@ struct Scanner<'t> {
     input_from: Option<usize>,
     /// Number of open parentheses.
     open: usize,
-    /// Position where the enclosing parenthesis of the text closed.
+    /// Position at which the parenthesis around the text closed.
     closed: Option<usize>,
     inside: bool,
 }
 
-/// Scans text. Never fails: unreadable text becomes an oddity, and the commands in it are still found.
+/// Scans text. It never fails: text that cannot be parsed becomes an oddity, and the commands in it are still found.
 pub(crate) fn scan(text: &str) -> Scan {
     let mut scanner = Scanner::new(Reader::new(text));
     while !scanner.reader.is_at_end() {
@@ -99,7 +100,7 @@ pub(crate) fn scan(text: &str) -> Scan {
     scanner.scan
 }
 
-/// Scans from inside a substitution to the parenthesis that ends it; returns its position and the work done.
+/// Scans from inside a substitution to the parenthesis that ends it. Returns its position and the work done.
 pub(crate) fn closing(reader: Reader<'_>) -> (Option<usize>, usize) {
     let mut scanner = Scanner { inside: true, ..Scanner::new(reader) };
     while !scanner.reader.is_at_end() && scanner.closed.is_none() {
@@ -436,7 +437,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Reads a condition as a command that only reads; operators between words are omitted.
+    /// Reads a condition as a command that only reads. Operators between words are left out.
     fn double_brackets(&mut self, raw: &str) {
         self.current.words.push(Reader::new(raw).word());
         while !self.reader.is_at_end() {

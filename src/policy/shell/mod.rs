@@ -1,4 +1,5 @@
-//! Static analysis of a shell line: every simple command, seen through wrappers, quotes and variables. Nothing runs.
+//! Static analysis of a shell line: finds every simple command, including those behind wrappers, quotes and variables.
+//! Nothing is run.
 
 mod arg;
 mod assignments;
@@ -39,7 +40,7 @@ use expand::Values;
 use lexer::{Command, Scan, scan};
 use std::collections::HashSet;
 
-/// Maximum length of a line in bytes; the kernel accepts no longer argument.
+/// Maximum length of a line in bytes. The kernel accepts no longer argument.
 const MAX_BYTES: usize = 128 * 1024;
 /// Maximum length of a line that can be shown in full, in bytes.
 const SHOWN_BYTES: usize = 8 * 1024;
@@ -48,9 +49,9 @@ const DEPTH: usize = 24;
 const REPEATED: usize = 256;
 /// Length in bytes up to which the grammar checks every line.
 const RECOVERED: usize = 512;
-/// Maximum number of strings that are combined with commands taking words from their input.
+/// Maximum number of strings that are combined with commands that take words from their input.
 const MAX_PRINTED: usize = 32;
-/// Limit on the work for lines that nest texts in texts.
+/// Limit on the work for lines with nested texts.
 const MAX_COMMANDS: usize = 200_000;
 const MAX_NESTED_BYTES: usize = 384 * 1024;
 
@@ -80,7 +81,7 @@ pub(crate) struct Line {
     pub failed: bool,
 }
 
-/// One simple command with all commands that it would start.
+/// A simple command with all commands that it would start.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimpleCommand {
     pub text: String,
@@ -93,16 +94,16 @@ pub(crate) struct SimpleCommand {
     /// Whether the command executes its input.
     pub reads_code: bool,
     pub piped: bool,
-    /// Text of the single command whose output this command reads.
+    /// Text of the command whose output this command reads, if there is exactly one.
     pub input_from: Option<String>,
-    /// Whether some combinations of values of the words were not analysed.
+    /// Whether some combinations of word values were not analysed.
     pub narrowed: bool,
-    /// Whether the first word differs between the combinations, or is computed.
+    /// Whether the first word differs between the combinations or is computed.
     pub renames: bool,
     /// Names of the variables set for the command, and their values.
     pub variables: Vec<String>,
     pub assigned: Vec<Arg>,
-    /// Here-strings of the command, and the here-documents of the text it is in.
+    /// Here-strings of the command, and the here-documents of the surrounding text.
     pub input: Vec<Arg>,
 }
 
@@ -138,7 +139,7 @@ pub(crate) struct FileRedirect {
     pub target: Option<Arg>,
 }
 
-/// Parses a line. Never fails: unknown parts become floors.
+/// Parses a line. It never fails: unknown parts become floors.
 pub(crate) fn read(line: &str) -> Line {
     if line.len() >= MAX_BYTES {
         return Line { too_long: true, ..Line::default() };
@@ -157,7 +158,7 @@ fn parse_uncached(line: &str) -> Line {
     }
 }
 
-/// Returns the prefixes of a line that can run on their own, each with its number of simple commands; the shortest first.
+/// Returns the prefixes of a line that can run on their own, shortest first, each with its number of simple commands.
 pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
     if line.len() > SHOWN_BYTES {
         return Vec::new();
@@ -172,7 +173,8 @@ pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
     ends.into_iter().filter_map(first).collect()
 }
 
-/// Makes one pass over a line with the known variables; also returns the variables if more was learned too late.
+/// Makes one pass over a line with the known variables. Also returns the variables if more of them were found too late
+/// in the pass.
 fn parse_pass(line: &str, values: Values) -> (Line, Option<Values>) {
     let mut engine = Analyzer { values, ..Analyzer::default() };
     let mut whole = Line { floors: confusables::oddities(line), ..Line::default() };
@@ -233,7 +235,7 @@ fn is_fork_bomb(line: &str, functions: &[String]) -> bool {
     })
 }
 
-/// Joins lines that end with a backslash, as a shell does before it sees `$(` or an operator.
+/// Joins lines that end with a backslash. A shell does this before it recognizes `$(` or an operator.
 fn join_lines(text: &str) -> Option<String> {
     text.contains("\\\n").then(|| text.replace("\\\n", ""))
 }
@@ -248,11 +250,11 @@ fn add_unknown(parts: &mut Vec<SimpleCommand>, others: Vec<SimpleCommand>) {
     parts.extend(others.into_iter().filter(|other| !other.invocations.iter().all(|one| known.contains(&one.argv))));
 }
 
-/// Facts learned while a line is processed.
+/// Facts collected while a line is processed.
 #[derive(Debug, Default)]
 struct Analyzer {
     values: Values,
-    /// Strings that commands of the line would print or get as input.
+    /// Strings that commands of the line would print or receive as input.
     printed: Vec<(String, usize)>,
     /// Whether some shell of the line executes its input.
     takes_input: bool,
@@ -372,7 +374,7 @@ impl Analyzer {
         }
     }
 
-    /// Returns commands that the grammar finds and the scanner does not.
+    /// Analyzes commands that the grammar finds and the scanner does not.
     fn analyze_unseen(&mut self, line: &str, scanned: &Scan) -> Vec<SimpleCommand> {
         let mut parts = Vec::new();
         for text in grammar::commands(line) {
@@ -383,7 +385,7 @@ impl Analyzer {
         parts
     }
 
-    /// Adds the commands in strings that are fed to a shell, whichever command prints them.
+    /// Adds the commands in strings that are fed to a shell, regardless of the command that prints them.
     fn analyze_input(&mut self, parts: &mut Vec<SimpleCommand>) {
         for text in std::mem::take(&mut self.values.prompts) {
             for inner in resolve::find_substitutions(&text) {

@@ -1,4 +1,4 @@
-//! Forms of a word: the name of an assignment, a descriptor, a string that arithmetic would execute.
+//! Forms of a word: the name of an assignment, a descriptor, a string that runs a command when evaluated as arithmetic.
 
 /// Returns whether a word is `{name}` before a redirect.
 pub(crate) fn is_descriptor_name(raw: &str) -> bool {

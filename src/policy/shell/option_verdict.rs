@@ -1,4 +1,4 @@
-//! Verdict on the options of a command: whether they allow only reading.
+//! Verdict on the options of a command: whether they allow more than reading.
 
 /// Result of checking a command against the option tables.
 pub(crate) enum OptionVerdict<'a> {

@@ -14,7 +14,7 @@ struct Table {
     long: &'static str,
     /// Whether the program accepts a number as an option: `-5`.
     counts: bool,
-    /// Options that give the pattern; without one of them, the first operand is the pattern.
+    /// Options that give the pattern. Without one of them, the first operand is the pattern.
     pattern_unless: &'static [&'static str],
     /// Whether all options are read-only, so that a file name that is read as an option does no harm.
     harmless: bool,
@@ -183,7 +183,7 @@ fn check_ordinary<'a>(table: &Table, args: &'a [Arg]) -> OptionVerdict<'a> {
     OptionVerdict::Reads { paths }
 }
 
-/// Returns whether a glob is only in the value of an option: `--include=*.rs` stays this option, regardless of the files that
+/// Returns whether a glob occurs only in the value of an option: `--include=*.rs` stays this option, whichever files
 /// exist.
 fn globs_value(text: &str) -> bool {
     text.starts_with("--") && text.find('=') < text.find(['*', '?', '[']) && text.contains('=')

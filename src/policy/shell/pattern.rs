@@ -1,4 +1,4 @@
-//! Text operations of a shell: parameter operators, `printf` formats, escapes.
+//! Text operations of a shell: parameter operators, `printf` formats, patterns.
 
 use super::arg::{Arg, UNKNOWN};
 use super::escapes::{Style, decode};
@@ -140,10 +140,10 @@ impl Element {
     }
 }
 
-/// A class whose members cannot be computed here.
+/// A class whose members cannot be determined here.
 struct UnknownClass;
 
-/// Returns the class after a `[` and its length, or `None` if it never closes.
+/// Returns the class after a `[` and its length; `None` if it never closes.
 fn class(text: &str) -> Result<Option<(Element, usize)>, UnknownClass> {
     let others = text.starts_with(['!', '^']);
     let from = usize::from(others);
@@ -262,7 +262,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     pattern[p..].iter().all(|c| *c == '*')
 }
 
-/// Returns the pattern with each `[…]` replaced by any one character.
+/// Returns the pattern with each `[…]` replaced with `?`.
 pub(crate) fn replace_classes(pattern: &str) -> String {
     let mut open = String::new();
     let mut rest = pattern;
@@ -274,7 +274,7 @@ pub(crate) fn replace_classes(pattern: &str) -> String {
     open + rest
 }
 
-/// Formats `%s` of `printf`; other conversions remain unknown. The format repeats while arguments remain.
+/// Formats `%s` of `printf`; other conversions stay unknown. The format repeats while arguments remain.
 pub(crate) fn format(format: &str, args: &[Arg]) -> String {
     let mut result = String::new();
     let mut rest = args.iter();

@@ -1,4 +1,5 @@
-//! Resolution of a command to the program it starts: through wrappers, nested shells, `find -exec`, aliases and texts.
+//! Resolution of a command to the programs that it starts, through wrappers, nested shells, `find -exec`, aliases and
+//! texts.
 
 use super::arg::{Arg, UNKNOWN, join};
 use super::expand::printed_text;
@@ -18,9 +19,9 @@ pub(super) const SHELLS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "elvish", "nu", "osh",
     "pwsh", "xonsh",
 ];
-/// Programs whose arguments the parser reads as commands or texts, so that no guess is necessary.
+/// Programs whose arguments the parser reads as commands or texts, so that no guess is needed.
 const PARSED: &[&str] = &["eval", "trap", ".", "source", "find", "fd", "fdfind", "su", "at", "batch"];
-/// Variables whose value some program runs.
+/// Variables whose values are run by some program.
 const RUN_VARIABLES: &[&str] = &[
     "PS0",
     "PS1",
@@ -71,8 +72,8 @@ pub(crate) fn parses_its_text(name: &str) -> bool {
     SHELLS.contains(&name) || PARSED.contains(&name)
 }
 
-/// Returns whether the text is a pattern unless it is quoted. A quoted variable does not show whether its value was expanded
-/// before: `for f in /bin/l[s]; do "$f"; done` runs `ls`.
+/// Returns whether the text is a pattern unless it is quoted. A quoted variable does not show whether its value was
+/// already expanded: `for f in /bin/l[s]; do "$f"; done` runs `ls`.
 fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?']) || text.find('[').is_some_and(|at| text[at..].contains(']'))
 }
@@ -350,7 +351,7 @@ impl Analyzer {
         }
     }
 
-    /// Handles programs that take shell code as the value of an option.
+    /// Handles programs that take shell code as an option value.
     fn text_option(&mut self, argv: &[Arg], names: &[&str], simple: &mut SimpleCommand, depth: usize) {
         for (index, arg) in argv.iter().enumerate().skip(1) {
             let cluster =
@@ -401,7 +402,7 @@ impl Analyzer {
         }
     }
 
-    /// Handles assignments whose value some program would run.
+    /// Handles assignments whose values some program would run.
     pub(super) fn run_by_variables(&mut self, command: &Command, simple: &mut SimpleCommand, depth: usize) {
         for assignment in &command.assignments {
             let name = assignment.name.as_str();
@@ -418,7 +419,7 @@ impl Analyzer {
     }
 }
 
-/// Returns the substitutions in text that is expanded as if in double quotes.
+/// Returns the substitutions in text that is expanded as if it were in double quotes.
 pub(super) fn find_substitutions(text: &str) -> Vec<String> {
     let mut reader = Reader::new(text);
     reader.inside(text);
@@ -431,7 +432,7 @@ fn block_allow(simple: &mut SimpleCommand, reason: &'static str) {
     }
 }
 
-/// Returns the placeholder that `xargs` replaces by words of its input: `-I %`, `-i`, `--replace=%`.
+/// Returns the placeholder that `xargs` replaces with words of its input: `-I %`, `-i`, `--replace=%`.
 fn placeholder(argv: &[Arg]) -> Option<String> {
     argv.iter().enumerate().skip(1).find_map(|(at, arg)| {
         let text = arg.text.as_str();
@@ -445,12 +446,12 @@ fn placeholder(argv: &[Arg]) -> Option<String> {
     })
 }
 
-/// Returns whether `command` only looks up a name: `command -v name` runs no program.
+/// Returns whether `command` only looks up a name, as in `command -v name`, which runs no program.
 fn lookup(argv: &[Arg]) -> bool {
     argv.get(1).is_some_and(|arg| arg.text.starts_with('-') && arg.text.contains(['v', 'V']))
 }
 
-/// Returns the words as text that a shell parses as the same words.
+/// Quotes the words so that a shell parses the text as the same words.
 fn quote(args: &[Arg]) -> String {
     args.iter().map(|arg| format!("'{}'", arg.text.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" ")
 }

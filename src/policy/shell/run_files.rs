@@ -1,4 +1,4 @@
-//! Files that a line runs: programs with a path, and files that an interpreter executes.
+//! Files that a line runs: programs named by path, and files that an interpreter executes.
 
 use super::arg::Arg;
 use super::resolve::SHELLS;
@@ -7,7 +7,7 @@ use super::{Invocation, read};
 /// Maximum number of files of one line.
 const MAX: usize = 16;
 
-/// Options of an interpreter that show which argument is the file to run.
+/// Options of an interpreter that determine which argument is the file to run.
 struct Interpreter {
     /// Prefixes of its name: `python` also covers `python3.12`.
     names: &'static [&'static str],
@@ -37,7 +37,7 @@ const INTERPRETERS: &[Interpreter] = &[
     Interpreter { names: &["Rscript", "julia", "tclsh", "osascript"], code: "eE", valued: &[], verbs: &[] },
 ];
 
-/// Returns the files as spelled in the line, without files known only at run time. Does not access the disk.
+/// Returns the files as spelled in the line, except files known only at run time. Does not access the disk.
 pub fn run_files(line: &str) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {

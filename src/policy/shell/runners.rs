@@ -4,8 +4,8 @@
 //! * `RUNNERS` if the command follows the program, a subcommand, or a fixed number of words (`uv run CMD`);
 //! * `COMMAND_OPTIONS` if all words after an option are the command (`nix develop -c CMD`);
 //! * `ANYWHERE` if options take several words each (`bwrap --bind A B CMD`);
-//! * `TEXT_OPTIONS` if the value of an option is a text for a shell (`nix-shell --run TEXT`);
-//! * `TEXT_OPERANDS` if its operands are such a text.
+//! * `TEXT_OPTIONS` if the value of an option is shell code (`nix-shell --run TEXT`);
+//! * `TEXT_OPERANDS` if its operands are shell code.
 //!
 //! Options need not be listed: an unknown option is tried with and without a value. Programs with known options are in
 //! `wrappers.rs`. A blocked program is denied if any of the tables finds it.
@@ -219,7 +219,7 @@ pub(crate) const COMMAND_OPTIONS: &[(&str, &[&str])] = &[
 /// Programs whose options take several words, so that any word may be the command.
 pub(crate) const ANYWHERE: &[&str] = &["bwrap", "systemd-nspawn", "nsjail"];
 
-/// Options whose value a shell executes.
+/// Options whose values a shell executes.
 pub(crate) const TEXT_OPTIONS: &[(&str, &[&str])] = &[
     ("nix-shell", &["--run", "--command"]),
     ("npx", &["-c", "--call"]),
@@ -251,7 +251,7 @@ pub(crate) const TEXT_OPTIONS: &[(&str, &[&str])] = &[
 pub(crate) const TEXT_OPERANDS: &[&str] =
     &["watch", "parallel", "sem", "hyperfine", "entr", "tmux", "watchexec", "concurrently", "pee", "nodemon", "cross-env-shell"];
 
-/// Returns a line for each entry of the tables, with this command appended.
+/// Returns a line for each table entry, with this command appended.
 #[cfg(test)]
 pub(crate) fn lines(command: &str) -> Vec<String> {
     let runners = RUNNERS.iter().map(|one| format!("{} {} {}{command}", one.program, one.verbs, "word ".repeat(one.operands)));

@@ -1,4 +1,4 @@
-//! Lines that are typed into a shell one after the other: whether a line changes the meaning of later lines.
+//! Lines typed into a shell one after the other: determines whether a line changes the meaning of later lines.
 
 use super::read;
 
@@ -52,7 +52,8 @@ const CHANGES: &[&str] = &[
     "wait",
 ];
 
-/// Returns whether the next line means the same to a shell that ran this line. The working directory is a separate question.
+/// Returns whether the next line means the same to a shell that has run this line. The working directory is checked
+/// separately.
 pub fn keeps_meaning(line: &str) -> bool {
     let line = read(line);
     let alone = line.parts.len() == 1;

@@ -31,9 +31,9 @@ pub(crate) enum WordPart {
 pub(crate) struct Parameter {
     pub name: String,
     pub indirect: bool,
-    /// Whether the parameter means all elements of an array, each a separate word.
+    /// Whether the parameter means all elements of an array, each as a separate word.
     pub all: bool,
-    /// Whether the parameter is `$*` or `${x[*]}`: in quotes, one word of all elements.
+    /// Whether the parameter is `$*` or `${x[*]}`, which in quotes is one word of all elements.
     pub star: bool,
     /// Operator after the name: `:-word`, `#prefix`, `,,`.
     pub operator: String,
@@ -41,7 +41,7 @@ pub(crate) struct Parameter {
 }
 
 impl Word {
-    /// Returns the text if it depends only on the word.
+    /// Returns the text if it depends only on the word itself.
     pub(crate) fn literal(&self) -> Option<String> {
         let mut whole = String::new();
         for piece in &self.pieces {
@@ -60,7 +60,7 @@ impl Word {
         })
     }
 
-    /// Appends text to the last piece, or as a new one.
+    /// Appends text to the last piece, or adds a new piece.
     pub(crate) fn push_text(&mut self, addition: &str, quotes: bool) {
         if let Some(WordPart::Text { text, quoted }) = self.pieces.last_mut()
             && *quoted == quotes

@@ -1,10 +1,10 @@
-//! Programs that run their arguments: their own options with values, and the start of the inner command.
+//! Programs that run the command in their arguments: their options with values, and the start of that command.
 
 use super::arg::Arg;
 use super::runners::{ANYWHERE, COMMAND_OPTIONS, RUNNERS};
 use std::collections::HashSet;
 
-/// Options of a program that runs its arguments.
+/// Options of a program that runs the command in its arguments.
 struct Wrapper {
     name: &'static str,
     /// Short options without a value.
@@ -27,7 +27,7 @@ const fn wrapper(
     Wrapper { name, flags, valued, long, operands }
 }
 
-/// Maximum number of words of one program that are tried as the start of its command.
+/// Maximum number of words of a program that are tried as the start of its command.
 const MAX_STARTS: usize = 64;
 
 const WRAPPERS: &[Wrapper] = &[
@@ -135,7 +135,8 @@ pub(crate) fn wraps(name: &str) -> bool {
         || ANYWHERE.contains(&name)
 }
 
-/// Returns where the inner command of a program can start; several positions if it is unknown whether an option takes a value.
+/// Returns the positions at which the inner command of a program can start. There are several if it is unknown whether
+/// an option takes a value.
 pub(crate) fn inner_starts(name: &str, argv: &[Arg]) -> Vec<usize> {
     let mut found = find_wrapper(name).map_or_else(Vec::new, |wrapper| wrapper.inner_starts(argv, "", wrapper.operands));
     for runner in RUNNERS.iter().filter(|runner| runner.program == name) {

@@ -4,7 +4,7 @@
 const NAME_BYTES: usize = 253;
 const LABEL_BYTES: usize = 63;
 
-/// Endings of names that belong to a machine, a home or a company, with the reason.
+/// Suffixes of names that belong to a machine, a home or a company, with the reason.
 const LOCAL_ENDS: &[(&str, &str)] = &[
     ("localhost", "is this machine (RFC 6761)"),
     ("localdomain", "is this machine"),
@@ -26,7 +26,7 @@ const LOCAL_ENDS: &[(&str, &str)] = &[
     ("metadata.packet.net", "serves cloud credentials"),
 ];
 
-/// Returns an error if a name, in lower case and ASCII, is not a valid host name.
+/// Returns an error if a name, given in lower case and ASCII, is not a valid host name.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     if name.len() > NAME_BYTES {
         return Err(format!("the host name has {} characters; the limit is {NAME_BYTES}", name.len()));
@@ -49,7 +49,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns why a name is not public, regardless of DNS.
+/// Returns the reason why a name is not public, independently of DNS.
 pub(crate) fn local(name: &str) -> Option<String> {
     let ends = |end: &&(&str, &str)| name.strip_suffix(end.0).is_some_and(|front| front.is_empty() || front.ends_with('.'));
     if let Some((_, why)) = LOCAL_ENDS.iter().find(ends) {
@@ -58,7 +58,7 @@ pub(crate) fn local(name: &str) -> Option<String> {
     (!name.contains('.')).then(|| "has no dot, so it is on the local network".to_owned())
 }
 
-/// Checks that the name as written is the name that is looked up; characters that are converted to others are refused.
+/// Checks that the name as written is the name that is looked up. Characters that would be converted are refused.
 pub(crate) fn check_spelling(raw: &str, name: &str) -> Result<Option<String>, String> {
     let (shown, valid) = idna::domain_to_unicode(name);
     if raw.is_ascii() {
@@ -74,7 +74,7 @@ pub(crate) fn check_spelling(raw: &str, name: &str) -> Result<Option<String>, St
     Ok(Some(format!("the host `{raw}` is converted to `{name}`; characters of different scripts can look alike")))
 }
 
-/// Returns whether a label mixes Latin with a script of similar letters.
+/// Returns whether a label mixes Latin with another script that has similar letters.
 fn mixes_scripts(label: &str) -> bool {
     let latin = |letter: char| letter.is_ascii_alphabetic() || matches!(u32::from(letter), 0x00C0..=0x024F);
     let alike = |letter: char| matches!(u32::from(letter), 0x0370..=0x03FF | 0x0400..=0x058F | 0x13A0..=0x13FF | 0x1F00..=0x1FFF);

@@ -1,4 +1,4 @@
-//! URL verdicts: a URL is parsed once, into the form used to connect, and judged by its text.
+//! Verdicts on URLs: a URL is parsed once, into the form used to connect, and judged by its text.
 
 pub(super) mod host;
 mod parse;
@@ -10,7 +10,7 @@ pub(super) mod sends;
 pub use parse::{Destination, Host, parse};
 pub use pattern::{HostPattern, PrivateHost};
 
-/// Returns whether a method is read-only on the server.
+/// Returns whether a request with this method only reads from the server.
 pub fn is_read_method(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS")
 }

@@ -1,11 +1,12 @@
-//! Parser from the text of a URL to a destination; refuses text that two programs could interpret differently.
+//! Parser that turns the text of a URL into a destination. It refuses text that two programs could interpret
+//! differently.
 
 use super::host;
 use crate::policy::shell::is_deceptive_name;
 use ::url::Url;
 use core::net::{IpAddr, Ipv4Addr};
 
-/// Maximum length in bytes; users cannot review a longer URL, and many servers reject it.
+/// Maximum length in bytes. Users cannot review a longer URL, and many servers reject it.
 const MAX_BYTES: usize = 8 * 1024;
 
 /// Name or address of the server.
@@ -63,12 +64,12 @@ impl Destination {
         self.url.scheme() == "https"
     }
 
-    /// Returns why the URL is deceptive, although it can be interpreted in only one way.
+    /// Returns the reason why the URL is deceptive although its meaning is unambiguous.
     pub fn doubt(&self) -> Option<&str> {
         self.doubt.as_deref()
     }
 
-    /// Returns path and query as they are sent.
+    /// Returns the path and the query as they are sent.
     pub fn path_and_query(&self) -> (&str, Option<&str>) {
         (self.url.path(), self.url.query())
     }
@@ -80,7 +81,7 @@ impl Destination {
     }
 }
 
-/// Parses a URL, or returns why no request may go there.
+/// Parses a URL. The error is the reason why no request may be sent to it.
 pub fn parse(text: &str) -> Result<Destination, String> {
     if text.is_empty() {
         return Err("the URL is empty".to_owned());
@@ -147,14 +148,14 @@ fn after_scheme(text: &str) -> Result<&str, String> {
     }
 }
 
-/// Returns the host as written, without its port and a final dot.
+/// Returns the host as written, without its port and without a final dot.
 fn raw_host(authority: &str) -> &str {
     let end = if authority.starts_with('[') { authority.rfind(']').map(|at| at + 1) } else { authority.rfind(':') };
     let host = &authority[..end.unwrap_or(authority.len())];
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// Checks that an IPv4 address is written in the usual form; other forms hide their target.
+/// Checks that an IPv4 address is written in the usual form. Other forms hide the target.
 fn check_spelling(raw: &str, address: Ipv4Addr) -> Result<Option<String>, String> {
     if raw == address.to_string() {
         return Ok(None);

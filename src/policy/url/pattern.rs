@@ -25,7 +25,7 @@ enum Reach {
 pub struct PrivateHost {
     pub line: usize,
     host: Host,
-    /// Allowed port; `None` means every port, but ports not for the web ask.
+    /// Allowed port; `None` means every port, but ports that are not for the web need approval.
     port: Option<u16>,
 }
 
@@ -58,7 +58,7 @@ impl HostPattern {
         self.reach != Reach::Any && self.names(host)
     }
 
-    /// Returns whether a block pattern covers this host: all names below a blocked name are blocked too.
+    /// Returns whether a block pattern covers this host. Names below a blocked name are blocked too.
     pub fn blocks(&self, host: &Host) -> bool {
         let below = match &self.reach {
             Reach::Exact(Host::Name(name)) => is_below(host, name),
@@ -96,7 +96,7 @@ impl PrivateHost {
         Ok(Self { line, host: host(name)?, port })
     }
 
-    /// Returns whether the entry names this destination, and if so, whether with its port.
+    /// Returns whether the entry names this destination, and if so, whether it includes the port.
     pub fn names(&self, destination: &Destination) -> Option<bool> {
         let port = self.port.is_none_or(|port| port == destination.port());
         (port && self.host == *destination.host()).then_some(self.port.is_some())

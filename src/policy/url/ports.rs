@@ -1,9 +1,9 @@
-//! Ports of the web, and the services of other ports.
+//! Ports used for the web, and the services on other ports.
 
 /// Usual ports of web servers.
 const WEB: &[u16] = &[80, 443, 8080, 8443];
 
-/// Services that a request could harm; browsers block their ports too (Fetch, "bad port").
+/// Services that a request could harm. Browsers block their ports too (Fetch, "bad port").
 const SERVICES: &[(u16, &str)] = &[
     (7, "echo"),
     (9, "discard"),

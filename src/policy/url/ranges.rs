@@ -1,4 +1,4 @@
-//! Ranges of addresses that are not public, from the IANA special-purpose registries.
+//! Ranges of addresses that are not public, according to the IANA special-purpose registries.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{Ipv4Net, Ipv6Net};
@@ -66,7 +66,7 @@ const fn v6(head: [u16; 4], bits: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(head[0], head[1], head[2], head[3], 0, 0, 0, 0), bits)
 }
 
-/// The first range that contains the address applies.
+/// IPv4 ranges and their kinds. The first range that contains the address applies.
 const V4: &[(Ipv4Net, Kind)] = &[
     (v4(0, 0, 0, 0, 8), Kind::Unspecified),         // RFC 791, "this network"
     (v4(10, 0, 0, 0, 8), Kind::Private),            // RFC 1918
@@ -145,7 +145,7 @@ fn last_32(address: Ipv6Addr) -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, d)
 }
 
-/// Returns the IPv4 address in a 6to4 or Teredo address, which is the far end of the tunnel.
+/// Returns the IPv4 address in a 6to4 or Teredo address: the far end of the tunnel.
 fn tunnel_endpoint(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let bytes = address.octets();
     match address.segments() {

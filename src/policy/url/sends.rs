@@ -1,15 +1,16 @@
-//! Data that the URL itself would send: long or secret-looking text in its host, path or query.
+//! Data that a URL itself would send: long or secret-looking text in its host, path or query.
 
 use super::parse::{Destination, Host};
 
-/// Maximum lengths of usual URLs in bytes; longer parts can leak data.
+/// Maximum lengths of ordinary URLs in bytes. Longer parts may leak data.
 const LONG_QUERY: usize = 256;
 const LONG_PATH: usize = 512;
 const LONG_NAME: usize = 100;
 const LONG_LABEL: usize = 40;
-/// Length in bytes from which an unbroken run of characters can be a key: longer than a commit hash in hexadecimal.
+/// Length in bytes from which an unbroken run of characters may be a key. It is longer than a commit hash in
+/// hexadecimal.
 const LONG_RUN: usize = 44;
-/// Minimum length in bytes of a parameter value that can be a secret, longer than a flag.
+/// Minimum length in bytes of a parameter value that may be a secret; a flag is shorter.
 const NAMED_SECRET: usize = 6;
 
 /// Prefixes of well-known keys.
@@ -47,7 +48,7 @@ const SECRET_NAMES: &[&str] = &[
     "private_key",
 ];
 
-/// Returns why a URL could leak data.
+/// Returns the reason why a URL may leak data; `None` if there is none.
 pub(crate) fn leak_reason(destination: &Destination) -> Option<String> {
     if let Host::Name(name) = destination.host()
         && (name.len() > LONG_NAME || name.split('.').any(|label| label.len() > LONG_LABEL))

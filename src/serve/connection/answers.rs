@@ -1,4 +1,4 @@
-//! Pending responses: their recipients, and their conditions.
+//! Pending responses: their recipients and conditions.
 
 use crate::serve::message::{Answer, Id};
 
@@ -28,6 +28,6 @@ pub(super) enum WaitCondition {
     Begin,
     /// The decision is recorded in the journal.
     Decided { approval_id: String },
-    /// The list of changes.
+    /// The list of changes has arrived.
     Changes,
 }

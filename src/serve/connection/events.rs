@@ -59,7 +59,7 @@ impl ClientConnection {
         std::mem::take(&mut self.acts)
     }
 
-    /// Marks a session as cancelled instead of completed if its end cancelled a task.
+    /// Marks a session as cancelled instead of completed if a task was cancelled when it ended.
     fn mark_cancelled_end(&self, mut event: Event) -> Event {
         if let (EventKind::StateChanged { session_status, .. }, Stage::Live(live)) = (&mut event.kind, &self.stage)
             && *session_status == SessionStatus::Completed
@@ -70,7 +70,7 @@ impl ClientConnection {
         event
     }
 
-    /// Updates the state from an event and reacts to it. Returns true if the event is forwarded to the client unchanged.
+    /// Updates the state and reacts to an event. Returns true if the event is forwarded to the client unchanged.
     fn learn(&mut self, kind: &EventKind) -> bool {
         let Stage::Live(live) = &mut self.stage else { return true };
         live.learn(kind);
@@ -80,7 +80,7 @@ impl ClientConnection {
             {
                 live.quit(&mut self.acts);
             }
-            // No method of this protocol answers a form, so it is declined and the server does not wait.
+            // No method of this protocol can answer a form. It is declined, so that the server does not wait.
             EventKind::ElicitationRequested(asked) if !asked.is_question() => {
                 let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
                 self.acts.push(ConnectionAction::DoInHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
@@ -105,9 +105,9 @@ impl ClientConnection {
                 return !self.settle_first(|wait| matches!(wait, WaitCondition::Changes), Ok(value(&found)));
             }
             EventKind::BudgetShown { .. } => return !self.consume_mark(),
-            // The client has nothing to answer: the task continues before the session is ready.
+            // The task continues before the session is ready, so the client need not react.
             EventKind::SessionPaused { .. } => return !live.continues_soon(),
-            // If nothing can be saved, there is no mark; the text of the notice is kept.
+            // If nothing can be saved, there is no mark; the notice text is kept as the reason.
             EventKind::Notice { .. } if live.status == SessionStatus::Paused => {
                 self.consume_mark();
             }
@@ -124,7 +124,7 @@ impl ClientConnection {
         );
     }
 
-    /// Consumes one of the host's own marks. Returns true if the event was one.
+    /// Consumes a mark of the host. Returns true if the event was one.
     fn consume_mark(&mut self) -> bool {
         let Stage::Live(live) = &mut self.stage else { return false };
         if live.marks == 0 {

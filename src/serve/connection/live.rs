@@ -1,4 +1,4 @@
-//! The session of this process, as described by its events.
+//! The session of this process, reconstructed from its events.
 
 use super::answers::Slot;
 use super::{ConnectionAction, OpenedSession, value};
@@ -16,7 +16,7 @@ pub(super) struct LiveSession {
     pub opened: OpenedSession,
     pub status: SessionStatus,
     pub task: Option<TaskState>,
-    /// The reason of the last pause.
+    /// The reason for the last pause.
     pub paused_for: Option<FailureKind>,
     pub approvals: Vec<Approval>,
     /// Open questions of the model.
@@ -27,11 +27,12 @@ pub(super) struct LiveSession {
     /// The active goal.
     pub goal: Option<GoalState>,
     pub interrupted: Vec<Interrupted>,
-    /// Steps that the current task may use.
+    /// The step limit of the current task.
     pub steps: u32,
     /// The pending response to `CreateSession` or `ResumeSession`, sent at the next mark.
     pub ready: Option<Slot>,
-    /// The number of marks: queries whose response shows that all earlier events have arrived.
+    /// The number of pending marks. A mark is a query whose response shows that all earlier events
+    /// have arrived.
     pub marks: u32,
     /// True if a client asked to continue an open task.
     pub went_on: bool,
@@ -39,7 +40,7 @@ pub(super) struct LiveSession {
     pub failed_by: Option<String>,
     /// True if a task was cancelled because the session ends.
     pub cancelled: bool,
-    /// True while the task is being cancelled: it cannot be resumed.
+    /// True while the task is being cancelled and therefore cannot be resumed.
     pub cancels_task: bool,
     /// True if a client asked to end the session.
     pub quits: bool,
@@ -51,7 +52,7 @@ impl LiveSession {
         self.task.as_ref().is_some_and(|task| !over.contains(&task.status))
     }
 
-    /// Updates the state from an event. A client that reacts immediately to the event sees the corresponding state.
+    /// Updates the state from an event before the client sees the event.
     pub(super) fn learn(&mut self, kind: &EventKind) {
         match kind {
             EventKind::StateChanged { session_status, task } => {
@@ -59,12 +60,12 @@ impl LiveSession {
                 if task.is_some() {
                     self.task.clone_from(task);
                 }
-                // Once the status of the task is final, its cancellation is over.
+                // A task with a final status is no longer being cancelled.
                 self.cancels_task &= self.is_running();
             }
             EventKind::ApprovalRequested(approval) => {
                 self.approvals.push(approval.clone());
-                // While an agent waits, the task goes on.
+                // The task continues while an agent waits for approval.
                 if approval.agent.is_none() {
                     self.is_now(TaskStatus::WaitingForApproval);
                 }
@@ -73,7 +74,7 @@ impl LiveSession {
                 self.paused_for = Some(failure.kind);
                 self.failed_by = Some(failure.message.clone());
             }
-            // aye tells a client that resumes the session the policy in effect.
+            // A client that resumes the session receives the policy in effect.
             EventKind::PolicyInForce { layers, name, tools, .. } => {
                 self.opened.policy_bundle_version = PolicyLayer::combined_version(layers).unwrap_or_else(|| name.clone());
                 self.opened.available_tools.clone_from(tools);
@@ -114,7 +115,7 @@ impl LiveSession {
         }
     }
 
-    /// Sets the status of the task; the change is announced by a later event.
+    /// Sets the status of the task; a later event announces the change.
     pub(super) fn is_now(&mut self, status: TaskStatus) {
         if let Some(task) = &mut self.task {
             task.status = status;
@@ -150,7 +151,7 @@ impl LiveSession {
         })
     }
 
-    /// Returns the error for a task that could not start, because the session was paused. Its prompt is preserved.
+    /// Returns the error for a task that did not start because the session was paused. Its prompt is preserved.
     pub(super) fn pause_before_start_fault(&self, failure: &Failure) -> Fault {
         let reason = &failure.message;
         self.pause_fault(format!("the session was paused before the task started: {reason} Call `ResumeSession` to start it."))

@@ -30,11 +30,11 @@ pub(crate) enum ConnectionAction {
     Do(Command),
     DoInHost(HostCommand),
     Ask(SessionQuery),
-    /// The client no longer needs this process, which ends after its session.
+    /// End the process after its session, because the client no longer needs it.
     End,
 }
 
-/// The session that is requested.
+/// The requested session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OpeningRequest {
     New(CreateSession),
@@ -70,7 +70,7 @@ enum Stage {
     Live(Box<LiveSession>),
 }
 
-/// The state of the host with respect to the client.
+/// The state of the connection to the client.
 #[derive(Debug, Default)]
 pub(crate) struct ClientConnection {
     stage: Stage,
@@ -88,7 +88,8 @@ impl ClientConnection {
         !matches!(self.stage, Stage::Opening { .. }) && self.waiting.len() < MAX_WAITING && !self.is_getting_ready()
     }
 
-    /// Returns true if a response is due soon: the next request of the client expects the state after it.
+    /// Returns true if a response must be sent first, because the next request of the client relies on the state after
+    /// it.
     pub(crate) fn is_answer_due(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -210,13 +211,13 @@ impl ClientConnection {
         }
     }
 
-    /// Handles the outcome of `Act::Open`.
+    /// Handles the outcome of `ConnectionAction::Open`.
     pub(crate) fn on_opened(&mut self, outcome: Result<OpenedSession, Fault>) -> Vec<ConnectionAction> {
         if let Stage::Opening { slot } = std::mem::take(&mut self.stage) {
             match outcome {
                 Ok(opened) => {
                     let mut live = LiveSession {
-                        // The journal may have set another limit.
+                        // The journal may contain another limit.
                         steps: if opened.resumed { 0 } else { opened.max_steps },
                         task: opened.last_task.clone(),
                         opened,
@@ -276,7 +277,7 @@ impl ClientConnection {
         }
     }
 
-    /// Sends the response that has waited longest for this condition. Returns false if none waits for it.
+    /// Sends the oldest response that waits for this condition. Returns false if there is none.
     fn settle_first(&mut self, is: impl Fn(&WaitCondition) -> bool, outcome: Result<Value, Fault>) -> bool {
         let first = self.waiting.iter().position(|(_, wait)| is(wait));
         if let Some(at) = first {

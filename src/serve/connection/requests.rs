@@ -185,7 +185,8 @@ impl ClientConnection {
             Err(fault) => return self.answer(slot, Err(fault)),
         };
         if let Some(first) = self.leaving.take() {
-            // A repeated request answers the first one; the client may have become impatient.
+            // Another request to end answers the first one, because the client may have become
+            // impatient.
             self.answer(first, Err(Fault::new(FaultCode::Internal, "requested again")));
         }
         self.leaving = Some(slot);
@@ -195,7 +196,7 @@ impl ClientConnection {
                 if live.is_running() {
                     self.acts.push(ConnectionAction::Do(if asked.force { Command::Kill } else { Command::Finish }));
                 }
-                // In a paused session, nothing is running that would have to end first.
+                // Nothing is running in a paused session, so it can end immediately.
                 if !live.is_running() || live.status == SessionStatus::Paused {
                     live.quit(&mut self.acts);
                 }
@@ -207,7 +208,7 @@ impl ClientConnection {
     }
 }
 
-/// Returns the decision of an answer, if the approval accepts this answer.
+/// Returns the decision for a client's answer, if the approval allows it.
 fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, String> {
     let effects = approval.effects.as_deref();
     if let Some(digest) = &asked.digest
@@ -230,7 +231,7 @@ fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, Stri
     }
 }
 
-/// Returns the decision to apply only these paths of the effects of a command.
+/// Returns the decision to apply only these paths of a command's effects.
 fn select_effects(effects: Option<&Effects>, paths: &[String], digest: Option<&str>) -> Result<Decision, String> {
     let effects = effects.ok_or("`paths` is only possible for the effects of a command")?;
     let digest = digest.ok_or("`paths` requires `digest`, the digest of the effects")?;
@@ -248,7 +249,7 @@ fn select_effects(effects: Option<&Effects>, paths: &[String], digest: Option<&s
     Ok(Decision::Amended { amendment: Amendment::Effects { digest: digest.to_owned(), discarded } })
 }
 
-/// Returns the goal that a prompt sets.
+/// Returns the goal for a prompt.
 fn goal_of(prompt: &str, asked: TaskGoal) -> Result<Goal, Fault> {
     let TaskGoal { check, budget_usd, time_ms, max_rounds } = asked;
     let goal = Goal { budget_usd, time_ms, max_rounds: max_rounds.unwrap_or(GOAL_ROUNDS), ..Goal::new(prompt, check) };

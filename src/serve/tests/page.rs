@@ -9,7 +9,7 @@ const HEAD: &str = include_str!("page_head.md");
 const TRANSCRIPT: &str = include_str!("transcript.txt");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PROTOCOL.md");
 
-/// The sources of the types in messages.
+/// The source files of the types in messages.
 const TYPES: &[(&str, &[&str])] = &[
     (include_str!("../../protocol/state.rs"), &["SessionStatus", "TaskStatus", "TaskState"]),
     (include_str!("../../protocol/approval.rs"), &["Approval", "Details", "CommandLine", "Part", "Risk", "VerdictKind"]),
@@ -42,7 +42,7 @@ const TYPES: &[(&str, &[&str])] = &[
     (include_str!("../../protocol/goal.rs"), &["GoalState", "Goal", "GoalStatus", "GoalReason"]),
 ];
 
-/// The methods in the order of the page, with their parameters and results.
+/// The methods in page order, with their parameters and results.
 const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("CreateSession", Some("CreateSession"), "SessionReady"),
     ("StartTask", Some("StartTask"), "TaskBegun"),
@@ -56,11 +56,11 @@ const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("DecideGoal", Some("DecideGoal"), "GoalDecided"),
     ("Shutdown", Some("Shutdown"), "Ended"),
 ];
-/// Types of parameters and results that have a table of their own.
+/// Types of parameters and results that have their own table.
 const PARTS: &[&str] =
     &["ClientInfo", "TaskOptions", "TaskGoal", "GoalDecision", "Verdict", "Interrupted", "Patch", "PatchStatus"];
 
-/// Events that clients of this host never receive, because only a screen asks for them.
+/// Events that only a screen requests, so that clients of this host never receive them.
 const OF_SCREENS: &[&str] = &[
     "ArtifactsListed",
     "ArtifactRead",

@@ -1,4 +1,4 @@
-//! Client of the approval service: signed messages over HTTP.
+//! Client of the approval service, which sends signed messages over HTTP.
 
 use super::signature::Signer;
 use crate::config::{ApprovalServiceSettings, Credentials, Environment, SecretReference};
@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Maximum time to wait for the response to a decision.
+/// Maximum time to wait for the response to a decision record.
 const RECORD_TIME: Duration = Duration::from_secs(15);
-/// Maximum time that one request for a decision stays open; the service holds it until somebody decides.
+/// Maximum time for which a request for a decision stays open. The service responds once somebody decides.
 pub(super) const QUESTION_TIME: Duration = Duration::from_secs(60);
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Maximum size of a response, in bytes.
 pub(super) const RESPONSE_BYTES: usize = 64 << 10;
-/// Maximum number and size of decisions that are read at once; each is sent by itself.
+/// Maximum number and size of the decisions that are read together. Each one is sent separately.
 const BATCH: (usize, usize) = (128, 1 << 20);
 
-/// The configured approval service. Cheap to clone.
+/// Configured approval service. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ApprovalService(pub(super) Arc<Inner>);
 
@@ -37,7 +37,7 @@ pub(super) struct Inner {
 pub(super) struct Message<'a> {
     pub id: &'a str,
     pub body: Bytes,
-    /// Maximum time to wait for the head of the response.
+    /// Maximum time to wait for the response headers.
     pub patience: Duration,
 }
 
@@ -57,7 +57,7 @@ impl ApprovalService {
         url::Url::parse(&self.0.settings.url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
     }
 
-    /// Returns the key of the signatures. May wait a few seconds for the keyring.
+    /// Returns the signing key. May wait several seconds for the keyring.
     pub(super) async fn signer(&self) -> Result<Signer, String> {
         let secret = match &self.0.settings.secret {
             SecretReference::Variable(name) => {
@@ -75,7 +75,7 @@ impl ApprovalService {
         Signer::new(&secret).map_err(str::to_owned)
     }
 
-    /// Sends a signed message and waits for the head of the response.
+    /// Sends a signed message, and waits for the response headers.
     pub(super) async fn post(&self, signer: &Signer, message: Message<'_>, is_question: bool) -> Result<Reply, String> {
         let slot = if is_question { &self.0.questions } else { &self.0.records };
         let server = if let Some(server) = slot.get() {
@@ -104,7 +104,7 @@ impl ApprovalService {
         let message = Message { id: &format!("msg_{}", row.id), body: body.into(), patience: RECORD_TIME };
         let reply = self.post(signer, message, false).await.map_err(SendFailure::new)?;
         let (status, line, retry_after) = (reply.status(), reply.status_line(), retry_after(&reply));
-        // Read to the end, so that the connection is used again.
+        // Read to the end, so that the connection can be reused.
         let _ = tokio::time::timeout(RECORD_TIME, reply.into_body(RESPONSE_BYTES)).await;
         if (200..300).contains(&status) {
             return Ok(());

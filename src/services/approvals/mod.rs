@@ -1,4 +1,5 @@
-//! Approval service: it receives each decision as a signed webhook, and can be asked for decisions.
+//! Approval service, which receives each decision as a signed webhook and can be asked for
+//! decisions.
 
 mod client;
 mod question;

@@ -1,4 +1,4 @@
-//! Questions to the approval service. Only an answer that is signed, and bound to exactly this question, counts.
+//! Questions to the approval service. An answer is valid only if it is signed and bound to exactly this question.
 
 use super::client::{ApprovalService, Message, QUESTION_TIME, RESPONSE_BYTES, retry_after};
 use super::record::shown_request;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 const REQUESTED: &str = "approval.requested";
 /// Type of the answer.
 const ANSWERED: &str = "approval.answered";
-/// Delay before the service is asked again, if it has no decision yet and names no delay.
+/// Delay before the service is asked again, if it has no decision yet and requests no delay.
 const LATER: Duration = Duration::from_secs(2);
 const MIN_LATER: Duration = Duration::from_secs(1);
 
@@ -36,7 +36,7 @@ struct Question {
     id: String,
     approval_id: String,
     nonce: String,
-    /// Hash of the request as it is sent: `sha256:…`.
+    /// Hash of the request as sent: `sha256:…`.
     digest: String,
     body: Vec<u8>,
 }
@@ -69,10 +69,10 @@ enum Attempt {
 }
 
 impl ApprovalService {
-    /// Asks for a decision until there is one. An invalid answer counts as none, so the caller must limit the time.
+    /// Asks for a decision until there is one. Invalid answers are ignored, so the caller must limit the time.
     ///
     /// # Errors
-    /// The service cannot be asked at all.
+    /// Returns an error if the service cannot be asked at all.
     pub(crate) async fn decide(
         &self,
         facts: &SessionFacts,
@@ -93,7 +93,7 @@ impl ApprovalService {
                     delay
                 }
                 Err(reason) => {
-                    tracing::warn!(reason, "no valid answer of the approval service");
+                    tracing::warn!(reason, "no valid answer from the approval service");
                     failures += 1;
                     backoff::delay(failures, None)
                 }
@@ -153,10 +153,10 @@ impl Question {
         Ok(Self { id, approval_id: approval.approval_id.to_string(), nonce, digest, body: body.into_bytes() })
     }
 
-    /// Returns the decision of an answer with a valid signature.
+    /// Returns the decision in an answer with a valid signature.
     ///
     /// # Errors
-    /// The answer is not about exactly this question.
+    /// Returns an error if the answer does not match this question.
     fn check(&self, body: &[u8]) -> Result<ApprovalAnswer, String> {
         let answer: Answer = serde_json::from_slice(body).map_err(|error| format!("not an answer: {error}"))?;
         let data = answer.data;

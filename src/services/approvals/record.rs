@@ -1,4 +1,4 @@
-//! Approval records: each decision with the request that it answers.
+//! Approval records: decisions with the requests to which they belong.
 
 use crate::protocol::{Approval, CallId, DENIED_BY_SERVICE, Decision, NO_USER, StepId, TaskId};
 use crate::services::SessionFacts;
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Kind of a row with a decision, which is also the type of its message.
+/// Kind of a row with a decision, also used as the type of its message.
 const DECIDED: &str = "approval.decided";
-/// Maximum size of a request in a record, in bytes; a larger one is sent without its changes.
+/// Maximum size of a request in a record, in bytes. A larger request is sent without its changes.
 const MAX_REQUEST_BYTES: usize = 512 << 10;
-/// Maximum number of calls that are remembered; a step has fewer.
+/// Maximum number of calls that are stored; a step has fewer.
 const MAX_CALLS: usize = 1024;
 
 /// Conversion of decisions to signed messages.
@@ -73,7 +73,7 @@ impl ApprovalFeed {
     }
 }
 
-/// Returns the request as a front end shows it, without the parts that only a front end can use.
+/// Returns the request as a front end shows it, without the parts that only a front end needs.
 pub(super) fn shown_request(approval: &Approval) -> Value {
     let mut request = serde_json::to_value(approval.clone().into_question()).unwrap_or_default();
     if request.to_string().len() > MAX_REQUEST_BYTES
@@ -85,7 +85,7 @@ pub(super) fn shown_request(approval: &Approval) -> Value {
     request
 }
 
-/// Returns who decided: the user, the approval service, or nobody in time.
+/// Returns the decider: the user, the approval service, or nobody in time.
 fn decider(decision: &Decision) -> &'static str {
     match decision {
         Decision::ApprovedByService => "service",

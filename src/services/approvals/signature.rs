@@ -1,4 +1,4 @@
-//! Signatures of messages, as Standard Webhooks defines them: HMAC-SHA256 over ID, timestamp and body.
+//! Signatures of messages according to Standard Webhooks: HMAC-SHA256 over ID, timestamp and body.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use std::fmt;
 
 /// Prefix of a secret in base64.
 const PREFIX: &str = "whsec_";
-/// Version of a symmetric signature.
+/// Version prefix of a symmetric signature.
 const VERSION: &str = "v1,";
 /// Minimum length of a secret, in bytes.
 const MIN_BYTES: usize = 16;
@@ -22,7 +22,7 @@ impl fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// Reads a secret: `whsec_` with base64, or any other text as it is. No error repeats it.
+    /// Parses a secret: `whsec_` with base64, or any other text unchanged. Errors never repeat it.
     pub(super) fn new(secret: &str) -> Result<Self, &'static str> {
         let bytes = match secret.trim().strip_prefix(PREFIX) {
             Some(encoded) => STANDARD.decode(encoded).map_err(|_| "the secret after `whsec_` is not base64")?,
@@ -39,7 +39,7 @@ impl Signer {
         format!("{VERSION}{}", STANDARD.encode(hmac::sign(&self.0, &signed_content(id, timestamp, body))))
     }
 
-    /// Returns true if one of the signatures in a header is valid. The comparison takes the same time for every signature.
+    /// Returns true if one of the signatures in a header is valid. The comparison takes constant time.
     pub(super) fn verify(&self, id: &str, timestamp: &str, body: &[u8], header: &str) -> bool {
         let content = signed_content(id, timestamp, body);
         let signatures = header.split(' ').filter_map(|signature| STANDARD.decode(signature.strip_prefix(VERSION)?).ok());

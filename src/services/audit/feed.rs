@@ -61,7 +61,7 @@ impl AuditFeed {
         OutboxEntry { sink: OutboxSink::Audit, kind: RECORD, body: record.to_string().into_bytes() }
     }
 
-    /// Adds an attribute with content, redacted, if content is sent.
+    /// Adds a redacted attribute with content, if content is sent.
     fn add_content(&self, draft: &mut Draft, key: &str, content: impl FnOnce() -> String) {
         if self.content {
             draft.attributes.text(key, Some(&(self.redact)(&content())));
@@ -105,7 +105,7 @@ impl AuditFeed {
                 draft
             }
             Change::PolicyChanged { mode } => {
-                let mut draft = Draft::new("aye.policy.changed", "the policy in force changed");
+                let mut draft = Draft::new("aye.policy.changed", "the policy in effect changed");
                 draft.attributes.text("aye.mode", mode.map(|mode| mode.as_str()));
                 draft
             }

@@ -1,4 +1,4 @@
-//! Calls of back-end tools: one POST for each, which is never repeated.
+//! Calls of back-end tools, each with one POST that is never repeated.
 
 use crate::ports::{RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult};
 use crate::protocol::Problem;
@@ -35,7 +35,7 @@ struct ResponseError {
     message: Option<String>,
 }
 
-/// Sends a call, and waits for its result or the end of its time.
+/// Sends a call, and waits for its result or the timeout.
 pub(super) async fn call(
     url: &str,
     token: Option<String>,
@@ -68,7 +68,7 @@ pub(super) async fn call(
     }
 }
 
-/// Returns the error of a request: without a connection, nothing was sent; otherwise, the tool may have run.
+/// Converts the error of a request. Without a connection, nothing was sent; otherwise the tool may have run.
 fn to_error(error: &HttpError) -> RemoteError {
     let message = error.to_string();
     match error {
@@ -88,7 +88,7 @@ async fn read(reply: Reply) -> Result<RemoteResult, RemoteError> {
         return Err(match status {
             429 => RemoteError::Busy { message },
             503 if is_later => RemoteError::Busy { message },
-            // The service may have failed while the tool ran; a gateway may have passed the call on before.
+            // The service may have failed while the tool was running, or a gateway may have forwarded the call.
             408 | 500 | 502..=599 => RemoteError::OutcomeUnknown { message },
             404 => RemoteError::Unknown { message },
             _ => RemoteError::Refused { message },
@@ -96,11 +96,11 @@ async fn read(reply: Reply) -> Result<RemoteResult, RemoteError> {
     }
     let body = reply.into_body(RESPONSE_BYTES).await.map_err(|error| to_error(&error))?;
     let body = body.ok_or_else(|| {
-        let message = format!("the response of the service is larger than {} MiB; the tool may have run", RESPONSE_BYTES >> 20);
+        let message = format!("the response from the service is larger than {} MiB; the tool may have run", RESPONSE_BYTES >> 20);
         RemoteError::OutcomeUnknown { message }
     })?;
     let response: Response = serde_json::from_slice(&body).map_err(|error| {
-        let problem = Problem::new("the tool ran, but the response of the service is invalid").because(error);
+        let problem = Problem::new("the tool ran, but the response from the service is invalid").because(error);
         RemoteError::OutcomeUnknown { message: problem.one_line() }
     })?;
     let is_error = response.error.is_some() || response.status.as_deref().is_some_and(|status| status != "succeeded");

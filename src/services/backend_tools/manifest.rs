@@ -17,7 +17,7 @@ const NAME_CHARS: usize = 64;
 const DEFAULT_SECONDS: u64 = 120;
 const MAX_SECONDS: u64 = 3_600;
 
-/// Location of the token; never the token itself.
+/// Location of the token, never the token itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TokenReference {
     /// Environment variable.
@@ -28,7 +28,7 @@ pub(crate) enum TokenReference {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BackendManifest {
-    /// Base URL without a slash at the end.
+    /// Base URL without a trailing slash.
     pub url: String,
     pub token: Option<TokenReference>,
     pub tools: Vec<BackendTool>,
@@ -77,7 +77,7 @@ impl BackendManifest {
         Self::parse(&text).map_err(failed)
     }
 
-    /// Returns the environment variable with the token, if one is named.
+    /// Returns the environment variable with the token, if the token is in one.
     pub(crate) fn token_variable(&self) -> Option<&str> {
         match &self.token {
             Some(TokenReference::Variable(name)) => Some(name),
@@ -107,7 +107,8 @@ impl BackendManifest {
     }
 }
 
-/// Parses `env:NAME` or `keyring:NAME`. No error repeats the text, which may be the secret itself.
+/// Parses `env:NAME` or `keyring:NAME`. Errors never repeat the text, which may be the secret
+/// itself.
 fn parse_token(text: &str) -> Result<TokenReference, String> {
     let wrong = "`auth` is not a reference to a secret; expected `env:NAME` or `keyring:NAME`";
     let (kind, name) = text.split_once(':').ok_or(wrong)?;

@@ -1,4 +1,4 @@
-//! Back-end tools: tools of an HTTP service that a manifest describes. For aye, they are the tools of one more server.
+//! Back-end tools: tools of an HTTP service that a manifest describes. aye treats them as tools of another server.
 
 mod client;
 mod manifest;

@@ -1,4 +1,4 @@
-//! The back-end tools as one more server, next to the MCP servers of a session.
+//! Back-end tools as an additional server, next to the MCP servers of a session.
 
 use super::client;
 use super::manifest::{BackendManifest, BackendTool, TokenReference};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The MCP servers of a session, and the back-end tools.
+/// MCP servers of a session, together with the back-end tools.
 pub(crate) struct WithBackendTools {
     port: Arc<dyn RemoteServers>,
     manifest: BackendManifest,
@@ -30,7 +30,7 @@ impl WithBackendTools {
         Self { port, manifest, environment, credentials, off: Mutex::default() }
     }
 
-    /// Returns the longest time limit of a tool.
+    /// Returns the longest timeout of a tool.
     pub(crate) fn timeout(manifest: &BackendManifest) -> Duration {
         manifest.tools.iter().map(|tool| tool.timeout).max().unwrap_or_default()
     }

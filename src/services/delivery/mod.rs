@@ -1,4 +1,4 @@
-//! Delivery of the outbox: one task, which sleeps until rows are committed or an attempt is due.
+//! Delivery of the outbox by a task that sleeps until rows are committed or an attempt is due.
 
 mod task;
 
@@ -15,19 +15,19 @@ use tokio_util::sync::CancellationToken;
 pub(crate) trait Receiver: Send + Sync {
     fn sink(&self) -> OutboxSink;
 
-    /// Returns the maximum number of rows and bytes that are sent at once.
+    /// Returns the maximum number of rows and bytes for one request.
     fn batch(&self) -> (usize, usize);
 
-    /// Sends rows in order. The same rows come again after a failure.
+    /// Sends rows in order. After a failure, the same rows are passed again.
     fn send<'a>(&'a self, rows: &'a [OutboxRow]) -> BoxFuture<'a, SendResult>;
 }
 
 /// Result of sending rows.
 #[derive(Debug, Default)]
 pub(crate) struct SendResult {
-    /// Number of rows, from the first, that the service has and that are not sent again.
+    /// Number of leading rows that the service has received and that are not sent again.
     pub done: usize,
-    /// Number of records among them that the service rejected for good.
+    /// Number of records among them that the service permanently rejected.
     pub rejected: u64,
     pub failure: Option<SendFailure>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct SendFailure {
     pub message: String,
     /// Delay that the service requested.
     pub retry_after: Option<Duration>,
-    /// True if fewer rows at once may succeed.
+    /// True if a request with fewer rows may succeed.
     pub is_too_large: bool,
 }
 
@@ -59,21 +59,22 @@ pub(crate) struct DrainResult {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DrainEnd {
-    /// No row is left.
+    /// No rows remain.
     Empty,
-    /// A live process delivers the rest.
+    /// Another running process delivers the remaining rows.
     HeldBy(u32),
-    /// The last attempt failed; the next one is due at this time.
+    /// The last attempt failed, and the next one is due at this time.
     Failed { message: String, next: jiff::Timestamp },
     /// The next attempt is not due before this time.
     NotBefore(jiff::Timestamp),
     /// The store cannot be read or written.
     Unreadable(String),
-    /// The delivery ends.
+    /// The delivery is stopping.
     Stopped,
 }
 
-/// Delivers the rows of a sink until none is left or an attempt fails. `at_once`: also if the next attempt is not due.
+/// Delivers the rows of a sink until none remain or an attempt fails. `at_once`: deliver even if the next attempt is
+/// not due.
 pub(super) async fn drain(store: &Store, receiver: &Arc<dyn Receiver>, at_once: bool, stop: &CancellationToken) -> DrainResult {
     let sink = receiver.sink();
     let mut delivered = 0;
@@ -132,7 +133,7 @@ async fn drain_rows(
     }
 }
 
-/// Records a failed attempt, and returns when the next one is due.
+/// Records a failed attempt, and returns the time of the next one.
 async fn note_failure(claim: &Arc<OutboxClaim>, failure: &SendFailure) -> Result<jiff::Timestamp, StoreError> {
     let (writer, message, requested) = (claim.clone(), failure.message.clone(), failure.retry_after);
     blocking(move || {
@@ -144,16 +145,16 @@ async fn note_failure(claim: &Arc<OutboxClaim>, failure: &SendFailure) -> Result
     .await
 }
 
-/// Releases a claim; returns it if rows are due.
+/// Releases a claim. Returns the claim instead if rows are due.
 async fn release(claim: Arc<OutboxClaim>) -> Result<Option<OutboxClaim>, StoreError> {
     match Arc::try_unwrap(claim) {
         Ok(claim) => blocking(move || claim.release_if_idle()).await,
-        // All users of the claim have been waited for; the last drop releases it.
+        // All users of the claim have ended, so the last drop releases it.
         Err(_) => Ok(None),
     }
 }
 
-/// Runs a call of the store in a thread that may wait.
+/// Runs a call of the store on a thread that may block.
 async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, StoreError> {
     match tokio::task::spawn_blocking(call).await {
         Ok(result) => result,

@@ -1,4 +1,4 @@
-//! Task that delivers the rows of all sinks while a session runs.
+//! Task that delivers the rows of all sinks during a session.
 
 use super::{DrainEnd, Receiver, drain};
 use crate::store::Store;
@@ -8,14 +8,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Time after which rows that another process delivers are checked again: it may have ended without delivering them.
+/// Interval at which rows that another process delivers are checked again, because that process may have ended.
 const OTHER_OWNER: Duration = Duration::from_secs(30);
-/// Maximum time that the end of the delivery waits for the response to a request, so that its records are not sent again.
+/// Maximum time to wait at the end for the response to a request, so that its records are not sent again.
 const GRACE: Duration = Duration::from_millis(200);
-/// Time after which an unusable store is tried again.
+/// Delay before an unusable store is tried again.
 const STORE_ERROR: Duration = Duration::from_secs(60);
 
-/// Running delivery; it ends when this is dropped. Rows that are not acknowledged by then stay in the outbox.
+/// Running delivery, which ends when this is dropped. Rows that are not acknowledged by then remain in the outbox.
 pub(crate) struct DeliveryTask {
     task: JoinHandle<()>,
     stop: CancellationToken,
@@ -32,7 +32,7 @@ impl DeliveryTask {
         Self { task, stop }
     }
 
-    /// Ends the delivery, and waits until it has ended: after the request in progress, if its response comes soon.
+    /// Ends the delivery. Waits for the request in progress, if its response arrives soon.
     pub(crate) async fn end(mut self) {
         self.stop.cancel();
         if tokio::time::timeout(GRACE, &mut self.task).await.is_err() {
@@ -48,7 +48,7 @@ impl Drop for DeliveryTask {
     }
 }
 
-/// Delivers one sink until `stop`. A service that is slow or down delays no other sink.
+/// Delivers one sink until `stop`. A slow or unavailable service does not delay other sinks.
 async fn deliver(store: Store, receiver: Arc<dyn Receiver>, mut commits: watch::Receiver<u64>, stop: CancellationToken) {
     loop {
         commits.borrow_and_update();
@@ -56,12 +56,12 @@ async fn deliver(store: Store, receiver: Arc<dyn Receiver>, mut commits: watch::
         let next = async {
             match result.end {
                 DrainEnd::Empty => {
-                    // Without a sender, no row can follow.
+                    // Without a sender, no more rows can arrive.
                     if commits.changed().await.is_err() {
                         std::future::pending::<()>().await;
                     }
                 }
-                // Also ends when a row is committed: the owner may have gone since.
+                // This also ends when a row is committed, because the owner may have exited.
                 DrainEnd::HeldBy(_) => {
                     let changed = async {
                         if commits.changed().await.is_err() {
@@ -70,7 +70,7 @@ async fn deliver(store: Store, receiver: Arc<dyn Receiver>, mut commits: watch::
                     };
                     let _ = tokio::time::timeout(OTHER_OWNER, changed).await;
                 }
-                // Rows that are committed before the next attempt wait for it too.
+                // Rows that are committed before the next attempt also wait for it.
                 DrainEnd::Failed { message, next } => {
                     tracing::warn!(sink = result.sink.as_str(), message, "cannot deliver records");
                     tokio::time::sleep(until(next)).await;

@@ -1,4 +1,4 @@
-//! Exporter: sends records of one signal to an OTLP receiver.
+//! Exporter that sends records of one signal to an OTLP receiver.
 
 use super::settings::{ExportSettings, Signal, resource_attributes};
 use super::transcode::{rejected_count, to_protobuf};
@@ -16,10 +16,10 @@ use std::time::Duration;
 /// Maximum size of a response, in bytes.
 const RESPONSE_BYTES: usize = 64 << 10;
 
-/// Handling of a request that the receiver rejects for good.
+/// Handling of a request that the receiver permanently rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Loss {
-    /// The records are dropped, and counted.
+    /// The records are dropped and counted.
     Drops,
     /// The records are sent again later.
     Retries,
@@ -64,7 +64,7 @@ impl Exporter {
         self.connection.get_or_init(open).as_ref().map_err(Clone::clone)
     }
 
-    /// Sends these records, which are all of the signal of this exporter.
+    /// Sends these records, which must belong to the signal of this exporter.
     pub(in super::super) async fn send(&self, records: Vec<Value>) -> SendResult {
         let count = records.len();
         let failed = |failure| SendResult { failure: Some(failure), ..SendResult::default() };
@@ -80,7 +80,7 @@ impl Exporter {
         let retry_after = reply.header("retry-after").and_then(|after| after.trim().parse().ok()).map(Duration::from_secs);
         let body = tokio::time::timeout(connection.settings.timeout, reply.into_body(RESPONSE_BYTES)).await;
         if (200..300).contains(&status) {
-            // Without a complete response, the receiver may not have the records.
+            // Without a complete response, the receiver may not have stored the records.
             return match body {
                 Ok(Ok(body)) => {
                     let rejected = rejected(&body.unwrap_or_default()).min(count as u64);
@@ -141,7 +141,7 @@ fn compress(body: &[u8]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Returns how many records a response says were rejected, in either encoding.
+/// Returns the number of rejected records according to a response, in either encoding.
 fn rejected(body: &[u8]) -> u64 {
     let Ok(response) = serde_json::from_slice::<Value>(body) else { return rejected_count(body) };
     let partial = &response["partialSuccess"];

@@ -9,12 +9,13 @@ pub(super) use settings::Signal;
 
 use serde_json::{Value, json};
 
-/// Version of the semantic conventions of all attributes: that of the GenAI conventions with `gen_ai.provider.name`.
+/// Version of the semantic conventions for all attributes: the version of the GenAI conventions with
+/// `gen_ai.provider.name`.
 const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.37.0";
 /// Maximum length of a text in an attribute, in characters.
 const ATTRIBUTE_CHARS: usize = 64 << 10;
 
-/// Attributes of a record, span or data point. Absent values are left out.
+/// Attributes of a record, span or data point. Absent values are omitted.
 #[derive(Default)]
 pub(super) struct Attributes(Vec<Value>);
 
@@ -46,7 +47,7 @@ impl Attributes {
     }
 }
 
-/// Returns a time in nanoseconds, as JSON writes it.
+/// Formats a time in nanoseconds for JSON.
 pub(super) fn nanos(time: jiff::Timestamp) -> String {
     time.as_nanosecond().max(0).to_string()
 }

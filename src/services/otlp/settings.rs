@@ -1,10 +1,10 @@
-//! Settings of an exporter: the address of the configuration, and the `OTEL_*` variables of the standard.
+//! Settings of an exporter: the configured address, and the standard `OTEL_*` variables.
 
 use crate::config::{Environment, OtlpEndpoint, check_service_url};
 use crate::sys::http::Headers;
 use std::time::Duration;
 
-/// Time limit of a request, unless a variable sets one.
+/// Timeout of a request, unless a variable sets one.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Kind of data, each with its own path.
@@ -60,7 +60,7 @@ impl ExportSettings {
         let url = match endpoint {
             OtlpEndpoint::Url(url) => format!("{url}{}", signal.path()),
             OtlpEndpoint::Environment => match (own("ENDPOINT"), environment.get("OTEL_EXPORTER_OTLP_ENDPOINT")) {
-                // The address of one signal is complete.
+                // An address for a single signal is complete.
                 (Some(url), _) => checked(url)?,
                 (None, Some(base)) => format!("{}{}", checked(base)?, signal.path()),
                 (None, None) => return Err("`OTEL_EXPORTER_OTLP_ENDPOINT` is not set".to_owned()),
@@ -91,7 +91,8 @@ impl ExportSettings {
     }
 }
 
-/// Returns the attributes of the resource: the variables of the standard, then what aye knows.
+/// Returns the attributes of the resource: those in the standard variables, then those that aye
+/// adds.
 pub(super) fn resource_attributes(environment: &Environment) -> Vec<(String, String)> {
     let mut attributes = environment.get("OTEL_RESOURCE_ATTRIBUTES").map(pairs).unwrap_or_default();
     let service = environment.get("OTEL_SERVICE_NAME").map(str::to_owned);
@@ -106,7 +107,7 @@ pub(super) fn resource_attributes(environment: &Environment) -> Vec<(String, Str
 fn pairs(text: &str) -> Vec<(String, String)> {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=')?;
-        // A form decodes `+` as a space, which this format does not.
+        // Form decoding converts `+` to a space, which this format does not.
         let form = format!("v={}", value.trim().replace('+', "%2B").replace('&', "%26"));
         let value = url::form_urlencoded::parse(form.as_bytes()).next()?.1.into_owned();
         Some((name.trim().to_owned(), value)).filter(|(name, _)| !name.is_empty())
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variables_of_the_standard_are_honoured_for_each_signal() {
+    fn standard_otel_variables_apply_to_each_signal() {
         let variables = [
             ("ENDPOINT", "https://all.example:4318/base/"),
             ("TRACES_ENDPOINT", "https://traces.example/ingest"),
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_variables_are_named() {
+    fn errors_name_the_invalid_variable() {
         for (variables, expected) in [
             (&[][..], "`OTEL_EXPORTER_OTLP_ENDPOINT` is not set"),
             (&[("ENDPOINT", "http://far.example")], "unencrypted"),

@@ -1,4 +1,4 @@
-//! Conversion of OTLP messages from their JSON form to protobuf, by a table of the fields that aye sends.
+//! Conversion of OTLP messages from JSON to protobuf, with a table of the fields that aye sends.
 
 use serde_json::Value;
 
@@ -6,17 +6,17 @@ use serde_json::Value;
 #[derive(Clone, Copy)]
 enum Kind {
     Text,
-    /// Bytes that JSON writes as hex digits.
+    /// Bytes, written as hexadecimal digits in JSON.
     Hex,
     Bool,
-    /// An unsigned or enumerated number, as a varint.
+    /// Unsigned or enumerated number, as a varint.
     Varint,
-    /// A signed number, as a varint of its two's complement.
+    /// Signed number, as a varint of its two's complement.
     Int,
-    /// A number of 64 bits in fixed length.
+    /// 64-bit number of fixed length.
     Fixed64,
     Double,
-    /// Packed numbers of 64 bits in fixed length.
+    /// Packed 64-bit numbers of fixed length.
     PackedFixed64,
     PackedDouble,
     Message(&'static Schema),
@@ -129,7 +129,7 @@ fn field(bytes: &mut Vec<u8>, number: u32, kind: Kind, value: &Value) {
             bytes.extend(double(value).to_le_bytes());
         }
         Kind::Message(schema) => delimited(bytes, number, &message(schema, value)),
-        // Handled as a whole.
+        // Encode the list as a whole.
         Kind::PackedFixed64 | Kind::PackedDouble => {}
     }
 }
@@ -152,7 +152,7 @@ fn varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Returns a number that JSON writes as a number or, with 64 bits, as a string.
+/// Parses a number that JSON contains as a number or, for 64 bits, as a string.
 fn unsigned(value: &Value) -> u64 {
     value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_default()
 }
@@ -170,12 +170,12 @@ fn from_hex(text: &str) -> Vec<u8> {
     text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | pair.get(1).map_or(0, |low| digit(*low))).collect()
 }
 
-/// Returns the number of records that a response in protobuf says were rejected: field 1 of its field 1.
+/// Returns the number of rejected records in a protobuf response: field 1 of its field 1.
 pub(super) fn rejected_count(response: &[u8]) -> u64 {
     first_field(response, BYTES).and_then(|(partial, _)| first_field(partial, VARINT)).map_or(0, |(_, number)| number)
 }
 
-/// Returns field 1 of a message: its content, or its number.
+/// Returns field 1 of a message, either its content or its number.
 fn first_field(message: &[u8], wire: u32) -> Option<(&[u8], u64)> {
     let mut rest = message;
     if read_varint(&mut rest)? != u64::from(1 << 3 | wire) {
@@ -207,7 +207,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn messages_have_the_bytes_of_the_protobuf_format() {
+    fn messages_are_encoded_as_protobuf() {
         let request = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [{
             "timeUnixNano": "1", "severityNumber": 9, "body": {"stringValue": "hi"}, "traceId": "0102",
             "attributes": [{"key": "n", "value": {"intValue": "-1"}}, {"key": "b", "value": {"boolValue": true}}],

@@ -1,27 +1,29 @@
-//! Files of a policy bundle: a gzip-compressed tar archive, read with limits. Nothing is written.
+//! Reader of a policy bundle, which is a gzip-compressed tar archive. It enforces limits and writes
+//! nothing.
 
 use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// Maximum size of all files together, uncompressed, in bytes.
+/// Maximum uncompressed size of all files together, in bytes.
 const TOTAL_BYTES: u64 = 8 << 20;
 /// Maximum number of entries.
 const ENTRIES: usize = 1_000;
-/// Size of a block of a tar archive.
+/// Block size of a tar archive, in bytes.
 const BLOCK: usize = 512;
 /// Maximum size of a long name, in bytes.
 const NAME_BYTES: u64 = 4_096;
 
-/// The files of an archive, by their names without a leading `/` or `./`.
+/// Files of an archive, by their names without a leading `/` or `./`.
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
 /// Reads an archive.
 ///
 /// # Errors
-/// The archive is damaged, too large, or has links, other special files or names that leave its directory.
+/// Returns an error if the archive is damaged or too large, or has links, other special files, or names outside its
+/// directory.
 pub(super) fn read(compressed: &[u8]) -> Result<Files, String> {
-    // One byte more tells a larger archive from one at the limit. Headers count too.
+    // Read one more byte, to distinguish a larger archive from one at the limit. Headers count too.
     let most = TOTAL_BYTES + (ENTRIES * 2 * BLOCK) as u64;
     let mut tar = Vec::new();
     GzDecoder::new(compressed)
@@ -57,7 +59,7 @@ pub(super) fn read(compressed: &[u8]) -> Result<Files, String> {
             b'L' if header.size <= NAME_BYTES => {
                 long_name = Some(String::from_utf8_lossy(content).trim_end_matches('\0').to_owned());
             }
-            // Attributes of the next entry; the only one that matters here is a long name.
+            // Attributes of the next entry, of which only a long name is relevant.
             b'x' => long_name = pax_path(content).or(long_name),
             b'g' => {}
             _ => return Err(format!("`{}` is not a regular file", header.name.escape_debug())),
@@ -90,7 +92,8 @@ impl Header {
     }
 }
 
-/// Returns the `path` of extended attributes: `30 path=a/b\n`.
+/// Returns the `path` in extended attributes: `30 path=a/b
+/// `.
 fn pax_path(content: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(content);
     text.lines().find_map(|line| line.split_once(' ')?.1.strip_prefix("path=").map(str::to_owned))

@@ -1,4 +1,4 @@
-//! Cache of the policy from a URL: the last good policy, and what is needed to request only a newer one.
+//! Cache of the policy from a URL: the last valid policy, and the data to request only a newer one.
 
 use crate::protocol::Problem;
 use crate::sys::file;
@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 /// Maximum size of the state, in bytes.
 const STATE_BYTES: u64 = 64 << 10;
 
-/// Files of the last good policy.
+/// Files of the last valid policy.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyCache {
     directory: PathBuf,
 }
 
-/// Facts about the last good policy.
+/// Facts about the last valid policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CacheState {
-    /// Address and public key that it belongs to.
+    /// Address and public key to which the policy belongs.
     pub source: String,
     pub etag: Option<String>,
     pub revision: Option<String>,
@@ -35,7 +35,7 @@ impl PolicyCache {
         Self { directory: data_dir.join("service-policy") }
     }
 
-    /// Returns the file of the last good policy.
+    /// Returns the path of the last valid policy.
     pub(crate) fn file(&self) -> PathBuf {
         self.directory.join("policy.toml")
     }
@@ -44,16 +44,17 @@ impl PolicyCache {
         self.directory.join("state.json")
     }
 
-    /// Returns whether there is a policy of this source that was checked since `earliest`. A time in the future does not count.
+    /// Returns whether there is a policy of this source that was checked since `earliest`. A time in the future counts
+    /// as unchecked.
     pub(crate) fn is_current(&self, source: &str, earliest: Timestamp) -> bool {
         self.state(source).is_some_and(|state| state.checked >= earliest && state.checked <= Timestamp::now())
     }
 
-    /// Returns the notices that no session has shown yet, once.
+    /// Returns the notices that no session has shown yet, and marks them as shown.
     pub(crate) fn take_notices(&self, source: &str) -> Vec<String> {
         let Some(mut state) = self.state(source).filter(|state| !state.notices.is_empty()) else { return Vec::new() };
         let notices = std::mem::take(&mut state.notices);
-        // If this fails, they are shown again.
+        // If this fails, the notices are shown again.
         let _ = self.store(None, &state);
         notices
     }
@@ -70,7 +71,7 @@ impl PolicyCache {
         (state.source == source && self.file().is_file()).then_some(state)
     }
 
-    /// Replaces the policy, and then its state: after a crash in between, the policy is requested again.
+    /// Replaces the policy, then its state. After a crash in between, the policy is requested again.
     pub(super) fn store(&self, policy: Option<&[u8]>, state: &CacheState) -> Result<(), Problem> {
         let failed = |error: std::io::Error| {
             Problem::new(format!("cannot store the policy in `{}`", self.directory.display())).because(error)

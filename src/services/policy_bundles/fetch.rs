@@ -1,4 +1,4 @@
-//! Request of a policy bundle, and the checks before it replaces the last good one.
+//! Request of a policy bundle, with the checks before it replaces the last valid one.
 
 use super::archive;
 use super::cache::{CacheState, PolicyCache};
@@ -22,11 +22,11 @@ const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(3), idle: Dur
 /// Maximum length of a revision and of an ETag, in characters.
 const TEXT_CHARS: usize = 200;
 
-/// Bundle as it was received; `None` if the last one is current.
+/// Received bundle; `None` if the last one is current.
 type Received = Option<(Vec<u8>, Option<String>)>;
 
-/// Requests the policy, and replaces the last good one if it has changed and is valid. `source`: what the last good one must
-/// belong to.
+/// Requests the policy, and replaces the last valid one if it has changed and is valid. `source`: the identity to which
+/// the cached policy must belong.
 pub(crate) async fn refresh(
     (service, source): (&PolicyService, String),
     key: Option<&PublicKey>,
@@ -59,7 +59,7 @@ pub(crate) async fn refresh(
     cache.store(Some(&policy).filter(|_| !is_same).map(Vec::as_slice), &state)
 }
 
-/// Returns notices about a new policy, and about its entries that would loosen something.
+/// Returns notices about a new policy, and about its entries that would loosen restrictions.
 fn notices(service: &PolicyService, revision: Option<&str>, bundle: &Bundle) -> Vec<String> {
     let revision = revision.map(|revision| format!(", revision {revision}")).unwrap_or_default();
     let mut notices = vec![format!("loaded the policy from `{}`{revision}", service.url)];

@@ -1,5 +1,5 @@
-//! Policy bundles from a URL, in the format of Open Policy Agent: a gzip-compressed tar archive with `policy.toml`, and optionally
-//! with a signature. The last good policy is kept in a file, which applies until it expires.
+//! Policy bundles from a URL, in the format of Open Policy Agent: a gzip-compressed tar archive with `policy.toml` and
+//! an optional signature. The last valid policy is stored in a file and applies until it expires.
 
 mod archive;
 mod cache;

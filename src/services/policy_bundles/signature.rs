@@ -1,5 +1,5 @@
-//! Signature of a policy bundle in the format of Open Policy Agent: `.signatures.json` holds a JSON Web Token that lists every other
-//! file with its digest.
+//! Signature of a policy bundle in the format of Open Policy Agent: `.signatures.json` contains a JSON Web Token that
+//! lists every other file with its digest.
 
 use super::archive::Files;
 use base64::Engine as _;
@@ -17,10 +17,10 @@ pub(super) const SIGNATURES: &str = ".signatures.json";
 /// Object identifiers of `rsaEncryption` and `id-ecPublicKey`.
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
-/// Length of a P-256 point, uncompressed.
+/// Length of an uncompressed P-256 point.
 const POINT_BYTES: usize = 65;
 
-/// Public key that bundles are signed with.
+/// Public key for the signatures of bundles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublicKey {
     kind: KeyKind,
@@ -61,7 +61,7 @@ impl PublicKey {
     }
 }
 
-/// Returns the content of a DER element with this tag, and what follows it.
+/// Returns the content of a DER element with this tag, and the bytes after it.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, first], rest) =
         der.split_at_checked(2).and_then(|(head, rest)| Some((<&[u8; 2]>::try_from(head).ok()?, rest)))?;
@@ -97,7 +97,7 @@ struct SignedFile {
     algorithm: Option<String>,
 }
 
-/// Checks that a bundle has exactly the files that its signature lists.
+/// Checks that a bundle contains exactly the files that its signature lists.
 pub(super) fn verify(files: &Files, key: &PublicKey) -> Result<(), String> {
     let text = files.get(SIGNATURES).ok_or_else(|| format!("the bundle is not signed: `{SIGNATURES}` is missing"))?;
     let signatures: Signatures = serde_json::from_slice(text).map_err(|error| format!("`{SIGNATURES}` is invalid: {error}"))?;
@@ -134,7 +134,7 @@ fn verified_payload(token: &str, key: &PublicKey) -> Result<Payload, String> {
     serde_json::from_slice(&decode(payload)?).map_err(|error| format!("the signature lists no files: {error}"))
 }
 
-/// Returns the digest of a file. Documents are hashed by their value, so that white space does not matter.
+/// Returns the digest of a file. Documents are hashed by value, so that white space does not matter.
 fn digest(name: &str, content: &[u8]) -> Result<String, String> {
     let base = name.rsplit('/').next().unwrap_or_default();
     let bytes = if matches!(base, "data.json" | ".manifest") {

@@ -18,7 +18,7 @@ const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
 /// Status of a span that failed.
 const ERROR: u8 = 2;
-/// Maximum number of calls whose arguments are remembered.
+/// Maximum number of calls whose arguments are stored.
 const MAX_CALLS: usize = 256;
 
 pub(in super::super) struct TelemetryFeed {
@@ -52,7 +52,7 @@ struct Draft {
     kind: u8,
     start: jiff::Timestamp,
     attributes: Attributes,
-    /// Reason of a failure, as a status message.
+    /// Reason for a failure, as a status message.
     failure: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl TelemetryFeed {
         Self { facts, redact, content, state: Mutex::default() }
     }
 
-    /// Returns a stable ID of this many bytes, so that a span that is sent twice has the same.
+    /// Returns a stable ID of this many bytes, so that a span that is sent twice has the same ID.
     fn id(&self, bytes: usize, parts: &[&str]) -> String {
         let mut hasher = blake3::Hasher::new();
         for part in [self.facts.session_id.as_str()].iter().chain(parts) {
@@ -89,7 +89,7 @@ impl TelemetryFeed {
         entry(SPAN, &span)
     }
 
-    /// Returns a message in the form of the conventions, redacted.
+    /// Returns a redacted message in the form of the conventions.
     fn message(&self, role: &str, text: &str) -> String {
         json!([{"role": role, "parts": [{"type": "text", "content": (self.redact)(text)}]}]).to_string()
     }
@@ -165,7 +165,7 @@ impl TelemetryFeed {
     }
 
     fn ended(&self, state: &mut State, end: &TaskEnd, now: jiff::Timestamp) -> Option<OutboxEntry> {
-        // The same changes come again after a failed commit, so the task stays known.
+        // The same changes come again after a failed commit, so keep the task.
         let task = state.task.as_ref()?;
         let mut attributes = Attributes::default();
         attributes.text("gen_ai.operation.name", Some("invoke_agent"));
@@ -255,7 +255,7 @@ fn earlier(time: jiff::Timestamp, ms: u64) -> jiff::Timestamp {
     time.checked_sub(jiff::SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX))).unwrap_or(time)
 }
 
-/// Returns the name of a provider in the conventions.
+/// Returns the provider name that the conventions define.
 fn provider_name(provider: &str) -> &str {
     match provider {
         "gemini" | "google" => "gcp.gemini",

@@ -1,9 +1,9 @@
-//! Metrics of requests to models: tokens and duration, as histograms of the time since the last request.
+//! Metrics of model requests: tokens and duration, as histograms with delta temporality.
 
 use crate::services::otlp::{Attributes, nanos};
 use serde_json::{Value, json};
 
-/// Bounds of the buckets, as the conventions recommend.
+/// Bucket bounds that the conventions recommend.
 const TOKEN_BOUNDS: [f64; 14] = [
     1.0,
     4.0,
@@ -21,7 +21,7 @@ const TOKEN_BOUNDS: [f64; 14] = [
     67_108_864.0,
 ];
 const SECOND_BOUNDS: [f64; 14] = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
-/// Aggregation temporality of values since the last ones.
+/// Aggregation temporality of values since the previous ones.
 const DELTA: u8 = 1;
 
 /// Request to a model.
@@ -69,7 +69,7 @@ fn point(request: &RequestFacts<'_>, token_type: Option<&str>, value: f64, bound
     })
 }
 
-/// Combines metrics of the same name into one with all their data points.
+/// Merges metrics of the same name into one with all their data points.
 pub(super) fn merge(metrics: Vec<Value>) -> Vec<Value> {
     let mut merged: Vec<Value> = Vec::new();
     for mut metric in metrics {

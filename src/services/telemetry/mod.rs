@@ -1,4 +1,4 @@
-//! Telemetry: spans and metrics of sessions, with the semantic conventions for GenAI. It may be dropped.
+//! Telemetry: spans and metrics of sessions, according to the semantic conventions for GenAI. Telemetry may be dropped.
 
 mod feed;
 mod metric;
@@ -19,17 +19,17 @@ const SPAN: &str = "span";
 const METRIC: &str = "metric";
 /// Maximum number and size of spans and metrics in a request.
 const BATCH: (usize, usize) = (256, 256 << 10);
-/// Maximum number of rows that are remembered, because they are done before others.
+/// Maximum number of rows that are stored because they are done before earlier ones.
 const MAX_AHEAD: usize = 4 * BATCH.0;
 
-/// Receiver of spans and metrics. A failure of one of them does not send the other one again.
+/// Receiver of spans and metrics. If one of them fails, the other is not sent again.
 pub(super) struct TelemetryReceiver {
     spans: Exporter,
     metrics: Exporter,
     ahead: Mutex<DoneRows>,
 }
 
-/// Rows that are done, although rows before them wait.
+/// Rows that are done although earlier rows still wait.
 #[derive(Default)]
 struct DoneRows {
     /// IDs of the rows.
@@ -61,7 +61,7 @@ impl TelemetryReceiver {
         };
         let mut rejected = 0;
         if !exporter.has_address() && other.has_address() {
-            // The variables name a receiver for the other kind alone.
+            // The variables configure a receiver only for the other kind.
             rejected = rows.len() as u64;
         } else if !records.is_empty() {
             let sent = exporter.send(records).await;
@@ -91,14 +91,14 @@ impl Receiver for TelemetryReceiver {
             let spans = self.send_kind(SPAN, rows).await;
             let metrics = self.send_kind(METRIC, rows).await;
             let mut ahead = self.ahead();
-            // A row of another kind needs nothing.
+            // Rows of other kinds need no delivery.
             let waits = |row: &OutboxRow| [SPAN, METRIC].contains(&row.kind.as_str()) && !ahead.rows.contains(&row.id);
             let done = rows.iter().position(waits).unwrap_or(rows.len());
             for row in &rows[..done] {
                 ahead.rows.remove(&row.id);
             }
             let rejected = if done == 0 { 0 } else { std::mem::take(&mut ahead.rejected) };
-            // Other processes may have delivered the rest.
+            // Other processes may have delivered the remaining rows.
             if ahead.rows.len() > MAX_AHEAD {
                 ahead.rows.clear();
             }
@@ -122,7 +122,7 @@ mod tests {
         OutboxRow { key: 1, id: id.to_owned(), time: jiff::Timestamp::UNIX_EPOCH, kind: kind.to_owned(), body }
     }
 
-    /// Returns a receiver whose variables name these addresses.
+    /// Returns a receiver for the addresses in these variables.
     fn receiver(variables: &[(&str, String)]) -> TelemetryReceiver {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         let settings = TelemetrySettings { endpoint: OtlpEndpoint::Environment, content: false };
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_of_the_spans_sends_no_metric_again() {
+    async fn failed_spans_do_not_resend_metrics() {
         let (url, count) = accepting();
         let closed = "http://127.0.0.1:1".to_owned();
         let receiver = receiver(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", closed), ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", url)]);

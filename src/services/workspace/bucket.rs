@@ -1,4 +1,4 @@
-//! Bucket: the objects below a prefix of an object store, with limits on what is read and conditional replacement.
+//! Bucket: the objects below a prefix of an object store, with limits on reads and with conditional replacement.
 
 use super::error::{WorkspaceError, WorkspaceProblem};
 use crate::protocol::Problem;
@@ -10,12 +10,12 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Size of a part of a large object, and the maximum size that is sent as one request.
+/// Size in bytes of the parts of a large object, and maximum size that is sent in one request.
 const PART_BYTES: usize = 5 << 20;
 /// Name of the file that locks a directory while a head is replaced.
 const LOCK: &str = ".aye-lock";
 
-/// Version of an object, to replace exactly this one.
+/// Version of an object, so that exactly this one is replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Version(UpdateVersion);
 
@@ -23,27 +23,27 @@ pub(super) struct Version(UpdateVersion);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replaced {
     Yes,
-    /// Another machine was faster.
+    /// Another machine replaced the object first.
     No,
 }
 
-/// An object that was listed.
+/// Object in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ListedObject {
     /// Last part of the name.
     pub file_name: String,
-    /// Time by the clock of the store, in milliseconds.
+    /// Modification time by the clock of the store, in milliseconds.
     pub modified_ms: i64,
 }
 
-/// The objects below a prefix of an object store.
+/// Objects below a prefix of an object store.
 #[derive(Clone)]
 pub(crate) struct Bucket {
     objects: Arc<dyn ObjectStore>,
-    /// URL of the prefix, without a slash at the end.
+    /// URL of the prefix, without a trailing slash.
     url: String,
     prefix: String,
-    /// The directory, if this is one: its library has no conditional replacement.
+    /// Path of the directory, if the store is one. The library cannot replace files conditionally.
     directory: Option<PathBuf>,
 }
 
@@ -58,7 +58,7 @@ impl Bucket {
     }
 
     fn path(&self, name: &str) -> ObjectPath {
-        // Names consist of checked parts; a prefix was checked with the settings.
+        // Names consist of validated parts, and the prefix was validated with the settings.
         ObjectPath::from(if self.prefix.is_empty() { name.to_owned() } else { format!("{}/{name}", self.prefix) })
     }
 
@@ -94,12 +94,12 @@ impl Bucket {
         Ok(Some((content, version)))
     }
 
-    /// Reads an object that belongs to no session.
+    /// Reads an object that does not belong to a session.
     pub(crate) async fn read_object(&self, name: &str, most_bytes: u64) -> Result<Option<Vec<u8>>, WorkspaceError> {
         Ok(self.read(name, most_bytes).await?.map(|(content, _)| content))
     }
 
-    /// Copies an object of known size and digest into a file.
+    /// Downloads an object of known size and digest into a file.
     pub(super) async fn download(
         &self,
         name: &str,
@@ -145,7 +145,7 @@ impl Bucket {
         WorkspaceError { kind: WorkspaceProblem::Missing, ..error }
     }
 
-    /// Writes the content of a file under a name that belongs to this content. An object of the same size is kept.
+    /// Writes the content of a file under a name derived from the content. An existing object of the same size is kept.
     pub(super) async fn upload(&self, name: &str, bytes: u64, content: &mut (impl Read + Send)) -> Result<(), WorkspaceError> {
         let failed = |error: &object_store::Error| self.error("write", name, error);
         let path = self.path(name);
@@ -177,7 +177,7 @@ impl Bucket {
         Ok(part.into())
     }
 
-    /// Writes an object if its version is still the expected one, or if it does not exist and none is expected.
+    /// Writes an object if its version is the expected one, or if it does not exist and none is expected.
     pub(super) async fn replace(
         &self,
         name: &str,
@@ -233,7 +233,7 @@ impl Bucket {
         listed.try_collect().await.map_err(|error| failed(&error))
     }
 
-    /// Deletes an object that is no longer referenced. If that fails, the object stays.
+    /// Deletes an object that is no longer referenced. On failure, the object remains.
     pub(super) async fn discard(&self, name: &str) {
         if let Err(error) = self.objects.delete(&self.path(name)).await {
             tracing::debug!(name, %error, "cannot delete an unused object");
@@ -241,7 +241,7 @@ impl Bucket {
     }
 }
 
-/// Returns an error unless a directory exists, and creates its folders so that only their owner can read them.
+/// Creates the folders of a directory, readable only by their owner. Returns an error unless the directory exists.
 pub(super) fn prepare_directory(directory: &Path, folders: &[&str]) -> Result<(), WorkspaceError> {
     use std::os::unix::fs::DirBuilderExt;
     let wrong = |path: &Path, why: String| {

@@ -1,4 +1,4 @@
-//! Digest of the records of a history, to compare the start of one history with another.
+//! Digest of the records in a history, to compare the start of one history with another.
 
 use crate::ports::Record;
 use jiff::Timestamp;
@@ -12,9 +12,9 @@ pub(super) struct RecordChain {
 
 impl RecordChain {
     pub(super) fn add(&mut self, time: Timestamp, record: &Record) {
-        // Stores keep milliseconds.
+        // Stores have a resolution of milliseconds.
         self.hasher.update(&time.as_millisecond().to_le_bytes());
-        // Writing into a hasher cannot fail, and every record can be encoded.
+        // Writing to a hasher cannot fail, and every record can be encoded.
         let _ = serde_json::to_writer(&mut self.hasher, record);
         self.hasher.update(b"\n");
         self.count += 1;
@@ -29,16 +29,16 @@ impl RecordChain {
     }
 }
 
-/// Digests of a history, and of its start.
+/// Digests of a history and of its start.
 pub(super) struct ChainScan {
     chain: RecordChain,
-    /// Number of records of the start.
+    /// Number of records in the start.
     at: u64,
     start: Option<String>,
 }
 
 impl ChainScan {
-    /// Creates a scan that also finds the digest of the first `at` records.
+    /// Creates a scan that also computes the digest of the first `at` records.
     pub(super) fn new(at: u64) -> Self {
         let chain = RecordChain::default();
         let start = (at == 0).then(|| chain.digest());

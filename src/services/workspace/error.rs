@@ -1,14 +1,14 @@
-//! Errors of the object store, by the action that solves them.
+//! Errors of the object store, classified by their solution.
 
 use crate::protocol::Problem;
 use crate::store::StoreError;
 use crate::transfer::error::TransferError;
 use crate::transfer::format::one_line;
 
-/// Kind of an error of the object store, by the action that solves it.
+/// Kind of an object store error, by its solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkspaceProblem {
-    /// The store cannot be reached, or is overloaded: the same request may succeed later.
+    /// The store cannot be reached, or is overloaded. The same request may succeed later.
     Temporary,
     /// The settings or the credentials are wrong.
     Settings,
@@ -16,7 +16,7 @@ pub(crate) enum WorkspaceProblem {
     Conflict,
     /// An object is damaged, or has an unknown format.
     Damaged,
-    /// An object that a head names does not exist.
+    /// An object to which a head refers does not exist.
     Missing,
     /// A file or the session store on this machine cannot be used.
     Local,
@@ -44,7 +44,7 @@ impl WorkspaceError {
         Self::new(WorkspaceProblem::Local, problem)
     }
 
-    /// Converts an error of the library. Its text may contain what a server sent.
+    /// Converts an error of the library, whose text may contain data from a server.
     pub(super) fn from_library(what: String, error: &object_store::Error) -> Self {
         use object_store::Error;
         let (kind, why, hint) = match error {
@@ -78,7 +78,7 @@ impl WorkspaceError {
     }
 }
 
-/// Code of S3 for a request whose time is more than 15 minutes off.
+/// Error code of S3 for a request whose time differs by more than 15 minutes.
 const SKEWED: &str = "RequestTimeTooSkewed";
 
 /// Returns the texts of an error and its causes.
@@ -87,9 +87,10 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     causes.map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the innermost error, which names the cause; the outer ones repeat the request.
+/// Returns the innermost error, which contains the cause. The outer errors only describe the
+/// request.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    /// Maximum length of an error in characters. It may contain the body of a response.
+    /// Maximum length of an error in characters, because it may contain the body of a response.
     const CHARS: usize = 300;
     let mut cause = error;
     while let Some(deeper) = cause.source() {

@@ -1,4 +1,4 @@
-//! Heads and histories from the store, checked before anything is done with them.
+//! Reads heads and histories from the store, and validates them before use.
 
 use super::bucket::{Bucket, Version};
 use super::chain::ChainScan;
@@ -18,14 +18,14 @@ pub(super) async fn head(bucket: &Bucket, id: &SessionId) -> Result<Option<(Head
     Ok(Some((Head::parse(&content, id, &bucket.uri(&name))?, version)))
 }
 
-/// A history that was checked, ready to be imported.
+/// Validated history, ready to be imported.
 pub(super) struct FetchedHistory {
     pub prepared: PreparedImport,
-    /// Digests of its records, computed here.
+    /// Digests of its records, computed on this machine.
     pub chain: ChainScan,
 }
 
-/// Reads and checks the history of a head. `at`: number of records at the start to compute a digest of.
+/// Reads and validates the history of a head. `at`: number of leading records for which a digest is computed.
 pub(super) async fn history(bucket: &Bucket, head: &Head, workspace: PathBuf, at: u64) -> Result<FetchedHistory, WorkspaceError> {
     let name = layout::history(&head.session_id, &head.history.digest);
     let uri = bucket.uri(&name);
@@ -61,7 +61,8 @@ fn check(
     if chain.count() != head.records {
         return Err(damaged(format!("the history has {} records, but its head says {}", chain.count(), head.records)));
     }
-    // An unreadable record of the other machine is one here, too, and changes nothing.
+    // A record that was unreadable on the other machine is unreadable here too, and makes no
+    // difference.
     if chain.digest() != head.chain && prepared.foreign.records.iter().any(|written| written.record == Record::Unreadable) {
         return Err(damaged("this version of aye cannot read all records; update aye".to_owned()));
     }

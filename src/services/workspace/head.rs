@@ -1,4 +1,4 @@
-//! Head of a session in the store: which history and which artifacts it has, and which machine may continue it.
+//! Head of a session in the store: its history, its artifacts, and the machine that may continue it.
 
 use super::error::WorkspaceError;
 use super::layout;
@@ -20,10 +20,10 @@ pub(super) const HISTORY_BYTES: u64 = 512 << 20;
 const ARTIFACTS: usize = 10_000;
 /// Minimum number of digits in the URI of an artifact.
 const URI_DIGITS: usize = 12;
-/// Maximum length of a text that another machine wrote, in characters.
+/// Maximum length of text from another machine, in characters.
 const TEXT_CHARS: usize = 200;
 
-/// The version of a head, which is checked first.
+/// Version of a head, which is checked first.
 #[derive(Deserialize)]
 struct Form {
     format: u32,
@@ -42,7 +42,7 @@ pub(super) struct Head {
     pub updated: Timestamp,
     /// Number of records in the history.
     pub records: u64,
-    /// Digest of the records. The start of a longer history has the same one.
+    /// Digest of the records, for comparison with the start of a longer history.
     pub chain: String,
     pub history: HistoryObject,
     #[serde(default)]
@@ -54,7 +54,7 @@ pub(super) struct Head {
     pub version: String,
 }
 
-/// A history, by its content.
+/// History, identified by its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct HistoryObject {
     /// BLAKE3 digest.
@@ -62,7 +62,7 @@ pub(super) struct HistoryObject {
     pub bytes: u64,
 }
 
-/// An artifact, with the digest of its content.
+/// Artifact, with the digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct HeadArtifact {
@@ -76,7 +76,7 @@ pub(super) struct HeadArtifact {
 pub(super) struct Owner {
     #[serde(flatten)]
     pub machine: Machine,
-    /// Time by the clock of that machine, for messages only.
+    /// Time by the clock of that machine, only for messages.
     pub since: Timestamp,
     /// Whether a task is running there.
     pub busy: bool,
@@ -95,7 +95,7 @@ impl Owner {
 impl Head {
     pub(super) const FORMAT: u32 = FORMAT;
 
-    /// Reads and checks a head.
+    /// Parses and validates a head.
     pub(super) fn parse(bytes: &[u8], id: &SessionId, uri: &str) -> Result<Self, WorkspaceError> {
         let damaged = |why: String| WorkspaceError::damaged(uri, why);
         let invalid = |error: serde_json::Error| damaged(format!("not the head of a session: {}", one_line(&error.to_string())));
@@ -119,7 +119,7 @@ impl Head {
         Ok(head)
     }
 
-    /// Checks all digests and sizes before objects are requested by these digests.
+    /// Validates all digests and sizes, before objects are requested by these digests.
     fn check(&self) -> Result<(), String> {
         if !layout::is_digest(&self.history.digest) || !layout::is_digest(&self.chain) {
             return Err("a digest is invalid".to_owned());
@@ -148,7 +148,7 @@ impl Head {
     }
 }
 
-/// Returns a text of another machine as one line of limited length.
+/// Converts text from another machine to one line of limited length.
 fn short(text: &str) -> String {
     one_line(text).chars().take(TEXT_CHARS).collect()
 }

@@ -1,4 +1,4 @@
-//! Names of objects below the prefix of the store. Every part is checked, so that no name leaves its folder.
+//! Names of objects below the prefix of the store. Every part is validated, so that a name cannot leave its folder.
 
 use crate::protocol::SessionId;
 
@@ -6,7 +6,7 @@ use crate::protocol::SessionId;
 pub(super) const HEADS: &str = "heads";
 /// All folders.
 pub(super) const FOLDERS: &[&str] = &[HEADS, "histories", "artifacts"];
-/// Ending of a head.
+/// Extension of a head.
 const HEAD: &str = ".json";
 const DIGEST_DIGITS: usize = 64;
 
@@ -15,13 +15,13 @@ pub(super) fn head(id: &SessionId) -> String {
     format!("{HEADS}/{id}{HEAD}")
 }
 
-/// Returns the session of a head, by the last part of its name.
+/// Returns the session of a head, given the last part of its name.
 pub(super) fn session_of(file_name: &str) -> Option<SessionId> {
     let id = file_name.strip_suffix(HEAD)?;
     crate::transfer::import::is_an_id(id).then(|| SessionId::new(id.to_ascii_lowercase()))
 }
 
-/// Returns the folder of the histories of a session.
+/// Returns the folder with the histories of a session.
 pub(super) fn histories(id: &SessionId) -> String {
     format!("histories/{id}")
 }
@@ -36,7 +36,7 @@ pub(super) fn artifact(digest: &str) -> String {
     format!("artifacts/{}/{digest}", digest.get(..2).unwrap_or_default())
 }
 
-/// Returns whether a text is the BLAKE3 digest of a content: 64 lower-case hex digits.
+/// Returns whether a text is a BLAKE3 digest: 64 lower-case hexadecimal digits.
 pub(super) fn is_digest(text: &str) -> bool {
     text.len() == DIGEST_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 /// Maximum number of heads that are listed.
 const HEADS: usize = 100_000;
-/// Number of heads that are read at the same time.
+/// Number of heads that are read in parallel.
 const PARALLEL: usize = 8;
 
 /// A session in the store.
@@ -31,11 +31,11 @@ pub(crate) struct ListedSession {
     pub host: Option<String>,
     /// Whether this machine may continue the session.
     pub is_here: bool,
-    /// Whether a task runs on that host.
+    /// Whether a task is running on that host.
     pub busy: bool,
 }
 
-/// Returns the sessions that were pushed last, latest first, and a notice about each head that cannot be read.
+/// Returns the most recently pushed sessions, latest first, and a notice about each head that cannot be read.
 pub(crate) async fn list(
     bucket: &Bucket,
     machine: &Machine,
@@ -60,7 +60,7 @@ pub(crate) async fn list(
                 busy: head.owner.as_ref().is_some_and(|owner| owner.busy),
                 host: head.owner.map(|owner| owner.machine.host),
             }),
-            // Deleted after it was listed.
+            // The head was deleted after it was listed.
             Ok(None) => {}
             Err(error) => notices.push(error.problem.one_line()),
         }
@@ -68,7 +68,7 @@ pub(crate) async fn list(
     Ok((sessions, notices))
 }
 
-/// Returns the sessions whose ID starts with these digits, at most `most`.
+/// Returns at most `most` sessions whose ID starts with these digits.
 pub(crate) async fn find(bucket: &Bucket, prefix: &str, most: usize) -> Result<Vec<SessionId>, WorkspaceError> {
     let prefix = prefix.to_ascii_lowercase();
     if is_an_id(&prefix) {

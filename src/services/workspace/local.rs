@@ -1,4 +1,4 @@
-//! The sessions of this machine, as they are uploaded.
+//! Sessions of this machine, in the form in which they are uploaded.
 
 use super::chain::ChainScan;
 use super::error::WorkspaceError;
@@ -14,17 +14,17 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The sessions and artifacts of this machine.
+/// Sessions and artifacts of this machine.
 #[derive(Clone)]
 pub(crate) struct LocalSessions {
     pub store: Store,
-    /// Opens the artifacts of a session.
+    /// Function that opens the artifacts of a session.
     pub artifacts: Arc<dyn Fn(&SessionId) -> ArtifactStore + Send + Sync>,
-    /// Directory in which new sessions belong.
+    /// Workspace of new sessions.
     pub workspace: PathBuf,
 }
 
-/// A session as `aye sessions export` writes it.
+/// Session in the form that `aye sessions export` writes.
 pub(super) struct Snapshot {
     pub text: Vec<u8>,
     /// BLAKE3 digest of the text.
@@ -33,22 +33,23 @@ pub(super) struct Snapshot {
     pub title: Option<String>,
     pub workspace: String,
     pub updated: Timestamp,
-    /// Whether a task of the session runs here.
+    /// Whether a task of the session is running on this machine.
     pub busy: bool,
     pub artifacts: Vec<LocalArtifact>,
     /// Notices about artifacts that are not uploaded.
     pub notices: Vec<String>,
 }
 
-/// An artifact of a session.
+/// Artifact of a session.
 pub(super) struct LocalArtifact {
     pub entry: HeadArtifact,
-    /// The file with its content; `None` if the store has it.
+    /// File with its content; `None` if the store already contains it.
     pub path: Option<PathBuf>,
 }
 
 impl LocalSessions {
-    /// Returns a session, with the digest of as many records as the store has. Artifacts that the store has are not read.
+    /// Returns a session, with the digest of as many records as the store contains. Does not read artifacts that the
+    /// store contains.
     pub(super) async fn snapshot(&self, id: &SessionId, old: Option<&Head>) -> Result<Snapshot, WorkspaceError> {
         let (local, id) = (self.clone(), id.clone());
         let (at, known) = old.map_or((0, Vec::new()), |head| (head.records, head.artifacts.clone()));
@@ -78,7 +79,7 @@ impl LocalSessions {
         })
     }
 
-    /// Returns the digests of a session; `None` if it does not exist here.
+    /// Returns the digests of a session; `None` if it does not exist on this machine.
     pub(super) async fn chain(&self, id: &SessionId, at: u64) -> Result<Option<ChainScan>, WorkspaceError> {
         let (local, id) = (self.clone(), id.clone());
         blocking(move || {
@@ -98,7 +99,7 @@ impl LocalSessions {
     }
 }
 
-/// Returns the artifacts that still exist, or that the store has, with the digests of their contents.
+/// Returns the artifacts that exist here or in the store, with the digests of their contents.
 fn artifacts(store: &ArtifactStore, known: &[HeadArtifact]) -> (Vec<LocalArtifact>, Vec<String>) {
     let (mut found, mut notices) = (Vec::new(), Vec::new());
     if !store.is_there() {
@@ -130,7 +131,7 @@ pub(super) async fn artifact(store: Arc<dyn Artifacts>, uri: String) -> Result<L
     .await
 }
 
-/// Returns the digest in the path of a stored content.
+/// Returns the digest in the path of stored content.
 pub(super) fn digest_of(path: &Path) -> Result<String, String> {
     let name = |path: Option<&std::ffi::OsStr>| path.and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let digest = name(path.parent().and_then(Path::file_name)) + &name(path.file_name());

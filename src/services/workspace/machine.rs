@@ -13,12 +13,12 @@ const ID_DIGITS: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub id: String,
-    /// Host name, for messages only.
+    /// Host name, only for messages.
     pub host: String,
 }
 
 impl Machine {
-    /// Returns this machine. Its ID is created on first use.
+    /// Returns this machine. Creates its ID on first use.
     pub(crate) fn this(data_dir: &Path) -> Result<Self, Problem> {
         let path = data_dir.join(FILE);
         let failed = |error: &std::io::Error| Problem::new(format!("cannot read `{}`", path.display())).because(error);
@@ -35,7 +35,7 @@ impl Machine {
     }
 }
 
-/// Writes a new ID. If another process writes one at the same time, both return the one that stays.
+/// Writes a new ID. If another process writes one at the same time, both return the ID in the file.
 fn create(data_dir: &Path, path: &Path) -> std::io::Result<String> {
     let id = uuid::Uuid::new_v4().simple().to_string();
     std::fs::create_dir_all(data_dir)?;
@@ -49,7 +49,7 @@ fn create(data_dir: &Path, path: &Path) -> std::io::Result<String> {
             if text.trim().len() == ID_DIGITS {
                 return Ok(text.trim().to_owned());
             }
-            // Damaged: nothing else is known about it.
+            // The file is damaged, so replace it.
             error.file.persist(path).map_err(|error| error.error)?;
             Ok(id)
         }

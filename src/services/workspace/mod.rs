@@ -1,8 +1,9 @@
-//! Workspace: sessions and artifacts in an object store, to continue them on another machine.
+//! Workspace: sessions and artifacts in an object store, to continue sessions on another machine.
 //!
-//! The store has one *head* for each session, a small object that names the history and the artifacts by their digests.
-//! Histories and artifacts are written first and never changed; then the head is replaced, if no other machine has
-//! replaced it since it was read. So a crash at any point leaves the old state or the new one.
+//! The store contains one *head* for each session, a small object that refers to the history and the artifacts by their
+//! digests. Histories and artifacts are written first and never change. Then the head is replaced, unless another
+//! machine has replaced it since it was read. After a crash at any point, the store therefore has either the old or the
+//! new state.
 
 mod bucket;
 mod chain;

@@ -1,4 +1,4 @@
-//! Opening of a bucket, with the credentials of the environment. Nothing is requested yet.
+//! Opens a bucket with the credentials from the environment, without sending requests.
 
 use super::bucket::{Bucket, prepare_directory};
 use super::error::WorkspaceError;
@@ -35,7 +35,7 @@ pub(crate) fn open(store: &WorkspaceStore) -> Result<Bucket, WorkspaceError> {
     Ok(Bucket::new(objects, store.url(), store.prefix.clone(), None))
 }
 
-/// Returns few and short attempts: uploads are retried later.
+/// Returns a configuration with few and short attempts, because uploads are retried later.
 fn retry() -> RetryConfig {
     let backoff = BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: Duration::from_secs(2), base: 2.0 };
     RetryConfig { backoff, max_retries: 2, retry_timeout: Duration::from_secs(20) }

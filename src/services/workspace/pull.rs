@@ -1,4 +1,4 @@
-//! Pull: continues a session of the store on this machine.
+//! Pull: continues a session from the store on this machine.
 
 use super::bucket::{Bucket, Replaced, Version};
 use super::error::{WorkspaceError, WorkspaceProblem};
@@ -14,7 +14,7 @@ use crate::store::{ArtifactStore, Claim};
 use crate::transfer::import::new_id;
 use std::io::{Error, Write};
 
-/// Number of attempts, if other machines push the session at the same time.
+/// Maximum number of attempts if other machines push the session at the same time.
 const ATTEMPTS: usize = 4;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) enum PullResult {
     /// New records were added to the session on this machine.
     Extended,
     UpToDate,
-    /// The session on this machine has records that the store does not have yet.
+    /// The session on this machine has records that the store does not contain yet.
     Ahead,
 }
 
@@ -47,17 +47,17 @@ pub(crate) struct Pulled {
     pub notices: Vec<String>,
 }
 
-/// A session of the store, compared with the one on this machine.
+/// Session in the store, compared with the one on this machine.
 struct RemoteSession {
     head: Head,
     version: Version,
     history: FetchedHistory,
     result: PullResult,
-    /// Number of records that the session on this machine has.
+    /// Number of records that the session on this machine already has.
     known: usize,
 }
 
-/// Imports a session of the store, or adds its new records to the session on this machine.
+/// Imports a session from the store, or adds its new records to the session on this machine.
 pub(crate) async fn pull(
     bucket: &Bucket,
     local: &LocalSessions,
@@ -122,13 +122,14 @@ async fn compare(
     Ok(RemoteSession { head, version, history, result, known: usize::try_from(count).unwrap_or(usize::MAX) })
 }
 
-/// Returns whether the head no longer names the object that an error is about.
+/// Returns whether the head no longer refers to the object of an error.
 async fn is_replaced(bucket: &Bucket, id: &SessionId, error: &WorkspaceError) -> bool {
     let Ok(Some((head, _))) = fetch::head(bucket, id).await else { return false };
     !error.problem.what.contains(&layout::history(id, &head.history.digest))
 }
 
-/// Records that this machine continues the session. Returns `false` if the head was replaced.
+/// Records that this machine continues the session. Returns `false` if another machine replaced the
+/// head.
 async fn take_ownership(bucket: &Bucket, found: &RemoteSession, machine: &Machine) -> Result<bool, WorkspaceError> {
     if found.head.owner.as_ref().is_some_and(|owner| owner.is(machine) && !owner.busy) {
         return Ok(true);
@@ -138,7 +139,7 @@ async fn take_ownership(bucket: &Bucket, found: &RemoteSession, machine: &Machin
     Ok(bucket.replace(&name, Some(&found.version), head.to_bytes()).await? == Replaced::Yes)
 }
 
-/// Changes the store of this machine, in one transaction.
+/// Changes the store of this machine in one transaction.
 fn apply(
     local: &LocalSessions,
     claim: Option<&Claim>,
@@ -163,7 +164,7 @@ fn apply(
     Ok(if found.result == PullResult::New { prepared.notices } else { Vec::new() })
 }
 
-/// Stores the artifacts of a session. Those that are missing in the store are named in the notices.
+/// Stores the artifacts of a session. Returns notices about those that are missing in the store.
 async fn download_artifacts(bucket: &Bucket, store: &ArtifactStore, head: &Head) -> Result<Vec<String>, WorkspaceError> {
     let listed = if store.is_there() { store.list().unwrap_or_default() } else { Vec::new() };
     let mut notices = Vec::new();
@@ -171,7 +172,7 @@ async fn download_artifacts(bucket: &Bucket, store: &ArtifactStore, head: &Head)
         let is_here = listed.iter().any(|artifact| artifact.uri == entry.artifact.uri);
         if !is_here || store.find(&entry.artifact.uri).is_err() {
             match download_artifact(bucket, store, entry).await {
-                // It may have expired: the conversation does not need it.
+                // The artifact may have expired. The conversation does not need it.
                 Err(error) if error.kind == WorkspaceProblem::Missing => {
                     notices.push(format!("skipped an artifact: {}", error.problem));
                 }
@@ -197,7 +198,7 @@ async fn download_artifact(bucket: &Bucket, store: &ArtifactStore, entry: &HeadA
     writer.0.finish().map(drop).map_err(failed)
 }
 
-/// An artifact that is written; it is discarded unless it is finished.
+/// Writer of an artifact, which is discarded unless it is finished.
 struct Sink(Box<dyn ArtifactWriter>);
 
 impl Write for Sink {

@@ -11,11 +11,11 @@ use crate::ports::Artifacts;
 use crate::protocol::{Problem, SessionId};
 use std::sync::Arc;
 
-/// Number of attempts, if other processes replace the head at the same time.
+/// Maximum number of attempts if other processes replace the head at the same time.
 const ATTEMPTS: usize = 4;
-/// Maximum number of old histories that are deleted at once.
+/// Maximum number of old histories that one push deletes.
 const OLD_HISTORIES: usize = 100;
-/// Age in milliseconds after which a history that no head names is deleted.
+/// Age in milliseconds after which an unreferenced history is deleted.
 const ORPHAN_MS: i64 = 24 * 60 * 60 * 1000;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,7 +55,8 @@ pub(crate) async fn push(
         }
         let head = to_head(id, &snapshot, Owner::new(machine, snapshot.busy))?;
         if old.as_ref().is_some_and(|old| is_same(old, &head)) {
-            // Earlier versions deleted histories that another machine was about to name.
+            // Earlier versions may have deleted histories to which another machine was about to
+            // refer.
             upload_history(bucket, &head, &snapshot).await?;
             return Ok(Pushed { changed: false, records: head.records, notices: snapshot.notices });
         }
@@ -69,7 +70,8 @@ pub(crate) async fn push(
     Err(WorkspaceError::new(WorkspaceProblem::Temporary, problem.hint("try again when those processes have finished")))
 }
 
-/// Records in the store that a task of a session starts or ends here. Does nothing for a session that was never pushed.
+/// Records in the store that a task of a session starts or ends on this machine. Does nothing for a session that was
+/// never pushed.
 pub(crate) async fn mark_busy(bucket: &Bucket, id: &SessionId, machine: &Machine) -> Result<(), WorkspaceError> {
     let Some((head, version)) = fetch::head(bucket, id).await? else { return Ok(()) };
     match &head.owner {
@@ -81,7 +83,7 @@ pub(crate) async fn mark_busy(bucket: &Bucket, id: &SessionId, machine: &Machine
     bucket.replace(&layout::head(id), Some(&version), head.to_bytes()).await.map(drop)
 }
 
-/// Checks that the history in the store is the start of the one here.
+/// Checks that the history in the store is the start of the one on this machine.
 async fn check_is_continuation(
     bucket: &Bucket,
     local: &LocalSessions,
@@ -91,7 +93,7 @@ async fn check_is_continuation(
     if snapshot.chain.start() == Some(head.chain.as_str()) {
         return Ok(());
     }
-    // Another version of aye may have written the records differently: only their content counts.
+    // Another version of aye may have encoded the records differently, so compare their content.
     let count = snapshot.chain.count();
     let there = fetch::history(bucket, head, local.workspace.clone(), count).await?;
     if snapshot.chain.start() == Some(&there.chain.digest()) {
@@ -106,7 +108,7 @@ async fn check_is_continuation(
     Err(diverged("push", id))
 }
 
-/// Returns the error for histories that diverged.
+/// Returns the error for histories that have diverged.
 pub(super) fn diverged(action: &str, id: &SessionId) -> WorkspaceError {
     let problem = Problem::new(format!("cannot {action} session `{id}`"))
         .because("the session was continued on two machines, and aye does not merge or overwrite histories")
@@ -146,13 +148,13 @@ fn to_head(id: &SessionId, snapshot: &Snapshot, owner: Owner) -> Result<Head, Wo
     })
 }
 
-/// Returns whether a head says the same as another one, apart from times.
+/// Returns whether two heads are equal apart from times.
 fn is_same(old: &Head, new: &Head) -> bool {
     let owner = |head: &Head| head.owner.as_ref().map(|owner| (owner.machine.id.clone(), owner.busy));
     old.history == new.history && old.artifacts == new.artifacts && owner(old) == owner(new)
 }
 
-/// Uploads what the store does not have: first the artifacts, then the history.
+/// Uploads the content that the store lacks: first the artifacts, then the history.
 async fn upload_contents(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> Result<(), WorkspaceError> {
     for artifact in &snapshot.artifacts {
         upload_content(bucket, artifact).await?;
@@ -160,19 +162,19 @@ async fn upload_contents(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> R
     upload_history(bucket, head, snapshot).await
 }
 
-/// Uploads the history that a head names, unless the store has it.
+/// Uploads the history of a head, unless the store already contains it.
 async fn upload_history(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> Result<(), WorkspaceError> {
     let name = layout::history(&head.session_id, &head.history.digest);
     bucket.upload(&name, head.history.bytes, &mut snapshot.text.as_slice()).await
 }
 
-/// Uploads an artifact of this machine, unless the store has it. Returns its URL.
+/// Uploads an artifact of this machine, unless the store already contains it. Returns its URL.
 pub(crate) async fn upload_artifact(bucket: &Bucket, store: Arc<dyn Artifacts>, uri: String) -> Result<String, WorkspaceError> {
     let artifact = local::artifact(store, uri).await?;
     upload_content(bucket, &artifact).await
 }
 
-/// Uploads an artifact, unless the store has it. Returns its URL.
+/// Uploads an artifact, unless the store already contains it. Returns its URL.
 async fn upload_content(bucket: &Bucket, artifact: &LocalArtifact) -> Result<String, WorkspaceError> {
     let name = layout::artifact(&artifact.entry.digest);
     if let Some(path) = &artifact.path {
@@ -183,15 +185,16 @@ async fn upload_content(bucket: &Bucket, artifact: &LocalArtifact) -> Result<Str
     Ok(bucket.uri(&name))
 }
 
-/// Deletes the history that the new head replaces, and those that an interrupted push left long ago. A newer one may be that of
-/// another process, which is about to name it.
+/// Deletes the history that the new head replaces, and old ones that an interrupted push left behind. A recent one may
+/// belong to another process that is about to refer to it.
 async fn remove_old_histories(bucket: &Bucket, old: Option<&Head>, head: &Head) {
     let id = &head.session_id;
     let current = layout::history(id, &head.history.digest);
     let replaced = old.map(|old| layout::history(id, &old.history.digest));
     let folder = layout::histories(id);
     let listed = bucket.list(&folder, OLD_HISTORIES).await.unwrap_or_default();
-    // The clock of the store, as far as it is known: that of this machine may differ.
+    // Use the clock of the store as far as it is known, because the clock of this machine may
+    // differ.
     let now = listed.iter().map(|object| object.modified_ms).max().unwrap_or_default();
     for object in listed {
         let name = format!("{folder}/{}", object.file_name);

@@ -1,4 +1,4 @@
-//! Sessions that wait to be pushed: rows of the outbox, committed with the end of a task.
+//! Queue of sessions to push: rows of the outbox, committed with the end of a task.
 
 use super::bucket::Bucket;
 use super::error::WorkspaceProblem;
@@ -17,25 +17,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
-/// Kind of the rows: the history of a session has changed. The body is the ID of the session.
+/// Kind of the rows: the history of a session has changed. The body is the session ID.
 const HISTORY: &str = "history";
-/// Number and bytes of rows that are read at once.
+/// Maximum number and bytes of rows that are read together.
 pub(crate) const BATCH: (usize, usize) = (64, 64 << 10);
 
 /// Event of a session for its uploads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskSignal {
-    /// A task starts. The number makes each one different.
+    /// A task starts. The number makes each event different.
     Started(u64),
     /// A row was committed.
     Queued(u64),
 }
 
-/// Rows for the end of each task of a session.
+/// Creates a row at the end of each task of a session.
 pub(crate) struct TaskFeed {
     session: SessionId,
     signals: watch::Sender<Option<TaskSignal>>,
-    /// Whether a row is in a transaction that is not committed yet.
+    /// Whether the current transaction contains a row.
     pending: AtomicBool,
 }
 
@@ -89,11 +89,11 @@ impl OutboxFeed for TaskFeed {
 /// Result of pushing the sessions of some rows.
 #[derive(Debug, Default)]
 pub(crate) struct PushedRows {
-    /// Number of rows, from the first, that need no further attempt.
+    /// Number of leading rows that need no further attempt.
     pub done: usize,
-    /// Reasons why sessions are not pushed, although no further attempt helps.
+    /// Reasons why sessions were not pushed although further attempts would not help.
     pub conflicts: Vec<Problem>,
-    /// Reason why the other rows need another attempt.
+    /// Reason why the remaining rows need another attempt.
     pub failure: Option<Problem>,
 }
 
@@ -102,7 +102,7 @@ pub(crate) async fn push_rows(bucket: &Bucket, local: &LocalSessions, machine: &
     let (mut result, mut pushed) = (PushedRows::default(), HashSet::new());
     for row in rows {
         let id = String::from_utf8_lossy(&row.body).into_owned();
-        // Another version may write other rows; a deleted session has nothing to push.
+        // Another version may write other rows, and a deleted session needs no push.
         if row.kind == HISTORY && is_an_id(&id) && pushed.insert(id.clone()) {
             let id = SessionId::new(id);
             if is_there(&local.store, &id)
@@ -120,7 +120,7 @@ pub(crate) async fn push_rows(bucket: &Bucket, local: &LocalSessions, machine: &
     result
 }
 
-/// The sessions that wait, as one service of the outbox.
+/// Queue of sessions as a service of the outbox.
 pub(crate) struct PushQueue {
     pub bucket: Bucket,
     pub local: LocalSessions,

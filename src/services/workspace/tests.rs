@@ -18,7 +18,7 @@ fn scan(records: &[Record], at: u64) -> ChainScan {
 }
 
 #[test]
-fn the_digest_of_a_start_is_that_of_a_shorter_history() {
+fn a_history_prefix_has_the_digest_of_the_shorter_history() {
     let records = [Record::CompactionUndone, Record::Continued, Record::CompactionGivenUp];
     for count in 0..=records.len() {
         let start = scan(&records[..count], 0).digest();
@@ -31,7 +31,7 @@ fn the_digest_of_a_start_is_that_of_a_shorter_history() {
 }
 
 #[test]
-fn names_of_objects_have_only_checked_parts() {
+fn object_names_contain_only_valid_parts() {
     assert_eq!(layout::session_of(&format!("{ID}.json")), Some(SessionId::new(ID)));
     for name in ["", ".json", "../x.json", "0123.json", ID, &format!("{ID}.json.json"), &format!("{ID}#1")] {
         assert_eq!(layout::session_of(name), None, "{name}");
@@ -45,7 +45,7 @@ fn names_of_objects_have_only_checked_parts() {
 }
 
 #[test]
-fn texts_of_other_machines_in_a_head_are_single_lines_of_limited_length() {
+fn text_from_other_machines_is_limited_to_a_short_line() {
     let digest = "a".repeat(64);
     let head = serde_json::json!({
         "format": 1, "sessionId": ID, "title": format!("one\n\u{1b}[31mtwo{}", "x".repeat(1000)), "workspace": "/w", "version": "1",

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
-/// A directory without links in its path.
+/// Returns the path of a directory without symlinks.
 fn real(directory: &TempDir) -> PathBuf {
     directory.path().canonicalize().unwrap()
 }
@@ -28,7 +28,7 @@ fn folder(root: &Path, path: &str, origin: Origin) -> Folder {
     Folder { path: root.join(path), shown: path.to_owned(), origin, boundary, kept_apart: vec![root.to_owned()] }
 }
 
-/// The skills of a workspace and of a home directory.
+/// Returns the skills of a workspace and of a home directory.
 fn read(workspace: &Path, home: &Path) -> SkillSet {
     let mut seen = HashSet::new();
     let of_project = |path: &&str| folder(workspace, path, Origin::Project).contents(&mut seen);
@@ -38,7 +38,7 @@ fn read(workspace: &Path, home: &Path) -> SkillSet {
 }
 
 #[test]
-fn of_equal_names_the_earlier_folder_counts_and_the_others_are_named() {
+fn duplicate_names_are_resolved_by_folder_order_and_reported() {
     let (one, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (workspace, home) = (real(&one), real(&other));
     for path in [".claude/skills", ".agents/skills", ".aye/skills"] {
@@ -65,7 +65,7 @@ fn of_equal_names_the_earlier_folder_counts_and_the_others_are_named() {
 }
 
 #[test]
-fn links_inside_the_workspace_are_followed_once_and_others_are_refused() {
+fn links_within_the_workspace_are_followed_once_and_others_are_rejected() {
     let (one, other, third) = (TempDir::new().unwrap(), TempDir::new().unwrap(), TempDir::new().unwrap());
     let (workspace, home, outside) = (real(&one), real(&other), real(&third));
     skill(&workspace, "shared", "pdf", "");
@@ -96,7 +96,7 @@ fn links_inside_the_workspace_are_followed_once_and_others_are_refused() {
 }
 
 #[test]
-fn a_skill_of_the_user_must_not_contain_the_home_directory() {
+fn a_user_skill_must_not_contain_the_home_directory() {
     let (one, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (workspace, home) = (real(&one), real(&other));
     put(&home, "SKILL.md", "---\nname: all\ndescription: x\n---\nx");
@@ -107,7 +107,7 @@ fn a_skill_of_the_user_must_not_contain_the_home_directory() {
 }
 
 #[test]
-fn what_is_too_large_too_many_or_no_file_is_refused_with_the_reason() {
+fn oversized_surplus_and_special_files_are_rejected_with_a_reason() {
     let (one, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (workspace, home) = (real(&one), real(&other));
     put(&workspace, ".aye/skills/big/SKILL.md", &"x".repeat((256 << 10) + 1));
@@ -140,7 +140,7 @@ fn what_is_too_large_too_many_or_no_file_is_refused_with_the_reason() {
 }
 
 #[test]
-fn of_a_thousand_skills_the_first_are_read_and_the_others_are_counted() {
+fn skills_beyond_the_limit_are_counted_and_not_read() {
     let (one, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (workspace, home) = (real(&one), real(&other));
     for number in 0..1000 {
@@ -154,7 +154,7 @@ fn of_a_thousand_skills_the_first_are_read_and_the_others_are_counted() {
 }
 
 #[test]
-fn a_change_of_a_project_s_skill_is_found_and_named() {
+fn changed_files_of_project_skills_are_detected_and_named() {
     let (one, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (workspace, home) = (real(&one), real(&other));
     skill(&workspace, ".claude/skills", "pdf", "");
@@ -178,7 +178,7 @@ fn a_change_of_a_project_s_skill_is_found_and_named() {
 }
 
 #[test]
-fn a_skill_is_a_command_that_says_where_it_is_from() {
+fn skill_commands_describe_their_origin() {
     let (one, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (workspace, home) = (real(&one), real(&other));
     skill(&workspace, ".claude/skills", "pdf", "argument-hint: <file>\n");
@@ -198,7 +198,7 @@ fn a_skill_is_a_command_that_says_where_it_is_from() {
 }
 
 #[test]
-fn without_folders_nothing_is_read() {
+fn without_skill_folders_there_are_no_skills() {
     let (one, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let set = read(&real(&one), &real(&other));
     assert_eq!(set, SkillSet::default());

@@ -1,4 +1,4 @@
-//! Artifact contents on disk, each in a file named by its hash, and unfinished files.
+//! Artifact contents on disk: one file per content, named by its hash, and unfinished files.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -29,8 +29,8 @@ impl Contents {
         self.directory.join(start).join(rest)
     }
 
-    /// Creates a file for writing. It is locked while its writer lives, so that other processes can distinguish it from leftovers
-    /// of a crash.
+    /// Creates a file for writing. It is locked while its writer exists, so that other processes can distinguish it
+    /// from leftovers of a crash.
     pub(super) fn begin(&self) -> io::Result<NamedTempFile> {
         for _ in 0..TRIES {
             let file = tempfile::Builder::new()
@@ -67,7 +67,7 @@ impl Contents {
         }
     }
 
-    /// Reports whether an object matches its hash.
+    /// Returns whether an object matches its hash.
     pub(super) fn is_sound(&self, hash: &str) -> io::Result<bool> {
         let mut hasher = blake3::Hasher::new();
         io::copy(&mut File::open(self.path(hash))?, &mut hasher)?;

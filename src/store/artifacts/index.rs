@@ -9,11 +9,11 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// Number of hash digits in a URI; no two contents share them.
+/// Number of hash digits in a URI, enough to make it unique.
 const URI_DIGITS: usize = 24;
 /// Minimum number of digits of a shortened URI.
 const MIN_DIGITS: usize = 12;
-/// Number of evicted artifacts that are remembered.
+/// Maximum number of evicted artifacts that are listed in the index.
 const GIVEN_UP: u64 = 10_000;
 
 /// Database format; the application ID spells `ayea`.
@@ -43,7 +43,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Opens the index and repairs the leftovers of a crash.
+    /// Opens the index and cleans up after a crash.
     pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, IndexError> {
         let contents = Contents::open(directory.join(contents::DIRECTORY))?;
         let connection = index_file::open(&directory.join("index.db"), &SHAPE)?;
@@ -57,7 +57,7 @@ impl Index {
     }
 
     /// Adds rows for contents without one. Contents are named under the lock of the index, so such a content was named
-    /// right before a crash, or its row was damaged; it is complete and is kept.
+    /// shortly before a crash, or its row was damaged. In both cases it is complete and is kept.
     fn tidy(&mut self) -> Result<(), IndexError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (hash, bytes) in self.contents.tidy()? {
@@ -149,7 +149,7 @@ fn evicted_error(given: &str) -> IndexError {
     IndexError::Other(format!("{given} was evicted for newer artifacts; run the tool call that produced it again"))
 }
 
-/// Evicts the least recently used contents until the total fits; never the content just stored.
+/// Evicts the least recently used contents until the total fits, but never the one just stored.
 pub(super) fn evict(transaction: &Transaction<'_>, contents: &Contents, limits: Limits, keep: &str) -> Result<(), IndexError> {
     loop {
         let all = "SELECT coalesce(sum(bytes), 0), count(*) FROM contents";

@@ -1,4 +1,5 @@
-//! Artifacts: contents named by their hash, with their owners and last use; old ones are evicted for newer ones.
+//! Artifacts: contents named by their hash, with their owners and last use. Old ones are evicted to make space for new
+//! ones.
 
 mod contents;
 mod index;
@@ -23,9 +24,9 @@ const DIRECTORY: &str = "artifacts";
 /// Storage limits of artifacts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Maximum size of one content.
+    /// Maximum size of one content in bytes.
     pub one_bytes: u64,
-    /// Maximum total size; beyond it the least recently used contents are evicted.
+    /// Maximum total size in bytes. Beyond it, the least recently used contents are evicted.
     pub all_bytes: u64,
     pub count: u64,
 }

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 impl ArtifactStore {
-    /// Reports whether any artifact was ever stored.
+    /// Returns whether any artifact was ever stored.
     pub(crate) fn is_there(&self) -> bool {
         self.inner.directory.join("index.db").exists()
     }
@@ -37,8 +37,8 @@ impl ArtifactStore {
         })
     }
 
-    /// Deletes contents unused for this long whose sessions are not among `living` (if known) or that have no session, and
-    /// contents over the limit. With `dry_run` they are only counted.
+    /// Deletes contents that were not used for this long and that have no session, or no session in `living` (if
+    /// given); and contents over the size limit. With `dry_run`, only counts them.
     pub(crate) fn prune(
         &self,
         living: Option<&HashSet<SessionId>>,

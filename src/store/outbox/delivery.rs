@@ -1,4 +1,4 @@
-//! Delivery of the outbox: one live owner per sink, rows in order, and their acknowledgement.
+//! Delivery of the outbox: one running owner per sink, rows in order, and their acknowledgement.
 
 use super::insertion::{delete_through, insert_gap};
 use super::{OutboxRow, OutboxSink};
@@ -18,11 +18,11 @@ const ERROR_CHARS: usize = 300;
 struct Owner {
     #[serde(flatten)]
     instance: Instance,
-    /// Distinguishes the claims of one process.
+    /// ID that distinguishes the claims of one process.
     claim: String,
 }
 
-/// Right to deliver the rows of a sink, until it is released, dropped, or the process ends.
+/// Right to deliver the rows of a sink, until it is released or dropped, or the process ends.
 pub(crate) struct OutboxClaim {
     database: Arc<Database>,
     sink: OutboxSink,
@@ -35,7 +35,7 @@ pub(crate) enum ClaimResult {
     Taken(OutboxClaim),
     /// The sink has no rows.
     Empty,
-    /// A live process delivers the rows.
+    /// A running process delivers the rows.
     HeldBy(u32),
     /// The last attempt failed; the next one is due at this time.
     NotBefore(jiff::Timestamp),
@@ -49,7 +49,7 @@ enum ClaimCheck {
     NotBefore(i64),
 }
 
-/// Claims a sink for delivery. `at_once`: even if the last attempt failed and the next one is not due.
+/// Claims a sink for delivery. `at_once`: even if the last attempt failed and the next one is not due yet.
 pub(in super::super) fn claim(database: &Arc<Database>, sink: OutboxSink, at_once: bool) -> Result<ClaimResult, StoreError> {
     let owner = Owner { instance: Instance::current(), claim: uuid::Uuid::new_v4().simple().to_string() };
     let owner = serde_json::to_string(&owner).unwrap_or_default();
@@ -86,7 +86,7 @@ fn check(transaction: &Transaction<'_>, sink: OutboxSink, owner: &str, at_once: 
 }
 
 impl OutboxClaim {
-    /// Returns the oldest rows after `after`, up to a number and a size. A larger row is returned alone.
+    /// Returns the oldest rows after `after`, up to a number and a size. A row over the size limit is returned alone.
     pub(crate) fn rows(&self, after: i64, most: usize, bytes: usize) -> Result<Vec<OutboxRow>, StoreError> {
         let sink = self.sink;
         self.database.read(|reader| {
@@ -107,7 +107,8 @@ impl OutboxClaim {
         })
     }
 
-    /// Deletes the rows up to this key, which the service has acknowledged. `dropped`: how many of them it rejected for good.
+    /// Deletes the rows up to this key, which the service has acknowledged. `dropped`: number of rows that it rejected
+    /// permanently.
     pub(crate) fn acknowledge(&self, key: i64, dropped: u64) -> Result<(), StoreError> {
         let (sink, now) = (self.sink, jiff::Timestamp::now().as_millisecond());
         let dropped = i64::try_from(dropped).unwrap_or(i64::MAX);
@@ -127,7 +128,7 @@ impl OutboxClaim {
         })
     }
 
-    /// Records a failed attempt, and when the next one is due.
+    /// Records a failed attempt, and the time of the next one.
     pub(crate) fn fail(&self, error: &str, next: jiff::Timestamp) -> Result<(), StoreError> {
         let (sink, next) = (self.sink, next.as_millisecond());
         let error: String = error.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ERROR_CHARS).collect();
@@ -154,8 +155,8 @@ impl OutboxClaim {
         Ok(u32::try_from(attempts).unwrap_or(u32::MAX))
     }
 
-    /// Releases the sink, unless it has rows that are due. Then the claim is returned, so that no row waits for a process that
-    /// does not know of it.
+    /// Releases the sink unless it has rows that are due. In that case the claim is returned, so that no row waits for
+    /// a process that does not know about it.
     pub(crate) fn release_if_idle(mut self) -> Result<Option<Self>, StoreError> {
         let (sink, owner, now) = (self.sink, self.owner.clone(), jiff::Timestamp::now().as_millisecond());
         let released = self.database.write(move |state| {

@@ -6,15 +6,15 @@ use serde_json::json;
 
 /// Size of a row without its body, in bytes.
 pub(super) const ROW_BYTES: i64 = 128;
-/// Number of rows that are dropped at once, so that a step does not wait long.
+/// Number of rows that are dropped at a time, so that a step does not wait long.
 const DROP_BATCH: i64 = 64;
 
-/// Returns true if the rows reach the limit.
+/// Returns whether the rows have reached the limit.
 pub(in super::super) fn is_full(transaction: &Transaction<'_>, limit: OutboxLimit) -> rusqlite::Result<bool> {
     Ok(total_bytes(transaction)? >= limit_bytes(limit))
 }
 
-/// Inserts entries, and returns whether all entries that may not be dropped were stored.
+/// Inserts entries. Returns whether all entries that must not be dropped were stored.
 pub(in super::super) fn insert(
     transaction: &Transaction<'_>,
     entries: &[OutboxEntry],
@@ -78,7 +78,7 @@ pub(super) fn insert_with_id(
     Ok(())
 }
 
-/// Inserts the row that reports missing records of a sink, if there are any. Returns its size.
+/// Inserts the row that reports missing records of a sink, if any are missing. Returns the size of the row.
 pub(super) fn insert_gap(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<i64> {
     let found: Option<(i64, i64, i64)> = transaction
         .prepare_cached("SELECT missing, missing_from, missing_until FROM outbox_sinks WHERE sink = ?1 AND missing > 0")?
@@ -122,7 +122,7 @@ pub(super) fn delete_through(transaction: &Transaction<'_>, sink: OutboxSink, ke
     Ok((count, bytes))
 }
 
-/// Counts a record that does not fit: as dropped, or as missing until a gap is reported.
+/// Counts a record that does not fit: as dropped, or as missing until a gap row reports it.
 fn count_missing(transaction: &Transaction<'_>, sink: OutboxSink, now: i64) -> rusqlite::Result<()> {
     let sql = if sink.may_drop() {
         "INSERT INTO outbox_sinks (sink, dropped) VALUES (?1, 1) ON CONFLICT (sink) DO UPDATE SET dropped = dropped + 1"

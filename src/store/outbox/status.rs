@@ -10,11 +10,11 @@ use std::path::Path;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SinkStatus {
     pub sink: OutboxSink,
-    /// Number of rows that are not acknowledged.
+    /// Number of rows that are not acknowledged yet.
     pub pending: u64,
     /// Size of these rows, in bytes.
     pub bytes: u64,
-    /// Number of rows that were dropped because the outbox was full, or that the service rejected for good.
+    /// Number of rows that were dropped because the outbox was full, or that the service rejected permanently.
     pub dropped: u64,
     /// Number of records that are missing because the outbox was full.
     pub missing: u64,
@@ -32,8 +32,8 @@ pub(in super::super) fn status(database: &Database) -> Result<Vec<SinkStatus>, S
     database.read(read_sinks)
 }
 
-/// Returns the state of all sinks of a data directory, without changing anything. A store that is missing or of an older format
-/// has none.
+/// Returns the state of all sinks of a data directory, without changing anything; empty if the store is missing or of
+/// an older format.
 pub(crate) fn stored_sinks(data_dir: &Path) -> Result<Vec<SinkStatus>, StoreError> {
     let path = data_dir.join(FILE_NAME);
     if !path.exists() {

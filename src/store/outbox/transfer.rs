@@ -1,4 +1,4 @@
-//! Move of rows to another store, when the store of a run is about to be deleted or is no longer used.
+//! Transfer of rows to another store, used when the store of a run is about to be deleted or is no longer used.
 
 use super::delivery::{ClaimResult, claim};
 use super::insertion::insert_with_id;
@@ -8,11 +8,11 @@ use crate::store::StoreError;
 use crate::store::database::Database;
 use std::sync::Arc;
 
-/// Maximum number and size of rows that are moved at once.
+/// Maximum number and size in bytes of rows that are moved at a time.
 const BATCH: (usize, usize) = (256, 1 << 20);
 
-/// Moves all rows that no process is delivering to another store, with their idempotency keys. After a
-/// crash in between, a row may be in both.
+/// Moves all rows that no process is delivering to another store. Their idempotency keys do not change. After a crash
+/// in between, both stores may contain a row.
 pub(in super::super) fn transfer(from: &Arc<Database>, to: &Database) -> Result<(), StoreError> {
     for sink in OutboxSink::ALL {
         while let ClaimResult::Taken(claim) = claim(from, sink, true)? {

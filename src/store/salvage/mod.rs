@@ -13,7 +13,7 @@ use rusqlite::{Transaction, params};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Record appended to an open task whose last records may be lost.
+/// Record that is appended to an open task whose last records may be lost.
 const MAY_BE_CUT: &str = r#"{"record":"damaged"}"#;
 
 /// Name of the table of sessions.
@@ -28,17 +28,17 @@ pub(super) struct Salvage {
     /// Number of sessions found.
     pub sessions: usize,
     pub saved: usize,
-    /// Recovered sessions that lack some entries.
+    /// Recovered sessions that lack some of their entries.
     pub in_part: usize,
-    /// Recovered sessions that lack all entries.
+    /// Recovered sessions that lack all of their entries.
     pub empty: usize,
     /// Recovered journal entries.
     pub entries: i64,
     /// Entries known to be lost: gaps, and entries of lost sessions.
     pub lost_entries: i64,
-    /// Whether more entries may be missing than known, because the last ones of a session leave no trace.
+    /// Whether more entries may be missing than are counted. Lost entries at the end of a session leave no trace.
     pub may_miss_more: bool,
-    /// Whether sessions may be missing without a trace.
+    /// Whether whole sessions may be missing without a trace.
     pub may_miss_sessions: bool,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn salvage(path: &Path, transaction: &Transaction<'_>) -> rusqlite::R
 struct Source {
     pages: Pages,
     leaves: Vec<u32>,
-    /// Whether all trees are intact, so that every used leaf is known.
+    /// Whether all trees are intact, so that all used leaves are known.
     is_whole: bool,
     /// Whether the tree of the sessions is intact.
     has_all_sessions: bool,
@@ -108,7 +108,7 @@ struct SalvagedSession {
     last: i64,
     records: i64,
     is_cut: bool,
-    /// Whether the session had records; without any it may be only a draft, since the first record sets the title.
+    /// Whether the session had records. Without any, it may be only a draft, because the first record sets the title.
     had_records: bool,
     /// Entries of a session whose own row is lost.
     orphans: i64,
@@ -122,7 +122,7 @@ impl SalvagedSession {
         if self.has_row { self.last.saturating_sub(self.records).max(0) } else { self.orphans }
     }
 
-    /// Reports whether all entries are lost and their number is unknown.
+    /// Returns whether all entries are lost and their number is unknown.
     fn is_empty(&self) -> bool {
         self.had_records && self.records == 0
     }
@@ -276,7 +276,7 @@ fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Sa
     Ok(())
 }
 
-/// Restores a decision, which is stored under the session's ID once the session is deleted.
+/// Restores a decision. It is stored under the session's ID if the session is deleted.
 fn decision(transaction: &Transaction<'_>, row: &Row, known: &BTreeMap<i64, SalvagedSession>) -> rusqlite::Result<()> {
     let values = &row.values;
     let lost = matches!(values[2], Value::Int(key) if known.get(&key).is_none_or(|session| !session.has_row));

@@ -1,4 +1,4 @@
-//! Read access to database pages, whatever the state of the files.
+//! Read access to database pages, regardless of the state of the files.
 
 use crate::store::quarantine::with_suffix;
 use std::collections::{HashMap, HashSet};
@@ -10,11 +10,11 @@ use std::path::Path;
 pub(super) const USUAL_SIZE: usize = 4096;
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// The last bit is the byte order of the checksum.
+/// Magic number of the log. The last bit is the byte order of the checksum.
 const LOG_MAGIC: u32 = 0x377f_0682;
 const INTERIOR: u8 = 0x05;
 const LEAF: u8 = 0x0d;
-/// The first page starts with the file header.
+/// Size in bytes of the file header, with which the first page starts.
 const FILE_HEADER: usize = 100;
 
 pub(super) struct Pages {
@@ -27,7 +27,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Opens the files; `None` if no file is readable. Uses the page size of the header unless one is given.
+    /// Opens the files; `None` if no file is readable. Uses the page size in the header unless one is given.
     pub(crate) fn open(path: &Path, size: Option<usize>) -> Option<Self> {
         let file = |path: &Path| File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
         let mut main = file(path);
@@ -65,7 +65,8 @@ impl Pages {
         Some(page)
     }
 
-    /// Returns the used leaves: those of these trees if all are intact, else every leaf not known to be free.
+    /// Returns the used leaves: those of these trees if all are intact, otherwise every leaf that is not known to be
+    /// free.
     pub(crate) fn leaves(&mut self, roots: &[u32]) -> (Vec<u32>, bool) {
         let mut found = HashSet::new();
         let whole = !roots.is_empty() && roots.iter().all(|root| self.walk(*root, &mut found));
@@ -78,7 +79,7 @@ impl Pages {
         ((1..=self.count).filter(|number| !free.contains(number)).collect(), false)
     }
 
-    /// Adds the leaves of a tree; returns whether it is intact.
+    /// Adds the leaves of a tree. Returns whether the tree is intact.
     fn walk(&mut self, root: u32, leaves: &mut HashSet<u32>) -> bool {
         let mut seen = HashSet::new();
         let mut open = vec![root];
@@ -149,7 +150,7 @@ pub(super) fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes))
 }
 
-/// Returns the log offsets of committed pages; stops at the first frame with a wrong checksum.
+/// Returns the log offsets of committed pages. Stops at the first frame with a wrong checksum.
 fn committed_pages(log: &mut File, size: usize) -> Option<HashMap<u32, u64>> {
     let mut header = [0; LOG_HEADER];
     log.read_exact(&mut header).ok()?;

@@ -1,4 +1,4 @@
-//! Parsing of table rows from page bytes, and detection of their table.
+//! Parsing of table rows from page bytes, and detection of the table of each row.
 
 use super::pages::{Pages, read_u32};
 
@@ -30,7 +30,7 @@ pub(super) struct Row {
     pub is_cut: bool,
 }
 
-/// Facts about a row that is not completely read yet.
+/// Head of a row, before the row is read completely.
 pub(super) struct Head {
     key: i64,
     pub table: Table,
@@ -43,7 +43,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Parses the head of a row, if it may be from one of our tables.
+    /// Parses the head of a row, if the row may belong to one of the store's tables.
     pub(crate) fn read(page: &[u8], at: usize) -> Option<Self> {
         let mut rest = page.get(at..)?;
         let bytes = read_varint(&mut rest)?;
@@ -84,7 +84,7 @@ impl Head {
     }
 }
 
-/// Returns name and root page from a schema row; the root is 0 for other objects than tables.
+/// Returns the name and root page in a schema row. The root page is 0 for objects other than tables.
 pub(super) fn parse_schema_row(page: &[u8], at: usize) -> Option<(String, u32)> {
     let mut rest = page.get(at..)?;
     let bytes = usize::try_from(read_varint(&mut rest)?).ok()?;
@@ -105,7 +105,8 @@ pub(super) fn parse_schema_row(page: &[u8], at: usize) -> Option<(String, u32)> 
     }
 }
 
-/// Returns the table with rows of this shape. The first column of each table is the key, which is not part of the row.
+/// Returns the table whose rows have these types. The first column of each table is the key, which is not part of the
+/// row.
 fn table_for_types(types: &[u64]) -> Option<Table> {
     let shape: String = types.iter().map(|kind| shape(*kind)).collect();
     let fits = |pattern: &str| {
@@ -141,7 +142,7 @@ fn shape(kind: u64) -> char {
     }
 }
 
-/// Parses a value; of a truncated value, the beginning is preserved.
+/// Parses a value. Of a truncated value, the beginning is kept.
 fn value(kind: u64, rest: &mut &[u8]) -> Option<Value> {
     let length = match kind {
         1..=4 => usize::try_from(kind).ok()?,
@@ -166,7 +167,7 @@ fn value(kind: u64, rest: &mut &[u8]) -> Option<Value> {
     })
 }
 
-/// Returns how much of a row is stored in its leaf, as defined by the file format.
+/// Returns the number of bytes of a row that are stored in its leaf, as defined by the file format.
 fn local_bytes(bytes: usize, page: usize) -> usize {
     let most = page - 35;
     if bytes <= most {

@@ -14,10 +14,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Flag next to the authors: someone else changed the path between two changes of the same step.
+/// Flag in the authors: another program or user changed the path between two changes of the same step.
 pub(super) const MIXED: i64 = 8;
 
-/// Number of rows in which files of other sessions are searched for, more than any two sessions write at the same time.
+/// Number of rows that are searched for files of other sessions. Two sessions never write as many at the same time.
 const RECENT_ROWS: i64 = 50_000;
 
 fn change_bit(by: ChangedBy) -> i64 {
@@ -81,14 +81,14 @@ impl<'a> TrackedSession<'a> {
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional()
     }
 
-    /// Returns the last known state of a path after a change.
+    /// Returns the last recorded state of a path after a change.
     fn last_state(&self, path: &Path) -> rusqlite::Result<Option<Vec<u8>>> {
         let sql = "SELECT after FROM baselines WHERE session = ?1 AND path = ?2 ORDER BY number DESC LIMIT 1";
         let key = params![self.session, path.as_os_str().as_bytes()];
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional().map(Option::flatten)
     }
 
-    /// Returns the last known state of a path if it was recorded during a command that is still running.
+    /// Returns the last recorded state of a path if it was recorded during a command that is still running.
     fn state_during_command(&self, path: &Path, span: i64) -> rusqlite::Result<Option<Vec<u8>>> {
         let sql = "SELECT after FROM (SELECT after, newest_span FROM baselines WHERE session = ?1 AND path = ?2
                    ORDER BY number DESC LIMIT 1) WHERE newest_span >= ?3";
@@ -96,7 +96,7 @@ impl<'a> TrackedSession<'a> {
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional().map(Option::flatten)
     }
 
-    /// Adds a path to the session; returns whether there was room.
+    /// Adds a path to the session. Returns whether there was space.
     fn add(&mut self, path: &Path, before: &ScannedState, after: Option<&[u8]>, bits: i64, most: u64) -> rusqlite::Result<bool> {
         if self.files >= most {
             self.left_out += 1;
@@ -145,7 +145,7 @@ impl<'a> TrackedSession<'a> {
         Ok(())
     }
 
-    /// Reports whether a path is known in any task, or is in a directory that a tool was about to create.
+    /// Returns whether a path is recorded in any task, or is in a directory that a tool was about to create.
     fn is_known(&self, path: &Path) -> rusqlite::Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM baselines WHERE session = ?1 AND path = ?2 AND (?3 OR after IS NULL))";
         let mut statement = self.transaction.prepare_cached(sql)?;
@@ -164,7 +164,7 @@ impl<'a> TrackedSession<'a> {
         Ok(())
     }
 
-    /// Returns paths of this step at or below a path whose final state is not recorded yet.
+    /// Returns paths of this step, at or below a path, whose final state is not recorded yet.
     fn unsettled_paths(&self, path: &Path) -> rusqlite::Result<Vec<(PathBuf, Vec<u8>)>> {
         let sql = "SELECT path, stood FROM baselines
                    WHERE session = ?1 AND task = ?2 AND step = ?6 AND (path = ?3 OR (path > ?4 AND path < ?5))";
@@ -393,7 +393,8 @@ impl Index {
         Ok(Differences { files: files.into_values().collect(), left_out: left_out.unsigned_abs() })
     }
 
-    /// Returns whether paths are now as in their first baseline. Paths without a stored baseline are missing.
+    /// Returns whether paths are unchanged compared with their first baseline. Paths without a stored baseline are left
+    /// out.
     pub(super) fn baseline_matches(
         &mut self,
         session: &SessionId,
@@ -466,7 +467,7 @@ fn stored_state(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredState> {
     })
 }
 
-/// Records a change: of a command, with its span, or of another program.
+/// Records a change by a command, with its span, or by another program.
 fn record_change(
     tracked: &mut TrackedSession<'_>,
     by: ChangedBy,
@@ -499,7 +500,7 @@ fn record_change(
     Ok(())
 }
 
-/// Returns the state of a path, with its content stored if it fits.
+/// Returns the state of a path. Its content is stored if it fits.
 fn store_state(path: &Path, objects: &Objects, limits: super::Limits, tracked: &mut TrackedSession<'_>) -> ScannedState {
     match stat(path) {
         Ok(EntryStat::File(stamp)) => match keep(path, stamp, objects, limits, &mut tracked.bytes) {

@@ -11,10 +11,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// The change log in the database of snapshots.
+/// Change log in the snapshot database.
 pub(super) struct ChangeLog<'a> {
     connection: &'a mut Connection,
-    /// Maximum size of a file; a larger one is not read.
+    /// Maximum size of a file in bytes. Larger files are not read.
     file_bytes: u64,
 }
 

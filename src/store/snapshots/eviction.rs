@@ -2,14 +2,14 @@
 
 use rusqlite::{OptionalExtension, Transaction};
 
-/// Number of sessions whose baselines are stored; sessions with the earliest changes are evicted first.
+/// Maximum number of sessions whose baselines are stored. Sessions with the earliest changes are evicted first.
 const SESSIONS: i64 = 100;
 /// Number of latest sessions that are never evicted, regardless of their size.
 const NEWEST_SESSIONS: i64 = 10;
 /// Tables with data of a session.
 const SESSION_TABLES: [&str; 5] = ["baselines", "spans", "directories", "gaps", "tracked"];
 
-/// Deletes the oldest snapshots of any root until the remaining contents fit; never the snapshot just taken.
+/// Deletes the oldest snapshots of any root until the remaining contents fit, but never the snapshot just taken.
 pub(super) fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i64) -> rusqlite::Result<bool> {
     let total = |transaction: &Transaction<'_>| {
         transaction.query_row("SELECT coalesce(sum(bytes), 0) FROM contents", [], |row| row.get::<_, i64>(0))
@@ -50,7 +50,7 @@ pub(super) fn forget_contents(transaction: &Transaction<'_>) -> rusqlite::Result
     )
 }
 
-/// Evicts the data of sessions beyond the limit; sessions with the earliest changes first.
+/// Evicts the data of sessions beyond the limit, those with the earliest changes first.
 pub(super) fn evict_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let old = "SELECT session FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1";
     // The list of old sessions is deleted last.

@@ -1,4 +1,4 @@
-//! File stat: the kind and the stamp of a path, read without opening it.
+//! File stat: the kind and the stamp of a path, determined without opening it.
 
 use crate::sys::file::FileStamp;
 use crate::sys::path::{is_symlink_error, open_file, open_parent, read_link};
@@ -13,7 +13,8 @@ pub(super) enum EntryStat {
     Special(FileStamp),
 }
 
-/// Examines a path. What is reached only through a symlink in the directory part is missing: it belongs to another path.
+/// Examines a path. A path that is only reachable through a symlink in its directory part counts as missing, because it
+/// belongs to another path.
 pub(super) fn stat(path: &Path) -> io::Result<EntryStat> {
     let found = stat_listed(path);
     match found {
@@ -28,7 +29,7 @@ pub(super) fn stat(path: &Path) -> io::Result<EntryStat> {
     }
 }
 
-/// Returns whether a path does not exist, or only through a symlink.
+/// Returns whether a path does not exist, or exists only through a symlink.
 fn is_not_found(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || is_symlink_error(error)
 }
@@ -52,7 +53,8 @@ pub(super) fn stat_listed(path: &Path) -> io::Result<EntryStat> {
     })
 }
 
-/// Opens a file and returns its stamp. Data read from it belongs to the stamp if the stamp is the same afterwards.
+/// Opens a file and returns its stamp. Data read from the file belongs to this stamp if the stamp is the same
+/// afterwards.
 pub(super) fn open(path: &Path) -> io::Result<(std::fs::File, FileStamp)> {
     let file = open_file(path)?;
     let stamp = FileStamp::from_metadata(&file.metadata()?);

@@ -1,4 +1,4 @@
-//! Index of snapshots: the content of each path. The latest snapshot of each root is in memory.
+//! Index of snapshots: the content of each path. The latest snapshot of each root is held in memory.
 
 use super::eviction::over_quota;
 use super::file_stat::{EntryStat, now_ns, stat, stat_listed};
@@ -14,7 +14,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Number of skipped files listed by name; further files are counted.
+/// Maximum number of skipped files listed by name; further files are counted.
 const MAX_NAMED: usize = 20;
 
 pub(super) struct Index {
@@ -39,7 +39,7 @@ struct IndexedFile {
 }
 
 impl IndexedFile {
-    /// Reports whether a stamp proves that the file is unchanged.
+    /// Returns whether a stamp proves that the file is unchanged.
     fn is_unchanged(&self, stamp: FileStamp) -> bool {
         self.stamp == stamp && self.stood != StoredState::Unkept && stamp.is_telling(self.looked_at)
     }
@@ -59,7 +59,7 @@ struct IndexDiff {
 }
 
 impl IndexDiff {
-    /// Skips a file's content; its existence is still recorded.
+    /// Skips the content of a file. The existence of the file is still recorded.
     fn leave_out(&mut self, path: &Path, before: Option<&IndexedFile>, stamp: FileStamp, why: impl Into<String>) {
         self.left_out_count += 1;
         if self.left_out.len() < MAX_NAMED {
@@ -179,7 +179,7 @@ fn stored_state(known: Option<&IndexedFile>) -> StoredState {
     known.map_or(StoredState::Missing, |known| known.stood.clone())
 }
 
-/// Returns the state of a path if it differs from `before`. A file of more than `limit` bytes is not read.
+/// Returns the state of a path if it differs from `before`. A file larger than `limit` bytes is not read.
 fn now(path: &Path, looked: io::Result<EntryStat>, before: Option<&IndexedFile>, limit: u64) -> Option<StoredState> {
     // Nothing is known about content that was not stored.
     if before.is_some_and(|known| known.stood == StoredState::Unkept) {
@@ -245,7 +245,7 @@ fn survey(
     found
 }
 
-/// Stores one file's content, or returns the reason why not.
+/// Stores the content of one file, or returns the reason why not.
 pub(super) fn keep(
     place: &Path,
     stamp: FileStamp,
@@ -275,7 +275,7 @@ pub(super) fn root_key(transaction: &Transaction<'_>, root: &Path) -> rusqlite::
     Ok(transaction.last_insert_rowid())
 }
 
-/// Returns the latest snapshot number; 0 if there is none.
+/// Returns the number of the latest snapshot; 0 if there is none.
 fn newest_number(transaction: &Transaction<'_>, root: i64) -> rusqlite::Result<i64> {
     transaction.query_row("SELECT coalesce(max(number), 0) FROM snapshots WHERE root = ?1", [root], |row| row.get(0))
 }

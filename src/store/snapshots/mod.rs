@@ -31,16 +31,16 @@ const DIRECTORY: &str = "snapshots";
 /// Storage limits of snapshots.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Maximum size of a file; a larger one is skipped.
+    /// Maximum size of a file in bytes. Larger files are skipped.
     pub file_bytes: u64,
-    /// Maximum size of new contents in one snapshot; further files are skipped.
+    /// Maximum total bytes of new contents in one snapshot. Further files are skipped.
     pub snapshot_bytes: u64,
-    /// Maximum size of all contents; beyond it the oldest snapshots are deleted.
+    /// Maximum total bytes of all contents. Beyond it, the oldest snapshots are deleted.
     pub all_bytes: u64,
     pub files: usize,
     /// Maximum number of paths with baselines in one session.
     pub session_files: u64,
-    /// Maximum size of new contents of these paths.
+    /// Maximum total bytes of new contents of these paths.
     pub session_bytes: u64,
 }
 
@@ -80,7 +80,7 @@ impl Snapshots {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Runs `work` on a thread where blocking on the disk is harmless.
+    /// Runs `work` on a thread that may block on the disk.
     fn with_index<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Index) -> Result<T, IndexError> + Send + 'static,
@@ -130,8 +130,8 @@ impl Checkpoints for Snapshots {
 }
 
 impl Snapshots {
-    /// Returns whether each of these paths has the content and mode that it had before the session first changed it. Paths without a
-    /// stored earlier state are missing.
+    /// Returns whether each of these paths has the content and mode that it had before the session first changed it.
+    /// Paths without a stored earlier state are left out.
     pub(crate) fn baseline_matches(
         &self,
         session: &SessionId,

@@ -8,10 +8,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a file that is read at once and written only if new.
+/// Maximum size in bytes of a file that is read as a whole and written only if its content is new.
 const WHOLE_BYTES: u64 = 1 << 20;
 const CHUNK_BYTES: usize = 256 << 10;
-/// Number of attempts to read a file that changes while being read.
+/// Number of attempts to read a file that changes while it is read.
 const TRIES: usize = 3;
 
 pub(super) struct Objects {
@@ -38,7 +38,7 @@ impl Objects {
         self.directory.join(&name[..2]).join(&name[2..])
     }
 
-    /// Stores the content of a file that does not change while being read; `None` if it changes in every attempt.
+    /// Stores the content of a file that does not change while it is read; `None` if it changes in every attempt.
     pub(super) fn keep(&self, path: &Path) -> io::Result<Option<StoredContent>> {
         for _ in 0..TRIES {
             let (mut file, before) = open(path)?;
@@ -76,7 +76,7 @@ impl Objects {
         Ok((id, bytes, self.name(id, temporary)?))
     }
 
-    /// Writes an object; returns whether it was new.
+    /// Writes an object. Returns whether it was new.
     fn write_object(&self, id: ContentId, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<bool> {
         if self.path(id).exists() {
             return Ok(false);
@@ -107,7 +107,7 @@ impl Objects {
         Err(io::Error::new(io::ErrorKind::InvalidData, "the stored content is damaged"))
     }
 
-    /// Returns the hash of a file's content; `None` if it is longer than `limit`.
+    /// Returns the hash of a file's content; `None` if the content is longer than `limit`.
     pub(super) fn hash(path: &Path, limit: u64) -> io::Result<Option<(ContentId, u64)>> {
         let (file, _) = open(path)?;
         if file.metadata()?.len() > limit {

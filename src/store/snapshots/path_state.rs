@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum directory depth that is searched.
+/// Maximum depth of directories that are searched.
 const MAX_DEPTH: usize = 128;
 
 /// State of a path, and a mark that is equal only for equal states.
@@ -26,7 +26,7 @@ impl ScannedState {
         Self { mark: mark(&stood), stood, why: None, bytes }
     }
 
-    /// Creates the state of content that is not stored; its stamp is part of the mark.
+    /// Creates the state of content that is not stored. Its stamp is part of the mark.
     pub(super) fn not_stored(stamp: FileStamp, why: String) -> Self {
         let mut mark = mark(&StoredState::Unkept);
         for number in [stamp.inode, stamp.bytes, stamp.modified, stamp.mode] {
@@ -35,7 +35,7 @@ impl ScannedState {
         Self { stood: StoredState::Unkept, mark, why: Some(why), bytes: 0 }
     }
 
-    /// Returns the current state; content of more than `limit` bytes is not read.
+    /// Returns the current state. Content of more than `limit` bytes is not read.
     pub(super) fn now(path: &Path, limit: u64) -> Self {
         match stat(path) {
             Ok(EntryStat::Missing) => Self::from_stored(StoredState::Missing),
@@ -61,7 +61,7 @@ pub(super) fn mark(stood: &StoredState) -> Vec<u8> {
     }
 }
 
-/// Returns the state of a mark; an unreadable mark means not stored.
+/// Returns the state for a mark. An unreadable mark means that the content is not stored.
 pub(super) fn parse_mark(mark: &[u8]) -> StoredState {
     match mark {
         [0] => StoredState::Missing,
@@ -86,8 +86,8 @@ fn is_listed_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Returns the path itself or, for a directory, all paths below it except directories; at most `most`, and the number of the
-/// rest.
+/// Returns the path itself or, for a directory, up to `most` paths below it that are not directories, and the number of
+/// omitted paths.
 pub(super) fn walk_below(path: &Path, most: usize) -> (Vec<PathBuf>, u64) {
     let (mut found, mut more) = (Vec::new(), 0);
     let mut waiting = vec![(path.to_owned(), 0)];

@@ -1,4 +1,4 @@
-//! Retention of file snapshots: limits of size and age.
+//! Retention of file snapshots, with limits on size and age.
 
 use super::eviction::{forget_contents, over_quota};
 use super::file_stat::now_ns;
@@ -17,8 +17,8 @@ impl Snapshots {
         self.inner.with_existing(|index| index.total())
     }
 
-    /// Deletes snapshots older than `age`, the oldest over the limit, and data of sessions not among `living` (if known). With
-    /// `dry_run` they are only counted.
+    /// Deletes snapshots older than `age`, the oldest ones over the size limit, and data of sessions not in `living`
+    /// (if given). With `dry_run`, only counts them.
     pub(crate) fn prune(
         &self,
         living: Option<&HashSet<SessionId>>,
@@ -87,7 +87,7 @@ impl Index {
         Ok(freed)
     }
 
-    /// Returns sessions with data that no longer exist.
+    /// Returns sessions that have data but no longer exist.
     fn orphans(&self, living: Option<&HashSet<SessionId>>) -> Result<Vec<SessionId>, IndexError> {
         let Some(living) = living else { return Ok(Vec::new()) };
         let mut rows = self.connection.prepare("SELECT DISTINCT session FROM tracked")?;

@@ -1,4 +1,4 @@
-//! Snapshot database: the content of each path from one snapshot to another.
+//! Schema of the snapshot database: the content of each path from one snapshot to the next.
 
 use crate::store::index_file::Shape;
 
@@ -33,8 +33,8 @@ const TABLES: &str = "
     CREATE TABLE contents (id BLOB PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
-/// States of paths before a session changed them, and running commands. `baselines` defines the format of `stood` and
-/// `after`; the number orders the rows of a path.
+/// States of paths before a session changed them, and running commands. The module `baselines` defines the format of
+/// `stood` and `after`. The number orders the rows of a path.
 const BASELINES: &str = "
     CREATE TABLE tracked (
         session TEXT PRIMARY KEY,
@@ -67,7 +67,7 @@ const BASELINES: &str = "
     CREATE INDEX spans_session ON spans (session, open);
 ";
 
-/// Baselines per step, directories, and gaps. Rows written without a step belong to none.
+/// Baselines per step, directories, and gaps. Rows written without a step belong to no step.
 const STEPS: &str = "
     CREATE TABLE stepwise (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -109,6 +109,7 @@ const STEPS: &str = "
     );
 ";
 
-/// The newest command of all sessions when `after` was recorded: records from before the start of a command are no result of a
-/// call that ran at the same time. Earlier versions recorded the newest command of the session, which is not above it.
+/// Number of the newest command of all sessions when `after` was recorded. Records from before the start of a command
+/// are not results of a call that ran at the same time. Earlier versions recorded the newest command of the session,
+/// which is never greater.
 const RECORDED: &str = "ALTER TABLE baselines ADD COLUMN newest_span INTEGER NOT NULL DEFAULT 0;";

@@ -1,4 +1,4 @@
-//! Opening of the store with unexpected files in its place.
+//! Opening of the store when its directory contains unexpected files.
 
 use super::*;
 use crate::protocol::Problem;

@@ -45,7 +45,7 @@ fn intent(id: &str, summary: &str) -> Record {
     }
 }
 
-/// Tool, line, verdict, decider and mode.
+/// Returns tool, line, verdict, decider and mode of each decision.
 fn logged(store: &Store) -> Vec<String> {
     let filter = DecisionFilter { most: 10_000, ..DecisionFilter::default() };
     let all = store.decisions(&filter).unwrap().into_iter();

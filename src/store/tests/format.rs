@@ -3,7 +3,7 @@
 use super::damage::bytes;
 use super::*;
 
-/// Creates a store as written by an aye of format 2, with a session and two decisions.
+/// Creates a store as written by aye with format 2, with a session and two decisions.
 pub(super) fn of_format_2(dir: &Path) -> PathBuf {
     let path = dir.join("aye.db");
     let old = Connection::open(&path).unwrap();

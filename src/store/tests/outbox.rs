@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const NO_LIMIT: OutboxLimit = OutboxLimit { bytes: 1 << 30, pauses: false };
 
-/// Makes one row per change for each of its sinks, with a body of this size.
+/// Feed that makes one row per change for each of its sinks, with a body of this size.
 struct Feed {
     sinks: Vec<OutboxSink>,
     bytes: usize,
@@ -121,7 +121,7 @@ fn rows_are_read_in_order_within_a_size_and_deleted_when_acknowledged() {
 }
 
 #[test]
-fn a_sink_has_one_live_owner() {
+fn a_sink_has_at_most_one_owner() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let audit = OutboxSink::Audit;
@@ -157,7 +157,7 @@ fn a_sink_has_one_live_owner() {
 }
 
 #[test]
-fn a_full_outbox_drops_telemetry_first_and_then_counts_what_is_missing() {
+fn a_full_outbox_drops_telemetry_first_and_counts_missing_records() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let limit = OutboxLimit { bytes: 10 * (1000 + 128), pauses: false };
@@ -190,7 +190,7 @@ fn a_full_outbox_drops_telemetry_first_and_then_counts_what_is_missing() {
 }
 
 #[test]
-fn a_required_outbox_that_is_full_holds_back_effects_and_stores_everything_else() {
+fn a_full_required_outbox_blocks_effects_but_no_other_records() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
@@ -251,7 +251,7 @@ fn rows_move_to_another_store_with_their_keys() {
 }
 
 #[test]
-fn a_store_without_an_outbox_gains_an_empty_one() {
+fn an_older_store_gets_an_empty_outbox() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("aye.db");
     let old = Connection::open(&path).unwrap();

@@ -10,7 +10,7 @@ fn id(number: usize) -> String {
     format!("{number:032x}")
 }
 
-/// Enough records that neighbours share few pages.
+/// Returns enough records that adjacent ones share few pages.
 fn said(number: usize) -> Vec<Record> {
     (0..4).map(|n| queue(&format!("{number} says {n} {}", noise(number * 10 + n, 3_300)))).collect()
 }
@@ -25,7 +25,8 @@ fn noise(seed: usize, length: usize) -> String {
     (0..length).map(|_| next()).filter(|letter| *letter != '\\').collect()
 }
 
-/// Creates a store in which every second session is packed; `open` leaves it as after a killed process, with its log.
+/// Creates a store in which every second session is packed. `open`: whether to leave it as a killed process would, with
+/// its log.
 fn sound(open: bool) -> TempDir {
     let dir = TempDir::new().unwrap();
     let copy = TempDir::new().unwrap();
@@ -48,7 +49,7 @@ fn sound(open: bool) -> TempDir {
     dir
 }
 
-/// Opens and closes a copy of the store; returns the notice and the number of intact sessions.
+/// Opens and closes a copy of the store. Returns the notice and the number of intact sessions.
 fn salvaged(dir: &TempDir) -> (String, usize) {
     let (notice, whole) = saved(dir);
     (notice, whole.len())

@@ -1,4 +1,4 @@
-//! Agents from files in all formats, with their mistakes.
+//! Agents from files in all formats, including files with errors.
 
 use super::*;
 use crate::protocol::Effort;
@@ -15,7 +15,7 @@ fn one(shown: &str, text: &str) -> AgentDefinition {
 }
 
 #[test]
-fn an_agent_of_claude_code_is_read_with_all_its_fields() {
+fn all_fields_of_a_claude_code_agent_are_parsed() {
     let agent = one(
         ".claude/agents/reviewer.md",
         "---\nname: Code Reviewer\ndescription: >-\n  Reviews\n  code \u{1b}[31m.\ntools: Read, Grep, Bash(git diff:*)\n\
@@ -32,7 +32,7 @@ fn an_agent_of_claude_code_is_read_with_all_its_fields() {
 }
 
 #[test]
-fn an_agent_of_codex_is_read_with_all_its_fields() {
+fn all_fields_of_a_codex_agent_are_parsed() {
     let agent = one(
         ".codex/agents/explorer.toml",
         "name = \"explorer\"\ndescription = \"Looks around\"\nmodel = \"openai/gpt-x\"\nmodel_reasoning_effort = \"low\"\n\
@@ -54,7 +54,7 @@ fn front_matter_that_is_not_valid_yaml_is_read_line_by_line_with_a_warning() {
 }
 
 #[test]
-fn a_wrong_file_says_what_is_wrong_and_where() {
+fn invalid_files_are_errors_with_line_and_reason() {
     for (name, text, part) in [
         ("a.md", "no front matter", "a.md:1: the file does not begin with front matter"),
         ("a.md", "---\nname: a\n---\nx", "a.md:1: `description` is missing"),
@@ -87,7 +87,7 @@ fn the_first_agent_of_a_name_is_used_and_replaces_a_built_in_one() {
 }
 
 #[test]
-fn a_thousand_agents_are_bounded() {
+fn the_number_of_agents_is_limited() {
     let files: Vec<AgentFile> =
         (0..1_000).map(|n| file(&format!("a{n}.md"), &format!("---\nname: a{n}\ndescription: x\n---\nx"))).collect();
     let set = AgentSet::new(&files, Vec::new());

@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Time after which a program is reported as not responding; reading a large image takes a while.
+/// Time after which a program is reported as not responding. Reading a large image takes a while.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of the content in bytes.
 const MAX_BYTES: u64 = 32 << 20;
-/// Image types that models accept, the best for screenshots first.
+/// Image types that models accept, with the best for screenshots first.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 const FILES: &str = "text/uri-list";
 const TEXTS: [&str; 4] = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING"];
@@ -27,7 +27,7 @@ pub(crate) enum ClipboardContent {
     Nothing,
 }
 
-/// Returns the clipboard content and the program that read it, or why it cannot be read.
+/// Returns the clipboard content and the program that read it, or the reason why it cannot be read.
 pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(ClipboardContent, &'static str), String> {
     let paths = variable("PATH").unwrap_or_default();
     let in_path = |name: &str| programs::find(name, &paths);

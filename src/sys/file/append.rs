@@ -1,4 +1,5 @@
-//! Appending to a file of any size: an extended copy replaces the file, so that a crash leaves either the old or the new one.
+//! Appending to a file of any size. A longer copy replaces the file, so that a crash leaves either the old or the new
+//! one.
 
 use super::PreImage;
 use super::attributes::keep_attributes;
@@ -16,7 +17,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Even number of bytes, so that no UTF-16 unit is cut.
+/// Chunk size in bytes; even, so that no UTF-16 unit is split.
 const CHUNK_BYTES: usize = 256 * 1024;
 /// Number of bytes copied between two checks for cancellation.
 const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
@@ -47,7 +48,7 @@ impl Content {
     }
 }
 
-/// Like `scan`, but also allows the pre-image with more text at the end.
+/// Reads the file like `scan`, but also accepts the pre-image with more text at the end.
 pub(crate) fn read_through(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<Content> {
     read_all(&mut open_file(real)?, visit).map(Content)
 }
@@ -84,7 +85,7 @@ pub(crate) fn append(
     let temporary = Temporary::create(&directory, Some(&old), |copy| {
         copy_all(&open_same(&directory, name, &old)?, copy, stop)?;
         copy.seek(SeekFrom::Start(0))?;
-        // The copy itself is verified, and not a later read of the file.
+        // Verify the copy itself, and not a later read of the file.
         if hash(copy, &mut |_| {})? != *expected {
             return Err(WriteError::Changed);
         }

@@ -1,4 +1,4 @@
-//! Attributes of a file other than content, owner and mode: extended attributes and the access control list.
+//! Attributes of a file besides content, owner and mode: extended attributes and the access control list.
 
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;

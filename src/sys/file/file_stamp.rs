@@ -3,10 +3,10 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// Granularity of file times, in nanoseconds. A change this close to a check may leave the same stamp.
+/// Granularity of file times, in nanoseconds. A change within this time of a check may leave the stamp unchanged.
 const TICK_NS: i64 = 20_000_000;
 
-/// Metadata of a file, signed as a database stores it. Times are in nanoseconds since the epoch.
+/// Metadata of a file, with signed numbers as a database stores them. Times are in nanoseconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FileStamp {
     pub inode: i64,
@@ -31,7 +31,7 @@ impl FileStamp {
         }
     }
 
-    /// Returns the stamp without the time that a new hard link or another owner changes too.
+    /// Returns the stamp without the change time, which a new hard link or another owner affects too.
     pub(crate) fn without_change_time(self) -> Self {
         Self { changed: 0, ..self }
     }
@@ -41,7 +41,8 @@ impl FileStamp {
         u32::try_from(self.mode).unwrap_or(0)
     }
 
-    /// Reports whether an equal stamp proves that the file is unchanged: false if it was changed around the time of the check.
+    /// Returns whether an equal stamp proves that the file is unchanged; false if the file was changed around the time
+    /// of the check.
     pub(crate) fn is_telling(self, looked_at: i64) -> bool {
         self.changed < looked_at - TICK_NS
     }

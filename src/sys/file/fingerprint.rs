@@ -30,7 +30,7 @@ impl Fingerprint {
         Self(hasher.finalize())
     }
 
-    /// Returns the fingerprint of the file that is now at a resolved path.
+    /// Returns the fingerprint of the file that is currently at a resolved path.
     pub(crate) fn from_file(real: &Path) -> io::Result<Self> {
         let mut file = open_file(real)?;
         let bytes = file.metadata()?.len();
@@ -55,7 +55,7 @@ fn sampling(bytes: u64) -> blake3::Hasher {
     hasher
 }
 
-/// Returns the offsets of the samples: the first at the start, the last so that it ends with the file.
+/// Returns the offsets of the samples. The first is at the start, and the last ends at the end of the file.
 fn samples(bytes: u64) -> impl Iterator<Item = u64> {
     let last = bytes - SAMPLE_BYTES;
     (0..SAMPLES).map(move |index| (u128::from(last) * u128::from(index) / u128::from(SAMPLES - 1)) as u64)

@@ -7,8 +7,8 @@ use std::path::Path;
 /// Maximum size of the key in bytes.
 const BYTES: usize = 32;
 
-/// Returns the secret in the file; writes `fresh` if there is none. If two processes create it at once, both get the same
-/// secret.
+/// Returns the secret in the file. Writes `fresh` if the file does not exist. If two processes create it at the same
+/// time, both get the same secret.
 pub(crate) fn read_or_create(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
     if let Some(parent) = path.parent() {
         let mut directory = DirBuilder::new();

@@ -1,4 +1,4 @@
-//! File access: bounded reads, and atomic replacement with no state between the old and the new content.
+//! File access: bounded reads, and atomic replacement without intermediate states.
 
 pub(crate) mod append;
 mod attributes;

@@ -29,7 +29,7 @@ pub(crate) enum PrivateError {
 }
 
 impl PrivateError {
-    /// Returns a hint how to make the file usable.
+    /// Returns a hint on how to make the file usable.
     pub(crate) fn remedy(&self) -> Option<String> {
         match self {
             Self::Link => Some("replace it with the file itself".to_owned()),
@@ -67,7 +67,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, PrivateEr
     Ok(Some(content))
 }
 
-/// Replaces the content as a whole, under a lock: `change` gets the old content and returns the new one. `None` deletes the
+/// Replaces the whole content under a lock. `change` gets the old content and returns the new one; `None` deletes the
 /// file.
 pub(crate) fn update<E: From<PrivateError>>(
     path: &Path,
@@ -95,7 +95,8 @@ pub(crate) fn update<E: From<PrivateError>>(
     Ok(())
 }
 
-/// Opens the directory by its real path. The directory may be reached through a symlink; the file itself may not.
+/// Opens the directory by its real path. The directory may be reached through a symlink, but the file itself must not
+/// be one.
 fn directory(path: &Path) -> Result<Option<(std::os::fd::OwnedFd, &std::ffi::OsStr)>, PrivateError> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(PrivateError::NotAFile) };
     match nix::fcntl::open(parent, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()) {

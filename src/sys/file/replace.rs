@@ -1,4 +1,4 @@
-//! Atomic replacement: the new file is written next to the old one and then renamed to its name.
+//! Atomic replacement: the new file is written next to the old one, and then renamed to its name.
 
 use super::PreImage;
 use super::attributes::keep_attributes;
@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Time to wait for a lock; its holder needs only a moment, unless it is stuck.
+/// Timeout of a lock. Its holder needs it only briefly, unless the holder hangs.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// Maximum size in bytes of a file that is read again after it was replaced, because file timestamps may be too coarse.
@@ -55,7 +55,7 @@ pub(crate) fn replace(real: &Path, content: &[u8], before: &PreImage, parents: P
     replace_with(real, |file| Ok(file.write_all(content)?), before, parents)
 }
 
-/// Like `replace`, with content that `fill` writes to the new file.
+/// Replaces the file like `replace`, with content that `fill` writes.
 pub(crate) fn replace_with(
     real: &Path,
     fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
@@ -91,8 +91,8 @@ pub(crate) fn replace_with(
     Ok(())
 }
 
-/// Opens and locks a file with this name until it is dropped. A symlink in its place is an error, and so is another process that
-/// does not release the lock, because it may have been suspended.
+/// Opens and locks the file with this name. The lock is released on drop. A symlink at the path is an error, and so is
+/// a timeout: the process that has the lock may have been suspended.
 pub(crate) fn lock(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file = File::from(nix::fcntl::open(path, flags, Mode::from_bits_truncate(0o600))?);
@@ -133,7 +133,8 @@ pub(super) fn create_parents(real: &Path) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Creates a directory and its missing parents; returns whether it is new. Nothing is created through a symlink.
+/// Creates a directory and its missing parents. Returns whether the directory is new. Nothing is created through a
+/// symlink.
 pub(crate) fn create_directory(real: &Path) -> Result<bool, WriteError> {
     create_parents(real)?;
     let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
@@ -150,7 +151,7 @@ pub(crate) fn create_directory(real: &Path) -> Result<bool, WriteError> {
     }
 }
 
-/// Returns the file to be replaced; it must be regular and writable.
+/// Returns the file to be replaced, which must be regular and writable.
 pub(super) fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
     let stat = match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
@@ -207,14 +208,14 @@ pub(super) fn stat_entry(directory: &OwnedFd, name: &OsStr) -> nix::Result<Optio
     }
 }
 
-/// Returns whether the file is the same and has the same content, according to its metadata. A rename changes only its
-/// `ctime`.
+/// Returns whether the metadata shows the same file with the same content. A rename changes only its `ctime`.
 pub(super) fn is_same(old: &FileStat, now: &FileStat) -> bool {
     let known = |stat: &FileStat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
     known(old) == known(now)
 }
 
-/// Best effort: some file systems cannot do it, and the rename has already happened.
+/// Syncs a directory. Errors are ignored: some file systems cannot sync directories, and the rename has already
+/// happened.
 pub(in crate::sys) fn sync_directory(directory: &OwnedFd) {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     if let Ok(readable) = openat(directory, ".", flags, Mode::empty()) {
@@ -222,8 +223,8 @@ pub(in crate::sys) fn sync_directory(directory: &OwnedFd) {
     }
 }
 
-/// The new content, as an unnamed file if the system supports that, so that a killed process leaves no file behind; otherwise
-/// under a temporary name, which is removed on drop unless the file was renamed.
+/// The new content, as an unnamed file if the system supports that, so that a killed process leaves no file behind.
+/// Otherwise it has a temporary name, and is removed on drop unless it was renamed.
 pub(super) struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: OsString,
@@ -264,8 +265,8 @@ impl<'a> Temporary<'a> {
         Ok(temporary)
     }
 
-    /// Replaces the file that was `seen`. If another program has changed it in the meantime, by name or content, its version is
-    /// restored: `same` checks the content again if that is fast.
+    /// Replaces the file that was `seen`. If another program has changed the name or the content in the meantime, that
+    /// version is restored. `same` checks the content again if that is fast.
     pub(super) fn publish_over(
         mut self,
         name: &OsStr,
@@ -298,7 +299,7 @@ impl<'a> Temporary<'a> {
         Err(WriteError::Io(io::Error::other(message)))
     }
 
-    /// Takes the name only if it does not exist.
+    /// Renames the file to a name that must not exist.
     fn publish_new(mut self, name: &OsStr) -> Result<(), WriteError> {
         self.take_name(name)
     }
@@ -313,7 +314,7 @@ impl<'a> Temporary<'a> {
         Ok(())
     }
 
-    /// Temporary name, under which the old file remains after a swap.
+    /// Returns the temporary name, under which the old file remains after a swap.
     pub(super) fn name(&self) -> &OsStr {
         &self.name
     }
@@ -354,19 +355,19 @@ impl<'a> Temporary<'a> {
         stat_entry(self.directory, name).is_ok_and(|now| now.is_some_and(|now| is_same(&self.new, &now)))
     }
 
-    /// Leaves the file under the temporary name.
+    /// Keeps the file under its temporary name.
     pub(super) fn persist(mut self) {
         self.standing = TemporaryState::Published;
     }
 
-    /// Swaps the new and the old file; the old one is removed on drop.
+    /// Swaps the new and the old file. The old one is removed on drop.
     pub(super) fn swap(&mut self, name: &OsStr) -> Result<(), WriteError> {
         self.link_name()?;
         Ok(swap(self.directory, &self.name, name)?)
     }
 
-    /// Swaps back after a failure. The file under the temporary name may be the only copy of its content, so it is not deleted;
-    /// so does a file that others put in place of the new one.
+    /// Swaps back after a failure. The file under the temporary name is kept, because it may be the only copy of its
+    /// content. A file that others put in place of the new one is kept too.
     pub(super) fn swap_back(&mut self, name: &OsStr) -> nix::Result<()> {
         let standing = std::mem::replace(&mut self.standing, TemporaryState::Published);
         if !self.is_at(name) {
@@ -382,7 +383,7 @@ impl<'a> Temporary<'a> {
     }
 }
 
-/// Exchanges two names in one step; `false` if the system has no such call.
+/// Exchanges two names atomically; `false` if the system has no such call.
 fn exchange(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<bool> {
     #[cfg(target_os = "linux")]
     {
@@ -400,7 +401,7 @@ fn exchange(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<bool
     }
 }
 
-/// Exchanges two names in one step, or in three if the system has no such call.
+/// Exchanges two names atomically, or in three steps if the system has no such call.
 fn swap(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<()> {
     if exchange(directory, one, other)? {
         return Ok(());
@@ -431,7 +432,7 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Sets the final mode and owner, and writes the file to disk.
+/// Sets the final mode and owner, and syncs the file to disk.
 fn finalize(file: &File, old: Option<&FileStat>) -> Result<FileStat, WriteError> {
     if let Some(old) = old {
         dress(file, old)?;
@@ -453,7 +454,7 @@ fn proc_path(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Names an unnamed file; fails if the name exists.
+/// Gives an unnamed file a name; fails if the name exists.
 #[cfg(target_os = "linux")]
 fn give_name(file: &File, directory: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     nix::unistd::linkat(nix::fcntl::AT_FDCWD, &proc_path(file), directory, name, AtFlags::AT_SYMLINK_FOLLOW)
@@ -473,13 +474,13 @@ fn rename_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> 
     link_new(directory, from, to)
 }
 
-/// Creates a hard link; unlike a rename, it fails if the name exists.
+/// Creates a hard link. Unlike a rename, this fails if the name exists.
 fn link_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> {
     nix::unistd::linkat(directory, from, directory, to, AtFlags::empty())?;
     unlinkat(directory, from, UnlinkatFlags::NoRemoveDir)
 }
 
-/// Gives the new file the owner and mode of the old one. Set-ID bits are dropped, as with any write.
+/// Gives the new file the owner and mode of the old one. Set-ID bits are dropped, as by any write.
 fn dress(file: &File, old: &FileStat) -> Result<(), WriteError> {
     let new = fstat(file)?;
     let group_kept = (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)

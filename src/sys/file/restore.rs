@@ -1,4 +1,5 @@
-//! Restoration of one path to an earlier state (a file, a symlink or no entry), if it has not changed since it was inspected.
+//! Restoration of one path to an earlier state (a file, a symlink or no entry), if the path has not changed since it
+//! was inspected.
 
 use super::replace::{
     Parents, WriteError, create_parents, parent_error, replace_with, stat_entry, stat_if_unchanged, sync_directory,
@@ -36,7 +37,7 @@ pub(crate) enum TargetState<'a> {
     Link { to: &'a Path },
 }
 
-/// Restores the path. On error it is unchanged; if it differs from `found`, that is the error.
+/// Restores the path. On error it is unchanged. A state that differs from `found` is an error.
 pub(crate) fn restore(real: &Path, found: &CurrentState, wanted: TargetState<'_>) -> Result<(), WriteError> {
     match (found, wanted) {
         (CurrentState::Nothing, TargetState::Nothing) => Ok(()),
@@ -83,7 +84,7 @@ pub(crate) fn restore(real: &Path, found: &CurrentState, wanted: TargetState<'_>
     }
 }
 
-/// Sets the permission bits of a file; a symlink is an error.
+/// Sets the permission bits of a file. A symlink is an error.
 pub(crate) fn set_mode(real: &Path, mode: u32) -> io::Result<()> {
     let permissions = std::fs::Permissions::from_mode(mode & MODE);
     #[cfg(target_os = "linux")]
@@ -98,7 +99,7 @@ pub(crate) fn set_mode(real: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-/// Removes a directory if it is empty; returns whether it was removed.
+/// Removes a directory if it is empty. Returns whether it was removed.
 pub(crate) fn remove_empty_directory(real: &Path) -> io::Result<bool> {
     let (directory, name) = open_parent(real)?;
     match unlinkat(&directory, name, UnlinkatFlags::RemoveDir) {
@@ -144,7 +145,7 @@ fn remove(real: &Path, found: &CurrentState) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Creates the new state under a temporary name and renames it; the old entry is removed only if it matches `found`.
+/// Creates the new state under a temporary name and renames it. The old entry is removed only if it matches `found`.
 fn replace_entry(
     real: &Path,
     found: &CurrentState,

@@ -1,4 +1,4 @@
-//! Names of temporary entries next to the entry that they become.
+//! Names of temporary entries, which are next to their final paths.
 
 use std::ffi::OsString;
 

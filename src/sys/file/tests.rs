@@ -219,7 +219,7 @@ fn a_replaced_file_keeps_its_extended_attributes() {
     is(&moved, b"elsewhere");
 }
 
-/// Returns a file ready to replace another, and the state of the old one.
+/// Returns a file that is ready to replace another, and the state of the old one.
 fn ready<'a>(directory: &'a std::os::fd::OwnedFd, old: &[u8]) -> (replace::Temporary<'a>, nix::sys::stat::FileStat) {
     let seen = replace::stat_if_unchanged(directory, "f".as_ref(), &blake3::hash(old)).unwrap();
     let write = |file: &mut std::fs::File| Ok(io::Write::write_all(file, b"new")?);

@@ -1,8 +1,8 @@
-//! Changes of several files as one: all are checked and prepared before the first rename, and a failure in between is rolled
-//! back.
+//! Transaction over several files: all changes are checked and prepared before the first rename, and a failure in
+//! between is rolled back.
 //!
-//! A process that is killed during the renames leaves some files new and some old, with the replaced or removed ones next to
-//! them under names that begin with `.aye-`.
+//! A process that is killed during the renames leaves some files new and some old. The replaced or removed files are
+//! next to them, under names that begin with `.aye-`.
 
 #[cfg(test)]
 mod tests;
@@ -25,19 +25,19 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Change of one path; every path is in only one step.
+/// Change of one path. Each path occurs in only one step.
 pub(crate) struct Step {
     pub real: PathBuf,
     pub what: PathOperation,
 }
 
 pub(crate) enum PathOperation {
-    /// Writes this content, with the owner, mode and attributes of the file at `like`, or of the replaced file.
+    /// Writes this content with the owner, mode and attributes of the file at `like`, or of the replaced file.
     Write {
         content: Vec<u8>,
         before: PreImage,
         like: Option<PathBuf>,
-        /// Whether everyone who may read the file may run it; `None`: as before.
+        /// Whether all users who can read the file can also run it; `None` to keep the mode.
         executable: Option<bool>,
     },
     Remove {
@@ -45,23 +45,23 @@ pub(crate) enum PathOperation {
     },
 }
 
-/// Expected state of an entry that is removed.
+/// Expected state of an entry to be removed.
 pub(crate) enum ExpectedEntry {
     Content(PreImage),
     Entry(Box<Survey>),
 }
 
-/// Reason why no change was made, and the failed step.
+/// Reason why nothing was changed, and the step that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub(crate) struct Failure {
     pub step: usize,
     pub why: WriteError,
-    /// Paths that could not be rolled back: they have the new content, and their originals are next to them.
+    /// Paths that could not be rolled back. They have the new content, and their originals are next to them.
     pub left: Vec<PathBuf>,
 }
 
-/// Called before each rename; tests inject failures there.
+/// Hook called before each rename, in which tests inject failures.
 type FaultHook<'a> = &'a mut dyn FnMut(usize) -> Result<(), WriteError>;
 
 /// Performs all steps or none. Missing directories are created.
@@ -95,7 +95,7 @@ pub(super) fn commit_with_hook(steps: &[Step], pace: FaultHook<'_>) -> Result<()
 
 type Place<'a> = (OwnedFd, &'a OsStr);
 
-/// Opens the directory of a step; directories created for it are added to `made`.
+/// Opens the directory of a step. Directories created for it are added to `made`.
 fn open_step_place<'a>(step: &'a Step, made: &mut Vec<PathBuf>) -> Result<Place<'a>, WriteError> {
     if matches!(&step.what, PathOperation::Write { before: PreImage::Absent, .. }) {
         let above = step.real.ancestors().skip(1);
@@ -111,7 +111,7 @@ fn open_place(real: &Path) -> Result<Place<'_>, WriteError> {
     open_parent(real).map_err(|error| parent_error(real, error))
 }
 
-/// Removes only empty directories, so that no files of other programs are lost.
+/// Removes only empty directories, so that no file of another program is lost.
 fn remove_directories(made: &[PathBuf]) {
     for path in made.iter().rev() {
         if let Ok((directory, name)) = open_parent(path) {
@@ -141,7 +141,7 @@ fn run_steps(steps: &[Step], places: &[Place<'_>], pace: FaultHook<'_>) -> Resul
     Ok(())
 }
 
-/// One step, prepared except for its rename.
+/// A step that is prepared except for its rename.
 struct PreparedStep<'a> {
     step: &'a Step,
     place: &'a Place<'a>,
@@ -198,7 +198,7 @@ impl<'a> PreparedStep<'a> {
         if same { Ok(()) } else { Err(WriteError::Changed) }
     }
 
-    /// Renames; the old entry is stored under a temporary name until the operation is complete.
+    /// Renames the entry. The old entry keeps a temporary name until the transaction is complete.
     fn rename(&mut self) -> Result<(), WriteError> {
         let (directory, name) = self.place;
         let aside = match &mut self.state {
@@ -230,7 +230,7 @@ impl<'a> PreparedStep<'a> {
         Ok(now.is_some_and(|now| self.old.is_some_and(|old| is_same(&old, &now))))
     }
 
-    /// Rolls the step back; returns the path if that fails.
+    /// Rolls the step back. Returns the path if that fails.
     fn roll_back(&mut self) -> Option<PathBuf> {
         if !self.taken {
             return None;
@@ -266,9 +266,9 @@ impl<'a> PreparedStep<'a> {
     }
 }
 
-/// The owner, mode and attributes of new content.
+/// Owner, mode and attributes of new content.
 struct ContentAttributes<'a> {
-    /// The file whose attributes are used, instead of those of the replaced file.
+    /// File whose attributes are used instead of those of the replaced file.
     like: Option<&'a Path>,
     old: Option<&'a FileStat>,
     executable: Option<bool>,

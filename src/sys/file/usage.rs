@@ -1,4 +1,5 @@
-//! Disk usage of a tree, counted through directory descriptors: no symlink is followed, no other file system is entered.
+//! Disk usage of a tree, counted through directory descriptors. Symlinks are not followed, and other file systems are
+//! not entered.
 
 use super::tree::{names, open_directory_at};
 use crate::sys::path::open_directory;
@@ -10,12 +11,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Maximum depth; deeper trees would need more open files than a process may have.
+/// Maximum depth. Deeper trees would need more open files than a process may have.
 const MAX_DEPTH: usize = 256;
-/// Maximum number of counted entries; a larger tree is reported as cut.
+/// Maximum number of counted entries. A larger tree is reported as incomplete.
 const MAX_ENTRIES: u64 = 5_000_000;
 
-/// Returns the number of bytes that a user without special rights can still write to the disk of `place`.
+/// Returns the number of bytes that an unprivileged user can still write to the disk that contains `place`.
 pub(crate) fn free_bytes(place: &Path) -> Option<u64> {
     let disk = nix::sys::statvfs::statvfs(place).ok()?;
     Some(widen(disk.blocks_available()).saturating_mul(widen(disk.fragment_size())))
@@ -74,7 +75,7 @@ pub(crate) struct Usage {
     pub is_cut: bool,
 }
 
-/// Callbacks and limits for counting.
+/// Callbacks and limits of the count.
 pub(crate) struct UsageOptions<'a> {
     /// Depth below the start down to which parts are reported.
     pub depth: usize,
@@ -83,7 +84,7 @@ pub(crate) struct UsageOptions<'a> {
     pub on_part: &'a mut dyn FnMut(EntryTotals),
 }
 
-/// Counts all entries below the directory at `real`; `None` if stopped.
+/// Counts everything below the directory at `real`; `None` if stopped.
 pub(crate) fn usage(real: &Path, watch: &mut UsageOptions<'_>) -> io::Result<Option<Usage>> {
     let directory = open_directory(real)?;
     let own = fstatat(&directory, ".", AtFlags::AT_SYMLINK_NOFOLLOW)?;

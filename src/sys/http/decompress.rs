@@ -1,11 +1,11 @@
-//! Decompression of HTTP bodies by their `Content-Encoding`: chunk by chunk or whole, and only up to a limit.
+//! Decompression of HTTP bodies according to `Content-Encoding`, in chunks or as a whole, and only up to a limit.
 
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 
-/// Maximum output of one chunk of a stream, in bytes: no response of a model has more.
+/// Maximum output of one chunk of a stream, in bytes. No response of a model is larger.
 const MAX_CHUNK_BYTES: usize = 32 << 20;
 /// Maximum number of nested encodings of a whole body.
 const MAX_ENCODINGS: usize = 3;
@@ -42,9 +42,9 @@ impl Write for Output {
 enum Decoder {
     Gzip(Box<MultiGzDecoder<Output>>),
     Zlib(Box<ZlibDecoder<Output>>),
-    /// `deflate` without the zlib header, as some servers send it.
+    /// `deflate` without the zlib header, which some servers omit.
     Deflate(Box<DeflateDecoder<Output>>),
-    /// `deflate` with too little data to tell the two variants apart.
+    /// `deflate` with too little data to distinguish the two variants.
     Undecided {
         head: Vec<u8>,
         max_bytes: usize,
@@ -52,7 +52,7 @@ enum Decoder {
     Brotli(Box<DecompressorWriter<Output>>),
 }
 
-/// The decoders of one body, the outermost first.
+/// Decoders of one body, the outermost first.
 pub(crate) struct Unpacker(Vec<Decoder>);
 
 impl fmt::Debug for Unpacker {
@@ -69,7 +69,7 @@ pub(crate) enum UnpackError {
     Packed(String),
 }
 
-/// Decompresses a whole body. `encoding` is the value of `Content-Encoding`: the innermost encoding is named first.
+/// Decompresses a whole body. `encoding`: the value of `Content-Encoding`, which names the innermost encoding first.
 pub(crate) fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Result<Vec<u8>, UnpackError> {
     let count = encoding.split(',').count();
     if count > MAX_ENCODINGS {
@@ -85,11 +85,11 @@ pub(crate) fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Re
 }
 
 impl Unpacker {
-    /// Returns the decompressor of a stream with this `Content-Encoding`; `None` if there is no compression.
+    /// Returns the decompressor of a stream with this `Content-Encoding`; `None` if the stream is not compressed.
     ///
     /// # Errors
     ///
-    /// The name of an unsupported encoding.
+    /// An encoding is not supported; the error is its name.
     pub(crate) fn for_encoding(encoding: &str) -> Result<Option<Self>, String> {
         Self::with_limit(encoding, MAX_CHUNK_BYTES)
     }
@@ -108,7 +108,7 @@ impl Unpacker {
         Ok((!decoders.is_empty()).then_some(Self(decoders)))
     }
 
-    /// Returns the decompressed bytes, which may be none yet.
+    /// Adds compressed bytes, and returns the bytes decompressed so far, which may be none.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = bytes.to_vec();
         for decoder in &mut self.0 {
@@ -185,7 +185,7 @@ impl Decoder {
     }
 }
 
-/// Writes up to the end of the compressed stream. Bytes after it are ignored.
+/// Writes to the decoder up to the end of the compressed stream. Bytes after it are ignored.
 fn write_to_end(decoder: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match decoder.write(bytes)? {

@@ -1,5 +1,5 @@
-//! One request to a server that a model named: every redirect is judged, every address is checked, and the connection uses only
-//! checked addresses.
+//! Requests to servers that a model named. Every redirect is judged, every address is checked, and the connection uses
+//! only checked addresses.
 
 use super::roots::with_authorities;
 use super::{no_certificates, root_cause};
@@ -21,7 +21,7 @@ const MAX_ADDRESSES: usize = 4;
 
 /// Headers that may be sent to another server after a redirect.
 const IMPERSONAL: &[&str] = &["accept", "accept-language", "cache-control", "content-type", "range", "user-agent"];
-/// Headers that belong to the connection; setting them could make two programs interpret a request differently.
+/// Headers that concern the connection. If they could be set, two programs could interpret a request differently.
 const OWN: &[&str] = &[
     "accept-encoding",
     "connection",
@@ -41,7 +41,7 @@ const OWN: &[&str] = &[
 pub(crate) enum FetchError {
     #[error("{0}")]
     Invalid(String),
-    /// A policy rule denied the request, in its own words.
+    /// A policy rule denied the request; contains the reason.
     #[error("{0}")]
     Refused(String),
     #[error("cannot prepare a connection: {0}")]
@@ -97,10 +97,10 @@ pub(crate) enum Next {
     Refuse(String),
 }
 
-/// Rules of one request, checked before each connection.
+/// Rules for one request, checked before each connection.
 pub(crate) trait Guard: Send + Sync {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String>;
-    /// Decides about a redirect; `method` is the method of the next request.
+    /// Decides about a redirect. `method`: the method of the next request.
     fn redirect(&self, from: &str, location: &str, method: &str) -> Next;
 }
 
@@ -133,11 +133,11 @@ impl Answer {
     }
 }
 
-/// Maps a checked address to the address of the connection; tests replace servers that they cannot reach.
+/// Maps a checked address to the address of the connection. Tests use it to replace servers that they cannot reach.
 type Route = Arc<dyn Fn(IpAddr) -> SocketAddr + Send + Sync>;
 
-/// Sends requests without state: no cookies, no reused connections, and no proxy, because a proxy would resolve names itself
-/// and make the address check void.
+/// Sends requests without state: no cookies, no reused connections, and no proxy, because a proxy would resolve names
+/// itself and bypass the address check.
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     resolver: Arc<dyn Resolver>,
@@ -146,7 +146,7 @@ pub(crate) struct Fetcher {
 
 impl Default for Fetcher {
     fn default() -> Self {
-        // Port 0 stands for the port in the URL.
+        // Port 0 means the port in the URL.
         Self { resolver: Arc::new(SystemResolver), route: Arc::new(|address| SocketAddr::new(address, 0)) }
     }
 }
@@ -254,7 +254,7 @@ impl Fetcher {
         })
     }
 
-    /// Connects to an address of a host; `allowed` must accept all its addresses.
+    /// Connects to an address of a host. `allowed` must accept all of its addresses.
     pub(crate) async fn connect(
         &self,
         host: &url::Host<String>,
@@ -277,7 +277,7 @@ impl Fetcher {
         self.connect_first(&to, port).await.ok_or_else(slow)?.map_err(|error| unreachable(error.to_string()))
     }
 
-    /// Tries the addresses in order; `None` if none responded in time.
+    /// Tries the addresses in order; `None` if none of them responded in time.
     async fn connect_first(&self, addresses: &[SocketAddr], port: u16) -> Option<std::io::Result<TcpStream>> {
         let mut last = None;
         for address in addresses.iter().take(MAX_ADDRESSES) {
@@ -291,7 +291,7 @@ impl Fetcher {
         last
     }
 
-    /// Resolves a name. One forbidden address rules out all addresses, because the other ones may be a trap as well.
+    /// Resolves a name. One forbidden address rules out all addresses, because the others may be a trap too.
     async fn addresses(&self, name: &str, allowed: &ConnectCheck<'_>) -> Result<Vec<SocketAddr>, FetchError> {
         let no_address = |reason: String| FetchError::NoAddress { name: name.to_owned(), reason };
         let found = self.resolver.resolve(name).await.map_err(|error| no_address(error.to_string()))?;
@@ -307,7 +307,7 @@ impl Fetcher {
 type AddressCheck<'a> = dyn Fn(IpAddr) -> Result<(), String> + Send + Sync + 'a;
 type ConnectCheck<'a> = dyn Fn(IpAddr) -> Result<(), FetchError> + Send + Sync + 'a;
 
-/// Resolver without results: unchecked names are not resolved a second time.
+/// Resolver without results, so that unchecked names are not resolved a second time.
 struct EmptyResolver;
 
 impl reqwest::dns::Resolve for EmptyResolver {
@@ -317,7 +317,7 @@ impl reqwest::dns::Resolve for EmptyResolver {
     }
 }
 
-/// Returns the target of a redirect and its method.
+/// Returns the target of a redirect, and the method of the request to it.
 fn redirect_of(response: &reqwest::Response, hop: &Hop) -> Option<(String, Method)> {
     let location = response.headers().get("location")?;
     let location = std::str::from_utf8(location.as_bytes()).ok()?.to_owned();
@@ -330,7 +330,7 @@ fn redirect_of(response: &reqwest::Response, hop: &Hop) -> Option<(String, Metho
     Some((location, method))
 }
 
-/// Returns the next request, without headers for the first server only.
+/// Returns the next request, without headers meant only for the first server.
 fn next_request(hop: Hop, url: Url, method: Method) -> Hop {
     let Hop { url: from, method: before, mut headers, mut body } = hop;
     if url.origin() != from.origin() {
@@ -364,7 +364,7 @@ fn headers(given: &[(String, String)]) -> Result<HeaderMap, FetchError> {
     Ok(headers)
 }
 
-/// Checks that headers can be sent; invalid ones are refused before an approval is requested.
+/// Checks that headers can be sent. Invalid ones are refused before an approval is requested.
 pub(crate) fn check_headers(given: &[(String, String)]) -> Result<(), FetchError> {
     headers(given).map(|_| ())
 }

@@ -1,4 +1,5 @@
-//! HTTP client for object stores: the client of aye, with its certificates and proxies, for the library that speaks their protocols.
+//! HTTP client for object stores: aye's client, with its certificates and proxies, for the library that implements
+//! their protocols.
 
 use super::{HttpError, Timeouts, no_certificates, root_cause, roots};
 use object_store::client::{HttpClient, HttpConnector};
@@ -8,7 +9,7 @@ use object_store::{ClientConfigKey, ClientOptions};
 #[derive(Debug)]
 pub(crate) struct ObjectConnector {
     timeouts: Timeouts,
-    /// True if the store is on this machine, where neither certificates nor a proxy apply.
+    /// Whether the store is on this machine, in which case neither certificates nor a proxy are used.
     local: bool,
 }
 

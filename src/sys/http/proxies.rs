@@ -1,4 +1,5 @@
-//! The proxy of a request, from `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, for messages; the HTTP client reads the same variables.
+//! Proxy of a request, for messages. It comes from `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, which the HTTP client
+//! reads too.
 
 use hyper_util::client::proxy::matcher::Matcher;
 

@@ -1,4 +1,4 @@
-//! Certificate authorities that are trusted in addition to the system's: the PEM file of `http.ca_bundle`.
+//! Certificate authorities trusted in addition to those of the system: the PEM file of `http.ca_bundle`.
 
 use super::HttpError;
 use crate::sys::file;
@@ -9,12 +9,13 @@ use rustls::pki_types::pem::PemObject;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Maximum bytes of the file; all public authorities together need less than a tenth.
+/// Maximum bytes of the file. All public authorities together need less than a tenth of it.
 const MAX_BYTES: u64 = 4 << 20;
 
 static BUNDLE: OnceLock<PathBuf> = OnceLock::new();
 
-/// Sets the file for all clients of this process. Only the first call has an effect. The file is read when a client needs it.
+/// Sets the file for all clients of this process. Only the first call has an effect. The file is read once a client
+/// needs it.
 pub(crate) fn trust_also(path: PathBuf) {
     let _ = BUNDLE.set(path);
 }

@@ -1,4 +1,4 @@
-//! HTTP client for a single server: it sends requests to no other origin.
+//! HTTP client for a single server, which sends requests to no other origin.
 
 use super::roots::with_authorities;
 use super::{HttpError, Server, Timeouts, Transport, no_certificates, root_cause};
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 const REDIRECTS: usize = 5;
 
-/// Creates the client: plain http on this machine, https elsewhere. A redirect is followed only if it keeps the request
-/// unchanged and stays on the same origin; any other redirect is returned as a response, so that no server forwards a signed
-/// request to another one.
+/// Creates the client: plain http to this machine, https to others. A redirect is followed only if it keeps the request
+/// unchanged and stays on the same origin. Any other redirect is returned as a response, so that no server can forward
+/// a signed request to another one.
 pub(crate) fn same_origin_client(url: &str) -> Result<reqwest::Client, HttpError> {
     let before_query = url.split(['?', '#']).next().unwrap_or(url);
     let server = Server::new(before_query, Timeouts::default())?;

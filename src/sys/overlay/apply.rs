@@ -1,4 +1,5 @@
-//! Application of the planned steps: each step first checks whether it is already done, and whether its target is unchanged.
+//! Application of the planned steps. Each step first checks whether it is already done, and whether its target is
+//! unchanged.
 
 use super::journal::{Journal, Root};
 use super::node::{Kind, Node, Time};
@@ -18,7 +19,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Called before each change. A system error is treated as an error of the change; any other error stops at once, like a crash.
+/// Hook called before each change. A system error counts as an error of the change; any other error stops immediately,
+/// like a crash.
 pub(super) type FaultHook<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 
 const CHANGED: &str = "the file changed in the meantime; it was left unchanged";
@@ -27,13 +29,14 @@ const LOST: &str = "the parent directory does not exist";
 
 /// Reason why a step is not performed.
 enum SkipReason {
-    /// Permanent: another program has changed the path.
+    /// Another program has changed the path, which is permanent.
     Foreign(&'static str),
     Failed(io::Error),
 }
 
 impl SkipReason {
-    /// A system error may be temporary; a change by another program is permanent.
+    /// Converts the reason to a leftover path. A system error may be temporary; a change by another program is
+    /// permanent.
     fn to_leftover(&self, path: PathBuf) -> LeftoverPath {
         match self {
             Self::Foreign(why) => LeftoverPath { path, why: (*why).to_owned(), later: false, is_full: false },
@@ -54,7 +57,7 @@ impl From<io::Error> for SkipReason {
     }
 }
 
-/// Performs all steps. Returns an error only if it was stopped; the outcome contains steps that failed, temporarily or
+/// Performs all steps. Returns an error only if stopped. The outcome lists steps that failed, temporarily or
 /// permanently.
 pub(super) fn apply(journal: &Journal, pace: FaultHook<'_>) -> io::Result<Outcome> {
     let mut outcome = Outcome::default();
@@ -72,7 +75,7 @@ struct Work<'a> {
     directory: OwnedFd,
     upper: OwnedFd,
     stage: OwnedFd,
-    /// Directory of the last step, which is usually that of the next one.
+    /// Directory of the last step. The next step is usually in the same one.
     parent: Option<(PathBuf, OwnedFd)>,
 }
 
@@ -121,7 +124,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Adds permissions to directories that an earlier attempt had closed at the end; their last step closes them again.
+    /// Adds permissions to directories that an earlier attempt had closed at its end. Their last step closes them
+    /// again.
     fn reopen(&mut self) {
         if Uid::effective().is_root() {
             return;
@@ -196,7 +200,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Performs a step on the root directory itself, which has no name inside it.
+    /// Performs a step on the root directory, which has no name inside itself.
     fn apply_to_root(&self, what: &StepAction) -> Result<(), SkipReason> {
         let mode = match what {
             StepAction::Open { .. } => Node::from_stat(&fstat(&self.directory)?).mode | 0o700,

@@ -1,4 +1,4 @@
-//! Commit of changes to the real directories: checked, staged, journaled, then applied.
+//! Commit of changes to the real directories: they are checked, staged, journaled, and then applied.
 
 use super::apply::FaultHook;
 use super::content::ContentDigest;
@@ -21,10 +21,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Reason why no data was written.
+/// Reason why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommitError {
-    /// Paths that changed since the command saw them.
+    /// Paths that changed after the command saw them.
     #[error("{} changed in the meantime", join_paths(.0))]
     Conflict(Vec<PathBuf>),
     #[error("`{}`: {error}", path.display())]
@@ -32,7 +32,7 @@ pub(crate) enum CommitError {
 }
 
 impl CommitError {
-    /// Returns whether there was no space on the disk.
+    /// Returns whether the disk was full.
     pub(crate) fn is_full(&self) -> bool {
         matches!(self, Self::Io { error, .. } if is_full(error))
     }
@@ -44,10 +44,10 @@ fn join_paths(paths: &[PathBuf]) -> String {
     if more == 0 { named.join(", ") } else { format!("{} and {more} more", named.join(", ")) }
 }
 
-/// Applies all changes of the command's view to the real directories, if the affected paths are unchanged since.
+/// Applies all changes of the command's view to the real directories, if the affected paths are unchanged since then.
 ///
-/// `preview` is the directory of the view. The plan is written there before it is carried out: after a crash,
-/// [`recover`](super::recover) finishes it.
+/// `preview`: the directory of the view. The plan is written to it before it is carried out, so that
+/// [`recover`](super::recover) can finish it after a crash.
 pub(crate) fn commit(preview: &Path, all: &[Changes]) -> Result<Outcome, CommitError> {
     commit_at_pace(preview, all, &mut || Ok(()))
 }
@@ -141,7 +141,8 @@ fn make_ready(
     journal::begin(base, journal).map_err(here(Path::new(journal::BEGUN)))
 }
 
-/// Returns the paths of a commit that have changed. Files that were only touched are checked as they are now from here on.
+/// Returns the paths of a commit that have changed. For files that were only touched, their current state is checked
+/// from now on.
 fn conflicts(changes: &mut Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> {
     let (found, touched) = Check { changes, is_first: true }.conflicts(root)?;
     for (at, now) in touched {
@@ -153,23 +154,23 @@ fn conflicts(changes: &mut Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> 
 /// Comparison of the real directory with the state that the command saw.
 struct Check<'a> {
     changes: &'a Changes,
-    /// Whether touched files are compared by content. After the steps are planned, a touched file is a conflict.
+    /// Whether touched files are compared by content. Once the steps are planned, a touched file is a conflict.
     is_first: bool,
 }
 
-/// Index of an entry that was only touched, and its present state.
+/// Index of an entry that was only touched, and its current state.
 type TouchedEntry = (usize, Node);
 
 /// State of a path, compared with the state that the command saw.
 enum PathState {
     Same,
-    /// The same content, but with other times or another inode.
+    /// The content is the same, but the times or the inode differ.
     Touched(Node),
     Changed,
 }
 
 impl Check<'_> {
-    /// Returns the paths that have changed, and the entries that were only touched, with their present state.
+    /// Returns the paths that have changed, and the entries that were only touched, with their current state.
     fn conflicts(&self, root: &OwnedFd) -> io::Result<(Vec<PathBuf>, Vec<TouchedEntry>)> {
         let (changes, mut touched) = (self.changes, Vec::new());
         let now = Node::from_stat(&fstat(root)?);
@@ -261,7 +262,7 @@ impl Check<'_> {
         Ok(if is_same { PathState::Touched(now) } else { PathState::Changed })
     }
 
-    /// Returns whether the command saw all entries that a removed directory has now.
+    /// Returns whether the command saw all current entries of a removed directory.
     fn has_known_names(&self, change: &Change, parent: &OwnedFd, name: &OsStr) -> io::Result<bool> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY;
         let directory = match open_below(parent, Path::new(name), flags) {
@@ -278,7 +279,7 @@ impl Check<'_> {
     }
 }
 
-/// Returns whether the target file of a hard link exists, or will exist.
+/// Returns whether the target file of a hard link exists or will exist.
 fn is_file_below(root: &OwnedFd, path: &Path, changes: &Changes) -> bool {
     if changes.entries.binary_search_by(|change| change.path.as_path().cmp(path)).is_ok() {
         return true;
@@ -289,7 +290,7 @@ fn is_file_below(root: &OwnedFd, path: &Path, changes: &Changes) -> bool {
     Node::at(&parent, name).is_ok_and(|node| node.is_some_and(|node| node.kind == Kind::File))
 }
 
-/// Refuses a commit that would fail halfway: a directory without write permission for the user.
+/// Refuses a commit that would fail halfway because the user cannot write to a directory.
 fn refuse_unwritable(changes: &Changes, root: &OwnedFd) -> Result<(), CommitError> {
     let me = nix::unistd::Uid::effective();
     let touched = changes.entries.iter().filter(|change| !change.same_content).filter_map(|change| change.path.parent());

@@ -20,8 +20,8 @@ pub(super) fn same_bytes(left: &mut File, right: &mut File, expected: u64) -> io
     }
 }
 
-/// Returns the size of a buffer for reading a file of this size: most files are small, and a large buffer for each takes longer than
-/// reading it. One byte more shows the end of the file.
+/// Returns the size of the buffer for reading a file of this size. Most files are small, and allocating a large buffer
+/// takes longer than reading them. One extra byte detects the end of the file.
 pub(super) fn chunk_bytes(file_bytes: u64) -> usize {
     usize::try_from(file_bytes.saturating_add(1)).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES)
 }

@@ -1,5 +1,5 @@
-//! Content of files before and after the command: decides whether a change is real, and whether a file that was touched or replaced
-//! since is still the same.
+//! Content of files before and after the command. It determines whether a change is real, and whether a file that was
+//! touched or replaced afterwards still has the same content.
 
 use super::compare::{chunk_bytes, same_bytes};
 use super::node::{Kind, Node};
@@ -17,8 +17,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files that are read only to record their content, and maximum total size in bytes. Other files are compared
-/// by size and times.
+/// Maximum number and total bytes of files that are read only to record their content. Other files are compared by size
+/// and times.
 const MAX_FILES: usize = 20_000;
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 const READING: OFlag = OFlag::O_RDONLY.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_CLOEXEC);
@@ -33,7 +33,7 @@ impl ContentDigest {
         &self.0
     }
 
-    /// Returns the digest of an entry that is in this state; `None` if it has no content, or is in a different state now.
+    /// Returns the digest of an entry in this state; `None` if it has no content or is now in a different state.
     pub(super) fn read(parent: &OwnedFd, name: &OsStr, node: &Node) -> io::Result<Option<Self>> {
         match node.kind {
             Kind::Link => Ok(Some(Self(Sha256::digest(readlinkat(parent, name)?.as_bytes()).into()))),
@@ -79,7 +79,8 @@ pub(super) fn compare(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd) 
     compared.into_iter().collect()
 }
 
-/// Chooses the contents to record. The choice depends only on the changes, so that it is the same if they are collected again.
+/// Chooses the contents to record. The choice depends only on the changes, so that collecting them again gives the same
+/// choice.
 fn contents_to_record(entries: &[Change]) -> Vec<ContentChoice> {
     let (mut files, mut old_bytes, mut new_bytes) = (MAX_FILES, MAX_BYTES, MAX_BYTES);
     let fits = |bytes: u64, left: &mut u64| {
@@ -159,7 +160,7 @@ impl Parent {
         Ok(())
     }
 
-    /// Records content that is not compared with new content.
+    /// Records old content that is not compared with new content.
     fn note_old(&self, name: &OsStr, change: &mut Change, noted: ContentChoice) -> io::Result<()> {
         if let (true, Some(lower), Some(before)) = (noted.old, &self.lower, change.before) {
             change.content = ContentDigest::read(lower, name, &before)?;
@@ -233,7 +234,7 @@ fn open(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<File>> {
     }
 }
 
-/// Returns whether two files of the same size have the same bytes. An unreadable file is never equal to another.
+/// Returns whether two files of the same size have the same bytes. An unreadable file never equals another one.
 fn same_file(upper: (&OwnedFd, &OsStr), new: &Node, lower: (&OwnedFd, &OsStr)) -> io::Result<bool> {
     let bytes = new.bytes;
     let mut new = match openat(upper.0, upper.1, READING, Mode::empty()) {
@@ -253,7 +254,8 @@ fn same_file(upper: (&OwnedFd, &OsStr), new: &Node, lower: (&OwnedFd, &OsStr)) -
     }
 }
 
-/// Removes set-ID bits, except those that the file already had with the same content. Returns whether there were others.
+/// Removes set-ID bits, except those that the file already had with the same content. Returns whether any others were
+/// set.
 fn take_set_id(after: Option<&mut Node>, same: Option<&Node>) -> bool {
     let Some(after) = after else { return false };
     let had = same.map_or(0, |before| before.mode & SET_ID);

@@ -14,7 +14,7 @@ use std::path::Path;
 /// Maximum number of nested directories that are open at once.
 const MAX_HELD: usize = 64;
 
-/// Removes the directory of a view with its contents. Paths outside cannot be reached.
+/// Removes the directory of a view with its contents. Paths outside it cannot be reached.
 pub(crate) fn discard(preview: &Path) -> io::Result<()> {
     let (parent, name) = match open_parent(preview) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -1,4 +1,4 @@
-//! Commit journal: the planned steps, on disk before the first one runs.
+//! Commit journal: the planned steps, stored on disk before the first one runs.
 
 use super::discard::remove_tree;
 use super::outcome::Outcome;
@@ -18,13 +18,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 pub(super) const VERSION: u32 = 1;
-/// Paths where files are prepared before the commit starts.
+/// Directory in which files are prepared before the commit starts.
 pub(super) const STAGES: &str = "commit.stages.json";
-/// The steps. While this file exists, the commit has started and may not be complete.
+/// File with the steps. While it exists, the commit has started and may be incomplete.
 pub(super) const BEGUN: &str = "commit.json";
-/// The steps, all completed.
+/// File with the steps after all of them are completed.
 pub(super) const OVER: &str = "commit.over.json";
-/// The outcome, if not all steps could be completed.
+/// File with the outcome if some steps could not be completed.
 pub(super) const DONE: &str = "commit.done.json";
 const LOCK: &str = "commit.lock";
 
@@ -51,12 +51,12 @@ pub(super) struct Root {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Stage(#[serde(with = "super::name")] pub PathBuf);
 
-/// Returns whether a commit from this directory was started: then it must be recovered and not deleted.
+/// Returns whether a commit from this directory was started. Such a directory must be recovered and not deleted.
 pub(crate) fn has_begun(preview: &Path) -> bool {
     [BEGUN, OVER].iter().any(|name| preview.join(name).symlink_metadata().is_ok())
 }
 
-/// Locks the directory: one commit at a time.
+/// Locks the directory, so that only one commit runs at a time.
 pub(super) fn lock_directory(preview: &Path) -> io::Result<File> {
     lock(&preview.join(LOCK))
 }
@@ -70,7 +70,7 @@ pub(super) fn begin(base: &OwnedFd, journal: &Journal) -> io::Result<()> {
     write(base, BEGUN, journal)
 }
 
-/// Ends the commit if all steps are done, or if the remaining steps are blocked permanently. Works on a full disk too.
+/// Ends the commit if all steps are done, or if the remaining steps are permanently blocked. Also works on a full disk.
 pub(super) fn finish(base: &OwnedFd, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
     if outcome.is_whole() {
         renameat(base, BEGUN, base, OVER)?;

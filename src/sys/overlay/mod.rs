@@ -35,13 +35,13 @@ pub(crate) use xattr::remove_access_lists;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of changes; more would take too long to inspect and too much memory.
+/// Maximum number of changes. More would take too long to inspect and use too much memory.
 const MAX_ENTRIES: usize = 500_000;
 
-/// A directory under a layer that receives its writes.
+/// A directory under a layer that receives writes to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LayeredDirectory {
-    /// The directory, which is also where it is visible.
+    /// The directory, which is visible at its own path.
     pub directory: PathBuf,
     /// Existing private directories on one file system, outside every path that the command may see.
     pub upper: PathBuf,
@@ -52,7 +52,7 @@ pub(crate) struct LayeredDirectory {
 #[derive(Debug, Clone)]
 pub(crate) struct Changes {
     layered: LayeredDirectory,
-    /// Time when the view was created, by the clock of file times; `surveyed` is when the changes were collected.
+    /// Time when the view was created, by the clock of file times. `surveyed`: time when the changes were collected.
     began: Time,
     surveyed: Time,
     /// State of the directory itself.
@@ -79,9 +79,9 @@ pub(crate) struct Change {
     pub written: Option<ContentDigest>,
     /// Whether only mode, owner or times differ.
     pub same_content: bool,
-    /// Another path of the same file, which exists or is changed too.
+    /// Another path of the same file, which exists or is also changed.
     pub link_of: Option<PathBuf>,
-    /// Previous path of a moved entry, which is deleted in the same list.
+    /// Previous path of a moved entry. The same list contains its deletion.
     pub moved_from: Option<PathBuf>,
     /// Whether a set-UID or set-GID bit was removed.
     pub lost_set_id: bool,
@@ -108,7 +108,7 @@ pub(crate) enum RefusalReason {
     Closed,
     /// The path is too long to be reached.
     TooDeep,
-    /// Commands may not change the path.
+    /// Commands must not change the path.
     Refused,
     /// The change depends on another path that is not applied.
     With(PathBuf),
@@ -142,7 +142,7 @@ impl Changes {
         self.entries.is_empty()
     }
 
-    /// Returns when the view was created, by the clock of file times.
+    /// Returns the time when the view was created, by the clock of file times.
     pub(crate) fn start_time(&self) -> Time {
         self.began
     }
@@ -154,18 +154,18 @@ impl Changes {
         replaced.chain(passed).all(|node| node.changed <= self.began)
     }
 
-    /// Records that an earlier process finalized the changes: the replaced entries may have been touched since, but not while the
-    /// command ran.
+    /// Records that an earlier process finalized the changes. The replaced entries may have been touched since then,
+    /// but not while the command ran.
     pub(crate) fn mark_settled(&mut self) {
         self.surveyed = self.began;
     }
 
-    /// Returns the path of the old content.
+    /// Returns the path that has the old content.
     pub(crate) fn old(&self, path: &Path) -> PathBuf {
         self.layered.directory.join(path)
     }
 
-    /// Returns the path of the new content until it is committed.
+    /// Returns the path that has the new content until it is committed.
     pub(crate) fn new_content(&self, path: &Path) -> PathBuf {
         self.layered.upper.join(path)
     }
@@ -191,7 +191,7 @@ impl Change {
         }
     }
 
-    /// Returns the number of other hard links of the file, which still have the old content.
+    /// Returns the number of other hard links to the file, which still have the old content.
     pub(crate) fn breaks_links(&self) -> u64 {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) if before.kind == Kind::File && after.kind == Kind::File && !self.same_content => {
@@ -201,7 +201,7 @@ impl Change {
         }
     }
 
-    /// Returns whether the old entry must be removed before a new one can be created.
+    /// Returns whether the old entry must be removed before the new one can be created.
     fn clears(&self) -> bool {
         match (&self.before, &self.after) {
             (Some(_), None) => true,

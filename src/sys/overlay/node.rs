@@ -1,4 +1,4 @@
-//! Node: the state of one path at one moment.
+//! Node: the state of one path at one point in time.
 
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
@@ -61,7 +61,7 @@ impl Node {
         }
     }
 
-    /// Returns the state of `name` in a directory, without following a symlink; `None` if it does not exist.
+    /// Returns the state of `name` in a directory without following a symlink; `None` if it does not exist.
     pub(super) fn at(directory: &OwnedFd, name: &OsStr) -> nix::Result<Option<Self>> {
         match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Self::from_stat(&stat))),
@@ -70,15 +70,15 @@ impl Node {
         }
     }
 
-    /// Returns whether the entry is the same file, unchanged since then. Entries added to or removed from a directory do not
-    /// count.
+    /// Returns whether the entry is the same, unchanged file. Entries added to or removed from a directory are ignored.
     pub(super) fn is_still(&self, now: &Self) -> bool {
         let same = (self.kind, self.inode) == (now.kind, now.inode);
         same && (self.kind == Kind::Directory
             || (self.bytes, self.modified, self.changed) == (now.bytes, now.modified, now.changed))
     }
 
-    /// Like `is_still`, while names of the same file may be added or removed: each changes the file's own time of change.
+    /// Compares like `is_still`, but allows names of the same file to be added or removed, which changes the file's own
+    /// change time.
     pub(super) fn is_still_among_links(&self, now: &Self) -> bool {
         let attributes = |node: &Self| (node.kind, node.inode, node.bytes, node.mode, node.owners(), node.modified);
         self.is_still(now) || self.links > 1 && attributes(self) == attributes(now)

@@ -1,4 +1,4 @@
-//! Outcome of a commit: the completed steps, and the paths that were left unchanged.
+//! Outcome of a commit: the completed steps, and the paths left unchanged.
 
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(crate) struct Outcome {
     /// Number of completed steps.
     pub done: usize,
-    /// Paths that are not as planned, because they changed during the commit or could not be written.
+    /// Paths that are not in the planned state, because they changed during the commit or could not be written.
     pub left: Vec<LeftoverPath>,
 }
 
@@ -18,15 +18,15 @@ pub(crate) struct LeftoverPath {
     #[serde(with = "super::name")]
     pub path: PathBuf,
     pub why: String,
-    /// Whether the system failed, so that the next recovery tries again.
+    /// Whether the system failed, so that the next recovery retries.
     #[serde(default)]
     pub later: bool,
-    /// Whether there was no space on the disk.
+    /// Whether the disk was full.
     #[serde(default)]
     pub is_full: bool,
 }
 
-/// Returns whether an error means that there is no space on the disk.
+/// Returns whether an error means that the disk is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -1,4 +1,4 @@
-//! Partial commit: a part of the changes. Changes that depend on an excluded one are excluded too.
+//! Partial commit of a part of the changes. Changes that depend on an excluded change are excluded too.
 
 use super::{Change, Changes, Kind, Node, RefusalReason, RefusedChange};
 use crate::sys::path::{open_directory, pass_below};
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 impl Changes {
     /// Removes the changes at these paths. Returns the changes that are removed with them, each with the path that caused it.
     ///
-    /// Entries of a directory that is not created are not created either; a directory that keeps an entry stays; and of a move,
-    /// both ends happen or none, so that nothing is lost.
+    /// If a directory is not created, neither are its entries. A directory is kept if one of its entries is. Both ends
+    /// of a move happen or neither does, so that nothing is lost.
     pub(crate) fn without(&mut self, refused: &BTreeSet<PathBuf>) -> Vec<(PathBuf, PathBuf)> {
         if refused.is_empty() {
             return Vec::new();
@@ -62,7 +62,7 @@ impl Changes {
         self.unkept.sort_by(|left, right| left.path.cmp(&right.path));
     }
 
-    /// Writes other new content of a changed file to the upper directory.
+    /// Writes different new content of a changed file to the upper directory.
     pub(crate) fn rewrite(&mut self, path: &Path, content: &[u8]) -> io::Result<()> {
         let Ok(at) = self.entries.binary_search_by(|change| change.path.as_path().cmp(path)) else {
             return Err(io::ErrorKind::NotFound.into());
@@ -92,7 +92,8 @@ impl Changes {
         &self.entries[start..start + count]
     }
 
-    /// If the first name of a file is excluded, another name becomes the file, and the remaining names link to it.
+    /// Keeps hard links consistent: if the first name of a file is excluded, another name becomes the file, and the
+    /// remaining names link to it.
     fn keep_links_whole(&mut self, out: &BTreeMap<PathBuf, PathBuf>) {
         let mut instead: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
         for change in &mut self.entries {

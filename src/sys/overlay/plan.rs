@@ -1,4 +1,4 @@
-//! Steps that bring a directory to the state that the command created. Each step can be repeated without harm.
+//! Steps that bring a directory to the state created by the command. Each step is idempotent.
 
 use super::node::{Kind, Node, Time};
 use super::{Change, Changes};
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Location of a new entry before it is moved into place.
+/// Location of a new entry before it is moved to its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Source {
     /// At the same path in the upper directory.
     Upper,
-    /// Under this number in the stage.
+    /// In the staging directory, under this number.
     Staged(usize),
 }
 
@@ -25,9 +25,9 @@ pub(super) struct Step {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum StepAction {
-    /// Lets the owner change entries of the directory, until it gets its final mode.
+    /// Allows the owner to change entries of the directory until it gets its final mode.
     Open { inode: u64 },
-    /// Removes the old entry; a directory is empty by then.
+    /// Removes the old entry; a directory is empty at this point.
     Remove { before: Node },
     /// Creates an empty directory at a path without an entry.
     Directory { number: usize },
@@ -40,7 +40,7 @@ pub(super) enum StepAction {
         number: usize,
         before: Option<Node>,
     },
-    /// Sets mode, owner and time. The inode of a new directory is known once it is created.
+    /// Sets mode, owner and time. The inode of a new directory becomes known when it is created.
     Dress { before: Option<Node>, number: Option<usize>, mode: u32, owner: u32, group: u32, modified: Option<Time> },
 }
 
@@ -116,7 +116,7 @@ fn place_action(
     })
 }
 
-/// Returns the directories that must be opened, because the owner may not write to them now.
+/// Returns the directories that must be opened because the owner cannot write to them now.
 fn directories_to_open(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> BTreeMap<PathBuf, Node> {
     if Uid::effective().is_root() {
         return BTreeMap::new();

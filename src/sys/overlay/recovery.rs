@@ -1,4 +1,4 @@
-//! Recovery of a commit after an interruption: the remaining steps of its journal.
+//! Recovery of a commit after an interruption: performs the remaining steps of its journal.
 
 use super::apply::{FaultHook, apply};
 use super::journal::{
@@ -10,8 +10,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Finishes a commit that was started in this directory and returns its outcome; `None` if none was started. To be called again
-/// after an interruption, or if something is left to retry.
+/// Finishes a commit that was started in this directory, and returns its outcome; `None` if none was started. Must be
+/// called again after an interruption, or if there are steps left to retry.
 pub(crate) fn recover(preview: &Path) -> io::Result<Option<Outcome>> {
     recover_with_hook(preview, &mut || Ok(()))
 }
@@ -43,7 +43,7 @@ pub(super) fn recover_with_hook(preview: &Path, pace: FaultHook<'_>) -> io::Resu
     run_steps(&base, &journal, pace).map(Some)
 }
 
-/// Performs the steps. Steps that the system refuses are retried once immediately, and then at the next recovery.
+/// Performs the steps. Steps that the system refuses are retried once immediately, and again at the next recovery.
 pub(super) fn run_steps(base: &OwnedFd, journal: &Journal, pace: FaultHook<'_>) -> io::Result<Outcome> {
     let mut outcome = apply(journal, pace)?;
     if !outcome.is_over() {

@@ -1,4 +1,4 @@
-//! Rename detection: new files that are old files under another name.
+//! Rename detection: finds new files that are old files under another name.
 
 use super::compare::same_bytes;
 use super::{Change, Changes, Kind, Node};
@@ -10,12 +10,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of bytes read for the comparison; beyond it, a move is shown as a new and a deleted file.
+/// Maximum number of bytes read for the comparison. Beyond it, a move is shown as a new and a deleted file.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// Maximum number of deleted files with which a new file is compared.
 const MAX_TRIES: usize = 8;
 
-/// Marks a new file with the content of a deleted one as moved; of several candidates, one with the same name is preferred.
+/// Marks a new file that has the content of a deleted one as moved. Of several candidates, one with the same name is
+/// preferred.
 pub(super) fn find(changes: &mut Changes, upper: &OwnedFd, lower: &OwnedFd) -> io::Result<()> {
     let mut deleted: HashMap<(Kind, u64), Vec<usize>> = HashMap::new();
     for (index, change) in changes.entries.iter().enumerate() {
@@ -62,7 +63,7 @@ pub(super) fn find(changes: &mut Changes, upper: &OwnedFd, lower: &OwnedFd) -> i
     Ok(())
 }
 
-/// Returns whether a file can be recognized as moved; all empty files are equal.
+/// Returns whether a file can be recognized as moved. Empty files cannot, because they are all equal.
 fn is_moved_kind(kind: Kind, bytes: u64) -> bool {
     match kind {
         Kind::File => bytes > 0,
@@ -87,8 +88,8 @@ fn is_same(after: Node, new: (&OwnedFd, &Path), old: (&OwnedFd, &Path)) -> io::R
 }
 
 impl Changes {
-    /// Returns renamed directories, from and to: all entries of the old directory have the same position in the new one, and
-    /// there are no others.
+    /// Returns renamed directories as pairs of old and new path: all entries of the old directory are at the same
+    /// relative path in the new one, and there are no others.
     pub(crate) fn moved_directories(&self) -> Vec<(PathBuf, PathBuf)> {
         if self.entries.iter().all(|change| change.moved_from.is_none()) {
             return Vec::new();

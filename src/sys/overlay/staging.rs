@@ -1,4 +1,4 @@
-//! Staging: content is prepared on its target file system, synced, and without the marks of overlayfs.
+//! Staging: content is prepared on its target file system, synced, and freed of overlayfs marks.
 
 use super::node::Node;
 use super::plan::{Source, Step, StepAction};
@@ -15,13 +15,14 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Number of files or directories above which the whole file system is synced, which may also write data of others.
+/// Number of files or directories above which the whole file system is synced, which may also write data of other
+/// programs.
 pub(super) const MAX_SINGLE_SYNCS: usize = 64;
-/// Number of files that are synced at the same time, so that the file system writes them together.
+/// Number of files that are synced concurrently, so that the file system writes them together.
 const CONCURRENT_SYNCS: usize = 8;
 const CHUNK: usize = 1024 * 1024;
 
-/// Returns whether a rename between the directories can work: the kernel compares the mounts before it looks up a name.
+/// Returns whether a rename between the directories can work. The kernel compares the mounts before it looks up a name.
 pub(super) fn is_same_mount(from: &OwnedFd, to: &OwnedFd) -> bool {
     let nothing = format!(".aye-{}", uuid::Uuid::new_v4().simple());
     let same_device = fstat(from).ok().map(|stat| stat.st_dev) == fstat(to).ok().map(|stat| stat.st_dev);
@@ -32,7 +33,7 @@ pub(super) fn stage_name(number: usize) -> OsString {
     OsString::from(number.to_string())
 }
 
-/// Prepares the files that the steps move into place. With `copies`, they must be copied to another file system.
+/// Prepares the files that the steps move to their paths. With `copies`, they must be copied to another file system.
 pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: &mut [Step], copies: bool) -> io::Result<()> {
     let after: BTreeMap<&Path, (&Change, Node)> =
         changes.entries.iter().filter_map(|change| Some((change.path.as_path(), (change, change.after?)))).collect();
@@ -73,7 +74,7 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
     if alone { sync_each(&unsynced) } else { sync_all(if copies { stage } else { upper }) }
 }
 
-/// Syncs these files at the same time, and no others.
+/// Syncs exactly these files, concurrently.
 fn sync_each(files: &[File]) -> io::Result<()> {
     let each = files.len().div_ceil(CONCURRENT_SYNCS).max(1);
     std::thread::scope(|scope| {
@@ -90,7 +91,7 @@ fn sync_each(files: &[File]) -> io::Result<()> {
     })
 }
 
-/// Syncs the names in a directory, if the file system can do that.
+/// Syncs the names in a directory, if the file system supports that.
 pub(super) fn sync_names(directory: &OwnedFd) -> io::Result<()> {
     let readable = match openat(directory, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()) {
         Ok(readable) => File::from(readable),
@@ -150,7 +151,7 @@ fn open_parent_of<'a>(root: &OwnedFd, path: &'a Path) -> io::Result<(OwnedFd, &'
     Ok((pass_below(root, path.parent().unwrap_or(Path::new("")))?, name))
 }
 
-/// Returns the file from which a changed or moved file takes its attributes.
+/// Returns the file whose attributes a changed or moved file takes over.
 fn open_previous<'a>(lower: &OwnedFd, change: &'a Change) -> Option<(OwnedFd, &'a OsStr)> {
     let was_file = change.before.is_some_and(|before| before.kind == Kind::File);
     let path = change.moved_from.as_deref().or(was_file.then_some(change.path.as_path()))?;
@@ -165,7 +166,7 @@ fn clean(file: &File, before: Option<(&OwnedFd, &OsStr)>, after: &Node) -> io::R
     Ok(fchmod(file, Mode::from_bits_truncate(after.mode as libc::mode_t))?)
 }
 
-/// Copies a file or symlink with its times, its holes, and the attributes of the old one. Returns the files to sync.
+/// Copies a file or symlink with its times, its holes, and the attributes of the old file. Returns the files to sync.
 fn copy(
     upper: &OwnedFd,
     (path, before): (&Path, Option<(&OwnedFd, &OsStr)>),

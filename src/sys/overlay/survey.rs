@@ -1,6 +1,6 @@
-//! Walk over an upper directory, compared with the real one.
+//! Survey of an upper directory, compared with the real one.
 //!
-//! Its time depends on the number of changes: in the real directory, only deleted entries are listed.
+//! Its duration depends on the number of changes. In the real directory, only deleted entries are listed.
 
 use super::content;
 use super::node::{Kind, Node, Time};
@@ -24,8 +24,8 @@ const MARK: &str = "began";
 /// Tolerance between the clocks of different file systems.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Returns the current time as files created in `directory` have it: later changes have a later time. Must be called before the
-/// view is created.
+/// Returns the current time according to files created in `directory`. Later changes have a later time. Must be called
+/// before the view is created.
 pub(crate) fn mark(directory: &Path) -> io::Result<Time> {
     let parent = open_directory(directory)?;
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -40,8 +40,8 @@ pub(crate) fn marked(directory: &Path) -> Option<Time> {
     (node.kind == Kind::File).then_some(node.changed)
 }
 
-/// Returns the changes of the command in one directory since `began`. Changes nothing, except that unreadable directories of
-/// the upper directory become readable.
+/// Returns the changes of the command in one directory since `began`. Its only side effect is that unreadable
+/// directories of the upper directory become readable.
 pub(crate) fn changes(layered: &LayeredDirectory, began: Time) -> io::Result<Changes> {
     let (upper, lower) = (open_directory(&layered.upper)?, open_directory(&layered.directory)?);
     let now = SystemTime::now().checked_add(TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
@@ -83,7 +83,7 @@ pub(crate) fn changes(layered: &LayeredDirectory, began: Time) -> io::Result<Cha
 /// Part of the real directory that is visible through a directory of the upper one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Below {
-    /// Everything that is not covered.
+    /// Everything except covered entries.
     Seen,
     /// No entries, although the directory exists.
     Hidden,
@@ -205,20 +205,20 @@ impl Walk {
         Ok(())
     }
 
-    /// Returns whether the directory was created or renamed after the command began: then its times changed, but not its
-    /// entries.
+    /// Returns whether the directory was created or renamed after the command began. Its times have changed then, but
+    /// not its entries.
     fn is_from_run(&self, node: &Node) -> bool {
         node.changed > self.changes.began
     }
 
-    /// Returns whether entries were added to the parent directory since, so that an entry may belong to a different directory
-    /// than the command had.
+    /// Returns whether entries were added to the parent directory since then, so that an entry may belong to a
+    /// different directory than the command used.
     fn is_refilled(&self, path: &Path) -> bool {
         let above = open_below(&self.lower, path.parent().unwrap_or(Path::new("")), LISTING);
         above.ok().and_then(|above| fstat(&above).ok()).is_none_or(|stat| Node::from_stat(&stat).modified > self.changes.began)
     }
 
-    /// Records the deletion of a path with all entries below it.
+    /// Records the deletion of a path and everything below it.
     fn record_deletion(&mut self, path: PathBuf, before: Node) -> io::Result<()> {
         let mut pending = vec![(path, before)];
         while let Some((path, before)) = pending.pop() {
@@ -299,8 +299,8 @@ fn keep_attributes_of_moved(entries: &mut [Change], upper: &OwnedFd, lower: &Own
     }
 }
 
-/// Returns whether entries of the directory can be accessed, not only listed. Determined by looking up `.`, which fails without
-/// this right.
+/// Returns whether entries of the directory can be accessed, not only listed. Looking up `.` fails without this
+/// permission.
 fn may_pass(directory: &OwnedFd) -> bool {
     nix::unistd::faccessat(directory, ".", AccessFlags::X_OK, AtFlags::AT_EACCESS).is_ok()
 }
@@ -320,7 +320,7 @@ fn change(path: PathBuf, before: Option<Node>, after: Option<Node>, same_content
     }
 }
 
-/// Returns whether an entry is a whiteout: overlayfs marks deletions with device 0:0.
+/// Returns whether an entry is a whiteout. Overlayfs marks deletions with device 0:0.
 fn is_whiteout(stat: &FileStat) -> bool {
     stat.st_mode & libc::S_IFMT == libc::S_IFCHR && stat.st_rdev == 0
 }
@@ -347,7 +347,7 @@ fn drop_unchanged(changes: &mut Changes) {
     });
 }
 
-/// Chooses the first name of each file, to which the other names become hard links: preferably a name with its old content.
+/// Chooses the first name of each file, preferably one with its old content. The other names become hard links to it.
 fn name_links(entries: &mut [Change]) {
     // Paths of each file of the upper directory with several hard links, and whether the path still has its old content.
     let mut groups: HashMap<u64, Vec<(PathBuf, bool)>> = HashMap::new();

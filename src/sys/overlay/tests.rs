@@ -11,7 +11,7 @@ use std::process::Command;
 use std::{fs, io};
 use tempfile::TempDir;
 
-/// A real directory with some files, and the location of a view of it.
+/// A real directory with some files, and the directory for a view of it.
 struct Place {
     _directory: TempDir,
     lower: PathBuf,
@@ -39,7 +39,8 @@ impl Place {
         LayeredDirectory { directory: self.lower.clone(), upper: self.preview.join("upper"), work: self.preview.join("work") }
     }
 
-    /// Runs a line in a view of the directory and returns the visible tree at the end; `None` if no view can be created.
+    /// Runs a line in a view of the directory, and returns the tree visible at the end; `None` if views are not
+    /// supported.
     fn view(&self, line: &str) -> Option<Tree> {
         self.view_and(line, LIST)
     }
@@ -112,7 +113,7 @@ fn paths(changes: &Changes) -> Vec<String> {
     changes.entries().iter().map(|change| change.path.display().to_string()).collect()
 }
 
-/// Returns files that aye left behind.
+/// Returns temporary files that aye has left behind.
 fn own_names(directory: &Path) -> Vec<String> {
     let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with(".aye")).collect()
@@ -234,7 +235,7 @@ fn attributes(path: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn new_access_lists_and_attributes_are_not_committed_and_existing_ones_are_preserved() {
+fn commits_preserve_existing_access_lists_and_attributes_and_add_none() {
     let set =
         |path: &Path, name: &str, value: &[u8]| rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty()).is_ok();
     let place = Place::new(|lower| {

@@ -1,4 +1,4 @@
-//! Modification times of files that build tools compare: of applied files, and of files whose changes were discarded.
+//! Modification times that build tools compare: those of applied files, and of files whose changes were discarded.
 
 use super::Changes;
 use super::node::{Kind, Node, Time};
@@ -12,7 +12,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Gives all new and changed files the current time, except those in the directories `except`, which are relative.
+/// Sets all new and changed files to the current time, except those in the directories `except`, which are relative
+/// paths.
 pub(crate) fn set_current_times(changes: &mut Changes, except: &[PathBuf]) -> io::Result<()> {
     let upper = open_directory(&changes.layered.upper)?;
     let is_meant = |path: &Path| !except.iter().any(|directory| path.starts_with(directory));
@@ -25,8 +26,9 @@ pub(crate) fn set_current_times(changes: &mut Changes, except: &[PathBuf]) -> io
     Ok(())
 }
 
-/// Gives the real files that the changes replace or delete the current time, so that no build from their discarded content seems
-/// newer. `is_discarded` selects the changes by their path. Files that cannot be touched are skipped.
+/// Sets the real files that the changes replace or delete to the current time, so that no build output from their
+/// discarded content appears newer. `is_discarded`: selects the changes by path. Files that cannot be touched are
+/// skipped.
 pub(crate) fn touch_replaced(changes: &Changes, is_discarded: impl Fn(&Path) -> bool) -> io::Result<()> {
     let lower = open_directory(&changes.layered.directory)?;
     let is_file = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::File);
@@ -38,7 +40,7 @@ pub(crate) fn touch_replaced(changes: &Changes, is_discarded: impl Fn(&Path) -> 
     Ok(())
 }
 
-/// Gives a regular file the current time, and returns its new state; `None` if there is no such file.
+/// Sets a regular file to the current time, and returns its new state; `None` if there is no such file.
 fn touch(directory: &OwnedFd, path: &Path) -> io::Result<Option<Node>> {
     let Ok(parent) = pass_below(directory, path.parent().unwrap_or(Path::new(""))) else { return Ok(None) };
     let name: &OsStr = path.file_name().unwrap_or_default();
@@ -49,8 +51,8 @@ fn touch(directory: &OwnedFd, path: &Path) -> io::Result<Option<Node>> {
     Ok(Node::at(&parent, name)?)
 }
 
-/// Returns whether a directory or its contents changed, or may have changed, after this time: at most `left` entries are
-/// examined.
+/// Returns whether a directory or its contents changed, or may have changed, after this time. Examines at most `left`
+/// entries.
 pub(crate) fn changed_after(directory: &Path, time: Time, left: &mut usize) -> bool {
     let Ok(root) = open_directory(directory) else { return false };
     let mut open = vec![PathBuf::from(".")];

@@ -1,4 +1,4 @@
-//! Markers that overlayfs leaves on files and directories.
+//! Markers and attributes that overlayfs stores on files and directories.
 
 use rustix::fs::{fgetxattr, flistxattr, fremovexattr, lgetxattr, llistxattr, lremovexattr};
 use rustix::io::Errno;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 const OPAQUE: &str = "user.overlay.opaque";
 const MARKS: &[u8] = b"user.overlay.";
-/// Capabilities of a program, comparable to a set-ID bit.
+/// Attribute with the capabilities of a program, which are comparable to a set-ID bit.
 const POWERS: &[u8] = b"security.capability";
 /// Access lists of an entry, and the defaults of a directory.
 const ACCESS: &[u8] = b"system.posix_acl_access";
@@ -31,7 +31,7 @@ pub(super) fn is_opaque(directory: impl AsFd) -> bool {
     fgetxattr(directory, OPAQUE, &mut value[..]).is_ok_and(|length| value.get(..length) == Some(b"y"))
 }
 
-/// Removes the marks, and capabilities as well.
+/// Removes overlay marks and file capabilities.
 pub(super) fn strip(file: impl AsFd) -> io::Result<()> {
     for name in names(&file)? {
         if name.starts_with(MARKS) || name == POWERS {
@@ -55,17 +55,17 @@ pub(crate) fn remove_access_lists(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Attributes that a command could have changed, by name; `None` for unreadable values.
+/// Attributes by name that a command could have changed; `None` for unreadable values.
 type AttributeMap = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
-/// Returns the attributes of a file or directory: user attributes, access lists, and program attributes in `security.*`; not the
-/// labels of the system.
+/// Returns the attributes of a file or directory: user attributes, access lists, and program attributes in
+/// `security.*`. Labels of the system are left out.
 fn read_attributes(directory: &OwnedFd, name: &OsStr) -> AttributeMap {
     let path = entry(directory, name);
     select(|list| llistxattr(&path, list), |name| value(&path, name))
 }
 
-/// Returns the same of an open file.
+/// Returns the same attributes for an open file.
 fn read_file_attributes(file: &File) -> AttributeMap {
     select(|list| flistxattr(file, list), |name| read_value(|value| fgetxattr(file, name, value)))
 }
@@ -109,18 +109,18 @@ fn is_preserved(name: &[u8]) -> bool {
     access || program || name.starts_with(b"user.") && !name.starts_with(MARKS)
 }
 
-/// Returns whether an entry has different attributes from the old one; for a new one, whether it has any.
+/// Returns whether an entry has different attributes than the old one; for a new entry, whether it has any.
 pub(super) fn differ(upper: (&OwnedFd, &OsStr), before: Option<(&OwnedFd, &OsStr)>) -> bool {
     read_attributes(upper.0, upper.1)
         != before.map_or_else(AttributeMap::new, |(directory, name)| read_attributes(directory, name))
 }
 
-/// Returns whether an open file has different attributes from the old one; without an old one, whether it has any.
+/// Returns whether an open file has different attributes than the old one; without an old one, whether it has any.
 pub(super) fn files_differ(new: &File, before: Option<&File>) -> bool {
     read_file_attributes(new) != before.map_or_else(AttributeMap::new, read_file_attributes)
 }
 
-/// Returns the mode of an entry without a new access list: with a list, the group bits are its maximum.
+/// Returns the mode of an entry without a new access list. With a list, the group bits are its maximum.
 pub(super) fn mode_without_list(upper: (&OwnedFd, &OsStr), before: Option<(&OwnedFd, &OsStr)>, mode: u32) -> u32 {
     let list = |(directory, name): (&OwnedFd, &OsStr)| value(&entry(directory, name), ACCESS);
     let new = list(upper).filter(|new| before.and_then(list).as_ref() != Some(new));
@@ -134,7 +134,7 @@ fn permissions_of_group(list: &[u8]) -> Option<u32> {
     Some(u32::from(u16::from_le_bytes([found[2], found[3]])) & 0o7)
 }
 
-/// Gives a file exactly the attributes of the old one: attribute changes by a command are not applied.
+/// Gives a file exactly the attributes of the old one, because attribute changes by a command are not applied.
 pub(super) fn restore(to: &File, before: Option<(&OwnedFd, &OsStr)>) -> io::Result<()> {
     let wanted = before.map_or_else(AttributeMap::new, |(directory, name)| read_attributes(directory, name));
     for name in names(to)?.iter().filter(|name| is_preserved(name) && !wanted.contains_key(*name)) {

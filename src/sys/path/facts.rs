@@ -1,4 +1,4 @@
-//! Facts about a directory entry other than its content.
+//! Facts about a directory entry besides its content.
 
 use super::{open_parent, read_link};
 use nix::fcntl::AtFlags;

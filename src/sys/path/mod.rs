@@ -1,4 +1,4 @@
-//! Path resolution: symlinks are followed as in the kernel, and no file is opened.
+//! Path resolution: symlinks are followed in the same way as by the kernel, and no file is opened.
 
 mod facts;
 mod open;
@@ -21,9 +21,9 @@ use std::path::{Component, Path, PathBuf};
 
 /// Maximum length of a path in the kernel, including the final NUL.
 const MAX_PATH_BYTES: usize = 4096;
-/// Maximum length of one name.
+/// Maximum length of one name in bytes.
 const MAX_NAME_BYTES: usize = 255;
-/// Number of symlinks after which a path is treated as a loop, as in the kernel.
+/// Number of symlinks after which a path counts as a loop, as in the kernel.
 const MAX_LINKS: usize = 40;
 
 /// Kind of the entry at the end of a path.
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Directory,
     Missing,
     Special,
-    /// Only if the path itself was requested, not its target.
+    /// Symlink; only if the path itself was requested and not its target.
     Link {
         bytes: u64,
     },
@@ -47,7 +47,7 @@ pub(crate) struct ResolvedPath {
     /// Absolute path without `.` and `..`, with symlinks in its existing part resolved.
     pub real: PathBuf,
     pub kind: Kind,
-    /// Whether the path ended in a slash or a dot, so that it means a directory.
+    /// Whether the path ended in a slash or a dot, and therefore means a directory.
     pub names_directory: bool,
     /// Whether a symlink was followed.
     pub through_links: bool,
@@ -77,7 +77,7 @@ pub(crate) enum PathError {
     Unreadable { path: PathBuf, message: String },
 }
 
-/// Returns the absolute path, by its text alone: `~` and `workspace` are expanded, without access to the disk.
+/// Returns the absolute path based on the text alone: expands `~` and `workspace` without accessing the disk.
 fn absolute(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBuf, PathError> {
     if given.is_empty() {
         return Err(PathError::Empty);
@@ -104,7 +104,7 @@ fn absolute(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBu
     Ok(path)
 }
 
-/// Returns the path without `.` and `..`, by its text alone, as if there were no symlinks.
+/// Returns the path without `.` and `..`, based on the text alone, as if there were no symlinks.
 pub(crate) fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBuf, PathError> {
     let mut real = PathBuf::from("/");
     for component in absolute(given, workspace, home)?.components() {
@@ -119,12 +119,12 @@ pub(crate) fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Res
     Ok(real)
 }
 
-/// Follows every symlink of `given`; `..` is resolved after the symlink before it. Missing parts remain as written.
+/// Follows every symlink of `given`. `..` is resolved after the symlink before it. Missing parts stay as written.
 pub(crate) fn resolve(given: &str, workspace: &Path, home: Option<&Path>) -> Result<ResolvedPath, PathError> {
     walk(given, workspace, home, Last::Followed)
 }
 
-/// Like `resolve`, but does not follow a final symlink, unless a slash follows it.
+/// Resolves like `resolve`, but does not follow a final symlink unless a slash follows it.
 pub(crate) fn resolve_entry(given: &str, workspace: &Path, home: Option<&Path>) -> Result<ResolvedPath, PathError> {
     walk(given, workspace, home, Last::Kept)
 }
@@ -151,11 +151,11 @@ fn walk(given: &str, workspace: &Path, home: Option<&Path>, last: Last) -> Resul
     Ok(ResolvedPath { real: walk.real, kind: walk.kind, names_directory, through_links: walk.links > 0 })
 }
 
-/// State of the resolution of one path.
+/// State of resolving one path.
 struct Walk {
     real: PathBuf,
     kind: Kind,
-    /// Names still to be resolved, the next one last.
+    /// Names still to be resolved, in reverse order.
     pending: Vec<OsString>,
     links: usize,
     last: Last,

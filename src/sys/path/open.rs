@@ -1,4 +1,4 @@
-//! Safe opening of a judged path: a symlink that was created since cannot redirect it.
+//! Safe opening of a path after it was judged. A symlink that was created since then cannot redirect it.
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Flags to look up entries below a directory, without the right to read it.
+/// Flags for looking up entries below a directory without permission to read it.
 #[cfg(target_os = "linux")]
 const PASS_THROUGH: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY);
 #[cfg(not(target_os = "linux"))]
@@ -40,14 +40,14 @@ pub(crate) fn hold_place(real: &Path) -> io::Result<File> {
     Ok(place)
 }
 
-/// Like `hold_place`, but for a final symlink itself.
+/// Gets a handle like `hold_place`, but to a final symlink itself.
 #[cfg(target_os = "linux")]
 pub(crate) fn hold_name(real: &Path) -> io::Result<File> {
     Ok(File::from(open_without_links(real, OFlag::O_PATH)?))
 }
 
-/// Opens a path below an open directory, without following symlinks or leaving the directory; an empty path is the directory
-/// itself.
+/// Opens a path below an open directory without following symlinks or leaving the directory. An empty path means the
+/// directory itself.
 pub(crate) fn open_below(root: &OwnedFd, below: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     #[cfg(target_os = "linux")]
@@ -93,7 +93,7 @@ pub(crate) fn identity(real: &Path) -> io::Result<Identity> {
     Ok(Identity { device: metadata.dev(), inode: metadata.ino() })
 }
 
-/// Returns whether an open failed because of a symlink that did not exist when the path was resolved.
+/// Returns whether opening failed because of a symlink that did not exist when the path was resolved.
 pub(crate) fn is_symlink_error(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::ELOOP as i32)
 }
@@ -106,13 +106,13 @@ pub(crate) fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     Ok((open_without_links(parent, PASS_THROUGH)?, name))
 }
 
-/// Returns whether every part of the path still exists and none is a symlink, except perhaps the last.
+/// Returns whether every part of the path still exists and no part, except perhaps the last, is a symlink.
 pub(crate) fn is_without_links(real: &Path) -> bool {
     let looked = |(directory, name): (OwnedFd, &OsStr)| fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
     open_parent(real).is_ok_and(looked)
 }
 
-/// Checks many paths for symlinks; the directory of consecutive paths is resolved only once.
+/// Checks many paths for symlinks. The directory of consecutive paths is resolved only once.
 #[derive(Debug, Default)]
 pub(crate) struct WithoutLinks {
     parent: Option<(PathBuf, Option<OwnedFd>)>,
@@ -130,7 +130,7 @@ impl WithoutLinks {
     }
 }
 
-/// Returns whether this process could write to the path, according to the system, without trying.
+/// Returns whether this process could write to the path, as reported by the system without an attempt.
 pub(crate) fn may_write(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::W_OK).is_ok()
 }
@@ -140,7 +140,7 @@ pub(crate) fn may_read(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::R_OK).is_ok()
 }
 
-/// Returns the target of the symlink at `real`; the path to it is free of symlinks.
+/// Returns the target of the symlink at `real`, whose parents must be free of symlinks.
 pub(crate) fn read_link(real: &Path) -> io::Result<OsString> {
     let (directory, name) = open_parent(real)?;
     Ok(readlinkat(&directory, name)?)

@@ -1,11 +1,11 @@
-//! Captured output of any length: its head, its tail, and its total size.
+//! Capture of output of any length: its head, its tail, and its total size.
 
 use std::collections::VecDeque;
 
-/// Share of the limit for the head in percent; the remainder is for the tail.
+/// Percentage of the limit for the head; the rest is for the tail.
 const HEAD_PERCENT: usize = 80;
 
-/// Head and tail of a stream. Memory use is below the limit for any length of the stream.
+/// Head and tail of a stream. Memory use stays below the limit for any length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OutputCapture {
     head: Vec<u8>,
@@ -39,7 +39,7 @@ impl OutputCapture {
         self.total
     }
 
-    /// Returns at most `budget` bytes as text; the middle of a longer text is replaced by a note.
+    /// Returns at most `budget` bytes as text. The middle of a longer text is replaced with a note.
     pub(crate) fn text(&self, budget: usize) -> String {
         self.text_with_gap(budget).0
     }
@@ -95,7 +95,7 @@ fn head_share(limit: usize) -> usize {
     limit / 100 * HEAD_PERCENT + limit % 100 * HEAD_PERCENT / 100
 }
 
-/// Removes a character that is cut at the end.
+/// Removes an incomplete character at the end.
 pub(crate) fn whole_start(bytes: &[u8]) -> &[u8] {
     let longest = bytes.len().min(3);
     for back in 1..=longest {
@@ -112,7 +112,7 @@ pub(crate) fn whole_start(bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Removes a character that is cut at the start.
+/// Removes an incomplete character at the start.
 fn whole_end(bytes: &[u8]) -> &[u8] {
     let cut = bytes.iter().take(3).take_while(|byte| (0x80..=0xBF).contains(*byte)).count();
     &bytes[cut..]

@@ -1,11 +1,11 @@
-//! Environment of a command: the variables that it may see.
+//! Environment of a command: the variables that it gets.
 
 use std::ffi::{OsStr, OsString};
 
 /// Selection of variables that commands get from aye's own environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Environment {
-    /// All variables except secrets and variables that change the meaning of a shell line.
+    /// All variables except secrets, and variables that change the meaning of a shell line.
     Inherit,
     /// Variables for paths, language and tools, which most programs need.
     #[default]
@@ -18,7 +18,7 @@ pub(crate) enum Environment {
     CoreOf(Vec<String>),
 }
 
-/// Names in `Core`; one that ends in `_` is a prefix.
+/// Names in `Core`. A name that ends in `_` is a prefix.
 const CORE: &[&str] = &[
     "PATH",
     "HOME",
@@ -90,7 +90,8 @@ const CHANGES_MEANING: &[&str] = &[
     "HOSTALIASES",
 ];
 
-/// Variables by which programs run or load unexpected code; one that ends in `_` is a prefix. They must be listed explicitly.
+/// Variables that make programs run or load unexpected code. A name that ends in `_` is a prefix. They are passed only
+/// if listed explicitly.
 const LOADS_CODE: &[&str] = &[
     "GIT_",
     "DYLD_",
@@ -140,8 +141,8 @@ const SECRET_WORDS: &[&str] = &[
     "PRIVATE",
 ];
 
-/// Returns the environment of a command, from aye's own. Names in `secret_names` (provider keys) are passed only if listed;
-/// `is_secret` checks values.
+/// Returns the environment of a command, derived from aye's own. Names in `secret_names` (provider keys) are passed
+/// only if listed. `is_secret`: checks values.
 pub(crate) fn command_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
     choice: &Environment,
@@ -153,8 +154,8 @@ pub(crate) fn command_environment(
     kept
 }
 
-/// Returns the environment of a program that the user configured to print an API key: aye's own, without the API keys of aye and
-/// without variables that load code. Other secrets stay, because the program may need one of them.
+/// Returns the environment of a program that the user configured to print an API key: aye's own environment without
+/// aye's API keys and without variables that load code. Other secrets stay, because the program may need them.
 pub(crate) fn program_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
     withheld: &[String],
@@ -171,7 +172,7 @@ pub(crate) fn program_environment(
     kept
 }
 
-/// Returns a summary for an approval: `core, 14 secrets withheld`.
+/// Returns a summary for an approval, such as `core, 14 secrets withheld`.
 pub(crate) fn describe_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
     choice: &Environment,

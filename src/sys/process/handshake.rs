@@ -1,5 +1,6 @@
-//! Handshake with the helper: the file descriptors that it creates in the command's namespaces and passes to aye before the
-//! command starts. These are the socket of aye's proxy, the terminal, and the pipe for its input. The command gets none of them.
+//! Handshake with the helper: it creates file descriptors in the command's namespaces, and passes them to aye before
+//! the command starts. These are the socket of aye's proxy, the terminal, and the pipe for its input. The command gets
+//! none of them.
 
 use super::messages::{self, Job, Report, TerminalSize};
 use crate::sys::sandbox::{Backend, NetworkAccess};
@@ -17,8 +18,8 @@ use tokio::io::Interest;
 
 /// Maximum number of descriptors: the socket, the terminal and the pipe.
 const MAX_DESCRIPTORS: usize = 3;
-/// Maximum number of descriptors that the kernel passes at once. There is space for all of them, because descriptors that do
-/// not fit would stay open unnoticed.
+/// Maximum number of descriptors that the kernel passes in one message. The buffer has space for all of them, because
+/// descriptors that do not fit would stay open unnoticed.
 const KERNEL_DESCRIPTORS: usize = 253;
 
 /// Descriptors on the side of the helper.
@@ -38,7 +39,7 @@ struct Pair {
     slave: OwnedFd,
 }
 
-/// The descriptors that remain for the command after aye has its own.
+/// Descriptors that remain for the command after aye has received its own.
 pub(super) struct CommandDescriptors {
     proxy: Option<u16>,
     slave: Option<OwnedFd>,
@@ -76,7 +77,7 @@ impl HelperDescriptors {
 }
 
 impl CommandDescriptors {
-    /// Tells the command the address of the proxy, and gives it its terminal or its input.
+    /// Passes the address of the proxy to the command, and attaches its terminal or its input.
     pub(super) fn attach_to(self, command: &mut Command) -> io::Result<()> {
         if let Some(port) = self.proxy {
             let proxy = format!("http://{}:{port}", Ipv4Addr::LOCALHOST);
@@ -96,7 +97,7 @@ impl CommandDescriptors {
     }
 }
 
-/// Hosts that the command reaches directly: servers in its own network.
+/// Hosts to which the command connects directly: servers in its own network.
 const OWN_HOSTS: &str = "localhost,127.0.0.1,::1";
 
 /// Returns whether the command uses aye's proxy, which it does only in a separate network.
@@ -113,7 +114,7 @@ fn open_terminal(size: TerminalSize) -> io::Result<Pair> {
     Ok(Pair { master: pair.master, slave: pair.slave })
 }
 
-/// Opens a pipe whose ends are not inherited by processes that are started in the meantime.
+/// Opens a pipe whose ends are not inherited by processes that start in the meantime.
 fn open_pipe() -> io::Result<Pipe> {
     let (reads, writes) = nix::unistd::pipe()?;
     for end in [&reads, &writes] {
@@ -126,7 +127,7 @@ pub(super) fn winsize(size: TerminalSize) -> Winsize {
     Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-/// Makes its standard input the controlling terminal of its session, which must be a new one.
+/// Makes the command's standard input the controlling terminal of its session, which must be new.
 #[expect(unsafe_code, reason = "only code between fork and exec can do this")]
 fn take_terminal(command: &mut Command) {
     // SAFETY: one system call on an open descriptor; nothing is allocated.
@@ -181,7 +182,7 @@ pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result
     Ok(Ok(pieces))
 }
 
-/// Receives a later message, which has no descriptors.
+/// Receives a later message, which carries no descriptors.
 pub(super) async fn receive(control: &tokio::net::UnixStream) -> io::Result<Report> {
     let mut descriptors = Vec::new();
     let report = receive_with(control, &mut descriptors).await?;

@@ -1,16 +1,17 @@
-//! Commands confined by Landlock alone, if mounting is impossible: the helper is unconfined and out of their reach.
+//! Commands confined by Landlock alone, for systems on which mounting is impossible. The helper is unconfined and out
+//! of their reach.
 
 use super::messages::Job;
 use std::io;
 use std::process::Command;
 
-/// Resources that last as long as the command: its temporary directory, which is removed afterwards.
+/// Resources that exist as long as the command: its temporary directory, which is removed afterwards.
 #[derive(Debug)]
 pub(super) struct SandboxResources {
     _temporary: tempfile::TempDir,
 }
 
-/// Returns the shell for the job's line: unconfined, already in namespaces, or confined by Landlock.
+/// Returns the shell for the line of the job: unconfined, already in namespaces, or confined by Landlock.
 #[cfg(not(target_os = "macos"))]
 pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<SandboxResources>)> {
     use crate::sys::sandbox::Backend;
@@ -23,7 +24,7 @@ pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<SandboxResources>)
     Ok((command, fence))
 }
 
-/// Returns the shell for the job's line, confined by a sandbox profile of the system if required.
+/// Returns the shell for the line of the job, confined by a sandbox profile of the system if required.
 #[cfg(target_os = "macos")]
 pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<SandboxResources>)> {
     let Some(confinement) = &job.confinement else {

@@ -1,4 +1,5 @@
-//! Messages between aye and its helper over one socket: first the job, then orders; in return, the start and the end.
+//! Messages between aye and its helper over one socket. aye sends the job, then orders; the helper reports the start
+//! and the end.
 
 use crate::sys::sandbox::Confinement;
 use serde::de::DeserializeOwned;
@@ -8,14 +9,14 @@ use std::io::{self, Read, Write};
 /// Maximum length of a message in either direction, in bytes.
 const MAX_MESSAGE_BYTES: u32 = 64 * 1024 * 1024;
 
-/// Command for the helper. The environment is the helper's own.
+/// Job for the helper. The command gets the environment of the helper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     /// Absolute path of the shell.
     pub shell: String,
-    /// Arguments of the shell, with the line at the end.
+    /// Arguments of the shell; the line is the last one.
     pub words: Vec<String>,
-    /// The resolved directory as bytes, because it need not be UTF-8.
+    /// Resolved directory as bytes, because it need not be UTF-8.
     pub directory: Vec<u8>,
     pub stdin: Option<String>,
     /// Whether aye writes input while the command runs.
@@ -31,11 +32,11 @@ pub(crate) struct TerminalSize {
     pub columns: u16,
 }
 
-/// Messages of the helper: first, readiness or a failure to start; then the outcome of the command.
+/// Messages of the helper: readiness or a failure to start first, then the outcome of the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Report {
-    /// Ready. The flags say which descriptors come with the message, in this order: the socket of aye's proxy, the master of
-    /// the terminal, the write end of the input pipe.
+    /// Ready. The flags determine which descriptors come with the message, in this order: the socket of aye's proxy,
+    /// the master of the terminal, the write end of the input pipe.
     Ready {
         proxy: bool,
         terminal: bool,
@@ -52,14 +53,14 @@ pub(super) enum Report {
     MemoryFull,
 }
 
-/// `SIGINT` to the process group of the command.
+/// Sends `SIGINT` to the process group of the command.
 pub(super) const INTERRUPT: u8 = b'I';
 /// Sends `SIGTERM` to every process.
 pub(super) const TERMINATE: u8 = b'T';
 /// Sends `SIGKILL` to every process.
 pub(super) const KILL: u8 = b'K';
 
-/// Encodes a message with its length before it.
+/// Encodes a message, preceded by its length.
 pub(super) fn encode<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     let text = serde_json::to_vec(message)?;
     let length = u32::try_from(text.len()).ok().filter(|length| *length <= MAX_MESSAGE_BYTES);

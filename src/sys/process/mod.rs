@@ -1,4 +1,4 @@
-//! Processes of a shell line; no process outlives the line or aye.
+//! Processes of a shell line. No process outlives the line or aye.
 
 mod capture;
 mod environment;

@@ -1,4 +1,4 @@
-//! A command with its input and both outputs as streams while it runs.
+//! A command whose input and output are available as streams while it runs.
 
 use super::run::{End, HELPER_END_LIMIT, ProcessError, Spec, StartedCommand, StdioMode, StopConditions, start, wait_for_end};
 use futures_util::FutureExt;
@@ -13,11 +13,11 @@ pub(crate) struct Piped {
     pub input: Sender,
     pub output: ChildStdout,
     pub errors: ChildStderr,
-    /// Must be polled until the command ends; dropping it kills all processes.
+    /// Future that must be polled until the command ends; dropping it kills all processes.
     pub ending: BoxFuture<'static, Result<End, ProcessError>>,
 }
 
-/// Starts the line. It ends on its own or by `kill`; a time limit in `spec` is ignored.
+/// Starts the line. It ends on its own or through `kill`; a time limit in `spec` is ignored.
 pub(crate) async fn start_piped(spec: Spec, kill: CancellationToken) -> Result<Piped, ProcessError> {
     let Some(running) = start(&spec, StdioMode::Both, &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));

@@ -1,4 +1,4 @@
-//! Execution of a command by aye: starts the helper, captures the output, and ends the command after its time limit.
+//! Execution of a command by aye: starts the helper, captures the output, and ends the command after its timeout.
 
 use super::capture::{OutputCapture, whole_start};
 use super::handshake::{self, HostDescriptors};
@@ -27,23 +27,24 @@ use tokio_util::sync::CancellationToken;
 const TIMEOUT_GRACE: Duration = Duration::from_secs(5);
 /// Time between `SIGTERM` and `SIGKILL` after a cancellation by the user.
 const KILL_GRACE: Duration = Duration::from_millis(500);
-/// Between `SIGINT` and `SIGKILL` when the user interrupts the command.
+/// Time between `SIGINT` and `SIGKILL` after an interrupt by the user.
 pub(super) const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
-/// Time to wait for output after the last process has ended; only a descriptor passed to an unrelated process takes that long.
+/// Time to wait for output after the last process has ended. Only a descriptor that was passed to an unrelated process
+/// takes that long.
 pub(super) const DRAIN_LIMIT: Duration = Duration::from_millis(200);
-/// Maximum number of bytes read after that; no pipe holds more.
+/// Maximum number of bytes read after the end. No pipe holds more.
 const DRAIN_BYTES: usize = 1024 * 1024;
-/// Time the helper may take to end a killed process tree.
+/// Time for the helper to end a killed process tree.
 const REPORT_LIMIT: Duration = Duration::from_secs(5);
-/// Time the helper may take until the command can start.
+/// Time for the helper until the command can start.
 const READY_LIMIT: Duration = Duration::from_secs(10);
 /// Maximum length of one argument in the kernel, including the final NUL.
 const MAX_LINE_BYTES: usize = 128 * 1024;
-/// Time the helper itself may take to end after its report.
+/// Time for the helper itself to exit after its report.
 pub(super) const HELPER_END_LIMIT: Duration = Duration::from_secs(1);
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The program that is started as the helper.
+/// Program that is started as the helper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Helper {
     pub program: PathBuf,
@@ -73,14 +74,14 @@ pub(crate) struct Spec {
     pub shell: Shell,
     /// Absolute path with symlinks resolved.
     pub directory: PathBuf,
-    /// The complete environment; no other variables are passed.
+    /// Complete environment. No other variables are passed.
     pub environment: Vec<(OsString, OsString)>,
     pub stdin: Option<String>,
-    /// Size of a terminal that replaces input and output.
+    /// Size of the terminal that replaces input and output; `None` without a terminal.
     pub terminal: Option<TerminalSize>,
     /// Sandbox of the command; `None` if the policy sets `off`.
     pub confinement: Option<Confinement>,
-    /// Proxy for the command in a separate network; without one, no server is reachable.
+    /// Proxy for the command in a separate network. Without one, no server is reachable.
     pub proxy: Option<Proxy>,
     pub timeout: Duration,
     /// Maximum number of stored bytes of stdout, and of stderr.
@@ -95,7 +96,7 @@ pub(crate) enum End {
     Signalled(i32),
     TimedOut,
     Killed,
-    /// By the user.
+    /// Interrupted by the user.
     Interrupted,
     /// Ended by its helper before its layers filled the disk.
     DiskFull,
@@ -152,7 +153,7 @@ pub(crate) enum ProcessError {
     Helper(#[from] io::Error),
 }
 
-/// Receives the output of a command.
+/// Callback that receives the output of a command.
 type OutputCallback = Box<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Output stream of a command.
@@ -169,15 +170,16 @@ pub(crate) struct OutputChunk {
     pub bytes: Vec<u8>,
 }
 
-/// Receivers of a command's output that remain after the caller stops waiting.
+/// Receivers of a command's output that stay active after the caller stops waiting.
 pub(crate) struct OutputReceivers {
-    /// Gets the full output in pieces that do not split characters.
+    /// Receives the full output in pieces that do not split characters.
     pub tap: OutputCallback,
-    /// Also gets the full output; the command waits if this receiver is slow.
+    /// Also receives the full output. If this receiver is slow, the command waits.
     pub whole: Option<mpsc::Sender<OutputChunk>>,
     /// Signals that the time limit no longer applies.
     pub unhurried: CancellationToken,
-    /// Fires when the user interrupts the command: the command gets `SIGINT`, and is killed if it has not ended 2 s later.
+    /// Cancelled when the user interrupts the command. The command gets `SIGINT`, and is killed if it has not ended
+    /// after 2 s.
     pub interrupt: CancellationToken,
 }
 
@@ -188,13 +190,13 @@ impl Default for OutputReceivers {
     }
 }
 
-/// Runs the line to its end. Live output goes to `live` if there is space; dropping this future kills all processes.
+/// Runs the line to its end. Live output is sent to `live` if there is space. Dropping this future kills all processes.
 #[cfg(test)]
 pub(crate) async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<FinishedRun, ProcessError> {
     run_with_receivers(spec, live, kill, OutputReceivers::default()).await
 }
 
-/// Runs the line to its end, with receivers that remain after the caller stops waiting.
+/// Runs the line to its end, with receivers that stay active after the caller stops waiting.
 pub(crate) async fn run_with_receivers(
     spec: Spec,
     live: mpsc::Sender<String>,
@@ -256,7 +258,7 @@ pub(super) enum StdioMode {
     Terminal(TerminalSize),
 }
 
-/// Starts the helper with the command; `None` if `kill` came first.
+/// Starts the helper with the command; `None` if `kill` was cancelled first.
 pub(super) async fn start(
     spec: &Spec,
     ends: StdioMode,
@@ -311,7 +313,8 @@ pub(super) async fn start(
     Ok(Some(StartedCommand { child, control, pieces, way_out: ProxyHandle { served, denied: DeniedHosts::default() } }))
 }
 
-/// Returns the absolute path of the shell; relative directories in `PATH` could be in the workspace.
+/// Returns the absolute path of the shell. Relative directories in `PATH` are skipped, because they could be in the
+/// workspace.
 fn find_shell(shell: Shell, environment: &[(OsString, OsString)]) -> Option<String> {
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
     let fixed = ["/bin", "/usr/bin", "/usr/local/bin"].into_iter().map(PathBuf::from);
@@ -326,7 +329,7 @@ fn is_executable(path: &Path) -> bool {
     path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
 }
 
-/// The reason to end a command early.
+/// Conditions that end a command early.
 pub(super) struct StopConditions<'a> {
     pub kill: &'a CancellationToken,
     pub interrupt: &'a CancellationToken,
@@ -427,7 +430,7 @@ async fn keep(from: Option<impl AsyncRead + Unpin>, taker: OutputSink<'_>, stop:
     captured
 }
 
-/// Sends whole characters; one that is cut at the end of the chunk waits for its rest.
+/// Sends whole characters. A character that is cut at the end of the chunk waits for its rest.
 fn show(chunk: &[u8], carried: &mut Vec<u8>, live: &mpsc::Sender<String>) {
     if live.capacity() == 0 {
         carried.clear();

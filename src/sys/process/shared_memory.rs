@@ -1,5 +1,5 @@
-//! Shared memory of a command that no kernel limit of an unprivileged user covers: unnamed files in memory, and shared
-//! mappings. The helper adds it up while the command runs.
+//! Shared memory of a command that no kernel limit for unprivileged users covers: unnamed files in memory, and shared
+//! mappings. The helper sums it up while the command runs.
 
 use super::tree::Tree;
 use nix::unistd::Pid;
@@ -29,7 +29,7 @@ impl SharedMemory {
         self.most_bytes.is_some()
     }
 
-    /// Returns whether the processes of the tree exceed the limit. Between two checks it returns false.
+    /// Returns whether the processes of the tree exceed the limit. Returns false between two checks.
     pub(super) fn is_over(&mut self, tree: Tree, least_rest: Duration) -> bool {
         let begun = Instant::now();
         let Some(most) = self.most_bytes.filter(|_| begun >= self.next) else { return false };
@@ -41,7 +41,7 @@ impl SharedMemory {
     }
 }
 
-/// Returns whether unnamed files or mappings exceed the limit. The two overlap, so each is compared with the limit
+/// Returns whether unnamed files or mappings exceed the limit. They overlap, so each is compared with the limit
 /// separately.
 fn is_over_limit(processes: &[Pid], most: u64) -> bool {
     // Counts a page for each process that maps it: never too little, and fast.
@@ -53,8 +53,8 @@ fn status_bytes(pid: Pid) -> Option<u64> {
     figure(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "RssShmem:")
 }
 
-/// Returns the mapped shared memory, with each page divided among its processes. If that is unreadable for a process, its own
-/// total counts.
+/// Returns the mapped shared memory in bytes, with each page divided among its processes. If that is unreadable for a
+/// process, its own total is used.
 fn mapped_bytes(processes: &[Pid]) -> u64 {
     let of = |pid: &Pid| {
         let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
@@ -70,7 +70,8 @@ fn figure(text: &str, name: &str) -> Option<u64> {
     Some(kilobytes.saturating_mul(KILOBYTE))
 }
 
-/// Returns the size of the unnamed files in memory that the processes have open, each counted once.
+/// Returns the total size in bytes of the unnamed files in memory that the processes have open. Each file is counted
+/// once.
 fn nameless(processes: &[Pid]) -> u64 {
     let mut files = HashMap::new();
     for pid in processes {

@@ -1,4 +1,4 @@
-//! Shells that can run a line, and the options that prevent them from reading configuration of the user or the project.
+//! Shells that can run a line, with options that prevent them from reading configuration of the user or the project.
 
 use std::fmt;
 
@@ -37,13 +37,13 @@ impl Shell {
         Self::ALL.into_iter().find(|shell| shell.name() == name)
     }
 
-    /// Returns the shell as an approval shows it: `bash -c`.
+    /// Returns the shell for display in an approval, such as `bash -c`.
     pub(crate) fn description(self) -> String {
         format!("{} {}", self.name(), self.options().last().copied().unwrap_or_default())
     }
 
-    /// Returns the options before the line, so that the shell reads no file first, takes no part of the line as an option, and
-    /// asks nothing.
+    /// Returns the options before the line. With them, the shell reads no file first, takes no part of the line as an
+    /// option, and does not prompt.
     pub(super) fn options(self) -> &'static [&'static str] {
         match self {
             Self::Bash => &["--noprofile", "--norc", "-c"],

@@ -1,4 +1,4 @@
-//! Signals of the helper, read from a descriptor instead of interrupting it.
+//! Queue of the helper's signals, which are read from a descriptor instead of interrupting it.
 
 use nix::sys::signal::Signal;
 use std::io;
@@ -36,7 +36,7 @@ impl AsFd for SignalQueue {
     }
 }
 
-/// Queue that cannot be opened: only Linux lets a process end all processes that a command started.
+/// Queue that cannot be opened, because only Linux lets a process end all processes that a command started.
 #[cfg(not(target_os = "linux"))]
 pub(super) enum SignalQueue {}
 

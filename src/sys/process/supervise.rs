@@ -1,4 +1,5 @@
-//! The helper of a command: it sits between aye and the command, and ends the whole process tree when either ends.
+//! The helper of a command. It runs between aye and the command, and ends the whole process tree when either of them
+//! ends.
 
 use super::handshake::{CommandDescriptors, HelperDescriptors};
 use super::landlock_only::{self, SandboxResources};
@@ -25,7 +26,7 @@ use std::time::Duration;
 /// Second argument that disables namespaces.
 pub(super) const WITHOUT_NAMESPACES: &str = "without-namespaces";
 
-/// Initial interval between checks of a dying process tree, because its processes may fork in the meantime.
+/// Initial interval between checks of a process tree that is being killed. Its processes may fork in the meantime.
 const SWEEP: Duration = Duration::from_millis(5);
 /// Maximum interval, for processes that no signal of this user can end.
 const SLOWEST_SWEEP: Duration = Duration::from_secs(1);
@@ -149,7 +150,7 @@ fn start(job: &Job, left: CommandDescriptors) -> Result<(Pid, Option<SandboxReso
     Ok((Pid::from_raw(child.id().cast_signed()), fence))
 }
 
-/// Returns an unnamed file with `text`, positioned at its start.
+/// Returns an unnamed file that contains `text`, positioned at its start.
 fn text_file(text: &str) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
     file.write_all(text.as_bytes())?;
@@ -237,7 +238,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Handles an order. The end of the socket means the end of aye, after which no process may be left.
+    /// Handles an order. If the socket is closed, aye has ended, and no process may be left.
     fn handle_order(&mut self) {
         let mut order = [0; 1];
         match self.control.read(&mut order) {
@@ -266,7 +267,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Reaps every process that ended; the end of the main process ends the other ones, unless the grace period is running.
+    /// Reaps every process that has ended. When the main process ends, the others are ended too, unless the grace
+    /// period is running.
     fn reap(&mut self) {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {

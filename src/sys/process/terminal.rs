@@ -1,4 +1,4 @@
-//! A command on its own terminal, for a caller that reads its screen and types.
+//! A command on its own terminal, for a caller that reads its screen and types into it.
 
 use super::handshake::winsize;
 use super::messages::TerminalSize;
@@ -24,7 +24,7 @@ const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 pub(crate) struct Terminal {
     pub screen: Screen,
     pub keys: TerminalInput,
-    /// Must be polled until the command ends; dropping it kills all processes.
+    /// Future that must be polled until the command ends; dropping it kills all processes.
     pub ending: BoxFuture<'static, Result<Ended, ProcessError>>,
 }
 
@@ -51,17 +51,18 @@ pub(crate) struct TerminalInput {
 /// Current state of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TerminalState {
-    /// Whether the program that the terminal was opened for is in the foreground, and not one that it started.
+    /// Whether the program for which the terminal was opened is in the foreground, and not one that it started.
     pub is_leader: bool,
-    /// Whether the program reads whole lines and not keys.
+    /// Whether the program reads whole lines instead of keys.
     pub takes_lines: bool,
-    /// Whether every character that can be typed reaches the program unchanged.
+    /// Whether every typed character reaches the program unchanged.
     pub takes_letters: bool,
-    /// Working directory of the first program, as it sees it; `None` if unknown.
+    /// Working directory of the first program, as that program sees it; `None` if unknown.
     pub directory: Option<PathBuf>,
 }
 
-/// Starts the line on a terminal of the size in `spec`. It ends like any command: on its own, by its time limit, or by `kill`.
+/// Starts the line on a terminal of the size in `spec`. It ends like any other command: on its own, by its timeout, or
+/// through `kill`.
 pub(crate) async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
     let Some(running) = start(&spec, StdioMode::Terminal(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
@@ -96,7 +97,7 @@ fn register_master(master: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 }
 
 impl Screen {
-    /// Waits for the next bytes; returns 0 once the command has ended and all output was read.
+    /// Waits for the next bytes. Returns 0 once the command has ended and all output was read.
     pub(crate) async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.master.async_io(tokio::io::Interest::READABLE, |master| match nix::unistd::read(master, into) {
             // Nobody has the other side open any more.
@@ -112,7 +113,7 @@ impl Screen {
 }
 
 impl TerminalInput {
-    /// Types all bytes; waits while the command does not read.
+    /// Types all bytes. Waits while the command does not read.
     pub(crate) async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         let mut written = 0;
         while written < bytes.len() {
@@ -123,7 +124,7 @@ impl TerminalInput {
         Ok(())
     }
 
-    /// Returns the program that would get input typed now.
+    /// Returns the program that would receive input typed now.
     pub(crate) fn front(&self) -> io::Result<TerminalState> {
         let group = nix::unistd::tcgetpgrp(&self.master)?;
         let leader = nix::sys::termios::tcgetsid(&self.master)?;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Lets the test program be its own helper: it must start in that role before any thread.
+/// Lets the test program act as its own helper. It must start in that role before any thread.
 #[expect(unsafe_code, reason = "runs before the test harness")]
 #[used]
 // SAFETY: the loader calls each function of this section once; the standard library is usable by then.
@@ -28,7 +28,7 @@ static ACT_AS_HELPER: extern "C" fn() = {
     act
 };
 
-/// Stand-in for aye: runs the line in its second argument until it is killed.
+/// Stands in for aye: runs the line in its second argument until it is killed.
 fn parent_main() -> ! {
     let kind: usize = std::env::args().nth(2).unwrap().parse().unwrap();
     let line = std::env::args().nth(3).unwrap();
@@ -69,7 +69,7 @@ async fn execute_spec(spec: Spec) -> Result<FinishedRun, ProcessError> {
     run(spec, live, CancellationToken::new()).await
 }
 
-/// Returns the path of a new file, through which a command can report.
+/// Returns the path of a new file through which a command can report.
 fn mark() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mark");
@@ -101,7 +101,7 @@ fn running(word: &str) -> Vec<i32> {
         .collect()
 }
 
-/// Returns a word that no other process has in its command line.
+/// Returns a word that occurs in no other process's command line.
 fn word() -> String {
     format!("9{:08}.{}", std::process::id(), uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
 }
@@ -209,7 +209,7 @@ async fn the_kill_token_kills_the_whole_process_tree() {
     assert_eq!(running(&word), Vec::<i32>::new());
 }
 
-/// Runs a line on which the user interrupts it once it has printed something.
+/// Runs a line that the user interrupts once it has printed something.
 async fn interrupted(line: &str) -> (FinishedRun, Duration) {
     let interrupt = CancellationToken::new();
     let (live, mut received) = mpsc::channel(8);

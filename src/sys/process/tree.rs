@@ -1,4 +1,4 @@
-//! Process tree of a command, and signals to all its processes.
+//! Process tree of a command, and signals to all of its processes.
 
 #[cfg(target_os = "linux")]
 use nix::sys::prctl;
@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Method of finding the processes of a command.
+/// Way of finding the processes of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tree {
     /// All processes except this one in the PID namespace whose first process this is.
@@ -27,7 +27,7 @@ pub(super) enum Side {
     Refused,
 }
 
-/// Exit code of the inner process if its namespaces could not be set up; the job has not been read then.
+/// Exit code of the inner process if its namespaces could not be set up. The job has not been read in this case.
 pub(super) const NO_NAMESPACES: i32 = 97;
 
 impl Tree {
@@ -58,7 +58,8 @@ impl Tree {
     }
 }
 
-/// Sends a signal to the process group of a command that has not been waited for. The command leads it: it has its own session.
+/// Sends a signal to the process group of a command that has not been waited for. The command has its own session and
+/// leads the group.
 pub(super) fn signal_group(leader: Pid, signal: Signal) {
     let _ = killpg(leader, signal);
 }
@@ -83,7 +84,7 @@ fn descendants() -> Vec<Pid> {
     found
 }
 
-/// Returns the fourth field of `stat`; the second is a name in parentheses and may contain any character.
+/// Returns the fourth field of `stat`. The second field is a name in parentheses and may contain any character.
 fn parent_pid(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()

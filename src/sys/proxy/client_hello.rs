@@ -1,4 +1,4 @@
-//! ClientHello check: the first bytes through a tunnel must start TLS to the allowed server.
+//! ClientHello check: the first bytes through a tunnel must start TLS with the allowed server.
 
 use rustls::server::Acceptor;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Maximum length of a ClientHello in bytes; RFC 8446 allows 16 MiB, which no program sends.
 const MAX_BYTES: usize = 64 * 1024;
-/// Time limit for the ClientHello; a program that opens a tunnel starts at once.
+/// Timeout of the ClientHello. A program that opens a tunnel starts immediately.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Reason why the tunnel is refused.

@@ -1,4 +1,4 @@
-//! One connection of a program to the proxy: its sequential requests, or its tunnel.
+//! Connection of a program to the proxy, with consecutive requests or a tunnel.
 
 use super::client_hello::{self, NoHello};
 use super::{DeniedHost, DeniedHosts, Proxy, Refusal, Server, headers};
@@ -24,9 +24,9 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_util::io::{InspectReader, InspectWriter};
 
-/// Maximum size in bytes of a head in either direction, and of buffered data.
+/// Maximum size in bytes of a request or response head, and of buffered data.
 const HEAD_BYTES: usize = 64 * 1024;
-/// Time limit for a whole head, and between two requests.
+/// Timeout for a whole head, and between two requests.
 const HEAD_LIMIT: Duration = Duration::from_secs(30);
 /// Time after which a connection without any traffic is closed.
 const IDLE: Duration = Duration::from_secs(600);
@@ -91,14 +91,14 @@ struct Client {
     denied: DeniedHosts,
     /// Tunnel that starts after the response.
     tunnel: Mutex<Option<BoxFuture<'static, ()>>>,
-    /// Server connections for plain HTTP requests; closed with this connection.
+    /// Server connections for plain HTTP requests. They are closed with this connection.
     drivers: Mutex<JoinSet<()>>,
 }
 
 /// An error response of the proxy itself.
 struct ProxyError {
     status: StatusCode,
-    /// Short reason phrase; many programs show only this phrase.
+    /// Short reason phrase. Many programs show only this phrase.
     phrase: &'static [u8],
     text: String,
 }

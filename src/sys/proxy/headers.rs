@@ -1,4 +1,4 @@
-//! Headers of a proxied request: headers for the server, and headers for the proxy alone.
+//! Headers of a proxied request: those for the server, and those for the proxy alone.
 
 use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName};
 use hyper::http::uri::Authority;
@@ -19,7 +19,7 @@ const OF_THE_CONNECTION: &[&str] = &[
     "upgrade",
 ];
 
-/// Removes headers that are not forwarded. The length of the body is already parsed and is sent again.
+/// Removes headers that are not forwarded. The length of the body was already parsed and is sent again.
 pub(super) fn strip(headers: &mut HeaderMap) {
     let listed: Vec<HeaderName> = headers
         .get_all(CONNECTION)

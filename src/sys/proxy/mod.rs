@@ -1,4 +1,5 @@
-//! Network access of a command in a separate network: an HTTP proxy that forwards allowed requests and records blocked ones.
+//! Network access of a command in a separate network, through an HTTP proxy that forwards allowed requests and records
+//! blocked ones.
 
 mod client_hello;
 mod connection;
@@ -16,17 +17,17 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// Maximum number of simultaneous connections; others wait.
+/// Maximum number of concurrent connections; others wait.
 const MAX_CONNECTIONS: usize = 64;
 /// Pause before the next attempt if no connection can be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Maximum number of recorded refused servers; further ones add no information.
+/// Maximum number of recorded refused servers. Further ones add no information.
 const MAX_DENIED: usize = 64;
 
 /// Parsed target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// URL in the judged form.
+    /// URL in the form that was judged.
     pub url: String,
     /// Host in normal form, without a final dot.
     pub host: url::Host<String>,
@@ -44,13 +45,13 @@ impl fmt::Display for Server {
 pub(crate) struct DeniedHost {
     pub host: String,
     pub port: u16,
-    /// Reason, as a phrase after the name.
+    /// Reason, as a phrase that follows the name.
     pub reason: String,
-    /// Whether an approval could allow it; otherwise a rule denies it.
+    /// Whether an approval can allow it; otherwise a rule denies it.
     pub can_open: bool,
 }
 
-/// Reason why a request is refused, for the user of the program that made it.
+/// Reason why a request was refused, for the user of the program that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub reason: String,
@@ -60,13 +61,13 @@ pub(crate) struct Refusal {
 
 /// Decides about outgoing requests.
 pub(crate) trait Gate: Send + Sync {
-    /// Parses and judges the URL of a request; for `CONNECT` it is `https://` with the target.
+    /// Parses and judges the URL of a request. For `CONNECT`, the URL is `https://` followed by the target.
     fn admit(&self, url: &str, method: &str) -> Result<Server, Refusal>;
-    /// Returns an error if a connection to an allowed server may not use this address of its name.
+    /// Returns an error if a connection to an allowed server must not use this address of its name.
     fn may_connect(&self, server: &Server, address: IpAddr) -> Result<(), String>;
 }
 
-/// Everything the proxy of one command needs.
+/// Components of the proxy of one command.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     pub gate: Arc<dyn Gate>,
@@ -80,7 +81,7 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// Servers that were refused to a command, each once.
+/// Servers that a command was denied, without duplicates.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeniedHosts(Arc<Mutex<BTreeMap<(String, u16), DeniedHost>>>);
 
@@ -98,7 +99,7 @@ impl DeniedHosts {
 }
 
 impl Proxy {
-    /// Serves all connections until it is dropped, which also ends the connections.
+    /// Serves all connections. Dropping the future ends the connections too.
     pub(crate) async fn serve(self, listener: TcpListener, denied: DeniedHosts) -> Infallible {
         let mut connections = JoinSet::new();
         loop {

@@ -95,7 +95,7 @@ impl Net {
         TcpStream::connect(self.proxy).await.unwrap()
     }
 
-    /// Returns everything that comes back for these bytes until the proxy closes.
+    /// Returns everything received for these bytes until the proxy closes the connection.
     async fn ask(&self, bytes: impl AsRef<[u8]>) -> String {
         let mut stream = self.connect().await;
         let _ = stream.write_all(bytes.as_ref()).await;

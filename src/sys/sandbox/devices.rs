@@ -20,7 +20,7 @@ pub(super) const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
-/// Mounts a separate set of terminals.
+/// Creates a separate set of pseudoterminals for the command.
 pub(super) fn terminals() -> io::Result<OwnedFd> {
     let options = [("newinstance", ""), ("ptmxmode", "0666"), ("mode", "0620")];
     mount::make(c"devpts", &options, NO_SETUID | NO_PROGRAMS)
@@ -57,8 +57,8 @@ pub(super) fn show_processes() -> io::Result<OwnedFd> {
     Ok(processes)
 }
 
-/// Makes the other entries of `/proc` read-only: root outside is root there. This has little effect on processes, because they
-/// write there only to tune themselves.
+/// Makes the other entries of `/proc` read-only, because root outside is also root inside. This has little effect on
+/// processes, which write there only to tune themselves.
 pub(super) fn protect_machine(processes: &OwnedFd, nothing: &File) -> io::Result<()> {
     // Users other than root could read only two of them.
     let secret = if nix::unistd::geteuid().is_root() { &SECRET[..] } else { &SECRET[..2] };

@@ -1,10 +1,10 @@
-//! Diagnostics of a missing sandbox: the reason, and how to get one.
+//! Diagnostics for a missing sandbox: the reason, and how to fix it.
 
 use super::kernel::setting;
 use nix::errno::Errno;
 use std::io;
 
-/// Returns why the kernel refused the namespaces.
+/// Returns the reason why the kernel refused the namespaces.
 pub(super) fn no_namespaces(error: &io::Error) -> String {
     let errno = error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
     match errno {
@@ -29,7 +29,7 @@ pub(super) fn no_namespaces(error: &io::Error) -> String {
     }
 }
 
-/// Returns why a process in its namespaces may not mount.
+/// Returns the reason why a process in its namespaces cannot mount.
 pub(super) fn no_mounts(error: &io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOSYS) => "this kernel is too old: Linux 5.12 or newer is needed".to_owned(),
@@ -46,7 +46,7 @@ pub(super) fn no_mounts(error: &io::Error) -> String {
     }
 }
 
-/// Returns why `/proc` could not be mounted: the kernel refuses it if parts of the outer one are masked.
+/// Returns the reason why `/proc` could not be mounted. The kernel refuses it if parts of the outer one are masked.
 pub(super) fn no_processes(error: &io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EPERM) => {

@@ -1,4 +1,5 @@
-//! Disk quota of layers: a command must not fill the disk for other programs, nor write more to a layer than its policy allows.
+//! Disk quota of layers. A command must not fill the disk for other programs, nor write more to a layer than its policy
+//! allows.
 
 use super::{Confinement, View};
 use nix::dir::{Dir, Type};
@@ -35,7 +36,7 @@ struct Quota {
     next: Instant,
 }
 
-/// Reason why a command must not write any more.
+/// Reason why a command must not write any more data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sys) enum Excess {
     /// The disk is nearly full.
@@ -45,7 +46,8 @@ pub(in crate::sys) enum Excess {
 }
 
 impl LayerDirectories {
-    /// Creates the quota for the layers of a command. Only new layers, which are discarded or applied, have a limit.
+    /// Creates the quota for the layers of a command. Only new layers, which are discarded or applied later, have a
+    /// limit.
     pub(super) fn new(layers: Vec<File>, confinement: &Confinement) -> io::Result<Self> {
         let limit = match confinement.view {
             View::CopyOnWrite(_) => confinement.limits.layer_bytes,
@@ -65,7 +67,8 @@ impl LayerDirectories {
         !self.layers.is_empty()
     }
 
-    /// Returns whether the command may write no more: a disk has less free space than required, or the layers exceed their limit.
+    /// Returns the reason why the command must not write any more: a disk has less free space than required, or the
+    /// layers exceed their limit.
     pub(in crate::sys) fn excess(&mut self) -> io::Result<Option<Excess>> {
         for layer in &self.layers {
             let (all, free) = space(layer)?;
@@ -96,7 +99,8 @@ pub(super) fn is_too_little(all: u64, free: u64) -> bool {
     free < KEPT_FREE_BYTES.min(all / KEPT_FREE_SHARE)
 }
 
-/// Adds the bytes of all files below a directory. Links are not followed, and entries that the command is removing are skipped.
+/// Adds the bytes of all files below a directory. Does not follow links, and skips entries that the command is
+/// removing.
 fn add_written(directory: &impl AsFd, written: &mut u64) {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let Ok(opened) = nix::fcntl::openat(directory, ".", flags, Mode::empty()) else { return };

@@ -1,4 +1,4 @@
-//! Filters on the first process of a sandboxed command, inherited by all others. They cannot be removed.
+//! Filters on the first process of a sandboxed command. All other processes inherit them, and none can remove them.
 
 mod capabilities;
 mod landlock;
@@ -15,15 +15,16 @@ use nix::sys::prctl;
 pub(crate) use seccomp::available as has_seccomp;
 use std::io;
 
-/// Applies limits, capabilities, path rules and the system call filter to the calling process. All mounts must be done, and
-/// [`limit_process_ids`] called.
+/// Applies limits, capabilities, path rules and the system call filter to the calling process. All mounts must be done,
+/// and [`limit_process_ids`] must have been called.
 ///
-/// The caller must have one thread, and may only start the command, watch it and end it afterwards.
+/// The caller must be single-threaded. Afterwards it may only start the command, watch it and end it.
 pub(crate) fn apply(confinement: &Confinement) -> io::Result<()> {
     prepare(confinement)?.enforce()
 }
 
-/// Prepares all steps that need memory or the file system, so that the remaining steps can happen between fork and exec.
+/// Prepares everything that needs memory or the file system, so that the remaining steps can happen between fork and
+/// exec.
 pub(crate) fn prepare(confinement: &Confinement) -> io::Result<PreparedFilters> {
     Ok(PreparedFilters {
         strength: confinement.strength,

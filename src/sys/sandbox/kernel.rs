@@ -1,4 +1,4 @@
-//! Kernel features for the sandbox, as reported by the kernel itself. [`super::probe`] tests which features work.
+//! Kernel features for the sandbox, as reported by the kernel itself. [`super::probe`] tests which of them work.
 
 /// Support for each feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) struct Kernel {
     pub user_namespaces: UserNamespaces,
 }
 
-/// Users who may create user namespaces, by the settings of distributions.
+/// Users who can create user namespaces, according to the settings of distributions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UserNamespaces {
     Allowed,

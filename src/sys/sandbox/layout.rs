@@ -1,10 +1,10 @@
-//! Layout of a command's file system: all paths of its confinement, merged before mounting.
+//! Layout of a command's file system: all paths of its confinement, combined before mounting.
 
 use super::{Confinement, View};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Content that a command sees at a path. A deeper path covers part of the content.
+/// Content that a command sees at a path. A deeper path covers a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathView {
     /// An empty directory that belongs to the command.
@@ -15,7 +15,7 @@ pub(super) enum PathView {
     Writable,
     /// The real content, read-only.
     Fixed,
-    /// The real content, read-only by a rule; `in_writable` is true if the rule is an exception from write access.
+    /// The real content, made read-only by a rule. `in_writable`: whether the rule is an exception to write access.
     Guarded { in_writable: bool },
     /// A device that is not hardware.
     Device,
@@ -36,7 +36,7 @@ impl PathView {
     }
 }
 
-/// Seats by path: a covering path follows the covered one.
+/// Views by path. A covering path follows the covered one.
 pub(super) type Layout = BTreeMap<PathBuf, PathView>;
 
 /// Private paths of every command, if they exist.
@@ -51,12 +51,12 @@ pub(super) struct BuiltIn {
     pub terminals: Vec<PathBuf>,
 }
 
-/// Returns the closest seat above a path.
+/// Returns the closest view above a path.
 pub(super) fn closest_view<'a>(layout: &'a Layout, path: &Path) -> Option<(&'a Path, PathView)> {
     path.ancestors().skip(1).find_map(|above| layout.get_key_value(above)).map(|(path, seat)| (path.as_path(), *seat))
 }
 
-/// Combines all settings into a layout. If there are two settings for one path, the stricter one applies.
+/// Combines all settings into a layout. If a path has two settings, the stricter one applies.
 pub(super) fn build_layout(confinement: &Confinement, built_in: &BuiltIn) -> Result<Layout, String> {
     let mut wishes = PathRequests::default();
     wishes.add(&built_in.own, |wish| wish.own = true);
@@ -122,7 +122,7 @@ struct PathRequest {
 }
 
 impl PathRequest {
-    /// Returns the resulting seat below `around`; `None` if it makes no difference.
+    /// Returns the resulting view below `around`; `None` if it makes no difference.
     fn seat(&self, around: Option<PathView>, view: &View) -> Option<PathView> {
         let blank = around.is_some_and(PathView::is_blank);
         let layered = matches!(around, Some(PathView::Root(_) | PathView::Cache(_) | PathView::Substitute(_)));

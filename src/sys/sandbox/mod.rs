@@ -62,19 +62,19 @@ use std::path::PathBuf;
 /// Required lifetime of the changes in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Persistence {
-    /// The lifetime of the process that mounted it: data is never synced to disk.
+    /// As long as the process that mounted the layer: data is never synced to disk.
     Process,
-    /// Beyond a crash of the system: they are synced like other files.
+    /// Beyond a crash of the system: data is synced like that of other files.
     Disk,
 }
 
-/// Sandbox support of this system for some directories.
+/// Sandbox support of this system for certain directories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Probe {
     pub tier: Tier,
     /// Reasons why support is limited, with remedies.
     pub missing: Vec<String>,
-    /// An existing private directory for the writes of layers; present with `Tier::Layers`.
+    /// Existing private directory for the writes of layers; present with `Tier::Layers`.
     pub upper_base: Option<PathBuf>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Probe {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Tier {
     Bare,
-    /// Rules on paths alone: Landlock, or the sandbox of macOS.
+    /// Path rules only: Landlock, or the sandbox of macOS.
     Rules,
     Namespaces,
     /// Namespaces, and layers over the workspace.
@@ -91,8 +91,8 @@ pub(crate) enum Tier {
 
 /// Confinement of one command. All paths are absolute and real; no path is resolved again.
 ///
-/// A command reads the whole file system except `hidden`, but including `shown`. It writes only to the listed paths. It has its
-/// own `/tmp` and `/dev`, and sees only its own processes.
+/// A command can read the whole file system except `hidden`, but including `shown`. It can write only to the listed
+/// paths. It has its own `/tmp` and `/dev`, and sees only its own processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Confinement {
     pub strength: Backend,
@@ -101,26 +101,26 @@ pub(crate) struct Confinement {
     pub view: View,
     /// Additional writable paths. Those that do not exist are ignored.
     pub writable: Vec<PathBuf>,
-    /// Read-only paths in writable ones; those that do not exist cannot be created.
+    /// Read-only paths inside writable ones. Paths that do not exist cannot be created.
     pub read_only: Vec<PathBuf>,
-    /// Writable paths in read-only ones, and in a copy: these are the real ones.
+    /// Writable paths inside read-only ones. Also in a copy, these are the real paths.
     pub reopened: Vec<PathBuf>,
     /// Files and directories that appear empty.
     pub hidden: Vec<PathBuf>,
-    /// Visible files and directories in hidden ones, and in the command's own `/tmp`.
+    /// Visible files and directories inside hidden ones, and inside the command's own `/tmp`.
     pub shown: Vec<PathBuf>,
-    /// Visible symlinks in hidden directories, with their targets.
+    /// Visible symlinks inside hidden directories, with their targets.
     pub links: Vec<(PathBuf, PathBuf)>,
-    /// Cache directories of package managers: read in place, written to a copy.
+    /// Cache directories of package managers. Reads use the real directory, writes go to a copy.
     pub caches: Vec<LayeredDirectory>,
-    /// Directories in hidden ones that show the content of another directory, and write to it.
+    /// Directories inside hidden ones that show another directory's content, and write to it.
     pub substitutes: Vec<Substitute>,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
 }
 
 impl Confinement {
-    /// Creates a confinement with these writable paths, and no other path opened, hidden or limited.
+    /// Creates a confinement with these writable paths, in which no other path is writable, hidden or limited.
     pub(crate) fn new(strength: Backend, roots: Vec<PathBuf>) -> Self {
         Self {
             strength,
@@ -143,9 +143,9 @@ impl Confinement {
 /// Mechanism of the confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Backend {
-    /// Landlock and seccomp, if the kernel allows no namespaces for this user.
+    /// Landlock and seccomp, for kernels that allow this user no namespaces.
     Landlock,
-    /// Namespaces, with Landlock and seccomp in addition if the kernel supports them.
+    /// Namespaces, plus Landlock and seccomp if the kernel supports them.
     Namespaces,
 }
 
@@ -160,30 +160,30 @@ pub(crate) enum View {
     CopyOnWrite(Vec<LayeredDirectory>),
 }
 
-/// A private directory that a command sees, and writes to, at another path.
+/// Private directory that a command sees, and writes to, at another path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Substitute {
     /// Path where it is visible.
     pub directory: PathBuf,
-    /// Directory with the content. It contains a directory for each cache that is mounted below.
+    /// Directory with the content. It contains a directory for each cache that is mounted below it.
     pub content: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NetworkAccess {
-    /// A separate loopback interface. Programs that use a proxy find aye's there, if it runs.
+    /// A separate loopback interface. Programs that use a proxy find aye's proxy there, if it is running.
     Proxied,
     /// The network of the user.
     Open,
 }
 
-/// Limits for each process, except `processes` and `layer_bytes`, which are for all together.
+/// Limits per process, except `processes` and `layer_bytes`, which apply to all processes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct ResourceLimits {
     pub processes: Option<u64>,
     pub memory_bytes: Option<u64>,
     pub file_bytes: Option<u64>,
     pub cpu_seconds: Option<u64>,
-    /// Total size of the data written to new layers.
+    /// Total size of the data written to new layers, in bytes.
     pub layer_bytes: Option<u64>,
 }

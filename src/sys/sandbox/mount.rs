@@ -1,5 +1,5 @@
-//! Mounts as descriptors: first created or cloned, then restricted, and attached at the end, so that no path is looked up
-//! twice.
+//! Mounts as descriptors: they are created or cloned, then restricted, and finally attached, so that no path is looked
+//! up twice.
 
 use super::Persistence;
 use nix::errno::Errno;
@@ -11,7 +11,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// Restrictions of a mount, with the numbers of the kernel.
+/// Restrictions of a mount, with the kernel's numbers.
 pub(super) const READ_ONLY: u64 = 1;
 pub(super) const NO_SETUID: u64 = 2;
 pub(super) const NO_DEVICES: u64 = 4;
@@ -39,7 +39,7 @@ pub(super) fn clone(place: &impl AsFd) -> io::Result<OwnedFd> {
     clone_entry(place, c"")
 }
 
-/// Clones an entry of the directory `place`; a symlink there is not followed.
+/// Clones an entry of the directory `place`. A symlink there is not followed.
 pub(super) fn clone_entry(place: &impl AsFd, name: &CStr) -> io::Result<OwnedFd> {
     let how = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -65,7 +65,8 @@ pub(super) fn limit(mount: &impl AsFd, limits: u64, reach: MountScope) -> io::Re
     change(mount, &Attributes { set: limits, clear: 0, propagation: 0, user_namespace: 0 }, reach)
 }
 
-/// Makes a mount private: later mounts elsewhere do not appear here, and mounts here do not appear elsewhere.
+/// Makes a mount private: mounts made elsewhere later do not appear in it, and mounts made in it do not appear
+/// elsewhere.
 pub(super) fn keep_apart(mount: &impl AsFd) -> io::Result<()> {
     change(mount, &Attributes { set: 0, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 }, MountScope::Below)
 }
@@ -108,10 +109,11 @@ pub(super) fn make(kind: &CStr, options: &[(&str, &str)], limits: u64) -> io::Re
     Ok(fsmount(&system, FsMountFlags::FSMOUNT_CLOEXEC, flags)?)
 }
 
-/// Mounts `lower` with all writes going to `upper`. The descriptors are looked up in the `/proc` that is mounted now.
+/// Mounts `lower` so that all writes go to `upper`. The descriptors are looked up in the currently mounted `/proc`.
 ///
-/// With `Persistence::Process`, the mount never syncs to disk, neither on request of the command nor at its end, when the whole file system of `upper` would
-/// be written. The kernel leaves a mark in `work` for this, and mounts the pair again only without the mark.
+/// With `Persistence::Process`, the mount never syncs to disk, neither when the command requests it nor at its end,
+/// when the whole file system of `upper` would be written. The kernel leaves a mark in `work` for this, and mounts the
+/// pair again only without the mark.
 pub(super) fn layer(lower: &impl AsFd, upper: &impl AsFd, work: &impl AsFd, persistence: Persistence) -> io::Result<OwnedFd> {
     let [lower, upper, work] =
         [lower.as_fd(), upper.as_fd(), work.as_fd()].map(|place| format!("/proc/self/fd/{}", place.as_raw_fd()));

@@ -1,5 +1,5 @@
-//! Mounts of a layout. Every path is opened before the first one is covered, and no path is looked up again through a directory
-//! that the command may change.
+//! Mounts of a layout. Every path is opened before the first one is covered, and no path is looked up again through a
+//! directory that the command can change.
 
 use super::devices;
 use super::filter::{end_before_others, limit_process_ids, limit_shared_memory};
@@ -15,13 +15,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Divisor of the machine's memory: the command's own directories together may use at most that fraction.
+/// Divisor of the machine's memory: the command's own directories together may use at most this fraction.
 const OWN_SHARE: u64 = 4;
 /// Size of a file system that contains only directories, in bytes.
 const EMPTY_SIZE: u64 = 1 << 20;
-/// Divisor of a command's memory limit: this fraction is for System V shared memory, the remainder for its own directories.
+/// Divisor of a command's memory limit: this fraction is for System V shared memory, the rest for its own directories.
 const SHARED_MEMORY_SHARE: u64 = 4;
-/// Name of the file that replaces every hidden file, and of the directory that replaces empty ones.
+/// Name of the file that replaces every hidden file, and of the directory that replaces hidden directories.
 const NOTHING: &str = "nothing";
 const NOBODY: &str = "nobody";
 
@@ -30,9 +30,9 @@ struct PlannedMount {
     is_directory: bool,
     is_socket: bool,
     mode: u32,
-    /// Mount of existing content, already created.
+    /// Mount of existing content, if it was already created.
     mount: Option<OwnedFd>,
-    /// Whether the entry is an empty directory with entries mounted in it.
+    /// Whether the entry is an empty directory with entries mounted inside it.
     furnished: bool,
 }
 
@@ -179,7 +179,8 @@ fn may_be_missing(seat: PathView) -> bool {
     }
 }
 
-/// Opens a path to be covered. A protected symlink is mounted over itself, so that it can neither be removed nor redirected.
+/// Opens a path to be covered. A protected symlink is mounted over itself, so that it can be neither removed nor
+/// redirected.
 fn open_covered(seat: PathView, path: &Path) -> io::Result<File> {
     if matches!(seat, PathView::Guarded { .. }) { hold_name(path) } else { hold_place(path) }
 }
@@ -219,8 +220,8 @@ pub(super) fn layered_mount(
     Ok(mount)
 }
 
-/// Returns the size in bytes of `/tmp`, `/dev/shm` and the command's other directories: with shared memory, at most the memory
-/// limit.
+/// Returns the size in bytes of `/tmp`, `/dev/shm` and the command's other directories. Together with shared memory,
+/// this is at most the memory limit.
 fn own_size(limits: &ResourceLimits) -> u64 {
     let machine = nix::sys::sysinfo::sysinfo().map_or(u64::MAX, |info| info.ram_total()) / OWN_SHARE;
     let limit = limits.memory_bytes.map(|bytes| (bytes - bytes / SHARED_MEMORY_SHARE).saturating_sub(EMPTY_SIZE));
@@ -228,8 +229,8 @@ fn own_size(limits: &ResourceLimits) -> u64 {
     machine.min(limit.unwrap_or(u64::MAX)).max(EMPTY_SIZE)
 }
 
-/// Source of the empty directories: one file system for writable directories, one for read-only ones. Each has a directory for
-/// every path that it covers, with the mount points for the paths below.
+/// Source of the empty directories: one file system for writable ones, and one for read-only ones. Each has a directory
+/// for every path that it covers, with the mount points for the paths below.
 struct EmptyDirectories {
     own: OwnedFd,
     empty: OwnedFd,

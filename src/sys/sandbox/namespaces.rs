@@ -1,4 +1,4 @@
-//! Namespaces of the sandbox: entering them, then mounting the visible paths.
+//! Namespaces of the sandbox: enters them, then mounts the visible paths.
 
 use super::disk_quota::LayerDirectories;
 use super::layout::{BuiltIn, Layout, build_layout};
@@ -41,7 +41,7 @@ pub(in crate::sys) struct Inside {
     mapped: io::Result<()>,
 }
 
-/// Forks into the namespaces that `confinement` needs. This process must have one thread.
+/// Forks into the namespaces that `confinement` needs. This process must be single-threaded.
 pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<ForkSide, String> {
     let (built_in, mut links) = built_in_paths();
     links.extend(confinement.links.iter().cloned());
@@ -96,7 +96,7 @@ fn namespaces(confinement: &Confinement) -> libc::c_int {
     libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | network
 }
 
-/// Forks into new namespaces; returns `None` in the new process. The caller must have one thread.
+/// Forks into new namespaces. Returns `None` in the new process. The caller must be single-threaded.
 #[expect(unsafe_code, reason = "no safe call forks into namespaces")]
 pub(in crate::sys) fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pid>> {
     let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
@@ -108,7 +108,7 @@ pub(in crate::sys) fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pi
     }
 }
 
-/// User and group mappings: everyone is the same inside as outside, if this user may map them.
+/// User and group mappings: everyone is the same inside as outside, if this user can map them.
 struct IdMap {
     users: String,
     groups: String,

@@ -1,8 +1,9 @@
-//! Names that must not be created: a mount needs a mount point, so a placeholder occupies each of them while commands run, and
-//! is removed afterwards. It is an empty directory, or a file if a directory would disturb other programs.
+//! Placeholders for names that must not be created. A mount needs a mount point, so a placeholder occupies each name
+//! while commands run, and is removed afterwards. It is an empty directory, or a file if a directory would disturb
+//! other programs.
 //!
-//! Several commands share a placeholder by a lock on it; the last one removes it. A placeholder that a crash left behind is
-//! recognizable, so that the next command takes it over.
+//! Commands share a placeholder through a lock on it, and the last one removes it. A placeholder left behind by a crash
+//! is recognizable, so that the next command takes it over.
 
 use super::layout::{Layout, PathView, closest_view};
 use super::mount_plan::during;
@@ -23,12 +24,12 @@ use std::path::{Path, PathBuf};
 const MARK: u32 = 0o1555;
 /// Mode of a placeholder file.
 const FILE_MARK: u32 = 0o1444;
-/// Placeholder file that git reads: its content names the directory where the configuration is anyway.
+/// Placeholder file that git reads. Its content names the directory that contains the configuration anyway.
 const POINTER: (&str, &[u8]) = ("commondir", b".\n");
-/// Number of attempts if another command removes a placeholder just before it is shared.
+/// Number of attempts in case another command removes a placeholder just before it is shared.
 const ROUNDS: usize = 16;
 
-/// Placeholders that are held until released.
+/// Placeholders that exist until they are released.
 #[derive(Default)]
 pub(super) struct ReservedPlaceholders(Vec<LockedPlaceholder>);
 
@@ -91,8 +92,8 @@ fn make_pointer(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     made
 }
 
-/// Creates placeholders for all names of the layout that must not be created. Names that the command cannot create either are
-/// removed from the layout.
+/// Creates placeholders for all names of the layout that must not be created. Names that the command cannot create
+/// anyway are removed from the layout.
 pub(super) fn reserve(layout: &mut Layout) -> Result<ReservedPlaceholders, String> {
     let mut reserved = ReservedPlaceholders::default();
     let guarded: Vec<PathBuf> = layout
@@ -156,8 +157,8 @@ impl LockedPlaceholder {
     }
 }
 
-/// Returns the shortest part of the path that is missing or a placeholder, or a file where a directory would be needed; the
-/// flag tells that it exists and needs nothing. `None` if the path itself exists.
+/// Returns the shortest part of the path that is missing or a placeholder, or that is a file where a directory would be
+/// needed; the flag is true if it exists and needs nothing. `None` if the path itself exists.
 fn first_missing(path: &Path) -> Result<Option<(PathBuf, bool)>, String> {
     let mut first = None;
     for part in path.ancestors() {
@@ -224,7 +225,7 @@ fn is_for_nobody(error: &io::Error, path: &Path) -> bool {
     refused && parent.is_some_and(|parent| parent.uid() != geteuid().as_raw())
 }
 
-/// Mounts directories over themselves if they contain a protected or hidden path, or an exception in an opened one: otherwise a
+/// Mounts directories over themselves if they contain a protected or hidden path, or a read-only exception. Otherwise a
 /// command could move the directory away, and the rules for its entries would no longer apply.
 fn pin(layout: &mut Layout) {
     let kept: Vec<PathBuf> = layout

@@ -1,4 +1,4 @@
-//! Paths of a confinement as one list in which the deeper path decides.
+//! Paths of a confinement as one list, in which deeper paths take precedence.
 
 use super::{Confinement, View};
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ pub(super) enum Access {
     Write,
 }
 
-/// Returns every named path; a path precedes paths below it. If there are two settings, the stricter one applies, unless the path
-/// was reopened.
+/// Returns every named path. A path precedes the paths below it. If a path has two settings, the stricter one applies,
+/// unless the path was made writable again.
 pub(super) fn named_paths(confinement: &Confinement) -> BTreeMap<PathBuf, Access> {
     let mut places = BTreeMap::new();
     let mut name = |path: &Path, access| places.insert(path.to_owned(), access);

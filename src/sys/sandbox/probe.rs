@@ -1,4 +1,4 @@
-//! Sandbox probe: tests in a separate process how well this system can confine a command in these directories.
+//! Sandbox probe: a separate process tests how well this system can confine a command in certain directories.
 
 use super::filter::landlock_version;
 use super::mount_plan::{during, layered_mount};
@@ -23,9 +23,9 @@ use std::time::Duration;
 
 /// Argument of a helper that probes.
 pub(in crate::sys) const PROBE: &str = "probe";
-/// Time limit for the result.
+/// Timeout for the result.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-/// Number of mounts below a workspace that a message names; further ones are only counted.
+/// Maximum number of mounts below a workspace that a message lists; further ones are counted.
 const NAMED_MOUNTS: usize = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,7 +34,8 @@ struct Question {
     bases: Vec<PathBuf>,
 }
 
-/// Probes the sandbox for these roots. Layers go below `data_directory`, or else to memory. Blocks for a few milliseconds.
+/// Probes the sandbox for these roots. Layers are stored below `data_directory` or, if that is not possible, in memory.
+/// Blocks for a few milliseconds.
 pub(crate) fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe {
     run_probe(program, roots, data_directory).unwrap_or_else(|error| Probe {
         tier: Tier::Bare,
@@ -68,7 +69,7 @@ fn run_probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Re
     Ok(serde_json::from_slice(&answer)?)
 }
 
-/// Returns possible directories for layers, the best first.
+/// Returns possible directories for layers, in order of preference.
 fn bases(data_directory: &Path) -> Vec<PathBuf> {
     let in_memory = std::env::var_os("XDG_RUNTIME_DIR").map(|directory| PathBuf::from(directory).join("aye"));
     let shared = PathBuf::from(format!("/dev/shm/aye-{}", geteuid()));
@@ -76,7 +77,7 @@ fn bases(data_directory: &Path) -> Vec<PathBuf> {
     std::iter::once(data_directory.to_owned()).chain(private).collect()
 }
 
-/// Returns directories that may contain layers of dead processes; only private ones.
+/// Returns private directories that may contain layers of dead processes.
 pub(crate) fn abandoned_bases(data_directory: &Path) -> Vec<PathBuf> {
     bases(data_directory).into_iter().filter(|base| check_private(base).is_ok()).collect()
 }
@@ -91,7 +92,7 @@ pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     asked.write_all(&serde_json::to_vec(&found)?)
 }
 
-/// A prepared base: a pair of directories for each root.
+/// A prepared base directory with a pair of directories for each root.
 struct ProbeDirectory {
     base: PathBuf,
     directory: PathBuf,
@@ -223,7 +224,7 @@ impl ProbeDirectory {
     }
 }
 
-/// Checks that no other user created the directory first, in a world-writable location.
+/// Checks that no other user created the directory first in a world-writable location.
 fn check_private(base: &Path) -> io::Result<()> {
     let metadata = std::fs::symlink_metadata(base)?;
     if metadata.is_dir() && metadata.uid() == geteuid().as_raw() {
@@ -236,7 +237,7 @@ fn check_private(base: &Path) -> io::Result<()> {
     Err(io::Error::other("not a directory owned by this user"))
 }
 
-/// Returns the mounts below the roots: an overlay would not show them, so the kernel refuses it.
+/// Returns the mounts below the roots. An overlay would not show them, so the kernel refuses it.
 pub(super) fn mounts_below(roots: &[PathBuf]) -> Vec<PathBuf> {
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let points = table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped);
@@ -246,7 +247,7 @@ pub(super) fn mounts_below(roots: &[PathBuf]) -> Vec<PathBuf> {
     below
 }
 
-/// Decodes a path: the kernel writes spaces and backslashes as three octal digits.
+/// Decodes a path, in which the kernel writes spaces and backslashes as three octal digits.
 fn unescaped(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! Layer over a directory for this process: it and its children see the directory, and their writes to it go to an upper
-//! directory.
+//! Layer over a directory for this process: the process and its children see the directory, and their writes to it go
+//! to an upper directory.
 
 use super::diagnostics;
 use super::mount::{attach, keep_apart};
@@ -25,11 +25,13 @@ pub(crate) struct ProcessLayer {
 }
 
 impl ProcessLayer {
-    /// Mounts a layer over a directory, in the namespaces of this process. `base` is an existing private directory, which
-    /// receives the changes. If it has changes of an earlier process, they are visible again. This process must have one thread.
+    /// Mounts a layer over a directory, in the namespaces of this process. `base`: an existing private directory that
+    /// receives the changes. Changes of an earlier process in it become visible again. This process must be
+    /// single-threaded.
     ///
     /// # Errors
-    /// Describes what this system lacks, and how to get it. The directory is unchanged.
+    /// The system does not support it; the error describes what is missing and how to get it. The directory is
+    /// unchanged.
     pub(crate) fn mount_over(directory: &Path, base: &Path, persistence: Persistence) -> Result<Self, String> {
         let here = std::env::current_dir().map_err(during("finding the current directory"))?;
         if threads().map_err(during("counting threads"))? > 1 {
@@ -57,7 +59,7 @@ impl ProcessLayer {
         Ok(layer)
     }
 
-    /// Unmounts the layer, so that the directory is visible again, and returns the changes in the layer.
+    /// Unmounts the layer, so that the directory is visible again. Returns the changes in the layer.
     pub(crate) fn unmount(self) -> io::Result<Changes> {
         let here = std::env::current_dir();
         unmount(&self.layered.directory, UnmountFlags::DETACH)?;
@@ -68,7 +70,7 @@ impl ProcessLayer {
     }
 }
 
-/// Returns the changes of a layer below `base` that no process has mounted, or that may change while they are read.
+/// Returns the changes of a layer below `base` that is not mounted by any process, or that may change while it is read.
 ///
 /// # Errors
 /// There is no such layer, or it cannot be read.
@@ -77,7 +79,7 @@ pub(crate) fn read_layer(directory: &Path, base: &Path) -> io::Result<Changes> {
     changes(&directories(directory, base), began)
 }
 
-/// Returns the path below `base` that has the new content of a path relative to the directory.
+/// Returns the path below `base` that has the new content for a path relative to the directory.
 pub(crate) fn layer_path(base: &Path, relative: &Path) -> PathBuf {
     base.join(UPPER).join(relative)
 }
@@ -110,7 +112,7 @@ fn threads() -> io::Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
 }
 
-/// Enters a mount namespace. Root stays in its user namespace; other users also get a user namespace.
+/// Enters a mount namespace. Root stays in its user namespace; other users also get a new one.
 fn enter_namespaces() -> Result<(), String> {
     if geteuid().is_root() && unshare(CloneFlags::CLONE_NEWNS).is_ok() {
         return Ok(());

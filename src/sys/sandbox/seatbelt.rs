@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-/// Rules that every program needs to start and to run others, without access to the user's session: no keychain, no clipboard,
-/// no launch services, no signals to other processes.
+/// Rules that every program needs to start and to run other programs, without access to the user's session: no
+/// keychain, clipboard, launch services or signals to other processes.
 const BASE: &str = "(version 1)
 (deny default)
 (allow process-exec process-fork)
@@ -39,7 +39,7 @@ const OPEN_NETWORK: &str = "(allow network* system-socket)
   (global-name \"com.apple.trustd.agent\"))
 ";
 
-/// Returns the profile of a confinement. `proxy` is the port of aye's own proxy on this machine.
+/// Returns the profile of a confinement. `proxy`: port of aye's own proxy on this machine.
 pub(in crate::sys) fn profile(confinement: &Confinement, proxy: Option<u16>) -> io::Result<String> {
     let mut profile = BASE.to_owned();
     let places = named_paths(confinement);

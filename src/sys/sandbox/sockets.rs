@@ -1,4 +1,5 @@
-//! Sockets in the file system: a process that may write to one can talk to its server, regardless of the namespaces between them.
+//! Sockets in the file system. A process that can write to a socket can talk to its server, regardless of the
+//! namespaces between them.
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, openat};
@@ -30,7 +31,7 @@ fn working_directories() -> BTreeSet<PathBuf> {
     numbered.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok()).collect()
 }
 
-/// Returns whether a program listens at this path, in any namespace. If that cannot be determined, it returns true.
+/// Returns whether a program listens at this path, in any namespace. Returns true if that cannot be determined.
 pub(crate) fn is_served(path: &Path) -> bool {
     // With a wrong socket type, the kernel reports an error, and the program does not notice the attempt.
     let asked = || -> nix::Result<()> {
@@ -46,7 +47,8 @@ fn is_socket(path: &PathBuf) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
-/// Returns the path after seven fields and one space; it may contain spaces. A name that starts with `@` is in no directory.
+/// Returns the path after seven fields and one space. It may contain spaces. A name that starts with `@` is in no
+/// directory.
 fn socket_path(line: &[u8]) -> Option<PathBuf> {
     let mut rest = line;
     for _ in 0..7 {

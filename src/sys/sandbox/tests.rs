@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A directory on disk with a workspace, outside the paths that every command has of its own.
+/// A directory on disk with a workspace, outside the paths of which every command has its own.
 struct Ground {
     directory: tempfile::TempDir,
 }
@@ -139,7 +139,7 @@ async fn refused(line: &str, confinement: Confinement) -> String {
     }
 }
 
-/// Checks that each of these lines fails, as the command sees it.
+/// Checks that each of these lines fails in the command.
 async fn all_fail(lines: &[&str], confinement: Confinement) {
     let tried = lines.iter().map(|line| format!("if ( {line} ) >/dev/null 2>&1; then echo {line:?}; fi"));
     let script = tried.collect::<Vec<_>>().join("\n");
@@ -682,7 +682,7 @@ fn until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Returns a number for `sleep` that no other process has in its command line.
+/// Returns a number for `sleep` that occurs in no other process's command line.
 fn word() -> String {
     format!("8{:08}.{}", std::process::id(), uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
 }

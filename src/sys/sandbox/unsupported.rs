@@ -1,4 +1,4 @@
-//! Stand-in for systems without namespaces: no namespace is entered, and no directory is layered.
+//! Stand-in for systems without namespaces: no namespace is entered, and no layer is mounted.
 
 use super::{Confinement, Probe, Tier};
 use nix::unistd::Pid;
@@ -9,13 +9,13 @@ use std::time::Duration;
 pub(in crate::sys) const PROBE: &str = "probe";
 pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Returns no support: there is no sandbox, and no command runs.
+/// Returns that there is no support, so that no command is sandboxed.
 pub fn probe(_program: &Path, _roots: &[PathBuf], _data_directory: &Path) -> Probe {
     let missing = vec!["aye can run commands only on Linux; run it there, or in a container".to_owned()];
     Probe { tier: Tier::Bare, missing, upper_base: None }
 }
 
-/// Returns no directories: there are no views.
+/// Returns no directories, because there are no views.
 pub fn abandoned_bases(_data_directory: &Path) -> Vec<PathBuf> {
     Vec::new()
 }
@@ -25,7 +25,7 @@ pub fn is_served(_path: &Path) -> bool {
     true
 }
 
-/// No operation: no helper probes on this system.
+/// Does nothing: no helper probes on this system.
 pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -82,14 +82,14 @@ pub(in crate::sys) fn enter(_confinement: &Confinement) -> Result<ForkSide, Stri
     Err(NO_NAMESPACES.to_owned())
 }
 
-/// Reason why a command must not write any more.
+/// Reason why a command must not write any more data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sys) enum Excess {
     Disk,
     Layer,
 }
 
-/// Placeholder: there are no layers.
+/// Empty type, because there are no layers.
 #[derive(Default)]
 pub(in crate::sys) struct LayerDirectories;
 

@@ -25,11 +25,11 @@ use std::sync::Arc;
 const PROMPT_BYTES: usize = 64 << 10;
 /// Maximum characters of the task in a few words.
 const TITLE_CHARS: usize = 80;
-/// Time limit in seconds; an agent ends earlier by its steps.
+/// Timeout of a call in seconds. The step limit usually ends an agent earlier.
 const TIMEOUT_SECONDS: u64 = 3_600;
-/// Bytes of the note about omitted text.
+/// Bytes reserved for the note about omitted text.
 const NOTE_BYTES: usize = 100;
-/// Maximum number of agents that an error names.
+/// Maximum number of agents listed in an error.
 const MAX_SUGGESTED: usize = 30;
 
 #[derive(Deserialize, JsonSchema)]
@@ -43,7 +43,7 @@ struct Arguments {
     prompt: String,
 }
 
-/// The tool, for the agents of one time.
+/// The tool, with the agents available when the toolset was created.
 pub(in crate::tools) struct AgentTool {
     agents: SessionAgents,
     set: Arc<AgentSet>,
@@ -67,7 +67,7 @@ impl AgentTool {
         Self { agents, set, description }
     }
 
-    /// Returns whether the tool is offered only on demand: the user and the project have no agents.
+    /// Returns whether the tool is offered only on demand, because the user and the project define no agents.
     pub(in crate::tools) fn is_seldom_used(&self) -> bool {
         self.set.is_built_in()
     }
@@ -113,7 +113,7 @@ impl AnyTool for AgentTool {
         ALIASES.to_vec()
     }
 
-    /// Returns the capability that every agent needs: it can read. Each of its actions is judged on its own.
+    /// Returns the capability that every agent needs: reading. Each action of an agent is judged separately.
     fn capability(&self) -> &'static str {
         "File.Read"
     }
@@ -183,7 +183,7 @@ impl AnyTool for AgentTool {
     }
 }
 
-/// Returns a text of at most this many bytes.
+/// Shortens a text to at most this many bytes.
 fn shortened(text: String, most_bytes: usize) -> String {
     if text.len() <= most_bytes {
         return text;

@@ -1,4 +1,4 @@
-//! The tools of an agent, and unavailable tools in its definition.
+//! The tools of an agent, and entries of its definition that are unavailable.
 
 use super::AGENT;
 use crate::policy::{entry_server, from_other_agent};
@@ -7,26 +7,26 @@ use crate::tools::on_demand::FIND_TOOLS;
 use crate::tools::registry::{built_in_names, canonical_name};
 use crate::tools::session_skills::SKILL;
 
-/// Read-only tools. Agents with only such tools are read-only.
+/// Read-only tools. An agent with only these tools is read-only.
 const READ_ONLY: [&str; 10] =
     ["ReadFile", "ListDirectory", "Glob", "Grep", "Stat", "TextInspect", "HashFile", "DiskUsage", "WebSearch", SKILL];
-/// All tools of MCP servers.
+/// Entry for all tools of MCP servers.
 const OF_SERVERS: &str = "Mcp.*";
-/// Tools for the conversation with the user, which agents do not have.
+/// Tools for the conversation with the user, which no agent has.
 const OF_CONVERSATION: [&str; 4] = ["AskUser", "ProposePlan", "UpdateSteps", "SuggestMemory"];
 
 /// The tools of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentTools {
-    /// Names of tools; `Mcp.SERVER/TOOL` for tools of MCP servers.
+    /// Tool names; `Mcp.SERVER/TOOL` for tools of MCP servers.
     pub given: Vec<String>,
     /// Tools that the agent does not have, even if `given` names them.
     pub denied: Vec<String>,
-    /// Entries of the definition that the agent does not get, with the reason.
+    /// Entries of the definition that the agent does not get, each with the reason.
     pub left_out: Vec<(String, &'static str)>,
-    /// Whether the agent only reads.
+    /// Whether the agent has only read-only tools.
     pub reads_only: bool,
-    /// Entries of the definition, if some limit a tool to certain commands.
+    /// Entries of the definition; `None` unless some limit a tool to certain commands.
     pub scope: Option<Vec<String>>,
 }
 
@@ -59,7 +59,7 @@ impl AgentTools {
         self.left_out.push((entry.to_owned(), why));
     }
 
-    /// Returns the names for the limit of the session, with the tool that loads others.
+    /// Returns the names for the session's tool limit, including the tool that loads others.
     pub(crate) fn names(&self) -> Vec<String> {
         self.given.iter().cloned().chain([FIND_TOOLS.to_owned()]).collect()
     }
@@ -69,7 +69,7 @@ fn is_for_agents(name: &str) -> bool {
     !OF_CONVERSATION.contains(&name) && name != AGENT
 }
 
-/// Returns the tool of an entry, or the tools of an MCP server.
+/// Returns the tool that an entry names, or the pattern for the tools of an MCP server.
 fn tool_of(entry: &str) -> Option<String> {
     let name = entry.split('(').next().unwrap_or_default().trim();
     if name.eq_ignore_ascii_case(SKILL) {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_gets_all_tools_but_those_for_the_conversation() {
+    fn agents_get_all_tools_except_conversation_tools() {
         let every: Vec<&str> = crate::tools::registry::all_names();
         for definition in [agent(None, &[]), agent(Some(&every), &[])] {
             let tools = AgentTools::new(&definition);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_only_reads_if_its_tools_or_its_definition_say_so() {
+    fn an_agent_is_read_only_by_its_tools_or_its_definition() {
         for (tools, reads_only) in [
             (&["Read", "Grep", "Skill"][..], true),
             (&[], true),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_an_agent_does_not_get_have_a_reason() {
+    fn tool_entries_unavailable_to_an_agent_have_a_reason() {
         let entries =
             ["Read", "Bash(git log:*)", "Bash(git diff:*)", "Task", "mcp__docs__search", "mcp__web", "TodoWrite", "Frob", "LS"];
         let tools = AgentTools::new(&agent(Some(&entries), &[]));

@@ -1,4 +1,4 @@
-//! Agents as a tool: the model starts an agent by its name, and gets one result.
+//! Tool that starts an agent: the model names the agent, and gets one result.
 
 mod agent_tool;
 mod agent_tools;

@@ -1,4 +1,4 @@
-//! The tool that starts agents, with a runner that records their tasks.
+//! Tests of the tool that starts agents, with a runner that records their tasks.
 
 use crate::ports::{AgentRunner, AgentTask, AgentTerms, BoxFuture, RunContext, ToolRouter};
 use crate::protocol::{CallId, Command, ErrorCode, SessionId, ToolError, ToolStatus};
@@ -9,7 +9,7 @@ use crate::tools::tests::Bench;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 
-/// Runs nothing, and records the tasks.
+/// Runner that runs nothing and records the tasks.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<AgentTask>>);
 
@@ -48,7 +48,7 @@ fn helper() -> AgentFile {
 }
 
 #[test]
-fn a_call_says_which_agent_works_on_what_and_within_which_limits() {
+fn an_agent_call_describes_the_agent_its_task_and_its_limits() {
     let (bench, runner) = with_agents(&[helper()]);
     let arguments = json!({"subagent_type": "Helper", "description": "Find the parser", "prompt": "Where is the parser?"});
     let plan = bench.plan("Task", arguments.clone()).unwrap();
@@ -69,7 +69,7 @@ fn a_call_says_which_agent_works_on_what_and_within_which_limits() {
 }
 
 #[test]
-fn a_wrong_call_starts_nothing() {
+fn an_invalid_call_starts_no_agent() {
     let (bench, runner) = with_agents(&[]);
     for (arguments, part) in [
         (json!({"agent": "other", "prompt": "x"}), "unknown agent `other`; agents: explore, review"),
@@ -85,7 +85,7 @@ fn a_wrong_call_starts_nothing() {
 }
 
 #[test]
-fn the_tool_is_offered_from_the_start_only_if_there_are_own_agents() {
+fn the_agent_tool_is_offered_from_the_start_only_with_custom_agents() {
     let names = |files: &[AgentFile]| {
         let (mut bench, _) = with_agents(files);
         bench.sources.on_demand = true;

@@ -1,4 +1,4 @@
-//! A command that continues while the agent works: its stored output, its end, and its input.
+//! A command that continues while the agent works: its stored output, its exit, and its input.
 
 use super::Inner;
 use super::ring_buffer::{NewOutput, RingBuffer};
@@ -26,12 +26,12 @@ const DEBOUNCE: Duration = Duration::from_millis(250);
 
 /// A command before it runs.
 pub(crate) struct NewCommand {
-    /// The line as judged and shown.
+    /// Command line, as judged and shown.
     pub line: String,
     pub cwd: Target,
     pub call: Option<CallId>,
     pub kind: Kind,
-    /// Part of the workspace that the command may write.
+    /// Writable part of the workspace.
     pub writes: Writes,
     pub redactor: Arc<Redactor>,
 }
@@ -40,18 +40,18 @@ pub(crate) struct NewCommand {
 pub(crate) enum Kind {
     /// Runs in a terminal.
     Session { size: TerminalSize, reads: InputLanguage },
-    /// Runs on pipes, so it cannot prompt the user.
+    /// Runs on pipes, and therefore cannot prompt the user.
     Background,
 }
 
-/// Treatment of lines typed into a session.
+/// Interpretation of lines typed into a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputLanguage {
-    /// A shell that aye started runs them.
+    /// A shell started by aye runs the lines.
     Shell,
-    /// A shell that the command started may run them.
+    /// A shell started by the command may run the lines.
     Code,
-    /// The program reads them as data.
+    /// The program reads the lines as data.
     Data,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Entry {
     pub cwd: Target,
     pub kind: Kind,
     pub writes: Writes,
-    /// Fires when the command should end.
+    /// Cancelled when the command should end.
     pub kill: CancellationToken,
     pub typed: Mutex<PendingInput>,
     id: OnceLock<String>,
@@ -69,22 +69,22 @@ pub(crate) struct Entry {
     redactor: Arc<Redactor>,
     output: Mutex<Output>,
     keys: OnceLock<TerminalInput>,
-    /// Number of bytes at the last read.
+    /// Total number of output bytes at the last read.
     read: AtomicU64,
-    /// Number of bytes so far; sent once more at the end.
+    /// Total number of output bytes; sent once more at the end.
     progress: watch::Sender<u64>,
     ended: OnceLock<String>,
     home: OnceLock<Weak<Inner>>,
 }
 
-/// The part of earlier input that affects how the next line is judged.
+/// State of earlier input that affects how the next line is judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingInput {
-    /// Number of times text was typed.
+    /// Number of times that text was typed.
     pub times: u64,
-    /// Line typed so far without Enter.
+    /// Text typed so far without Enter.
     pub open: String,
-    /// Whether a line still has the same meaning as in a new shell.
+    /// Whether a line means the same as in a new shell.
     pub plain: bool,
 }
 
@@ -128,7 +128,7 @@ impl Entry {
         })
     }
 
-    /// Returns the id; empty until it is in a list.
+    /// Returns the ID; empty until the entry is in a list.
     pub(crate) fn id(&self) -> &str {
         self.id.get().map_or("", String::as_str)
     }
@@ -142,7 +142,7 @@ impl Entry {
         let _ = self.keys.set(keys);
     }
 
-    /// Returns the input of its terminal; `None` without a terminal, or if it is not started yet.
+    /// Returns the input of the terminal; `None` without a terminal, or before the start.
     pub(crate) fn keys(&self) -> Option<&TerminalInput> {
         self.keys.get()
     }
@@ -175,18 +175,18 @@ impl Entry {
         }
     }
 
-    /// Returns how it ended; `None` while it runs.
+    /// Returns a description of the exit; `None` while the command runs.
     pub(crate) fn end_reason(&self) -> Option<&str> {
         self.ended.get().map(String::as_str)
     }
 
-    /// Waits for the end.
+    /// Waits until the command has ended.
     pub(crate) async fn over(&self) {
         let mut progress = self.progress.subscribe();
         let _ = progress.wait_for(|_| self.end_reason().is_some()).await;
     }
 
-    /// Returns the number of bytes of output.
+    /// Returns the total number of output bytes.
     pub(crate) fn total(&self) -> u64 {
         *self.progress.borrow()
     }
@@ -196,7 +196,7 @@ impl Entry {
         self.total() > self.read.load(Ordering::Acquire)
     }
 
-    /// Returns the size of its terminal.
+    /// Returns the size of the terminal; `None` without one.
     pub(crate) fn size(&self) -> Option<TerminalSize> {
         match &*lock_ignoring_poison(&self.output) {
             Output::Tape(_) => None,
@@ -204,7 +204,8 @@ impl Entry {
         }
     }
 
-    /// Waits until there is more output than `since` followed by a short pause, until the end, or for at most `longest`.
+    /// Waits until there is more output than `since` and a short pause follows, or until the command ends, for at most
+    /// `longest`.
     pub(crate) async fn wait_until_quiet(&self, since: u64, longest: Duration) {
         let mut progress = self.progress.subscribe();
         let deadline = Instant::now() + longest;
@@ -230,7 +231,7 @@ impl Entry {
         }
     }
 
-    /// Returns the content of its terminal.
+    /// Returns the content of the terminal; `None` without one.
     pub(crate) fn screen(&self) -> Option<String> {
         match &*lock_ignoring_poison(&self.output) {
             Output::Tape(_) => None,

@@ -41,7 +41,7 @@ const ALSO: &[(&str, &str)] =
 pub(crate) struct Key {
     pub name: String,
     pub bytes: String,
-    /// Whether the key edits no line: text typed into a shell is unchanged or discarded.
+    /// Whether the key does not edit a line: text typed into a shell is unchanged or discarded.
     pub is_plain: bool,
 }
 
@@ -67,7 +67,7 @@ impl Key {
         Some(Self { name, bytes, is_plain: false })
     }
 
-    /// Returns the key of a single control character, which models also send.
+    /// Returns the key for a single control character. Models send these too.
     pub(crate) fn from_control_char(text: &str) -> Option<Self> {
         let all = PLAIN.iter().chain(OTHERS).filter(|(name, _)| *name != "space");
         let known = all.clone().find(|(_, bytes)| *bytes == text).map(|(name, _)| (*name).to_owned());

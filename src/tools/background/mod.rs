@@ -28,12 +28,12 @@ pub(crate) const MAX_SESSIONS: usize = 5;
 pub(crate) const MAX_IN_BACKGROUND: usize = 5;
 /// Number of ended commands whose output can still be read.
 const MAX_ENDED: usize = 5;
-/// Minimum interval between updates of the list while commands print.
+/// Minimum interval between updates of the list while commands produce output.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(250);
-/// Maximum time for ending all commands.
+/// Timeout for ending all commands.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
-/// The list shared by all routers of a session.
+/// List of commands, shared by all routers of a session.
 #[derive(Clone, Default)]
 pub(crate) struct Commands {
     inner: Arc<Inner>,
@@ -43,9 +43,9 @@ pub(crate) struct Commands {
 struct Inner {
     list: Mutex<List>,
     told: watch::Sender<Vec<RunningCommand>>,
-    /// Whether an update is scheduled.
+    /// Whether an update of the list is scheduled.
     soon: AtomicBool,
-    /// Whether the session ends.
+    /// Whether the session is ending.
     over: AtomicBool,
 }
 
@@ -140,7 +140,7 @@ impl Commands {
         self.inner.over.load(Ordering::Acquire)
     }
 
-    /// Ends all commands at the end of the session, and waits for that up to the limit.
+    /// Ends all commands at the end of the session. Waits for them up to the limit.
     pub(crate) async fn end_all(&self) {
         self.inner.over.store(true, Ordering::Release);
         let entries = lock_ignoring_poison(&self.inner.list).entries.clone();
@@ -163,7 +163,7 @@ impl Inner {
         });
     }
 
-    /// Publishes the list with a delay, to combine frequent updates.
+    /// Publishes the list after a delay, so that frequent updates are combined.
     fn publish_debounced(self: Arc<Self>) {
         if self.soon.swap(true, Ordering::AcqRel) {
             return;
@@ -176,7 +176,7 @@ impl Inner {
     }
 }
 
-/// Describes an end: `exit 0`, `killed by SIGKILL`.
+/// Describes how a process ended: `exit 0`, `killed by SIGKILL`.
 pub(in crate::tools) fn describe_process_end(end: End) -> String {
     match end {
         End::Exited(code) => format!("exit {code}"),

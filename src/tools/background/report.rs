@@ -6,7 +6,7 @@ use crate::protocol::LeftOut;
 use crate::sys::process::OutputCapture;
 use crate::tools::call_result::ToolOutput;
 
-/// Returns the first line of a command, with a mark if there are more. The approval prompt shows all.
+/// Returns the first line of a command, with a mark if there are more lines. The approval prompt shows all of them.
 pub(crate) fn first_line(command: &str) -> String {
     match command.trim().split_once('\n') {
         Some((first, _)) => format!("{} …", first.trim_end()),
@@ -23,7 +23,7 @@ fn state(entry: &Entry) -> String {
     }
 }
 
-/// Returns the state and the new output. The state is taken first, so that the output of an ended command is complete.
+/// Returns the state and the new output. The state is read first, so that the output of an ended command is complete.
 pub(crate) fn new_output(entry: &Entry, max_output_bytes: usize) -> ToolOutput {
     let (state, is_over) = (state(entry), entry.end_reason().is_some());
     let fresh = match entry.read() {

@@ -1,4 +1,4 @@
-//! Output of a command without a terminal: its end in bounded memory, and the read position.
+//! Ring buffer for the output of a command without a terminal. Memory is limited to the end of the output.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ pub(crate) struct RingBuffer {
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct NewOutput {
     pub text: String,
-    /// Amount of output that was dropped unread: `12 lines`, `4096 bytes`.
+    /// Amount of output that was dropped before it was read: `12 lines`, `4096 bytes`.
     pub missed: Option<String>,
 }
 
@@ -39,7 +39,8 @@ impl RingBuffer {
         self.start + self.kept.len() as u64
     }
 
-    /// Returns the new output. An incomplete line is buffered as long as more can follow, because it may contain half a secret.
+    /// Returns the new output. While more output can follow, an incomplete line is held back, because it may contain
+    /// half of a secret.
     pub(crate) fn take_new(&mut self, more_comes: bool) -> NewOutput {
         let missed = self.start.saturating_sub(self.read);
         let from = usize::try_from(self.read.max(self.start) - self.start).unwrap_or(usize::MAX);

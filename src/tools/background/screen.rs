@@ -1,4 +1,4 @@
-//! The terminal content of a command as text: the screen, a bounded scrollback, and the new rows of both.
+//! Terminal content of a command as text: the screen, a bounded scrollback, and the new rows of both.
 
 use super::ring_buffer::NewOutput;
 use crate::sys::process::TerminalSize;
@@ -10,14 +10,14 @@ use vt100::{Callbacks, Parser};
 
 /// Memory cost of a row in bytes, in addition to its text.
 const ROW_BYTES: usize = 32;
-/// Maximum number of bytes of pending terminal responses; a program that never reads gets no more.
+/// Maximum number of bytes of pending terminal responses. A program that never reads them gets no more.
 const MAX_ANSWER_BYTES: usize = 1024;
 
 pub(crate) struct Screen {
     parser: Parser<Scrollback>,
     /// The rows of the screen at the last read.
     seen: Vec<String>,
-    /// Number of the first stored row, counted over all rows.
+    /// Number of the first row in `seen`, counted over all rows.
     seen_from: u64,
     total: u64,
 }
@@ -36,7 +36,7 @@ struct Scrollback {
 
 struct Row {
     text: String,
-    /// Whether the row continues a line that did not fit in one row.
+    /// Whether the row continues a wrapped line.
     goes_on: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Runs commands from start to end and passes on their output.
+//! Runs commands from start to end and forwards their output.
 
 use super::Commands;
 use super::describe_process_end;
@@ -13,21 +13,21 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Number of pieces of live output that may wait to be shown.
+/// Maximum number of pieces of live output that wait to be shown.
 const LIVE_DEPTH: usize = 64;
 
 /// Outcome of a foreground command.
 pub(crate) enum Outcome {
     Finished(FinishedRun),
-    /// Moved to the background list.
+    /// The command was moved to the background list.
     Continues(Running),
 }
 
 /// Cleanup after the end, which may block on the disk; returns notes for the result.
 pub(crate) type After = Box<dyn FnOnce(Option<&FinishedRun>) -> Vec<String> + Send>;
 
-/// Runs a line in the foreground and copies its output to `whole`, until it ends or the user moves it to the background.
-/// Dropping this future kills it.
+/// Runs a line in the foreground and copies its output to `whole`, until it ends or the user moves it to the
+/// background. Dropping the future kills the command.
 pub(crate) async fn run_in_foreground(
     spec: Spec,
     entry: &Arc<Entry>,
@@ -37,7 +37,7 @@ pub(crate) async fn run_in_foreground(
 ) -> Result<Outcome, ProcessError> {
     let RunContext { output, kill, interrupt, background, .. } = context;
     let (live, mut pieces) = mpsc::channel(LIVE_DEPTH);
-    // Tokens of its own: in the background nobody interrupts it.
+    // Separate tokens, because an interrupt does not affect a command in the background.
     let (unhurried, interrupted) = (CancellationToken::new(), CancellationToken::new());
     let beside =
         OutputReceivers { whole, unhurried: unhurried.clone(), interrupt: interrupted.clone(), ..OutputReceivers::default() };
@@ -81,7 +81,7 @@ pub(crate) async fn run_in_foreground(
     }
 }
 
-/// Runs a line that is already in the list.
+/// Runs the command of an entry that is already in the list.
 pub(crate) fn in_background(spec: Spec, entry: &Arc<Entry>, after: After) {
     let running = start_run(spec, entry, mpsc::channel(1).0, OutputReceivers::default());
     tokio::spawn(finish(Arc::clone(entry), running, after));
@@ -111,7 +111,7 @@ async fn finish_run(entry: &Entry, how: String, after: impl FnOnce() -> Vec<Stri
     entry.end(std::iter::once(how).chain(words).collect::<Vec<_>>().join("; "));
 }
 
-/// Starts a line on a terminal, and follows it.
+/// Starts a command on a terminal, and follows it until it ends.
 pub(crate) async fn session(entry: &Arc<Entry>, spec: Spec, after: After) -> Result<(), ProcessError> {
     let terminal = start_terminal(spec, entry.kill.clone()).await?;
     entry.give_keys(terminal.keys.clone());
@@ -129,7 +129,7 @@ async fn follow_terminal(entry: Arc<Entry>, terminal: Terminal, after: After) {
             }
             let answers = entry.push(&buffer[..count]);
             if !answers.is_empty() {
-                // A shell would read them as the start of its next line.
+                // A shell would read the responses as the start of its next line.
                 super::lock_ignoring_poison(&entry.typed).plain = false;
                 let keys = keys.clone();
                 // A program that does not read the responses must not block its own output.

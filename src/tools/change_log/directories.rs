@@ -1,4 +1,4 @@
-//! Directories that a change creates or removes. File changes do not cover empty directories.
+//! Directories that a change creates or removes. Changes of files do not include empty directories.
 
 use crate::ports::TouchedDirectory;
 use crate::sys::path::is_without_links;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of directories per change, more than any project has.
+/// Maximum number of directories per change; no ordinary project has as many.
 const MAX: usize = 20_000;
 
 /// Directories and their modes.

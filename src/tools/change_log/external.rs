@@ -1,17 +1,17 @@
-//! Tracked changes by other programs in the workspace.
+//! Tracking of changes that other programs make in the workspace.
 
 use crate::sys::file::FileStamp;
 use crate::sys::tree_watch::TreeWatch;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Tracked changes by other programs in the workspace.
+/// Tracked changes of other programs in the workspace.
 #[derive(Default)]
 pub(in crate::tools) struct ExternalChanges {
     pub tracking: Tracking,
     /// Whether changes from before this process started have been detected.
     pub caught_up: bool,
-    /// Number of changed files above the limit of one look.
+    /// Number of changed files beyond the limit of one check.
     pub left_out: usize,
 }
 

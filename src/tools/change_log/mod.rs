@@ -1,5 +1,5 @@
-//! The log of the files that a session changes: the task and step of a change, the content saved before it, and the running
-//! commands.
+//! Log of the files that a session changes: the task and the step of each change, the content saved before it, and the
+//! running commands.
 
 mod directories;
 mod external;
@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tool_writes::ToolWrites;
 pub(in crate::tools) use tool_writes::WriteMark;
 
-/// The log of the changes of one session, independent of the current policy. Cheap to clone.
+/// Log of the changes of one session, independent of the current policy. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ChangeLog {
     inner: Arc<Inner>,
-    /// Whether an agent of the session uses the log: its changes belong to the task and the step of the session.
+    /// Whether an agent of the session uses this log. Its changes belong to the task and the step of the session.
     of_agent: bool,
 }
 
@@ -33,20 +33,20 @@ struct Inner {
     task: Mutex<Option<TaskId>>,
     /// Number of the current step, counted over the whole session.
     step: AtomicU64,
-    /// Span numbers of the commands for which a call waits.
+    /// Span numbers of the commands that a call waits for.
     running: Mutex<HashSet<i64>>,
     external: tokio::sync::Mutex<ExternalChanges>,
     written: ToolWrites,
 }
 
-/// Paths saved before a tool changes them.
+/// Paths that were saved before a tool changes them.
 pub(in crate::tools) struct SavedPaths {
     owner: Owner,
     paths: Vec<PathBuf>,
     directories: Directories,
 }
 
-/// A command that may change files. The span ends on drop, whether or not its changes were recorded.
+/// Span of a command that may change files. The span ends on drop, whether or not its changes were recorded.
 pub(in crate::tools) struct CommandSpan {
     inner: Arc<Inner>,
     span: Span,
@@ -59,7 +59,7 @@ impl Drop for CommandSpan {
 }
 
 impl CommandSpan {
-    /// Records the created and removed directories.
+    /// Records the directories that were created and removed.
     pub(in crate::tools) async fn directories(&self, before: &Directories, now: &Directories) {
         let noted = changed_directories(before, now);
         if !noted.is_empty() {
@@ -67,7 +67,7 @@ impl CommandSpan {
         }
     }
 
-    /// Removes changes by file tools of other sessions.
+    /// Removes changes made by file tools of other sessions.
     pub(in crate::tools) async fn without_others(&self, mut changed: Vec<PathDifference>) -> Vec<PathDifference> {
         if changed.is_empty() {
             return changed;
@@ -111,7 +111,7 @@ impl ChangeLog {
         Self { inner: Arc::clone(&self.inner), of_agent: true }
     }
 
-    /// Assigns further changes to this task, and returns whether it is the first one.
+    /// Assigns later changes to this task. Returns whether it is the first one.
     pub(in crate::tools) fn begin_task(&self, task: TaskId) -> bool {
         if self.of_agent {
             return false;
@@ -119,7 +119,7 @@ impl ChangeLog {
         self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).replace(task).is_none()
     }
 
-    /// Assigns further changes to this step.
+    /// Assigns later changes to this step.
     pub(in crate::tools) fn set_step(&self, step: u64) {
         if !self.of_agent {
             self.inner.step.store(step, Ordering::Relaxed);
@@ -147,7 +147,7 @@ impl ChangeLog {
         &self.inner.external
     }
 
-    /// Returns whether a call waits for the command of this span.
+    /// Returns whether a call waits for the command with this span.
     pub(in crate::tools) fn is_waited_for(&self, span: &Span) -> bool {
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).contains(&span.number)
     }
@@ -158,7 +158,7 @@ impl ChangeLog {
         Owner { session: self.inner.session.clone(), task, step: self.inner.step.load(Ordering::Relaxed) }
     }
 
-    /// Saves the paths that a tool is about to change. A failure is recorded, but does not stop the tool.
+    /// Saves the paths that a tool is about to change. A failure is recorded but does not stop the tool.
     pub(in crate::tools) async fn keep(&self, paths: Vec<PathBuf>) -> SavedPaths {
         let (owner, looked) = (self.owner(), paths.clone());
         let directories = tokio::task::spawn_blocking(move || directories_at(&looked)).await.unwrap_or_default();
@@ -189,12 +189,12 @@ impl ChangeLog {
         log_failure(self.inner.baselines.note_gap(self.owner(), words).await);
     }
 
-    /// Marks the point from which files written by aye's tools are recognized as theirs.
+    /// Creates a mark. Files that aye's tools write after it are recognized as theirs.
     pub(in crate::tools) fn mark(&self) -> WriteMark {
         self.inner.written.mark()
     }
 
-    /// Marks the start of a command. `others_go_on` is set if a command that no call waits for is already running.
+    /// Marks the start of a command. `others_go_on`: whether a command that no call waits for is already running.
     pub(in crate::tools) fn mark_command(&self, others_go_on: bool) -> WriteMark {
         self.inner.written.command(others_go_on)
     }
@@ -204,7 +204,7 @@ impl ChangeLog {
         self.inner.written.note(paths);
     }
 
-    /// Begins the span of a command that can change the files of the given snapshot.
+    /// Begins the span of a command that can change the files of this snapshot.
     pub(in crate::tools) async fn begin(&self, since: &Checkpoint) -> Option<CommandSpan> {
         let span = log_failure(self.inner.baselines.begin_span(self.owner(), since.clone()).await)?;
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).insert(span.number);
@@ -220,7 +220,7 @@ fn list_paths(paths: &[PathBuf]) -> String {
     }
 }
 
-/// Logs a failure, which makes the list of changes incomplete but has no other effect.
+/// Logs a failure. It makes the list of changes incomplete but has no other effect.
 pub(in crate::tools) fn log_failure<T>(done: Result<T, CheckpointError>) -> Option<T> {
     done.inspect_err(|error| tracing::warn!(%error, "the list of changed files is incomplete")).ok()
 }

@@ -1,4 +1,4 @@
-//! Files written by aye's own tools while a command ran, so that they are not attributed to the command.
+//! Files that aye's own tools write while a command runs, so that they are not attributed to the command.
 
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Maximum number of remembered writes; the oldest are dropped.
+/// Maximum number of recorded writes; the oldest are dropped.
 const WRITES: usize = 10_000;
 
-/// The writes of one session while commands run; other writes are not recorded. Cheap to clone.
+/// Writes of one session while commands run; other writes are not recorded. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tools) struct ToolWrites {
     inner: Arc<Mutex<Inner>>,
@@ -19,7 +19,7 @@ pub(in crate::tools) struct ToolWrites {
 struct Inner {
     /// Number of marks in use: running commands and other comparisons.
     marks: usize,
-    /// Number of marks that belong to the commands for which a call waits.
+    /// Number of marks of commands that a call waits for.
     commands: usize,
     /// Number of commands started so far.
     begun: u64,
@@ -37,10 +37,10 @@ struct Write {
     gone: bool,
 }
 
-/// Seconds and nanoseconds, like file times.
+/// Seconds and nanoseconds, as in file times.
 type Time = (i64, i64);
 
-/// The start of a command, or of another aye operation in the workspace.
+/// Start of a command, or of another operation of aye in the workspace.
 #[derive(Debug)]
 pub(in crate::tools) struct WriteMark {
     written: ToolWrites,
@@ -61,7 +61,7 @@ impl ToolWrites {
         WriteMark { written: self.clone(), since, number, after_others: false, is_command: false }
     }
 
-    /// Marks the start of a command. `others_go_on` is set if a command that no call waits for is already running.
+    /// Marks the start of a command. `others_go_on`: whether a command that no call waits for is already running.
     pub(in crate::tools) fn command(&self, others_go_on: bool) -> WriteMark {
         let mut inner = self.lock();
         let after_others = others_go_on || inner.commands > 0;
@@ -72,7 +72,7 @@ impl ToolWrites {
         WriteMark { written: self.clone(), since, number, after_others, is_command: true }
     }
 
-    /// Records that a tool has written, moved or deleted these paths with their subtrees.
+    /// Records that a tool has written, moved or deleted these paths and everything below them.
     pub(in crate::tools) fn note(&self, paths: &[PathBuf]) {
         let mut inner = self.lock();
         if inner.marks == 0 {
@@ -94,7 +94,7 @@ impl ToolWrites {
 }
 
 impl WriteMark {
-    /// Returns whether another command ran at any time since this one started, so that changes may belong to it.
+    /// Returns whether another command has run at any time since this one started, so that changes may belong to it.
     pub(in crate::tools) fn overlaps_others(&self) -> bool {
         self.after_others || self.written.lock().begun > self.number
     }
@@ -118,7 +118,7 @@ impl WriteMark {
         inner.writes.iter().skip(skipped)
     }
 
-    /// Returns whether the path is unchanged since a write of aye's tools after the mark.
+    /// Returns whether the path is unchanged since one of aye's tools wrote it after the mark.
     pub(in crate::tools) fn is_of_a_tool(&self, path: &Path) -> bool {
         let inner = self.written.lock();
         let mut writes = self.writes_since(&inner).filter(|write| path.starts_with(&write.path)).peekable();

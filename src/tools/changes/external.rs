@@ -1,4 +1,5 @@
-//! Changes by other programs in the workspace: the files at the start of the first task, and files modified since.
+//! Detection of changes by other programs in the workspace: the files at the start of the first task, and files
+//! modified since.
 
 use super::{Settings, workspace_files};
 use crate::ports::{CheckpointError, KnownPath, StoredState};
@@ -13,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of watched directories. Each watch is one less for the user's other programs: many systems allow 8192 in
+/// Maximum number of watched directories. Watches are shared with the user's other programs; many systems allow 8192 in
 /// total.
 const MAX_DIRECTORIES: usize = 4096;
-/// Maximum number of remembered files. In a larger tree, only aye's own changes are reported.
+/// Maximum number of tracked files. In a larger tree, only changes made by aye are reported.
 const MAX_FILES: usize = 200_000;
 /// Maximum number of paths recorded at once.
 const MAX_TOUCHED: usize = 5_000;
@@ -86,7 +87,7 @@ pub(super) async fn record_touched(
     log.baselines().note(log.owner(), by, noted).await
 }
 
-/// Records changes made while no aye process had this session open, based on its first snapshots.
+/// Records changes made while this session was not open in any process, based on its first snapshots.
 async fn catch_up(log: &ChangeLog, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
     for since in log.baselines().first(log.session().clone()).await? {
         let files = workspace_files::files(settings, &since.root, &CancellationToken::new()).await;
@@ -106,7 +107,7 @@ async fn catch_up(log: &ChangeLog, settings: &Arc<Settings>) -> Result<(), Check
 
 const NOT_KEPT: &str = "earlier content was not saved";
 
-/// Returns the earlier content of these paths, from the session's first snapshot or the remembered file list.
+/// Returns the earlier content of these paths, from the session's first snapshot or the tracked files.
 async fn baselines(
     touched: Vec<(PathBuf, bool)>,
     log: &ChangeLog,
@@ -140,7 +141,7 @@ struct FileIndex {
 }
 
 impl FileIndex {
-    /// Returns the changed files and whether each existed before, and updates the remembered state.
+    /// Returns the changed files and whether each existed before. Updates the tracked state.
     fn take_touched(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, bool)>, String> {
         let told = self.watch.as_mut().map(TreeWatch::take_touched);
         let found = match told {
@@ -173,7 +174,7 @@ impl FileIndex {
         let mut found = HashMap::new();
         let watch = Mutex::new(self.watch.take());
         for directory in directories {
-            // Only the parent directories tell whether it is ignored.
+            // Only the parent directories determine whether it is ignored.
             let Some(parent) = directory.parent() else { continue };
             let seen = tree(parent, Depth::Levels(1), settings, None).unwrap_or_default();
             if seen.directories.contains(&directory)

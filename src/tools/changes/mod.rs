@@ -1,4 +1,4 @@
-//! Files changed by a session: detected after commands, watched for changes by other programs, listed and rewound.
+//! Files changed by a session: detects changes after commands and by other programs, lists them, and rewinds them.
 
 mod external;
 mod render;
@@ -27,7 +27,7 @@ impl<'a> SessionChanges<'a> {
         settings.changes.as_ref().map(|log| Self { log, settings })
     }
 
-    /// Assigns further changes to this task. Changes by other programs are tracked from the first task on.
+    /// Assigns later changes to this task. Changes by other programs are tracked from the first task on.
     pub(in crate::tools) fn begin_task(&self, task: TaskId) {
         if self.log.begin_task(task) {
             let (log, settings) = (self.log.clone(), Arc::clone(self.settings));
@@ -35,7 +35,7 @@ impl<'a> SessionChanges<'a> {
         }
     }
 
-    /// Records the changes that other programs made so far, to separate them from later ones.
+    /// Records the changes that other programs have made so far, to separate them from later ones.
     pub(in crate::tools) async fn note_others(&self) {
         let mut external = self.log.external().lock().await;
         log_failure(external::record_touched(&mut external, self.log, self.settings).await);
@@ -69,14 +69,15 @@ impl<'a> SessionChanges<'a> {
         }
     }
 
-    /// Records the unexamined changes of commands: they are still running, or aye exited while they ran.
+    /// Records the changes of commands that were not examined yet: commands that still run, or that ran when aye
+    /// exited.
     async fn record_running_commands(&self) -> Result<(), CheckpointError> {
         for span in self.log.baselines().open_spans(self.log.session().clone()).await? {
             let goes_on = self.log.is_waited_for(&span) || self.settings.commands.has_running();
             let files = workspace_files::files(self.settings, &span.since.root, &CancellationToken::new()).await;
             let files = files.map_err(|error| CheckpointError { message: error.message })?;
             let changed = self.log.checkpoints().changes(span.since.clone(), files).await;
-            // If the snapshot is gone, nothing more can be learned.
+            // If the snapshot is gone, nothing more can be determined.
             self.log.baselines().end_span(span, changed.clone().unwrap_or_default(), goes_on).await?;
             changed?;
         }
@@ -84,7 +85,7 @@ impl<'a> SessionChanges<'a> {
     }
 }
 
-/// Returns the paths that a tool changes directly; none if the call runs a command.
+/// Returns the paths that a tool changes directly; empty if the call runs a command.
 pub(in crate::tools) fn changed_paths(actions: &[Action]) -> Vec<PathBuf> {
     let mut places = Vec::new();
     for action in actions {

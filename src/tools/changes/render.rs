@@ -1,4 +1,4 @@
-//! Changed files as shown to the user: path, kind of change, redacted diff and author.
+//! Changed files for display: path, kind of change, redacted diff and author.
 
 use super::Settings;
 use crate::ports::{Checkpoints, ContentId, Difference, Differences, StoredState};
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 const MAX_FILES: usize = 1_000;
 /// Size limit in bytes for showing the diff of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// Size limit in bytes for the diff of one file; of a longer one, only the lines are counted.
+/// Size limit in bytes for the diff of one file. For a longer diff, only the lines are counted.
 const MAX_FILE_DIFF_BYTES: usize = 256 << 10;
 /// Size limit in bytes for all diffs together.
 const MAX_DIFF_BYTES: usize = 2 << 20;
-/// Time limit for computing diffs; the remaining files have none.
+/// Time limit for computing diffs. Files beyond it are listed without a diff.
 const MAX_TIME: Duration = Duration::from_secs(4);
 
 pub(super) async fn render(
@@ -107,7 +107,7 @@ fn status(before: &StoredState, now: &StoredState) -> ChangeStatus {
 ///
 /// # Errors
 ///
-/// The reason why there is no diff.
+/// The diff cannot be shown, for this reason.
 fn diff(
     one: &Difference,
     before: Option<Side>,

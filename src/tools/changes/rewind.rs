@@ -1,7 +1,7 @@
-//! Rewind of files to their state before a step: the plan and its execution.
+//! Rewind of files to their state before a step: planning and execution.
 //!
-//! The current content is saved first, as before any other change. Each path is written only if it still has the saved content.
-//! After a crash, the same rewind completes the rest: paths that are already restored are skipped.
+//! The current content is saved first, as before any other change. Each path is written only if it still has the saved
+//! content. After a crash, the same rewind completes the remaining paths and skips those already restored.
 
 use super::{SessionChanges, Settings};
 use crate::ports::{
@@ -31,12 +31,12 @@ struct Move {
 }
 
 enum PathAction {
-    /// The path is already in the target state.
+    /// Nothing to do: the path is already in the target state.
     Nothing,
     PutBack,
-    /// The path was changed by another program. Contains the reason.
+    /// Another program changed the path; contains a description of the conflict.
     Conflict(String),
-    /// The path cannot be restored. Contains the reason.
+    /// The path cannot be restored; contains the reason.
     Cannot(String),
 }
 
@@ -75,7 +75,7 @@ impl SessionChanges<'_> {
 
     pub(in crate::tools) async fn rewind(&self, rewind: &FileRewind) -> Result<FileRewindResult, CheckpointError> {
         let Moves { mut files, directories, .. } = self.moves(rewind.since, Some(rewind.number)).await?;
-        // Newly created files are deleted first, so that nothing else occupies the restored paths.
+        // Newly created files are deleted first, so that they do not occupy restored paths.
         files.sort_by(|one, other| {
             let goes = |one: &Move| one.to.stood == StoredState::Missing;
             goes(other).cmp(&goes(one)).then_with(|| one.path.cmp(&other.path))
@@ -185,7 +185,8 @@ impl SessionChanges<'_> {
         })
     }
 
-    /// Returns the original state, current state and authors of each path. Changes made by the rewind `own` itself are ignored.
+    /// Returns the original state, the current state and the authors of each path. Ignores changes made by the rewind
+    /// `own`.
     async fn moves(&self, since: RewindStart, own: Option<u32>) -> Result<Moves, CheckpointError> {
         let mut cannot = Vec::new();
         if let Err(error) = self.record_running_commands().await {
@@ -259,7 +260,8 @@ fn plan_move(path: PathBuf, touches: &[Touch], now: MarkedState) -> Move {
     Move { path, to, now, what }
 }
 
-/// Decides the action for a path. The policy is not consulted: it restricts the agent, and the user performs a rewind.
+/// Decides the action for a path. The policy is not consulted, because it restricts the agent, and a rewind is
+/// performed by the user.
 fn decide(path: &Path, touches: &[Touch], now: &MarkedState, to: &MarkedState) -> PathAction {
     let ours = |touch: &Touch| touch.by.iter().any(|by| matches!(by, ChangedBy::Tool | ChangedBy::Command));
     if now.mark == to.mark || !touches.iter().any(ours) {
@@ -315,7 +317,7 @@ fn change_directories(touched: &[TouchedDirectory]) -> Vec<TouchedDirectory> {
     done
 }
 
-/// Returns whether the user chose to overwrite this path. Paths have the form in which they were shown.
+/// Returns whether the user chose to overwrite this path. `paths`: in the form in which they were shown.
 fn overwrites(paths: &[PathBuf], path: &Path, settings: &Settings) -> bool {
     paths.iter().any(|given| given == path || settings.workspace.join(given) == path)
 }
@@ -345,7 +347,7 @@ fn describe_non_file(stood: &StoredState) -> Option<Vec<u8>> {
     }
 }
 
-/// Runs blocking work on a thread where it does not delay other work.
+/// Runs blocking work on a separate thread, so that it does not delay other work.
 async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CheckpointError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| CheckpointError { message: format!("the rewind ended early: {error}") })

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Size limit in bytes for counting changed lines.
 const MAX_FILE_BYTES: u64 = 256 << 10;
-/// Time limit for counting lines; files are counted in any case.
+/// Time limit for counting lines. Files are always counted.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// The first and the last change of a path by a task.

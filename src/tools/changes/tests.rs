@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 
 use ChangedBy::{Command, Outside, Tool};
 
-/// A session on its own workspace, with a real store.
+/// A session with its own workspace and a real store.
 struct Session {
     bench: Bench,
     data: TempDir,

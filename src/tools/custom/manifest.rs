@@ -1,4 +1,4 @@
-//! The manifest of a custom tool, parsed strictly: an error names the line, and the tool is not loaded.
+//! Manifest of a custom tool. Parsing is strict: if there is an error, it names the line, and the tool is not loaded.
 
 use super::program_files::Program;
 use super::schema::Schema;
@@ -34,12 +34,12 @@ pub(crate) struct Source {
 #[derive(Debug, Clone)]
 pub(crate) enum ToolOwner {
     User,
-    /// A project, with its root and the file hashes that the user trusted, by name.
+    /// A project, with its root and the trusted file hashes by name.
     Project {
         root: PathBuf,
         hashes: Arc<BTreeMap<String, String>>,
     },
-    /// A plugin, with its folder and the file hashes that the user added, by name.
+    /// A plugin, with its folder and the pinned file hashes by name.
     Plugin {
         name: String,
         root: PathBuf,
@@ -48,7 +48,7 @@ pub(crate) enum ToolOwner {
 }
 
 impl ToolOwner {
-    /// Returns the root of the files of the tool, and their hashes; `None` for a tool of the user.
+    /// Returns the root of the tool's files, and their hashes; `None` for a tool of the user.
     pub(super) fn reviewed_files(&self) -> Option<(&Path, &BTreeMap<String, String>)> {
         match self {
             Self::User => None,
@@ -86,7 +86,7 @@ impl fmt::Debug for CustomTool {
     }
 }
 
-/// The reason why a manifest is not valid.
+/// Error in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct ManifestError {
     pub file: PathBuf,
@@ -163,17 +163,17 @@ enum Effects {
     Changes,
 }
 
-/// The state of reading one manifest.
+/// Reader of one manifest.
 struct Reader<'a> {
     text: &'a str,
     source: &'a Source,
-    /// Hash of all parts of the tool definition.
+    /// Hasher of all parts of the tool definition.
     hasher: blake3::Hasher,
     files: Vec<(PathBuf, String)>,
 }
 
 impl CustomTool {
-    /// Parses a manifest and reads its schema files, but no other files.
+    /// Parses a manifest and reads its schema files. Reads no other files.
     pub(crate) fn parse(bytes: &[u8], source: Source) -> Result<Self, ManifestError> {
         let whole = |line: Option<usize>, message: String| ManifestError { file: source.file.clone(), line, message };
         let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -194,7 +194,7 @@ impl CustomTool {
         Ok(Self { name, description, source, hash, parts, input, body })
     }
 
-    /// Returns whether the files beside the manifest belong to the tool, and not to a project.
+    /// Returns whether the files next to the manifest belong to the tool, and not to a project.
     pub(super) fn owns_directory(&self) -> bool {
         !matches!(self.source.owner, ToolOwner::Project { .. })
     }
@@ -431,7 +431,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the step index of a name such as `steps[0].output`.
+/// Returns the step index in a name such as `steps[0].output`.
 pub(super) fn step_index(name: &str) -> Option<usize> {
     name.strip_prefix("steps[")?.strip_suffix("].output")?.parse().ok()
 }

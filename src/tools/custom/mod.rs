@@ -1,4 +1,5 @@
-//! Tools that the user or a trusted project describes in a manifest: a program with a JSON Schema, or a sequence of tools.
+//! Custom tools, defined in manifests of the user or a trusted project: a program with a JSON Schema, or a sequence of
+//! tools.
 
 mod manifest;
 pub(in crate::tools) mod pipeline;

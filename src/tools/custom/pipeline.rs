@@ -1,5 +1,5 @@
-//! Custom tools with several steps. A call is checked for the actions of all its steps, so that no step gets permissions from the
-//! whole. The actions of each step must therefore be known before the first one runs.
+//! Custom tools with several steps. A call is judged by the actions of all its steps, so that no step gets more
+//! permissions than it has by itself. The actions of each step must therefore be known before the first one runs.
 
 use super::manifest::{Body, CustomTool, Step, for_each_text, step_index};
 use super::template::{TemplatePart, pieces, to_word};
@@ -17,12 +17,12 @@ use crate::tools::tool::{Payload, SharedTool};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// The tool of a step, or the reason why it cannot be one.
+/// Tool of a step, or the reason why it cannot be used as one.
 pub(super) type StepTool = Result<SharedTool, ToolError>;
 
 struct PlannedStep {
     tool: SharedTool,
-    /// The name used for the call, which may imply stricter limits.
+    /// Name in the call, which may imply stricter limits.
     called: String,
     payload: Payload,
     /// Whether the input of the step contains the output of earlier steps.
@@ -53,8 +53,8 @@ fn step_arguments(step: &Step, given: &Map<String, Value>) -> Result<Map<String,
     Ok(made)
 }
 
-/// Fills in the placeholders of a value. A string that is only one placeholder becomes the value itself; it is dropped if the
-/// argument was not given.
+/// Fills in the placeholders of a value. A string that consists of one placeholder becomes the value itself, or is
+/// dropped if the argument was not given.
 fn fill_value(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, ToolError> {
     Ok(match value {
         Value::String(text) => {
@@ -111,8 +111,8 @@ pub(super) fn resolve_step_tool(
     if custom.is_some_and(|custom| matches!(custom.body, Body::Steps(_))) {
         return Err(invalid(format!("the step {} has steps of its own, which is not supported", tool.name())));
     }
-    // Only a program that reads its arguments from stdin may get values that are not known yet: its actions do not depend on
-    // them.
+    // Only a program that reads its arguments from stdin may get values that are not known yet, because its actions do
+    // not depend on them.
     let takes = custom.is_some_and(|custom| matches!(&custom.body, Body::Program(program) if !program.by_words));
     if !takes && needs_step_output(&Value::Object(step.arguments.clone())) {
         let message = format!(
@@ -200,7 +200,7 @@ pub(super) fn draft(
     })
 }
 
-/// Returns whether the payload is a chain, whose steps get the complete output of the previous one.
+/// Returns whether the payload is a chain of steps, each of which gets the complete output of the previous one.
 pub(in crate::tools) fn is_chain(payload: &Payload) -> bool {
     payload.is::<Work>()
 }
@@ -245,7 +245,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunC
                 };
                 let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
                 let mut failed = ToolFailure { error: ToolError::new(failed.error.code, message), ..failed };
-                // The changes of earlier steps stay.
+                // The changes of earlier steps are kept.
                 failed.changed = combine_proposals(whole.changed, failed.changed);
                 whole.artifacts.append(&mut failed.artifacts);
                 failed.artifacts = whole.artifacts;
@@ -272,7 +272,7 @@ pub(super) fn combine_proposals(first: Option<Box<Proposal>>, second: Option<Box
     Some(whole)
 }
 
-/// Fills the outputs into an input in one pass, so that an output is never read as a mark.
+/// Inserts the outputs into an input in one pass, so that no output is read as a mark.
 fn with_outputs(input: &str, outputs: &[String]) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(input) else { return input.to_owned() };
     insert_outputs(&mut value, outputs);

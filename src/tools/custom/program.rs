@@ -1,4 +1,4 @@
-//! Custom tools in a toolset. Their programs are sandboxed, timed and stopped like every command.
+//! Custom tools in a toolset. Their programs are sandboxed, timed and stopped like any other command.
 
 use super::manifest::{Body, CustomTool, ToolOwner};
 use super::pipeline::{self, StepTool};
@@ -30,7 +30,7 @@ pub(in crate::tools) struct BoundTool {
 }
 
 impl BoundTool {
-    /// Finds the tools of the steps. A tool that cannot be a step is reported when the whole is called.
+    /// Binds a tool to the tools of its steps. A tool that cannot be a step is reported when the custom tool is called.
     pub(in crate::tools) fn new(
         tool: Arc<CustomTool>,
         all: &[Arc<CustomTool>],
@@ -44,7 +44,7 @@ impl BoundTool {
         Self { tool, steps }
     }
 
-    /// Creates the tool before the tools of the steps are known: only a program can be called.
+    /// Binds a tool before the tools of the steps are known. Only a program can then be called.
     pub(in crate::tools) fn without_steps(tool: Arc<CustomTool>) -> Self {
         Self { tool, steps: Vec::new() }
     }
@@ -70,7 +70,8 @@ impl AnyTool for BoundTool {
         &self.tool.description
     }
 
-    /// Returns false: a marker can be restored only when a file is written, and this tool's files are unknown.
+    /// Returns false: a redaction marker can be restored only when a file is written, and the files of this tool are
+    /// unknown.
     fn restores(&self) -> bool {
         false
     }
@@ -162,7 +163,7 @@ impl AnyTool for BoundTool {
     }
 }
 
-/// The command line of a call, and its input.
+/// Command line of a call, and its input.
 struct ProgramCommand {
     words: Vec<String>,
     input: Option<String>,
@@ -196,7 +197,7 @@ impl CustomTool {
     ///
     /// # Errors
     ///
-    /// Names the mismatch and the fix.
+    /// The arguments do not match the schema; the error names the mismatch and the fix.
     pub(super) fn check_arguments(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
         let value = Value::Object(arguments);
         self.input
@@ -228,7 +229,7 @@ impl CustomTool {
         Ok(ProgramCommand { words: filled.collect::<Result<_, _>>().map_err(invalid)?, input: None, print })
     }
 
-    /// Returns the origin of the tool, for the approval prompt.
+    /// Returns the origin of the tool for the approval prompt.
     pub(super) fn origin(&self, settings: &Settings) -> String {
         let file = self.source.file.strip_prefix(&settings.workspace).unwrap_or(&self.source.file).display();
         match &self.source.owner {

@@ -1,4 +1,4 @@
-//! The program of a custom tool, and the files that it runs.
+//! Program of a custom tool, and the files that it runs.
 
 use crate::policy::{line, run_files};
 use crate::sys::opener::on_path;
@@ -7,7 +7,7 @@ use crate::tools::shell::file_hashes::{FileHashes, hash_file};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A tool found on this system: its command line and files.
+/// A program found on this system, with its command line and its files.
 pub(super) struct ResolvedProgram {
     pub words: Vec<String>,
     pub print: FileHashes,
@@ -37,7 +37,7 @@ impl Program {
             let hash = hash_file(&found).map_err(|error| format!("cannot read `{word}`: {error}"))?;
             files.push((found, hash));
         }
-        // Scripts given to an interpreter, in any form; it starts in the workspace.
+        // Scripts given to an interpreter in any form; it starts in the workspace.
         for word in run_files(&line(&words)) {
             let Ok(found) = workspace.join(&word).canonicalize() else { continue };
             if found.is_file() && files.iter().all(|(known, _)| *known != found) {
@@ -48,7 +48,7 @@ impl Program {
         Ok(ResolvedProgram { words, print: FileHashes::new(files) })
     }
 
-    /// Resolves a path relative to the manifest. A tool of a project may also name files below the project root.
+    /// Resolves a path relative to the manifest. A tool of a project can also name files below the project root.
     fn resolve(&self, word: &str) -> Option<PathBuf> {
         let places = std::iter::once(&self.directory).chain(&self.root);
         let found = places.filter_map(|place| place.join(word).canonicalize().ok()).find(|found| found.is_file());
@@ -59,7 +59,7 @@ impl Program {
 
 pub(super) struct Program {
     pub command: Vec<String>,
-    /// Directory of the manifest; relative paths in `command` start there.
+    /// Directory of the manifest, to which paths in `command` are relative.
     pub directory: PathBuf,
     /// Root of the project that contains the tool.
     pub root: Option<PathBuf>,

@@ -4,7 +4,7 @@ use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError
 use serde_json::{Value, json};
 use std::error::Error;
 
-/// Size limit in bytes, because the schema is part of every request.
+/// Size limit in bytes. The schema is part of every request.
 const MAX_BYTES: usize = 64 << 10;
 const PLACE: &str = "aye:///schema";
 /// Maximum number of reported errors.
@@ -17,7 +17,7 @@ pub(crate) struct Schema {
     index: SchemaIndex,
 }
 
-/// A loader that refuses every external `$ref`: no document is fetched and no file is opened.
+/// Loader that refuses every external `$ref`: no document is fetched and no file is opened.
 struct DenyRefs;
 
 impl UrlLoader for DenyRefs {
@@ -49,17 +49,17 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// Describes each mismatch in a few words, with the name of the field.
+    /// The value does not match; the error describes each mismatch briefly and names the field.
     pub(in crate::tools) fn check(&self, value: &Value) -> Result<(), String> {
         self.mismatches(value, "is not an argument of this tool")
     }
 
-    /// Checks a response of the model, with the same errors.
+    /// Checks a response of the model. The errors are the same.
     pub(crate) fn check_response(&self, value: &Value) -> Result<(), String> {
         self.mismatches(value, "is not in the schema")
     }
 
-    /// `additional`: the error of a field that the schema excludes.
+    /// Returns the mismatches as one message. `additional`: the error for a field that the schema excludes.
     fn mismatches(&self, value: &Value, additional: &str) -> Result<(), String> {
         self.compiled.validate(value, self.index).map_err(|error| {
             let mut told = Vec::new();
@@ -73,7 +73,7 @@ impl Schema {
     }
 }
 
-/// Collects the leaves of the error tree. Inner nodes only indicate errors below them.
+/// Collects the leaves of the error tree. Inner nodes only state that there are errors below them.
 fn collect(error: &ValidationError<'_, '_>, additional: &str, told: &mut Vec<String>) {
     if error.causes.is_empty() {
         let at = error.instance_location.to_string();

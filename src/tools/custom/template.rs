@@ -45,7 +45,7 @@ pub(super) fn to_word(value: &Value) -> Option<String> {
     }
 }
 
-/// Fills in a command-line argument; `None` if it is only a placeholder whose argument was not given.
+/// Fills in a command-line argument; `None` if it consists of a placeholder whose argument was not given.
 pub(super) fn fill_word(template: &str, arguments: &serde_json::Map<String, Value>) -> Result<Option<String>, String> {
     let mut whole = String::new();
     for piece in pieces(template) {

@@ -1,4 +1,4 @@
-//! The hunks of a diff as separate parts that can each be applied, left out or edited.
+//! Hunks of a diff as separate parts, each of which can be applied, left out or edited.
 
 use crate::protocol::HunkChoice;
 use crate::tools::document::line_breaks::{Breaks, display_lines, only_cr};
@@ -12,7 +12,7 @@ const LINES_ABOVE: usize = 400;
 /// Maximum length of a name in characters.
 const NAME: usize = 40;
 
-/// The lines that a hunk replaces and the new ones, counted from 0, without context.
+/// Ranges of replaced and of new lines in a hunk, counted from 0 and without context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct HunkLines {
     pub old: Range<usize>,
@@ -34,7 +34,7 @@ pub(super) fn cuts(groups: &[Vec<DiffOp>], old: &[&str], new: &[&str]) -> Vec<Hu
     groups.iter().filter_map(cut).collect()
 }
 
-/// Returns the name that the first changed line defines, or that the nearest less indented line above defines.
+/// Returns the name of the definition on the first changed line, or on the nearest less indented line above.
 fn name(old: &[&str], old_lines: &Range<usize>, new: &[&str], new_lines: &Range<usize>) -> Option<String> {
     let mut own = old[old_lines.clone()].first().into_iter().chain(new[new_lines.clone()].first());
     if let Some(name) = own.find_map(|line| definition_name(line)) {
@@ -54,7 +54,8 @@ fn name(old: &[&str], old_lines: &Range<usize>, new: &[&str], new_lines: &Range<
     None
 }
 
-/// Extracts a name: `greet()` from `pub fn greet(name: &str) {`, `Token` from `struct Token<'a> {`, `Notes` from `## Notes`.
+/// Extracts the name of a definition: `greet()` from `pub fn greet(name: &str) {`, `Token` from `struct Token<'a> {`,
+/// `Notes` from `## Notes`.
 fn definition_name(line: &str) -> Option<String> {
     const BEFORE: &[&str] = &[
         "pub",
@@ -128,7 +129,7 @@ fn shorten_name(name: &str) -> String {
     }
 }
 
-/// Text and the positions of the lines shown in a diff.
+/// One side of a diff: its text, and the positions of the shown lines.
 struct Side<'a> {
     text: &'a str,
     /// Byte offsets of the starts of the shown lines, and the end of the last one.
@@ -178,7 +179,7 @@ fn lines(text: &str) -> usize {
     text.split_inclusive('\n').count()
 }
 
-/// Returns why the hunks of a change cannot be applied separately, if so.
+/// Returns the reason why the hunks of a change cannot be applied separately; `None` if they can.
 pub(in crate::tools) fn indivisible_reason(old: &str, new: &str, settings: &Settings) -> Option<&'static str> {
     if Side::map(old, settings).is_none() || Side::map(new, settings).is_none() {
         return Some("a redacted secret in the file spans several lines");
@@ -189,8 +190,8 @@ pub(in crate::tools) fn indivisible_reason(old: &str, new: &str, settings: &Sett
     }
 }
 
-/// Builds the text with the chosen hunks. All other bytes are unchanged. Edited lines get the line endings of the lines that they
-/// replace or follow. `restored` restores secrets in edited lines.
+/// Builds the text with the chosen hunks. All other bytes are unchanged. Edited lines get the line endings of the lines
+/// that they replace or follow. `restored`: restores secrets in edited lines.
 pub(in crate::tools) fn with_choices<E>(
     (old_text, new_text): (&str, &str),
     cuts: &[HunkLines],

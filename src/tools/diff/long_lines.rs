@@ -9,7 +9,7 @@ const AROUND_BYTES: usize = 200;
 /// Maximum number of bytes shown of the changed part of a line.
 const CHANGED_BYTES: usize = 1_500;
 
-/// Shortens the long lines of a hunk; a cut line shows how many bytes are omitted.
+/// Shortens the long lines of a hunk. A shortened line shows the number of omitted bytes.
 pub(super) fn shorten(lines: &mut [DiffLine]) {
     if !lines.iter().any(is_long) {
         return;
@@ -38,12 +38,12 @@ pub(super) fn shorten(lines: &mut [DiffLine]) {
     }
 }
 
-/// Reports whether the line is cut: its bytes and its sign are too many.
+/// Returns whether a line, including its sign, exceeds the limit.
 fn is_long(line: &DiffLine) -> bool {
     line.text.len() >= MAX_BYTES
 }
 
-/// Cuts most of the text that a line shares with its counterpart.
+/// Removes most of the text that a line shares with its counterpart.
 fn cut(text: &str, other: &str) -> String {
     let same = |left: &mut dyn Iterator<Item = u8>, right: &mut dyn Iterator<Item = u8>| {
         left.zip(right).take_while(|(left, right)| left == right).count()

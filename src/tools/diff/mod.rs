@@ -1,4 +1,4 @@
-//! File diffs for display: redacted, with git's file names.
+//! Diffs of files for display: redacted, and with file names as in git.
 
 pub(in crate::tools) mod cuts;
 mod long_lines;
@@ -13,14 +13,14 @@ use long_lines::shorten;
 use similar::{DiffOp, DiffTag, TextDiff};
 use std::time::Duration;
 
-/// Time limit for finding the smallest diff; a longer diff is still correct.
+/// Time limit for finding the smallest diff. After it, the diff is longer but still correct.
 const DIFF_LIMIT: Duration = Duration::from_millis(500);
 
 /// Number of context lines.
 const AROUND: usize = 3;
 
-/// Prepares text for a diff: LF endings (even for lone CR) and redaction of the whole text, so that no single line of a key is
-/// shown.
+/// Prepares text for a diff: LF endings (even for lone CR), and redaction of the whole text, so that no single line of
+/// a key is shown.
 pub(in crate::tools) fn prepare_text(text: &str, settings: &Settings) -> String {
     settings.redactor.hide(&display_lines(text)).into_owned()
 }
@@ -41,12 +41,12 @@ pub(in crate::tools) struct LineDiff {
     pub cuts: Vec<HunkLines>,
 }
 
-/// Returns the differing lines of two texts, in full length.
+/// Returns the differing lines of two texts without shortening them.
 pub(crate) fn line_hunks(old: &str, new: &str) -> Vec<DiffHunk> {
     compare_lines(old, new).hunks
 }
 
-/// Compares two strings line by line. Very long lines are cut to their changed part.
+/// Compares two texts line by line. Very long lines are shortened to their changed part.
 pub(in crate::tools) fn compare(old: &str, new: &str) -> LineDiff {
     let mut diff = compare_lines(old, new);
     for hunk in &mut diff.hunks {
@@ -95,8 +95,8 @@ fn diff_line(side: DiffSide, line: &str) -> DiffLine {
     DiffLine { side, text: text.to_owned(), has_newline }
 }
 
-/// Returns the diff between the earlier and the current content of a path, with its mode if that changed, and the
-/// number of added and removed lines.
+/// Returns the diff between the earlier and the current content of a path, its mode if that changed, and the numbers of
+/// added and removed lines.
 pub(in crate::tools) fn path_diff(
     name: &str,
     (before, old): (&StoredState, &str),
@@ -109,7 +109,7 @@ pub(in crate::tools) fn path_diff(
     (head(name, before, now).with_hunks(&side(before, 'a'), &side(now, 'b'), hunks), added, removed)
 }
 
-/// Returns the diff of a path without its lines: the name, and the mode if it changed.
+/// Returns the head of a diff: the name, and the mode if it changed.
 pub(in crate::tools) fn head(name: &str, before: &StoredState, now: &StoredState) -> FileDiff {
     let file = FileDiff::with_title(name, name);
     match (before, now) {

@@ -1,4 +1,4 @@
-//! Detection of the encoding of text: its own declaration, then UTF-8, then the user's locale, then Latin-1.
+//! Detection of a text's encoding: its own declaration, then UTF-8, then the user's locale, then Latin-1.
 
 use super::content::{Form, NotText};
 use crate::policy::redact::Redactor;
@@ -15,10 +15,10 @@ pub(in crate::tools) const SNIFFED_BYTES: u64 = 64 * 1024;
 pub(in crate::tools) const HELD_BYTES: u64 = 64 * 1024 * 1024;
 /// Number of bytes decoded at once.
 pub(in crate::tools) const CHUNK_BYTES: usize = 64 * 1024;
-/// Length of a character run that often occurs in text by chance.
+/// Maximum length of a character run that often occurs in text by chance.
 const SHORT_RUN: usize = 4;
 
-/// The encodings that a tool tries.
+/// Encodings that a tool tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum ReadAs {
     Detected,
@@ -58,7 +58,7 @@ fn find(label: &str) -> Option<&'static Encoding> {
     })
 }
 
-/// Detects the encoding of text that starts with `sample`; `charset` is the locale's encoding.
+/// Detects the encoding of a text that starts with `sample`. `charset`: the encoding of the locale.
 pub(in crate::tools) fn detect(sample: &[u8], charset: Option<&str>, read_as: ReadAs) -> Result<&'static Encoding, NotText> {
     let form = Form::detect(sample)?;
     match (form, read_as) {
@@ -74,8 +74,8 @@ pub(in crate::tools) fn detect(sample: &[u8], charset: Option<&str>, read_as: Re
     }
 }
 
-/// Returns whether text decoded from `encoding` shows a secret that the redactor finds only in the bytes, because two of its
-/// characters became one or NULs separate them.
+/// Returns whether text decoded from `encoding` exposes a secret that the redactor finds only in the bytes: two of its
+/// characters became one, or NUL bytes separate them.
 pub(in crate::tools) fn exposes_secret(text: &str, encoding: &'static Encoding, redactor: &Redactor) -> bool {
     let is_secret = |text: &str| redactor.holds_secret(text);
     if text.contains('\0') && is_secret(&text.replace('\0', "")) {
@@ -86,7 +86,8 @@ pub(in crate::tools) fn exposes_secret(text: &str, encoding: &'static Encoding, 
         return false;
     }
     if encoding != UTF_16LE && encoding != UTF_16BE {
-        // A character of the secret's name, or its first one, may have become the second half of another character.
+        // A character of the secret's name, or its first character, may have become the second half of another
+        // character.
         let bytes = encoding.encode(text).0;
         let (own, shown) = (String::from_utf8_lossy(&bytes), redactor.hide(text));
         let stands = |run: &str| run.len() > SHORT_RUN && shown.contains(&run[1..]);
@@ -97,7 +98,7 @@ pub(in crate::tools) fn exposes_secret(text: &str, encoding: &'static Encoding, 
     is_secret(&String::from_utf8_lossy(&bytes))
 }
 
-/// Decodes the next piece of text; an empty piece marks its end.
+/// Decodes the next piece of text; an empty piece marks the end.
 pub(in crate::tools) fn decode(decoder: &mut Decoder, bytes: &[u8]) -> String {
     let mut decoded = String::with_capacity(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(CHUNK_BYTES * 3));
     let _ = decoder.decode_to_string(bytes, &mut decoded, bytes.is_empty());

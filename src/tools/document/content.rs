@@ -1,4 +1,4 @@
-//! Decoding of files to text, such that encoding restores the same bytes.
+//! Decoding of files to text, and encoding that restores the same bytes.
 
 use crate::sys::file::Fingerprint;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
@@ -14,7 +14,7 @@ pub(in crate::tools) enum Form {
     Utf8Bom,
     Utf16Le,
     Utf16Be,
-    /// Bytes above 127 that are not UTF-8: the common superset of Latin-1, in which every byte is a character.
+    /// Bytes above 127 that are not UTF-8. Read as Latin-1, in which every byte is a character.
     Latin1,
 }
 
@@ -28,7 +28,7 @@ pub(in crate::tools) struct Document {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum NotText {
     Binary,
-    /// Claims to be UTF-16 but is not, so that an edit would damage it.
+    /// The content claims to be UTF-16 but is not, so that an edit would damage it.
     Malformed,
 }
 
@@ -88,7 +88,7 @@ impl Form {
     }
 }
 
-/// Returns whether there are more than a few control characters that text does not use.
+/// Returns whether the bytes contain more than a few control characters that do not occur in text.
 fn looks_binary(bytes: &[u8]) -> bool {
     let controls = bytes.iter().filter(|byte| matches!(byte, 0..=8 | 11 | 14..=26 | 28..=31 | 127)).count();
     controls * 20 > bytes.len()

@@ -2,7 +2,7 @@
 
 use super::replacement::{line_ending, with_lf};
 
-/// Definition of a line end.
+/// Characters that end a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Breaks {
     /// LF and CRLF. A lone CR is an ordinary character.

@@ -1,4 +1,4 @@
-//! Replacement of passages that preserves all line endings which need not change.
+//! Replacement of passages that preserves all line endings except those that must change.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
@@ -13,8 +13,8 @@ pub(in crate::tools) enum Occurrences {
     All,
 }
 
-/// Replaces these ranges of `text`, which are in order. Ranges and new text have LF endings; the text retains its own endings,
-/// and the new text adopts them.
+/// Replaces these ranges of `text`, which are in order. Ranges and new text use LF endings; the text keeps its own
+/// endings, and the new text adopts them.
 pub(in crate::tools) fn replace_ranges<'a>(text: &str, places: impl Iterator<Item = (Range<usize>, &'a str)>) -> String {
     let shortened = LfOffsets::from_text(text);
     let mut result = String::with_capacity(text.len());
@@ -22,7 +22,7 @@ pub(in crate::tools) fn replace_ranges<'a>(text: &str, places: impl Iterator<Ite
     for (place, new) in places {
         let (start, end) = (shortened.original(place.start), shortened.original(place.end));
         result.push_str(&text[done..start]);
-        // Determined only if needed: with many places on one long line, each search is slow.
+        // Determined only if needed: with many matches on one long line, each search is slow.
         let near = if shortened.0.is_empty() || !new.contains('\n') { "\n" } else { ending_near(text, start) };
         result.push_str(&adapt_endings(&text[start..end], new, near));
         done = end;
@@ -31,7 +31,7 @@ pub(in crate::tools) fn replace_ranges<'a>(text: &str, places: impl Iterator<Ite
     result
 }
 
-/// Replaces a whole text: `new` gets the line endings of `old`, unless it has CRLF itself.
+/// Replaces a whole text. `new` gets the line endings of `old`, unless it contains CRLF itself.
 pub(in crate::tools) fn replace_all(old: &str, new: &str) -> String {
     // Unchanged text keeps all its line endings.
     if with_lf(old) == new {
@@ -47,7 +47,7 @@ pub(in crate::tools) fn replace_all(old: &str, new: &str) -> String {
     adapt_endings(old, new, ending_near(old, 0))
 }
 
-/// Returns the line number of a position, from 1.
+/// Returns the line number of a position, counted from 1.
 pub(in crate::tools) fn line_number(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
@@ -75,7 +75,7 @@ impl LfOffsets {
         Self(text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect())
     }
 
-    /// Maps a position back; never between a CR and its LF.
+    /// Maps a position back to the original. Never returns a position between a CR and its LF.
     fn original(&self, at: usize) -> usize {
         at + self.0.partition_point(|lf| *lf < at)
     }
@@ -110,8 +110,8 @@ fn lines(text: &str) -> (Vec<Line<'_>>, Vec<&str>) {
     (compared, whole)
 }
 
-/// Converts the endings of `new`, which replaces `old`: common lines are unchanged, new lines end like the lines that they
-/// replace or follow.
+/// Converts the endings of `new`, which replaces `old`. Common lines are unchanged; new lines end like the lines that
+/// they replace or follow.
 pub(in crate::tools) fn adapt_endings(old: &str, new: &str, near: &'static str) -> String {
     let ((old_lines, old_whole), (new_lines, _)) = (lines(old), lines(new));
     let mut result = String::with_capacity(new.len());

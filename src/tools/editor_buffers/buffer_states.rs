@@ -1,27 +1,27 @@
-//! State of files in the editor: possibly outdated texts, and updates still to be sent.
+//! States of files in the editor: texts that may be outdated, and updates that were not sent yet.
 
 use crate::protocol::CallId;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files with remembered texts, and of texts per file.
+/// Maximum number of files with recorded texts, and of texts per file.
 const MAX_FILES: usize = 1024;
 const MAX_TEXTS: usize = 64;
 /// Maximum number of calls whose writes are not in the journal yet.
 const MAX_CALLS: usize = 256;
 
-/// Relation of the editor's text of a file to the text on disk.
+/// Relation between the editor's text of a file and the text on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BufferState {
     Same,
-    /// The editor has the text from before aye wrote: it has no edits, and does not have the write yet.
+    /// The editor still has the text from before a write of aye, without edits.
     Behind,
     Unsaved,
 }
 
 #[derive(Default)]
 pub(super) struct BufferStates {
-    /// Contents on disk before aye overwrote them, since editor and disk were last equal.
+    /// Contents on disk that aye overwrote since the editor and the disk were last equal.
     before: HashMap<PathBuf, VecDeque<blake3::Hash>>,
     /// Paths written by calls or by a rewind, oldest first.
     written: VecDeque<(Option<CallId>, Vec<PathBuf>)>,
@@ -38,7 +38,7 @@ impl BufferStates {
         if was_there { BufferState::Behind } else { BufferState::Unsaved }
     }
 
-    /// Records that this call, or a rewind, is about to write these files.
+    /// Records that this call or a rewind is about to write these files.
     pub(super) fn begin_write(&mut self, call: Option<CallId>, files: Vec<(PathBuf, blake3::Hash)>) {
         if files.is_empty() {
             return;
@@ -62,7 +62,7 @@ impl BufferStates {
         }
     }
 
-    /// Returns the paths that the call wrote, once.
+    /// Removes and returns the paths that the call wrote.
     pub(super) fn take_written(&mut self, call: Option<&CallId>) -> Vec<PathBuf> {
         let (own, others) = std::mem::take(&mut self.written).into_iter().partition(|(of, _)| of.as_ref() == call);
         self.written = others;

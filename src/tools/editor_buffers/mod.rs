@@ -1,5 +1,5 @@
-//! Files open in an editor. The model reads the editor's text, unsaved edits are not overwritten, and aye tells the editor about
-//! writes. The disk stays authoritative: if the editor does not respond, only the disk is used.
+//! Files open in an editor. The model reads the text in the editor, unsaved edits are not overwritten, and the editor
+//! is notified about writes. If the editor does not respond, only the disk is used.
 
 mod buffer_states;
 mod text;
@@ -29,8 +29,8 @@ pub(crate) struct EditorConnection {
 #[derive(Default)]
 struct State {
     known: BufferStates,
-    /// Running notification of the editor. An editor writes received text to the disk, so no other write happens until it
-    /// completes.
+    /// Notification of the editor in progress. An editor writes received text to the disk, so no other write happens
+    /// until the notification completes.
     telling: Option<Shared<BoxFuture<'static, ()>>>,
 }
 
@@ -79,7 +79,7 @@ impl EditorConnection {
         (stands == BufferState::Unsaved).then(|| text::as_saved(&disk, &buffer))
     }
 
-    /// Refuses to change files with unsaved edits; otherwise returns the hashes of the files that the editor knows.
+    /// Refuses to change files with unsaved edits. Returns the hashes of the files that are open in the editor.
     pub(super) async fn check_saved(
         &self,
         files: Vec<Target>,
@@ -102,7 +102,7 @@ impl EditorConnection {
         Ok(saved)
     }
 
-    /// Checks the files of a call right before a change.
+    /// Checks the files of a call immediately before a change.
     pub(super) async fn may_run(
         &self,
         call: &CallId,
@@ -118,7 +118,7 @@ impl EditorConnection {
         Ok(())
     }
 
-    /// Prepares the rewind of files. aye tells the editor only about files without unsaved edits.
+    /// Prepares the rewind of files. The editor is notified only about files without unsaved edits.
     pub(super) async fn begin_rewind(&self, files: Vec<PathBuf>) {
         self.wait_for_updates().await;
         let look = |real: PathBuf| async move {
@@ -129,7 +129,7 @@ impl EditorConnection {
         self.state().known.begin_write(None, looks.into_iter().flatten().collect());
     }
 
-    /// Tells the editor, in the background, about the writes of this call or of a rewind.
+    /// Notifies the editor, in the background, about the writes of this call or of a rewind.
     pub(super) fn notify_journaled(&self, call: Option<&CallId>) {
         let mut state = self.state();
         let files = state.known.take_written(call);
@@ -163,7 +163,7 @@ impl EditorConnection {
     }
 }
 
-/// Returns the unsaved text of a file, to show to the model instead of the content on disk.
+/// Returns the unsaved text of a file, which the model sees instead of the content on disk.
 pub(super) async fn unsaved_document(
     editor: Option<&EditorConnection>,
     target: &Target,
@@ -177,7 +177,7 @@ pub(super) async fn unsaved_document(
     }
 }
 
-/// Appends the note about unsaved text.
+/// Appends a note about unsaved text.
 pub(super) fn with_unsaved_note(told: String, given: &str) -> String {
     let gap = if told.ends_with('\n') { "" } else { "\n" };
     format!(

@@ -1,4 +1,4 @@
-//! The text of a file on disk and in an editor, and their comparison.
+//! Text of a file on disk and in an editor, and the comparison of both.
 
 use crate::sys::file;
 use crate::tools::document::content::{Document, Form};
@@ -23,7 +23,7 @@ pub(super) fn line_hash(text: &str) -> blake3::Hash {
     blake3::hash(text.strip_suffix('\n').unwrap_or(&text).as_bytes())
 }
 
-/// Returns the file as it would be if the editor saved its text now.
+/// Returns the file content that results if the editor saves its text now.
 pub(super) fn as_saved(disk: &Document, buffer: &str) -> Document {
     let mut text = buffer.strip_prefix(BOM).unwrap_or(buffer).to_owned();
     if disk.text.ends_with('\n') && !text.is_empty() && !text.ends_with('\n') {

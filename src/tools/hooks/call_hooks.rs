@@ -11,17 +11,17 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Path of a file, as hooks know it.
+/// Argument name of a file path in the input of hooks.
 const FILE_PATH: &str = "file_path";
-/// Maximum number of files in one call for which hooks run, once for each.
+/// Maximum number of files per call for which hooks run, once per file.
 const MAX_FILES: usize = 20;
 
-/// A call in the terms of hooks.
+/// A call as hooks see it.
 pub(super) struct HookedTool {
     shape: &'static ToolShape,
     /// All names of the tool.
     pub(super) names: Vec<String>,
-    /// The tool name in the input of hooks.
+    /// Tool name in the input of hooks.
     told: String,
     /// Arguments with the names of the tool's schema.
     arguments: Map<String, Value>,
@@ -30,7 +30,7 @@ pub(super) struct HookedTool {
 }
 
 impl HookedTool {
-    /// Returns the inputs for a hook, one for each file.
+    /// Returns the inputs for a hook, one per file.
     pub(super) fn inputs(&self) -> Vec<Map<String, Value>> {
         let input = self.shape.input(&self.arguments);
         if self.files.is_empty() {
@@ -46,8 +46,8 @@ impl HookedTool {
 }
 
 impl HookRunner {
-    /// Runs the hooks before a call, one after the other. The first denial ends the sequence, and a rewritten call is passed to
-    /// the next hook.
+    /// Runs the hooks before a call one after the other. The first denial ends the sequence. A rewritten call is passed
+    /// to the next hook.
     pub(super) async fn before(&self, call: ToolCall, stop: &CancellationToken) -> CallHooks {
         let mut done = CallHooks::default();
         let Some(mut tool) = self.tool(&call) else { return done };
@@ -115,7 +115,7 @@ impl HookRunner {
         }
     }
 
-    /// Returns the input of a hook after a call. Without a result, the call has not run yet.
+    /// Returns the input of a hook after a call. `None` as the result means that the call has not run yet.
     pub(super) fn input_after(
         &self,
         tool: &HookedTool,
@@ -131,8 +131,8 @@ impl HookRunner {
         input
     }
 
-    /// Runs the hooks after a call that succeeded, and adds their messages to the result. `ran_before`: whether the sandboxed ones
-    /// ran in a layer before the call.
+    /// Runs the hooks after a successful call, and adds their messages to the result. `ran_before`: whether the
+    /// sandboxed ones ran in a layer before the call.
     pub(super) async fn after(
         &self,
         call: ToolCall,
@@ -165,7 +165,7 @@ impl HookRunner {
         result
     }
 
-    /// Returns a call in the terms of hooks; `None` if there is no such tool, so that it cannot run.
+    /// Returns a call as hooks see it; `None` if there is no such tool, so that the call cannot run.
     pub(super) fn tool(&self, call: &ToolCall) -> Option<HookedTool> {
         let Arguments::Object(arguments) = &call.arguments else { return None };
         let tool = self.tools.resolve(&call.tool_name).ok()?;
@@ -173,7 +173,7 @@ impl HookRunner {
         let mut settled = Value::Object(arguments.clone());
         let arguments = match (normalize(&mut settled, &tool.schema(&call.tool_name), ""), settled) {
             (Ok(()), Value::Object(settled)) => settled,
-            // The call fails with these arguments, whatever the hooks say.
+            // The call fails with these arguments, regardless of the hooks.
             _ => arguments.clone(),
         };
         let remote = remote_name(&*tool);
@@ -203,7 +203,7 @@ impl HookRunner {
         files
     }
 
-    /// Returns the input with an absolute path of its file, as hooks expect it.
+    /// Returns the input with an absolute file path, as hooks expect it.
     fn absolute(&self, told: &Map<String, Value>) -> Map<String, Value> {
         let mut input = told.clone();
         if let Some(Value::String(path)) = input.get_mut(FILE_PATH)
@@ -214,7 +214,8 @@ impl HookRunner {
         input
     }
 
-    /// Returns the input that a hook wrote, with its path in the form that the hook got, unless the hook changed the path.
+    /// Converts the input that a hook wrote back: its path gets the form that the hook received, unless the hook
+    /// changed the path.
     fn as_told(&self, told: &Map<String, Value>, mut updated: Map<String, Value>) -> Map<String, Value> {
         let path = told.get(FILE_PATH).filter(|_| updated.get(FILE_PATH) == self.absolute(told).get(FILE_PATH));
         if let Some(path) = path {
@@ -224,7 +225,7 @@ impl HookRunner {
     }
 }
 
-/// Returns the name of a tool of an MCP server, as other agents write it.
+/// Returns the name of an MCP tool in the form that other agents use.
 fn remote_name(tool: &dyn AnyTool) -> Option<String> {
     let name = tool.name().strip_prefix("Mcp.")?;
     let (server, tool) = name.split_once('/')?;
@@ -234,7 +235,7 @@ fn remote_name(tool: &dyn AnyTool) -> Option<String> {
     Some(format!("mcp__{}__{}", plain(server), plain(tool)))
 }
 
-/// Returns the result of a call as hooks know it.
+/// Returns the result of a call in the form that hooks expect.
 fn response(tool: &HookedTool, result: Option<&ToolResult>) -> Value {
     let text = result.map(ToolResult::text_for_model).unwrap_or_default();
     if tool.shape.names.contains(&"Bash") {

@@ -1,4 +1,4 @@
-//! One run of a hook's command.
+//! Execution of one hook command.
 
 use crate::hooks::{Hook, HookAction, HookResponse, PLUGIN_ROOT, PROJECT_DIR, read_response};
 use crate::sys::process::{End, FinishedRun, OutputReceivers, Shell, Spec, command_environment, run_with_receivers, signal_name};
@@ -17,25 +17,25 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum bytes that a hook may print.
+/// Maximum bytes of output of a hook.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
-/// Outcome of a hook.
+/// Outcome of a hook command.
 #[derive(Debug)]
 pub(super) enum CommandOutcome {
     Response(HookResponse),
-    /// Not run, with the reason.
+    /// The hook was not run, for this reason.
     NotRun(String),
-    /// Run, and failed.
+    /// The hook ran and failed.
     Failed(String),
 }
 
-/// Where a hook runs.
+/// Environment in which a hook runs.
 #[derive(Clone)]
 pub(super) enum RunPlace {
-    /// In a read-only view of the workspace.
+    /// A read-only view of the workspace.
     Workspace,
-    /// In a layer that is discarded, without network. The layer has proposed texts for these files.
+    /// A layer without network that is discarded afterwards. It contains proposed texts for these files.
     Layer(Arc<HookLayer>, Arc<[PathBuf]>),
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn run_command(
         Ok(Ok(files)) => files,
         Ok(Err(why)) | Err(why) => return CommandOutcome::NotRun(why),
     };
-    // In the layer, the text that nobody has approved yet would run instead of the file that was checked.
+    // In the layer, proposed text that nobody has approved yet would run instead of the checked file.
     if let RunPlace::Layer(_, proposed) = &place
         && let Some(program) = files.programs.iter().find(|program| proposed.contains(program))
     {
@@ -81,7 +81,8 @@ pub(super) async fn run_command(
     }
 }
 
-/// Returns the settings of a hook: it only reads, sees no secrets, and has the network that the policy gives to commands.
+/// Returns the settings of a hook: it only reads, sees no secrets, and has the same network access as commands under
+/// the policy.
 fn narrowed(settings: &Arc<Settings>, unsandboxed: bool, files: HookFiles) -> Arc<Settings> {
     if unsandboxed {
         return AccessRestrictions { unsandboxed, ..AccessRestrictions::default() }.apply_to(Arc::clone(settings));
@@ -96,7 +97,7 @@ fn in_layer(settings: &Settings, files: HookFiles) -> Arc<Settings> {
     AccessRestrictions { sees, ..AccessRestrictions::default() }.apply_to(Arc::new(settings.for_hooks_in_layer()))
 }
 
-/// Runs a line to its end. A line that prints too much is killed.
+/// Runs a command line to its end. A command with too much output is killed.
 async fn run(
     (line, directory, plugin): (&str, PathBuf, Option<PathBuf>),
     (input, timeout): (String, Duration),

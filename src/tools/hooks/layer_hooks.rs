@@ -1,5 +1,5 @@
-//! Hooks after a call that changes text files: they run before it, in a layer that has the proposed files. Their changes become part
-//! of the proposal, so they are shown, decided and written together with it.
+//! Hooks for calls that change text files. They run before the call, in a layer with the proposed files. Their changes
+//! become part of the proposal, and are shown, approved and written together with it.
 
 use super::call_hooks::HookedTool;
 use super::command::{CommandOutcome, RunPlace};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of files of a call for which hooks run.
+/// Maximum number of files per call for which hooks run.
 const MAX_FILES: usize = 20;
 /// Maximum bytes of a diff for the model.
 const MAX_NOTE_BYTES: usize = 6_000;
@@ -30,18 +30,18 @@ pub(in crate::tools) struct HookedProposal {
     pub texts: Vec<ProposedText>,
 }
 
-/// The files of a call while its hooks run.
+/// Files of a call while its hooks run.
 struct ProposedFiles {
     layer: Arc<HookLayer>,
     paths: Vec<PathBuf>,
-    /// Text of each file after the hooks so far.
+    /// Text of each file after the hooks that have run.
     texts: Vec<String>,
     /// Other paths that hooks changed in earlier layers.
     others: Vec<String>,
 }
 
 impl ProposedFiles {
-    /// Creates a layer with these files; `None` if there can be none.
+    /// Creates a layer with these files; `None` if layers are not available.
     fn new(paths: Vec<PathBuf>, texts: Vec<String>, settings: &Settings) -> Option<Self> {
         let layer = HookLayer::make(&settings.for_hooks_in_layer()).ok()?;
         for (path, text) in paths.iter().zip(&texts) {
@@ -63,7 +63,7 @@ impl HookRunner {
         }
         let settings = self.settings();
         let texts = self.tools.resolve(&plan.call.tool_name).ok()?.proposed_texts(&plan.payload);
-        // Otherwise, the call does more than these files show.
+        // Otherwise the call does more than these files show.
         let is_whole = plan.actions.iter().filter(|action| is_change(action)).count() == texts.len();
         let is_visible = |text: &ProposedText| {
             let is_offered = plan.amends.offer.files.contains(&display_path_one_line(&text.path, settings));
@@ -73,7 +73,7 @@ impl HookRunner {
         is_usable.then(|| HookedProposal { call: plan.call.clone(), tool: hooked, hooks, texts })
     }
 
-    /// Runs the hooks of a proposal in a layer; `None` if there can be no layer.
+    /// Runs the hooks of a proposal in a layer; `None` if layers are not available.
     pub(in crate::tools) async fn run_on(&self, proposal: HookedProposal, stop: &CancellationToken) -> Option<ProposalHooks> {
         let HookedProposal { call, tool, hooks, texts } = proposal;
         let mut files = self.proposed_files(texts).await?;
@@ -97,13 +97,13 @@ impl HookRunner {
         Some(ProposalHooks { runs, changed })
     }
 
-    /// Creates a layer with the proposed files; `None` if there can be none.
+    /// Creates a layer with the proposed files; `None` if layers are not available.
     async fn proposed_files(&self, texts: Vec<ProposedText>) -> Option<ProposedFiles> {
         let settings = Arc::clone(self.settings());
         let made = off_thread(move || {
             let (mut paths, mut contents) = (Vec::new(), Vec::new());
             for text in texts {
-                // A file in another encoding is written in it, which the layer does not do.
+                // A file in another encoding is written in that encoding, which the layer does not support.
                 let is_utf8 = text
                     .before
                     .as_ref()
@@ -117,7 +117,7 @@ impl HookRunner {
         made.await.ok().flatten()
     }
 
-    /// Reads what a hook changed. The changes of a hook that failed are undone.
+    /// Reads the changes of a hook. Changes of a failed hook are undone.
     async fn settle(&self, mut run: HookRun, outcome: CommandOutcome, files: &mut ProposedFiles) -> HookRun {
         let words = match outcome {
             CommandOutcome::Response(response) => {
@@ -150,8 +150,8 @@ impl HookRunner {
         off_thread(move || paths.iter().map(|path| layer.read(path, limit)).collect()).await.unwrap_or_default()
     }
 
-    /// Gives the next hook a new layer if a hook removed a text, or a failed one changed it. aye never writes into a layer in which a
-    /// hook has run: links there can lead out of it.
+    /// Creates a new layer for the next hook if a hook removed a file, or a failed hook changed one. aye never writes
+    /// into a layer in which a hook has run, because links in it can lead out of it.
     async fn restore(&self, files: &mut ProposedFiles) {
         let (layer, paths, texts) = (Arc::clone(&files.layer), files.paths.clone(), files.texts.clone());
         let settings = Arc::clone(self.settings());
@@ -170,7 +170,7 @@ impl HookRunner {
         }
     }
 
-    /// Reports changes of files that the call does not change; they are discarded.
+    /// Reports and discards changes to files that the call does not change.
     async fn note_other_files(&self, files: &ProposedFiles, runs: &mut [HookRun]) {
         let (layer, paths) = (Arc::clone(&files.layer), files.paths.clone());
         let mut others = off_thread(move || layer.other_changes(&paths)).await.unwrap_or_default();
@@ -184,7 +184,7 @@ impl HookRunner {
     }
 }
 
-/// Outcome of the hooks of a proposal.
+/// Outcome of the hooks that ran on a proposal.
 pub(in crate::tools) struct ProposalHooks {
     pub runs: Vec<HookRun>,
     /// Files of the call that the hooks changed.
@@ -199,7 +199,7 @@ pub(in crate::tools) struct ChangedText {
 }
 
 impl ProposalHooks {
-    /// Adds to the runs how the hooks changed the proposed text, for the model.
+    /// Adds a description of how the hooks changed the proposed text to their runs, for the model.
     pub(in crate::tools) fn describe_changes(&mut self, settings: &Settings) {
         let mut diffs = String::new();
         for text in &self.changed {
@@ -216,7 +216,7 @@ impl ProposalHooks {
         }
     }
 
-    /// Notes that the changes of the hooks are not used.
+    /// Records that the changes of the hooks are discarded.
     pub(in crate::tools) fn discard_changes(&mut self, why: &str) {
         self.changed.clear();
         for run in self.runs.iter_mut().filter(|run| !run.changed.is_empty()) {
@@ -225,13 +225,13 @@ impl ProposalHooks {
         }
     }
 
-    /// Returns the notes for the proposal, one for each hook that did or said something.
+    /// Returns the notes for the proposal, one per hook that changed or reported something.
     pub(in crate::tools) fn notes(&self) -> Vec<String> {
         let note = |run: &HookRun| {
             let says = run.context.as_deref().and_then(|context| context.lines().find(|line| !line.trim().is_empty()));
             match (run.changed.is_empty(), says) {
                 (true, None) => None,
-                (true, Some(says)) => Some(format!("the hook {} says: {says}", run.hook)),
+                (true, Some(says)) => Some(format!("message of the hook {}: {says}", run.hook)),
                 (false, _) => Some(format!("includes the changes of the hook {} to {}", run.hook, run.changed.join(", "))),
             }
         };

@@ -1,4 +1,4 @@
-//! Hooks of a session: run in the sandbox, with a time limit and a limit for their output.
+//! Hooks of a session. They run in the sandbox, with limits on time and output.
 
 mod call_hooks;
 mod command;

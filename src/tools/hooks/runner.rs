@@ -1,4 +1,4 @@
-//! Runner of hooks: their input for an event, and the consequences of their responses.
+//! Runner of hooks: builds their input for an event, and applies their responses.
 
 use super::command::{CommandOutcome, RunPlace, run_command};
 use crate::hooks::{Hook, HookResponse};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Kind of the notification that the task has ended.
+/// Kind of the notification about the end of the task.
 const IDLE: &str = "idle_prompt";
 
 /// Runs the hooks of a session.
@@ -30,7 +30,7 @@ impl HookRunner {
         self.tools.settings()
     }
 
-    /// Returns the input that every hook gets.
+    /// Returns the input common to all hooks.
     pub(super) fn input(&self, event: HookEvent) -> Map<String, Value> {
         let settings = self.settings();
         let own = settings.session.as_ref().map_or("", |session| session.as_str());
@@ -72,7 +72,7 @@ impl HookRunner {
         }
     }
 
-    /// Runs the hooks of an event that is not about a call. A failing hook is reported, and the remaining hooks run.
+    /// Runs the hooks of an event that does not concern a call. A failing hook is reported, and the others still run.
     async fn run_all(
         &self,
         (event, detail): (HookEvent, &str),
@@ -90,7 +90,7 @@ impl HookRunner {
             let name = hook.name();
             match self.run(&hook, &input, stop, RunPlace::Workspace).await {
                 CommandOutcome::Response(response) => {
-                    outcome.notices.extend(response.message.map(|message| format!("the hook {name} says: {message}")));
+                    outcome.notices.extend(response.message.map(|message| format!("message of the hook {name}: {message}")));
                     outcome.context.extend(response.context.map(|context| (name.clone(), context)));
                     if response.decision == HookDecision::Deny && outcome.block.is_none() {
                         outcome.block = Some((name, response.reason.unwrap_or_default()));
@@ -113,7 +113,7 @@ impl HookRunner {
         }
     }
 
-    /// Runs the hooks at the start of an agent. They add context, and cannot block it.
+    /// Runs the hooks at the start of an agent. They can add context, but cannot block it.
     async fn agent_start(&self, agent: &str, prompt: String, stop: &CancellationToken) -> EventHooks {
         let mut outcome = EventHooks::default();
         let mut input = self.input(HookEvent::SubagentStart);

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 
-/// Size limit of a request body in bytes, because the user must review it.
+/// Size limit of a request body in bytes. The user has to review the body.
 const BODY_BYTES: usize = 256 * 1024;
 const HEADERS: usize = 64;
 const METHODS: &[&str] = &["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
@@ -72,7 +72,7 @@ pub(in crate::tools) struct Work {
     to: Destination,
     request: Request,
     timeout_seconds: u64,
-    /// Form into which a page is converted; `None` leaves it unchanged.
+    /// Format to which a page is converted; `None` to leave it unchanged.
     form: Option<Form>,
 }
 
@@ -164,7 +164,7 @@ fn method(given: Option<&str>) -> Result<String, ToolError> {
     Err(invalid(format!("`method` is `{}`, expected one of {}", shown.escape_debug(), METHODS.join(", "))))
 }
 
-/// Applies the policy to each redirect of an allowed request.
+/// Checks each redirect of an allowed request against the policy.
 struct Rules<'a> {
     settings: &'a Settings,
     approved: &'a Destination,
@@ -193,7 +193,8 @@ impl Guard for Rules<'_> {
     }
 }
 
-/// Returns whether host and port are the same, or differ only by an upgrade from http to https; never a downgrade.
+/// Returns whether host and port are the same, or differ only by an upgrade from http to https. A downgrade does not
+/// match.
 fn same_server(approved: &Destination, to: &Destination) -> bool {
     let same = (approved.port(), approved.is_encrypted()) == (to.port(), to.is_encrypted());
     let upgraded = (approved.port(), approved.is_encrypted()) == (80, false) && (to.port(), to.is_encrypted()) == (443, true);

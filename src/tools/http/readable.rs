@@ -1,5 +1,5 @@
-//! Conversion of HTML pages to readable text. Tags are processed one by one without building a tree, so that a deeply nested or
-//! broken page costs no more than its length.
+//! Conversion of HTML pages to readable text. Tags are processed one by one without building a tree, so that the cost
+//! depends only on the length of a page, even if it is deeply nested or broken.
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
@@ -13,11 +13,11 @@ use url::Url;
 
 /// Size limit of the converted text in bytes.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
-/// Time limit for one page; the remaining part of the page is omitted.
+/// Time limit for one page. The rest of the page is omitted after it.
 const MAX_DURATION: Duration = Duration::from_secs(5);
 /// Number of bytes processed between checks of the time.
 const CHUNK_BYTES: usize = 4 * 1024;
-/// Maximum visible nesting of lists and quotes.
+/// Maximum nesting depth of lists and quotes that is shown.
 const DEEPEST: usize = 8;
 /// Maximum length of a link address in bytes.
 const ADDRESS_BYTES: usize = 2000;
@@ -28,7 +28,7 @@ pub(in crate::tools) enum Form {
     Markdown,
 }
 
-/// Converts a page to the given form; links are resolved against `base`.
+/// Converts a page to the given format. Links are resolved against `base`.
 pub(in crate::tools) fn readable(html: &str, base: &str, form: Form) -> String {
     let page = Page { base: Url::parse(base).ok(), form, ..Page::new() };
     let tokenizer = Tokenizer::new(Sink(RefCell::new(page)), TokenizerOpts::default());
@@ -81,18 +81,18 @@ struct Page {
     breaks: usize,
     /// Whether a space precedes the next word.
     space: bool,
-    /// The name and open count of a skipped element.
+    /// Name of the skipped element, and how many of its kind are open.
     skipped: Option<(String, usize)>,
-    /// The open count of `pre`, and the start of its text.
+    /// Number of open `pre` elements, and the start of their text.
     verbatim: Option<(usize, usize)>,
-    /// The next number of each open list; `None` for unordered lists.
+    /// Next number of each open list; `None` for unordered lists.
     lists: Vec<Option<u64>>,
     quotes: usize,
-    /// Quote depth at the last output.
+    /// Quote depth of the last output.
     quoted: usize,
-    /// The start of a link's text, and its address.
+    /// Start of the link text, and the link address.
     link: Option<(usize, String)>,
-    /// The number of cells in the current row, and whether it is the first row of the table.
+    /// Number of cells in the current row, and whether it is the first row of the table.
     tables: Vec<(usize, bool)>,
 }
 
@@ -298,7 +298,7 @@ impl Page {
         self.out.push_str(word);
     }
 
-    /// Writes a marker that only markdown has; the text follows directly.
+    /// Writes a marker that exists only in Markdown. The text follows directly.
     fn mark(&mut self, sign: &str) {
         if self.is_markdown() {
             self.push_word(sign);

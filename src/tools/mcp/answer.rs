@@ -116,7 +116,7 @@ impl ResultParts<'_> {
         }
     }
 
-    /// Returns the whole text if it is short; otherwise its start and end, with a reference to the stored whole.
+    /// Returns the whole text if it is short. Otherwise returns its start and end, with a reference to the stored text.
     fn into_bounded(mut self) -> ToolOutput {
         let text = self.text.join("\n");
         let text = if text.trim().is_empty() { "[nothing]".to_owned() } else { text };
@@ -157,7 +157,7 @@ fn plain_type(media_type: &str) -> String {
 
 pub(super) struct Offer {
     pub tool: RemoteTool,
-    /// Connection to the server, as the approval prompt shows it.
+    /// Description of the connection to the server for the approval prompt.
     pub reached_by: String,
     pub input: CompiledSchema,
     pub output: CompiledSchema,

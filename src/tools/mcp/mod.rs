@@ -23,11 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const NAME_CHARS: usize = 200;
-/// Maximum number of unavailable tools reported by name.
+/// Maximum number of unavailable tools listed by name.
 const MAX_PROBLEMS: usize = 5;
 
 pub(crate) type Timeout = Arc<dyn Fn(&str, &str) -> Duration + Send + Sync>;
-/// Checks whether the policy lists an MCP tool; the error is the reason why not.
+/// Checks whether the policy lists an MCP tool. The error is the reason why it does not.
 pub(crate) type MayInvoke = Arc<dyn Fn(&str, &str) -> Result<(), String> + Send + Sync>;
 
 /// The MCP servers of a session and the settings for their tools.
@@ -38,12 +38,12 @@ pub(crate) struct RemoteConfig {
     pub may_invoke: MayInvoke,
     /// Approved definitions; `None` if none are stored.
     pub pins: Option<Pins>,
-    /// Total size in bytes above which definitions are loaded on demand; `None` offers all.
+    /// Total size in bytes above which tool definitions are loaded on demand; `None` to offer all of them.
     pub most_bytes: Option<usize>,
     pub timeout: Timeout,
 }
 
-/// The tools that the servers offer at one time.
+/// Tools that the servers offer at one point in time.
 pub(crate) struct RemoteTools {
     servers: Arc<dyn RemoteServers>,
     conflict: Conflict,
@@ -53,7 +53,7 @@ pub(crate) struct RemoteTools {
     unlisted: Vec<Arc<ServerTool>>,
     names: NameTable,
     unlisted_names: NameTable,
-    /// The definitions are too large to offer them all in one request.
+    /// Whether the definitions are too large to offer all of them in one request.
     on_demand: bool,
     problems: Vec<String>,
 }
@@ -63,7 +63,7 @@ fn pair(tool: &RemoteTool) -> (&str, &str) {
 }
 
 impl RemoteTools {
-    /// Lists the tools that the servers offer now; `own` are the names of the local tools.
+    /// Collects the tools that the servers offer now. `own`: the names of the local tools.
     pub(super) fn new(own: &[String], remote: RemoteConfig) -> Self {
         let RemoteConfig { servers, conflict, may_invoke, pins, most_bytes, timeout } = remote;
         let reached: HashMap<String, String> =
@@ -106,12 +106,12 @@ impl RemoteTools {
         self.listed.iter().map(|tool| &**tool as &dyn AnyTool)
     }
 
-    /// Returns the tools loaded on demand: all or none.
+    /// Returns the tools that are loaded on demand: either all or none.
     pub(super) fn on_demand(&self) -> &[Arc<ServerTool>] {
         if self.on_demand { &self.listed } else { &[] }
     }
 
-    /// Returns whether a name of a local tool refers to an MCP tool, so that the local tool is not offered.
+    /// Returns whether a name of a local tool refers to an MCP tool, in which case the local tool is not offered.
     pub(super) fn is_remote_name(&self, name: &str) -> bool {
         self.conflict != Conflict::LocalFirst && self.names.is_contested(name)
     }
@@ -155,12 +155,12 @@ impl RemoteTools {
         Some(ToolError::new(ErrorCode::ToolNotFound, message))
     }
 
-    /// Returns the full names of the tools, as policies write them.
+    /// Returns the full names of the tools, as written in policies.
     pub(super) fn full_names(&self) -> impl Iterator<Item = String> {
         self.listed.iter().chain(&self.unlisted).map(|tool| tool.name().to_owned())
     }
 
-    /// Returns the servers whose tools are unknown.
+    /// Returns the servers whose tools are not known yet.
     pub(crate) fn unknown_servers(&self) -> Vec<String> {
         let statuses = self.servers.statuses().into_iter();
         statuses.filter(|status| status.offered == 0).map(|status| status.name).collect()
@@ -177,7 +177,7 @@ impl RemoteTools {
         conflicts.chain(self.problems.iter().cloned()).collect()
     }
 
-    /// Returns the number of available and of unlisted tools per server.
+    /// Returns the numbers of available and of unlisted tools per server.
     pub(crate) fn counts(&self) -> Vec<(String, usize, usize)> {
         let count = |tools: &[Arc<ServerTool>], name: &str| tools.iter().filter(|tool| tool.tool().server == name).count();
         let servers = self.servers.statuses().into_iter().map(|status| status.name);
@@ -203,7 +203,7 @@ fn state(state: &ServerState, name: &str) -> String {
     }
 }
 
-/// Returns why a tool cannot be offered, if so.
+/// Returns the reason why a tool cannot be offered; `None` if it can.
 fn unusable(tool: &RemoteTool) -> Option<String> {
     let bytes = tool.input_schema.to_string().len();
     if bytes > MAX_SCHEMA_BYTES {

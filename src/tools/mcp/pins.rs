@@ -7,7 +7,7 @@ use serde_json::Value;
 use similar::TextDiff;
 use std::path::PathBuf;
 
-/// Size limit of a file in bytes, above that of any definition.
+/// Size limit of a file in bytes, larger than any valid definition.
 const MAX_BYTES: u64 = 1 << 20;
 const HASH_LETTERS: usize = 32;
 /// Number of context lines around each change of a displayed diff.
@@ -36,7 +36,7 @@ struct Pin {
     says_read_only: bool,
 }
 
-/// Stored state of a tool.
+/// State of a tool compared with its stored definition.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PinState {
     /// Never used.
@@ -47,7 +47,7 @@ pub(super) enum PinState {
 }
 
 impl Pins {
-    /// Uses `directory`, which may not exist yet.
+    /// Uses this directory, which may not exist yet.
     pub(crate) fn in_directory(directory: PathBuf) -> Self {
         Self { directory }
     }
@@ -92,7 +92,7 @@ impl Pins {
         let content = serde_json::to_vec(&Pin::for_tool(tool)).map_err(|error| PrivateError::Io(error.into()))?;
         let file = self.file(&tool.server, &tool.name);
         if matches!(read(&file, MAX_BYTES), Err(error) if !matches!(error, PrivateError::Io(_))) {
-            // Something other than a file of aye is there.
+            // The path contains something other than a file of aye.
             std::fs::remove_file(&file)?;
         }
         update(&file, MAX_BYTES, |_| Ok(Some(content)))

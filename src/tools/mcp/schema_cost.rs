@@ -1,5 +1,4 @@
-//! Estimates the work of validating against a schema before doing it, because a few lines of schema can require exponential
-//! time.
+//! Estimate of the work that validation against a schema takes. A few lines of schema can require exponential time.
 
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -9,7 +8,7 @@ const MAX_LOOKS: usize = 200_000;
 /// Maximum depth of references that do not descend into the value.
 const MAX_DEEP: usize = 256;
 
-/// Keywords whose subschemas apply to the same value: a single one, a list, and a table.
+/// Keywords whose subschemas apply to the same value: as a single schema, a list, or a map.
 const SAME_ONE: &[&str] = &["not", "if", "then", "else"];
 const SAME_LIST: &[&str] = &["allOf", "anyOf", "oneOf"];
 const SAME_TABLE: &[&str] = &["dependentSchemas", "dependencies"];
@@ -18,12 +17,12 @@ const PART_ONE: &[&str] =
     &["additionalProperties", "unevaluatedProperties", "items", "additionalItems", "unevaluatedItems", "contains"];
 /// Keywords whose meaning depends on the evaluation path.
 const ELSEWHERE: &[&str] = &["$dynamicRef", "$recursiveRef", "$vocabulary"];
-/// Maximum number of patterns, because each is compiled.
+/// Maximum number of patterns. Each one is compiled.
 const MAX_PATTERNS: usize = 32;
-/// Addresses of the built-in meta-schemas.
+/// URLs of the built-in meta-schemas.
 const OF_SCHEMAS: [&str; 2] = ["https://json-schema.org/draft", "http://json-schema.org/draft"];
 
-/// Returns why this schema cannot be used for validation, if so.
+/// Returns the reason why this schema cannot be used for validation; `None` if it can.
 pub(super) fn unsuitable_reason(schema: &Value) -> Option<&'static str> {
     let mut patterns = 0;
     if has_elsewhere(schema, true, &mut patterns) {
@@ -32,13 +31,14 @@ pub(super) fn unsuitable_reason(schema: &Value) -> Option<&'static str> {
     (patterns > MAX_PATTERNS).then_some("the schema has too many patterns")
 }
 
-/// Returns why this value cannot be validated, if so.
+/// Returns the reason why this value cannot be validated; `None` if it can.
 pub(super) fn excess_reason(schema: &Value, value: &Value) -> Option<&'static str> {
     let mut count = Count { root: schema, left: MAX_LOOKS, refs: HashSet::new() };
     (!count.count(schema, value, 0)).then_some("the check would take too long")
 }
 
-/// Finds unsupported references. A local reference is only reliable if no subschema has its own `$id`.
+/// Returns whether there are unsupported references. A local reference is only reliable if no subschema has its own
+/// `$id`.
 fn has_elsewhere(schema: &Value, is_root: bool, patterns: &mut usize) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(name, inner)| {
@@ -69,12 +69,12 @@ fn is_of_schemas(to: &str) -> bool {
 struct Count<'a> {
     root: &'a Value,
     left: usize,
-    /// References being followed for the same part of a value, to end cycles.
+    /// References that are being followed for the same part of a value, to end cycles.
     refs: HashSet<(*const Value, *const Value)>,
 }
 
 impl<'a> Count<'a> {
-    /// Counts the checks, and returns whether they stay within the limit.
+    /// Counts the checks. Returns whether they stay within the limit.
     fn count(&mut self, schema: &'a Value, value: &'a Value, deep: usize) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;

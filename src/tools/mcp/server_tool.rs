@@ -1,4 +1,5 @@
-//! One tool of an MCP server. A call is judged as the use of exactly this tool, sent as shown, and its result is labelled.
+//! Tool of an MCP server. A call is judged as the use of exactly this tool and sent as shown; its result is labelled
+//! with its origin.
 
 use super::answer::{Offer, SUMMARY_CHARS, convert_result, single_line};
 use super::pins::{PinState, Pins};
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 const CAPABILITY: &str = "Mcp.Invoke";
 const BACKEND: &str = "BackendTool.Invoke";
-/// Maximum length of a server's description in characters, because it is part of every request.
+/// Maximum length of a server's description in characters. It is part of every request.
 const DESCRIPTION_CHARS: usize = 4096;
 
 const VALUE_CHARS: usize = 60;
@@ -41,7 +42,7 @@ pub(in crate::tools) struct ServerTool {
     /// Name for the model: `docs__search`.
     offered: String,
     description: OnceLock<String>,
-    /// The reason why the policy does not list it.
+    /// Reason why the policy does not list the tool.
     pub(super) unlisted: Option<String>,
 }
 
@@ -50,11 +51,11 @@ struct Work {
     wires: Arc<CallDeps>,
     arguments: Map<String, Value>,
     timeout: Duration,
-    /// This definition was approved before.
+    /// Whether this definition was approved before.
     is_pinned: bool,
 }
 
-/// Returns the name of a tool in policies.
+/// Returns the name of a tool as used in policies.
 pub(in crate::tools) fn full_name(server: &str, tool: &str) -> String {
     format!("Mcp.{server}/{tool}")
 }

@@ -179,7 +179,7 @@ fn a_listed_tool_can_be_called_by_all_its_names_with_the_approved_arguments() {
     assert!(offered.iter().any(|name| name == "docs__search") && !offered.iter().any(|name| name.contains("shut")));
     for name in ["docs__search", "docs:search", "docs/search", "Mcp.docs/search", "DOCS:Search", "search"] {
         let plan = servers.plan(name, json!({"query": "a b", "limit": 3})).unwrap();
-        // Grep has the alias `search`, and local names come first.
+        // Grep has the alias `search`, and local names take precedence.
         if name == "search" {
             assert_eq!(plan.tool_name, "Grep");
             continue;

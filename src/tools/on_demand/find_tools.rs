@@ -1,4 +1,4 @@
-//! FindTools: loads tools by name or topic.
+//! FindTools: loads tools by name or by topic.
 
 use super::loaded::{LoadedTools, has_name};
 use super::{SELDOM_USED, TOGETHER, is_seldom_used};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 const MAX_FOUND: usize = 10;
 const QUERY_CHARS: usize = 500;
 const LINE_CHARS: usize = 300;
-/// Maximum number of servers named in the description.
+/// Maximum number of servers listed in the description.
 const MAX_SERVERS: usize = 30;
 /// Query words that are ignored.
 const FILLERS: &[&str] = &["a", "an", "and", "the", "of", "to", "for", "or", "in", "on", "with", "from", "tool", "tools"];
@@ -44,12 +44,12 @@ struct Arguments {
 /// A tool that can be loaded.
 enum Tool {
     BuiltIn(&'static dyn AnyTool),
-    /// A tool that differs between sessions.
+    /// A tool that is specific to the session.
     OfSession(SharedTool),
     OfServer(Arc<ServerTool>),
 }
 
-/// The tool that loads other tools, for one state of the policy and the servers.
+/// Tool that loads other tools, for one state of the policy and the servers.
 pub(crate) struct FindTools {
     tools: Vec<Tool>,
     /// Names of the tools in policies.
@@ -57,7 +57,7 @@ pub(crate) struct FindTools {
     loaded: LoadedTools,
     description: String,
     has_servers: bool,
-    /// A capability that the policy grants, taken from the loadable tools.
+    /// Capability that the policy grants, taken from one of the loadable tools.
     capability: &'static str,
 }
 
@@ -82,8 +82,8 @@ impl Tool {
         }
     }
 
-    /// Scores a tool: words in the name have the highest weight, then aliases and the server, then the description. Without
-    /// words, every tool matches.
+    /// Scores a tool. Words in the name have the highest weight, then words in aliases and the server name, then in the
+    /// description. Without words, every tool matches.
     fn score(&self, wanted: &[String]) -> usize {
         if wanted.is_empty() {
             return 1;
@@ -154,12 +154,12 @@ impl FindTools {
         self.names.contains(tool.name())
     }
 
-    /// Returns whether a tool must be loaded and is not yet.
+    /// Returns whether a tool must be loaded and is not loaded yet.
     pub(in crate::tools) fn needs_loading(&self, tool: &dyn AnyTool) -> bool {
         self.loads(tool) && !self.loaded.has(tool)
     }
 
-    /// Returns the loaded tools in loading order, so that the list before them does not change.
+    /// Returns the loaded tools in loading order, so that the list before them stays the same.
     pub(in crate::tools) fn loaded_tools(&self) -> impl Iterator<Item = &dyn AnyTool> {
         let mut seen = HashSet::new();
         let find = |name: String| self.tools.iter().map(Tool::as_tool).find(|tool| has_name(*tool, &name));

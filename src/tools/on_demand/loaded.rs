@@ -1,4 +1,4 @@
-//! The tools loaded in a session, in order.
+//! Tools loaded in a session, in loading order.
 
 use crate::protocol::{Action, ToolResult, ToolStatus};
 use crate::tools::mcp::full_name;
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 /// Name of the tool that loads others.
 pub(crate) const FIND_TOOLS: &str = "FindTools";
-/// Maximum wait until the loaded tools are offered. A call by name works before that.
+/// Maximum time to wait until loaded tools are offered. A call by name works before that.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The loaded tools of one session. Cheap to clone; all clones share one list.
@@ -17,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct LoadedTools {
     /// Names of the loaded tools as policies or the model use them, without duplicates.
     names: Arc<Mutex<Vec<String>>>,
-    /// Number of requested loads, and number of offered loads.
+    /// Number of requested loads, and number of loads that are offered.
     wanted: watch::Sender<u64>,
     offered: watch::Sender<u64>,
 }
@@ -29,17 +29,17 @@ impl Default for LoadedTools {
 }
 
 impl LoadedTools {
-    /// Returns a receiver that changes whenever a tool is loaded.
+    /// Returns a receiver that is notified whenever a tool is loaded.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.wanted.subscribe()
     }
 
-    /// Reports that the tools of the first `up_to` loads are offered.
+    /// Records that the tools of the first `up_to` loads are offered.
     pub(crate) fn mark_offered(&self, up_to: u64) {
         self.offered.send_replace(up_to);
     }
 
-    /// Loads the tools that a planned call invokes.
+    /// Loads the tools that a planned call uses.
     pub(crate) fn note_plan(&self, actions: &[Action]) {
         self.insert(actions.iter().filter_map(|action| match action {
             Action::Invoke { server, tool, .. } => Some(full_name(server, tool)),
@@ -47,7 +47,7 @@ impl LoadedTools {
         }));
     }
 
-    /// Loads the tool that a call used, or the tools that it found.
+    /// Loads the tool that a call used, or the tools that a call found.
     pub(crate) fn note_result(&self, result: &ToolResult) {
         if result.status != ToolStatus::Succeeded {
             return;
@@ -67,7 +67,7 @@ impl LoadedTools {
         names.iter().any(|name| has_name(tool, name))
     }
 
-    /// Loads tools, and waits until they are offered if someone follows the list.
+    /// Loads tools. If the list has a watcher, waits until the tools are offered.
     pub(super) async fn add(&self, names: Vec<String>) {
         if !self.insert(names) {
             return;

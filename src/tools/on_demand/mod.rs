@@ -1,4 +1,4 @@
-//! Tools on demand: their definitions are not in requests until the model loads them with FindTools.
+//! Tools on demand: requests do not contain their definitions until the model loads them with FindTools.
 
 mod find_tools;
 mod loaded;

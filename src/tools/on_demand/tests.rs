@@ -1,4 +1,4 @@
-//! Built-in tools on demand. MCP tools are covered by `remote::tests`.
+//! Built-in tools on demand. `remote::tests` covers MCP tools.
 
 use super::*;
 use crate::ports::ToolRouter;
@@ -18,7 +18,7 @@ fn bench() -> Bench {
 
 fn definitions(bench: &Bench) -> Vec<ToolDefinition> {
     let mut all = bench.router().definitions();
-    // The tool that only tests have.
+    // The tool that exists only in tests.
     all.retain(|tool| tool.tool_name != "CountWords");
     all
 }

@@ -1,4 +1,4 @@
-//! Opens paths on the desktop. A path is checked when the call is planned, and again before it is opened.
+//! Opening of paths on the desktop. A path is checked when the call is planned, and again before it is opened.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
@@ -26,7 +26,7 @@ pub(in crate::tools) struct Work {
     stamp: PathStamp,
 }
 
-/// Identity of an entry, to detect that another entry has replaced it at its path. The content of a directory may change.
+/// Identity of an entry, to detect that its path now has a different entry. The content of a directory may change.
 #[derive(PartialEq, Eq)]
 enum PathStamp {
     Nothing,
@@ -49,7 +49,7 @@ pub(in crate::tools) fn actions(way: OpenMode, path: &str, paths: &Paths<'_>) ->
     Ok(actions_for(way, target))
 }
 
-/// Returns the actions to judge. A file is revealed in its directory, so both are judged.
+/// Returns the actions to be judged. A file is revealed in its directory, so both are judged.
 fn actions_for(way: OpenMode, target: Target) -> Vec<Action> {
     match (way, target.place, target.real.parent()) {
         (OpenMode::Reveal, Place::File { .. } | Place::Missing | Place::Special, Some(parent)) => {

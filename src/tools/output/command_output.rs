@@ -1,4 +1,4 @@
-//! Storage of the complete output of a command while it runs.
+//! Storage for the complete output of a command while it runs.
 
 use super::{ArtifactSpool, Kept, new, reading_hint};
 use crate::protocol::ArtifactKind;
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Number of pieces that may wait to be written.
+/// Maximum number of pieces that wait to be written.
 const DEPTH: usize = 4;
 
-/// Collects both outputs of a command. Nothing is stored if it is dropped.
+/// Collector of stdout and stderr of a command. If it is dropped, nothing is stored.
 pub(in crate::tools) struct OutputCollector {
     task: JoinHandle<OutputCollectors>,
 }
@@ -50,7 +50,7 @@ impl Drop for OutputCollector {
 }
 
 impl OutputCollectors {
-    /// Adds the artifacts to a result, with a reference for the model if the shown output is cut.
+    /// Adds the artifacts to a result. If the shown output is truncated, adds a reference for the model.
     pub(in crate::tools) fn attach_to(self, told: CallResult, finished: &FinishedRun, limit: usize) -> CallResult {
         let Self { stdout, stderr } = self;
         let is_cut = finished.stdout.total() + finished.stderr.total() > limit as u64;

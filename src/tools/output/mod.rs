@@ -1,4 +1,4 @@
-//! Long tool output: stored as a whole in an artifact, and referenced from the conversation if shortened there.
+//! Long tool output: stored completely in an artifact, and shortened in the conversation with a reference to it.
 
 mod command_output;
 mod image;
@@ -33,7 +33,7 @@ pub(in crate::tools) fn new(kind: ArtifactKind, name: &str, content_type: &str) 
     NewArtifact { kind, name: format!("{}{more}", &line[..end]), content_type: content_type.to_owned() }
 }
 
-/// Tells the model how to read the stored `what` (`the whole stdout`).
+/// Returns a note for the model on how to read the stored `what` (`the whole stdout`).
 pub(in crate::tools) fn reading_hint(what: &str, kept: &Kept) -> String {
     match kept {
         Ok(Artifact { uri, bytes, .. }) => {
@@ -61,7 +61,7 @@ pub(in crate::tools) fn with_kept(told: CallResult, kept: Vec<Kept>, lines: &[St
     }
 }
 
-/// Returns an artifact for the user; of a long one, only its start and end.
+/// Returns an artifact for the user. Of a long one, returns only its start and end.
 pub(in crate::tools) fn preview_for_user(artifacts: &dyn Artifacts, uri: &str) -> Result<(Artifact, String), ArtifactError> {
     let StoredArtifact { artifact, path } = artifacts.find(uri)?;
     if artifact.kind == ArtifactKind::Image {
@@ -111,7 +111,7 @@ pub(in crate::tools) async fn with_uploads(mut result: ToolResult, uploads: Opti
     result
 }
 
-/// Stores the diff of a call if it is long: the proposed one, or the detected changes of a command.
+/// Stores the diff of a call if it is long: the proposed diff, or the detected changes of a command.
 pub(in crate::tools) fn keep_diff(result: &mut ToolResult, proposal: Option<&Proposal>, settings: &Settings) {
     for proposal in proposal.into_iter().chain(result.changed.clone().as_deref()) {
         let new = new(ArtifactKind::FileDiff, &format!("diff of {}", proposal.summary), "text/x-diff");

@@ -1,4 +1,4 @@
-//! Storage of text that arrives in pieces, redacted and up to a size limit.
+//! Storage for text that arrives in pieces, redacted and up to a size limit.
 
 use super::{KEPT_FROM_BYTES, Kept};
 use crate::policy::redact::{Redactor, Stream};
@@ -8,16 +8,16 @@ use crate::sys::process::whole_start;
 use crate::tools::settings::Settings;
 use std::sync::Arc;
 
-/// Reserved bytes for the note about the cut.
+/// Bytes reserved for the note about truncation.
 const NOTE_BYTES: u64 = 256;
 
-/// Stores text as an artifact if it is long. Memory use is small for any length.
+/// Writer that stores text as an artifact if it is long. Uses little memory for any length.
 pub(in crate::tools) struct ArtifactSpool {
     artifacts: Arc<dyn Artifacts>,
     new: NewArtifact,
     /// Redacts secrets across piece boundaries.
     stream: Stream,
-    /// The text while it is short; later the start of an incomplete character.
+    /// The whole text while it is short; later the start of an incomplete character.
     held: Vec<u8>,
     total: u64,
     state: State,
@@ -41,7 +41,7 @@ impl ArtifactSpool {
         Self { artifacts, new, stream: Stream::new(redactor), held: Vec::new(), total: 0, state: State::Short }
     }
 
-    /// Returns whether this piece causes a disk write.
+    /// Returns whether adding this piece causes a disk write.
     pub(in crate::tools) fn is_slow(&self, more: usize) -> bool {
         match self.state {
             State::Short => self.held.len() + more > KEPT_FROM_BYTES,

@@ -1,18 +1,18 @@
-//! Content that is not text, in git's format for binary patches: compressed, and in base 85.
+//! Binary content in git's format for binary patches: compressed and encoded in base 85.
 
 use flate2::Compression;
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 use std::fmt::Write as _;
 use std::io::Read;
 
-/// Row before the content.
+/// Line before the content.
 pub(super) const START: &str = "GIT binary patch";
-/// Git's digits in base 85.
+/// Digits of git's base 85 encoding.
 const DIGITS: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
-/// Maximum bytes in a row.
+/// Maximum bytes encoded in a line.
 const ROW_BYTES: usize = 52;
 
-/// Returns the rows for some content, which end with an empty row.
+/// Returns the lines for binary content, which end with an empty line.
 pub(super) fn encode(content: &[u8]) -> std::io::Result<String> {
     let mut packed = Vec::new();
     ZlibEncoder::new(content, Compression::default()).read_to_end(&mut packed)?;
@@ -37,10 +37,10 @@ pub(super) fn encode(content: &[u8]) -> std::io::Result<String> {
     Ok(rows)
 }
 
-/// Decodes the rows after the first one to at most `limit` bytes.
+/// Decodes the lines after the first one to at most `limit` bytes.
 ///
 /// # Errors
-/// Describes the first invalid row.
+/// A line is invalid; the error describes the first one.
 pub(super) fn decode<'a>(mut rows: impl Iterator<Item = &'a str>, limit: u64) -> Result<Vec<u8>, String> {
     let size = rows.next().and_then(|row| row.strip_prefix("literal ")).and_then(|size| size.parse::<u64>().ok());
     let size = size.ok_or("the binary content has no `literal` line with a size")?;

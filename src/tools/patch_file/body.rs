@@ -1,4 +1,4 @@
-//! Patch of one file in git's format, which `git apply` accepts too.
+//! Patch of one file in git's format, which `git apply` accepts.
 
 use super::MAX_FILE_BYTES;
 use super::binary;
@@ -9,10 +9,10 @@ use crate::tools::diff::line_hunks;
 use sha1::{Digest, Sha1};
 use std::fmt::Write as _;
 
-/// Hash of git for a missing side.
+/// Hash that git uses for a missing side.
 const NO_HASH: &str = "0000000000000000000000000000000000000000";
 
-/// Returns the rows of a change. `old` and `new` are the contents, empty for a missing side.
+/// Returns the lines of a change. `old` and `new`: the contents; empty for a missing side.
 pub(super) fn section(entry: &FileEntry, old: &[u8], new: &[u8]) -> std::io::Result<String> {
     let path = &entry.path;
     let mut rows = head(entry).to_string();
@@ -32,7 +32,7 @@ pub(super) fn section(entry: &FileEntry, old: &[u8], new: &[u8]) -> std::io::Res
     Ok(rows)
 }
 
-/// Returns the rows about the file as a whole.
+/// Returns the lines about the file as a whole.
 fn head(entry: &FileEntry) -> FileDiff {
     let file = FileDiff::with_title(&entry.path, &entry.path);
     match (&entry.base, &entry.result) {
@@ -43,7 +43,7 @@ fn head(entry: &FileEntry) -> FileDiff {
     }
 }
 
-/// Checks that a diff has only the name and the lines of an entry.
+/// Checks that a diff contains only the name and the lines of an entry.
 pub(super) fn check(diff: &FileDiff, entry: &FileEntry) -> Result<(), String> {
     if diff.name.as_deref() != Some(entry.path.as_str()) {
         let name = diff.name.as_deref().unwrap_or_default();
@@ -99,12 +99,12 @@ pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
     Ok(result.into_bytes())
 }
 
-/// Returns content as text, if git would show its lines.
+/// Returns content as text if git would show its lines.
 fn text(content: &[u8]) -> Option<&str> {
     std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'))
 }
 
-/// Returns the name of a content in git.
+/// Returns git's hash of some content.
 fn blob_hash(content: &[u8]) -> String {
     let mut hash = Sha1::new();
     hash.update(format!("blob {}\0", content.len()));

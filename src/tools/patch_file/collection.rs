@@ -1,4 +1,4 @@
-//! Changes of a layer as entries and rows of a patch file.
+//! Changes of a layer, as entries and lines of a patch file.
 
 use super::header::{FileEntry, FileState, LeftOutPath};
 use super::{MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, body, check_path, is_of_git};
@@ -9,18 +9,18 @@ use crate::tools::ignored::IgnoreRules;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The changes of a task that a patch file contains, and omitted changes.
+/// Changes of a task that a patch file contains, and changes that it omits.
 #[derive(Debug, Default)]
 pub(crate) struct CollectedChanges {
     pub files: Vec<FileEntry>,
     pub left_out: Vec<LeftOutPath>,
-    /// Files that were changed in the directory while the task ran, so that the task did not see their content.
+    /// Files that were changed in the directory while the task ran, so that the task has not seen their content.
     pub conflicts: Vec<String>,
-    /// Rows of each file.
+    /// Lines of each file.
     sections: Vec<String>,
 }
 
-/// Decides whether the task saw the current content of a path.
+/// Returns whether the task has seen the current content of a path.
 pub(crate) type SeenContent<'a> = dyn Fn(&Change, Option<&FileState>) -> bool + 'a;
 
 /// State and content of one side of a change; empty if it is missing.
@@ -39,7 +39,7 @@ impl CollectedChanges {
         }
     }
 
-    /// Reads the changes like `read`, and separates the conflicts: files whose current content `is_seen` does not accept.
+    /// Reads the changes like `read`, but separates the conflicts: files whose current content `is_seen` rejects.
     ///
     /// # Errors
     /// The changes exceed a limit, or a file cannot be read.
@@ -67,12 +67,12 @@ impl CollectedChanges {
         Ok(collected)
     }
 
-    /// Returns the rows of all files, in the order of the entries.
+    /// Returns the lines of all files, in the order of the entries.
     pub(super) fn body(&self) -> String {
         self.sections.concat()
     }
 
-    /// Adds the change of one file, given by its content and whether it is executable. `is_seen` is false for a conflict.
+    /// Adds the change of one file, given by its content and whether it is executable. `is_seen`: false for a conflict.
     ///
     /// # Errors
     /// The changes exceed a limit.
@@ -94,21 +94,21 @@ impl CollectedChanges {
         self.push(path.to_owned(), (side(before), side(after)), |_| is_seen)
     }
 
-    /// Records that a change is not part of the collection, and why.
+    /// Records a change that is not part of the collection, with the reason.
     pub(crate) fn leave_out(&mut self, path: &Path, why: &str) {
         self.left_out.push(LeftOutPath { path: path.to_string_lossy().into_owned(), why: why.to_owned() });
     }
 
-    /// Removes the files that `is_chosen` does not accept.
+    /// Removes the files that `is_chosen` rejects.
     pub(crate) fn retain(&mut self, is_chosen: impl Fn(&str) -> bool) {
         let all = std::mem::take(&mut self.files).into_iter().zip(std::mem::take(&mut self.sections));
         (self.files, self.sections) = all.filter(|(entry, _)| is_chosen(&entry.path)).unzip();
     }
 
-    /// Reduces a change to some of its hunks, by their position. `base`: the original content of the change.
+    /// Reduces a change to some of its hunks, given by position. `base`: the original content of the change.
     ///
     /// # Errors
-    /// There is no such file, or the content is not the one that the change was made from.
+    /// There is no such file, or the change was not made from this content.
     pub(crate) fn choose_hunks(&mut self, path: &str, base: &[u8], hunks: &BTreeSet<usize>) -> Result<(), String> {
         let failed = || format!("`{path}` changed while its hunks were chosen");
         let index = self.files.iter().position(|entry| entry.path == path).ok_or_else(failed)?;

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 const PLAIN: &str = "100644";
 const EXECUTABLE: &str = "100755";
 
-/// Everything about the changes except their lines.
+/// Metadata of the changes: everything except their lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Header {
@@ -23,12 +23,12 @@ pub(crate) struct Header {
     pub left_out: Vec<LeftOutPath>,
     /// Number of further omitted changes.
     pub more_left_out: usize,
-    /// Decisions about the calls of the task, for readers. They grant no permissions.
+    /// Decisions about the calls of the task, as information. They grant no permissions.
     pub verdicts: Vec<LoggedVerdict>,
     pub more_verdicts: usize,
 }
 
-/// The policy under which the task ran.
+/// Policy under which the task ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PolicyStamp {
@@ -84,7 +84,7 @@ pub(crate) struct LoggedVerdict {
 }
 
 impl Header {
-    /// Creates the header of a file. Long lists are cut and counted.
+    /// Creates the header of a file. Long lists are truncated, and the omitted entries are counted.
     pub(crate) fn new(
         aye: &str,
         policy: PolicyStamp,

@@ -37,10 +37,10 @@ pub(crate) struct PatchFile {
 }
 
 impl PatchFile {
-    /// Parses a file, without looking at the disk.
+    /// Parses a file without accessing the disk.
     ///
     /// # Errors
-    /// Describes the first part that is invalid.
+    /// The file is invalid; the error describes the first invalid part.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "the file is not UTF-8 text".to_owned())?;
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
@@ -123,10 +123,10 @@ impl FilePart<'_> {
         body::check(self.diff, self.entry)
     }
 
-    /// Returns the new content of a file with the content `base`; empty for a deleted one.
+    /// Applies the change to the content `base`. Returns the new content, which is empty for a deleted file.
     ///
     /// # Errors
-    /// The patch does not belong to the content, or its result is not the one of the header.
+    /// The patch does not match the content, or its result differs from the header.
     pub(in crate::tools) fn apply(&self, base: &[u8]) -> Result<Vec<u8>, String> {
         let content = body::apply(self.diff, base)?;
         match &self.entry.result {
@@ -139,7 +139,7 @@ impl FilePart<'_> {
     }
 }
 
-/// Checks that a path is relative, contains no parent directory and no part of `.git`, and can be written in a patch.
+/// Checks that a path is relative, contains no `..` and no part of `.git`, and can be written in a patch.
 fn check_path(path: &str) -> Result<(), String> {
     if path.is_empty() || path.len() > MAX_PATH_BYTES || !is_writable_name(path) {
         return Err(format!("`{path}` is a path that a patch cannot contain"));
@@ -154,12 +154,12 @@ fn check_path(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether a path is inside a directory `.git`, or is one.
+/// Returns whether a path is a `.git` directory or inside one.
 fn is_of_git(path: &Path) -> bool {
     path.iter().any(|name| name.eq_ignore_ascii_case(".git"))
 }
 
-/// Returns whether the rows of a patch can name a path without quotes.
+/// Returns whether the lines of a patch can contain a path without quotes.
 fn is_writable_name(path: &str) -> bool {
     let has_edges = path.starts_with(char::is_whitespace) || path.ends_with(char::is_whitespace);
     !has_edges && !path.contains(" b/") && !path.contains(['"', '\\']) && !path.contains(char::is_control)

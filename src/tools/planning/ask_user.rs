@@ -18,10 +18,10 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Number of questions of a call, and of options of a question.
+/// Number of questions in a call, and number of options in a question.
 const QUESTIONS: RangeInclusive<usize> = 1..=4;
 const OPTIONS: RangeInclusive<usize> = 2..=4;
-/// Maximum characters of the texts.
+/// Maximum lengths of the texts, in characters.
 const QUESTION_CHARS: usize = 500;
 const LABEL_CHARS: usize = 80;
 const DESCRIPTION_CHARS: usize = 300;

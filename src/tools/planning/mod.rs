@@ -1,4 +1,5 @@
-//! Tools for the work on a task itself: questions to the user, plans, and the steps. They have no effects outside the session.
+//! Tools that organize the work on a task: questions to the user, plans, and steps. They have no effects outside the
+//! session.
 
 pub(super) mod ask_user;
 mod plan_document;

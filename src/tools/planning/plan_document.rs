@@ -1,15 +1,15 @@
-//! The document of a plan: Markdown that ends with the files, commands and hosts that the plan names.
+//! Document of a plan: Markdown that ends with lists of files, commands and hosts.
 
 use crate::protocol::{Action, PlanLine, PlanSubject, TaskPlan};
 use crate::tools::paths::{ExpectedKind, Paths};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-/// Headings of the sections that name files, commands and hosts.
+/// Headings of the sections that list files, commands and hosts.
 const HEADINGS: [&str; 3] = ["## Files to change", "## Commands to run", "## Hosts to read from"];
 /// Maximum bytes of a document.
 const MAX_BYTES: usize = 64 << 10;
-/// Maximum number of lines of all these sections.
+/// Maximum number of lines in all these sections together.
 const MAX_LINES: usize = 100;
 /// Maximum characters of a title.
 const TITLE_CHARS: usize = 80;
@@ -17,7 +17,7 @@ const TITLE_CHARS: usize = 80;
 /// Returns the document for a text and the files, commands and hosts.
 ///
 /// # Errors
-/// Returns what is wrong with the text or with one of them.
+/// The text or one of the entries is invalid; the error describes the problem.
 pub(super) fn render(text: &str, named: [&[String]; 3]) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("`plan` is empty; describe what you will do".to_owned());
@@ -74,7 +74,7 @@ pub(super) fn title(text: &str) -> String {
     line.chars().take(TITLE_CHARS - 1).chain(['…']).collect()
 }
 
-/// Returns the files, commands and hosts that a document names: the list entries below their headings.
+/// Returns the files, commands and hosts in a document: the list entries below their headings.
 fn subjects(text: &str) -> Vec<PlanSubject> {
     let (mut section, mut subjects) = (None, Vec::new());
     for line in text.lines() {
@@ -97,7 +97,7 @@ fn subjects(text: &str) -> Vec<PlanSubject> {
     subjects
 }
 
-/// Removes the backquotes around a whole entry.
+/// Removes the backticks around a whole entry.
 fn unquoted(name: &str) -> String {
     let inner = name.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
     inner.filter(|inner| !inner.contains('`')).unwrap_or(name).to_owned()
@@ -106,7 +106,7 @@ fn unquoted(name: &str) -> String {
 /// Returns the action that a line names.
 ///
 /// # Errors
-/// Returns why it names none.
+/// The line names no action, for this reason.
 fn action(subject: &PlanSubject, paths: &Paths<'_>) -> Result<Action, String> {
     match subject {
         PlanSubject::File(path) => {

@@ -1,4 +1,4 @@
-//! UpdateSteps: replaces the list in which the model tracks its progress on a task.
+//! UpdateSteps: replaces the list of steps that tracks the model's progress on a task.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, PlannedStep, StepStatus, ToolError, UPDATE_STEPS};
@@ -79,7 +79,7 @@ impl From<TodoStatus> for Status {
         match status {
             TodoStatus::Pending => Self::Pending,
             TodoStatus::InProgress => Self::InProgress,
-            // A step that is given up is not left to do either.
+            // An abandoned step is not left to do either.
             TodoStatus::Completed | TodoStatus::Cancelled => Self::Done,
         }
     }
@@ -137,7 +137,7 @@ impl Tool for UpdateSteps {
     }
 }
 
-/// Returns the steps without secrets, each on one line.
+/// Returns the steps with secrets redacted, each on one line.
 fn checked(steps: Vec<Step>, settings: &Settings) -> Result<Vec<PlannedStep>, ToolError> {
     if steps.len() > MAX_STEPS {
         return Err(invalid(format!("`steps` has {} entries; the limit is {MAX_STEPS}, so combine some of them", steps.len())));

@@ -1,4 +1,4 @@
-//! DiskUsage: measures a directory tree and its largest entries.
+//! DiskUsage: measures the size of a directory tree and its largest entries.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, format_count, size};
@@ -123,7 +123,7 @@ fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result
     Ok(lines.join("\n"))
 }
 
-/// Details of an entry in addition to its size and path.
+/// Details of an entry besides its size and path.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct EntryDetails {
     is_directory: bool,

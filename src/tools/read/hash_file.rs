@@ -155,7 +155,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     let before = state(&file).map_err(failed)?;
     let mut hasher = work.algorithm.begin();
     let mut total = 0_u64;
-    // If only a short secret is unknown, its value can be found by hashing all candidates.
+    // If only a short secret is unknown, hashing all candidates would reveal it.
     let mut look = SecretSearch::new(settings);
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
@@ -189,12 +189,12 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
     Ok(format!("{} {}  {} ({total} bytes)", work.algorithm.name(), hasher.finish(), target.given))
 }
 
-/// Searches for content that ReadFile would hide, in parts, so that the file is not loaded into memory.
+/// Searches a file for content that ReadFile would redact. Works in parts, so that the file is not loaded into memory.
 struct SecretSearch<'a> {
     settings: &'a Settings,
     /// Bytes not searched yet.
     held: Vec<u8>,
-    /// The result, once a secret was found or the file is known not to be text.
+    /// Result, once a secret was found or the file is known not to be text.
     done: Option<Content>,
 }
 
@@ -228,7 +228,7 @@ impl<'a> SecretSearch<'a> {
         self.done == Some(Content::Secret)
     }
 
-    /// Searches the first bytes, whether well-formed or not.
+    /// Searches the first bytes, whether they are valid text or not.
     fn search(&mut self, end: usize) {
         let piece = &self.held[..end];
         let is_secret = |text: &str| self.settings.redactor.holds_secret(text).then_some(Content::Secret);

@@ -1,5 +1,5 @@
-//! ReadFile: returns the text of a file or some of its lines, up to a limit; notebooks as cells, and images for models that
-//! accept them.
+//! ReadFile: returns the text of a file, or some of its lines, up to a limit. Notebooks are returned as cells; images
+//! are shown to models that accept them.
 
 mod alias;
 mod answer;
@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 /// Maximum size in bytes of the text that one call returns.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Minimum number of bytes returned regardless of the remaining space, so that the next call makes progress.
+/// Minimum number of bytes that are returned even without remaining space, so that the next call makes progress.
 const MIN_BYTES: usize = 16;
 
 pub(in crate::tools) struct ReadFile;
@@ -64,7 +64,7 @@ pub(in crate::tools) struct Arguments {
     manner: ReadVariant,
 }
 
-/// Differences between the names under which the tool is called.
+/// Differences between the tool's names.
 #[derive(Debug, Clone, Copy)]
 struct ReadVariant {
     /// Argument names of the first and the last line.
@@ -83,7 +83,7 @@ impl Default for ReadVariant {
 pub(in crate::tools) struct Work {
     target: Target,
     asked: ReadRequest,
-    /// Only part of the file was requested.
+    /// Whether only part of the file was requested.
     part: bool,
     raw: bool,
     encoding: Option<&'static Encoding>,
@@ -273,7 +273,7 @@ fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settin
         },
     };
     let redactor = &settings.redactor;
-    // An escape sequence far before the text can change the meaning of all its bytes.
+    // An escape sequence far before the text can change the meaning of all later bytes.
     let changes_all = encoding == ISO_2022_JP && redactor.holds_secret(&String::from_utf8_lossy(&start));
     let start = Cursor::new(start);
     let taken = match file {

@@ -1,4 +1,4 @@
-//! Stat: returns facts about a path without its content.
+//! Stat: returns metadata of a path, but not its content.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError, format_count};
@@ -71,7 +71,7 @@ impl Tool for Stat {
     }
 }
 
-/// Resolves an entry and, if it is a symlink, its target. For a symlink without a readable target, only the symlink itself is
+/// Resolves an entry and, for a symlink, its target. If the target is not readable, only the symlink itself is
 /// described.
 fn resolve_entry_and_target(arguments: &Arguments, paths: &Paths<'_>) -> Result<(Target, Option<Target>), ToolError> {
     let entry = paths.entry("path", &arguments.path)?;

@@ -138,8 +138,8 @@ fn read(target: &Target, settings: &Settings) -> Result<Vec<u8>, ToolError> {
     Ok(bytes)
 }
 
-/// Redacts the content. Returns it with whether anything was redacted and whether it is text; content without secrets is
-/// unchanged.
+/// Redacts the content. Returns it with two flags: whether anything was redacted, and whether it is text. Content
+/// without secrets is unchanged.
 fn without_secrets<'a>(bytes: &'a [u8], settings: &Settings) -> (Cow<'a, [u8]>, bool, bool) {
     let text = match Document::decode(bytes) {
         Ok(document) => document.text,

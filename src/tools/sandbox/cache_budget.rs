@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// Maximum depth of examined directories.
+/// Maximum depth of directories that are examined.
 const MAX_DEPTH: usize = 64;
 
 /// Disk usage of the cache layers.
@@ -28,7 +28,7 @@ pub(crate) fn cache_use(bases: &[PathBuf]) -> CacheUse {
     CacheUse { count: layers.len() as u64, bytes: layers.iter().map(|layer| layer.bytes).sum() }
 }
 
-/// Removes layers until the remaining ones fit the budget, except those in use. With `dry_run`, nothing is removed. Returns the
+/// Removes layers that are not in use until the rest fits the budget. With `dry_run`, removes nothing. Returns the
 /// freed space.
 pub(crate) fn prune_caches(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) -> CacheUse {
     let mut layers = layers(bases);
@@ -47,7 +47,7 @@ pub(crate) fn prune_caches(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) 
     freed
 }
 
-/// Renames a layer so that the next sweep removes it, and no command finds a partial one.
+/// Renames a layer so that the next sweep removes it and no command finds a partial one.
 fn mark_for_removal(directory: &Path) -> bool {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let Ok(Some(lock)) = try_lock(directory) else { return false };

@@ -1,4 +1,4 @@
-//! Caches of package managers: the existing directories, and a layer over each that receives the writes of commands.
+//! Caches of package managers: the existing directories, and a layer over each for the writes of commands.
 
 use crate::sys::overlay;
 use crate::sys::overlay::LayeredDirectory;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Environment variable of each cache directory, the relevant subdirectory, and the default in the home directory.
+/// Environment variable of each cache directory, the relevant subdirectory, and the default path in the home directory.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("CARGO_HOME", "registry", ".cargo/registry"),
     ("CARGO_HOME", "git", ".cargo/git"),
@@ -32,8 +32,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("PUB_CACHE", "", ".pub-cache"),
     ("", "", ".cabal/packages"),
 ];
-/// Cache directory of all programs. Caches of browsers and mail in it are hidden: commands get their own directory, in which
-/// only build caches are visible.
+/// Common cache directory of all programs. Commands get their own directory with only the build caches, so that caches
+/// of browsers and mail programs are hidden.
 const CACHE_HOME: (&str, &str) = ("XDG_CACHE_HOME", ".cache");
 /// Subdirectories of build tools in the common cache directory, which commands can see.
 const IN_CACHE_HOME: &[&str] = &[
@@ -109,7 +109,7 @@ const LOCKS: &[(&str, &str, &str)] = &[
     ("CARGO_HOME", ".package-cache", ".cargo/.package-cache"),
     ("CARGO_HOME", ".package-cache-mutate", ".cargo/.package-cache-mutate"),
 ];
-/// Substitute locations of caches that cannot have a layer.
+/// Alternative locations for caches that cannot have a layer.
 pub(in crate::tools) const ELSEWHERE: &[(&str, &str)] = &[
     ("XDG_CACHE_HOME", "/tmp/.cache"),
     ("GOCACHE", "/tmp/.cache/go-build"),
@@ -132,7 +132,8 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
-    /// Finds the existing caches. No cache contains a directory of `never`, such as the workspace and the home directory.
+    /// Finds the existing caches. Excludes caches that contain a directory of `never`, such as the workspace or the
+    /// home directory.
     pub(crate) fn find(home: &Path, variable: impl Fn(&str) -> Option<String>, never: &[&Path]) -> Self {
         let place = |(name, below, at_home): &(&str, &str, &str)| {
             let named = variable(name).map(PathBuf::from).filter(|named| named.is_absolute());
@@ -158,8 +159,8 @@ impl Caches {
         Self { directories: found, locks, home: cache_home }
     }
 
-    /// Returns the common cache directory for commands, which is `content`, and creates mount points for the visible caches in
-    /// it. A command may have put something else there.
+    /// Returns the common cache directory for commands, which is `content`, and creates mount points for the visible
+    /// caches in it. A command may have put another entry at such a path.
     pub(in crate::tools) fn substitute(&self, content: PathBuf) -> io::Result<Option<Substitute>> {
         let Some(home) = &self.home else { return Ok(None) };
         private(&content)?;
@@ -205,9 +206,9 @@ impl Drop for Lease {
 }
 
 impl Leases {
-    /// Acquires a layer below `base` for each cache: the persistent one of this workspace, or a temporary one if another
-    /// command uses it. A cache without a layer is read-only. Files that a command of one workspace stored are never visible to
-    /// another workspace, which might run them. `layered` is false if the caches are written directly.
+    /// Acquires a layer below `base` for each cache: the persistent one of this workspace, or a temporary one if
+    /// another command uses it. A cache without a layer is read-only. Files that commands of one workspace stored are
+    /// never visible to another workspace, which might run them. `layered`: false if the caches are written directly.
     pub(in crate::tools) fn acquire(base: &Path, caches: &Caches, layered: bool, roots: &[PathBuf]) -> Self {
         static SWEPT: Once = Once::new();
         let layers = base.join(LAYERS);
@@ -273,7 +274,7 @@ fn create_layer(directory: &Path, cache: &Path) -> io::Result<LayeredDirectory> 
     Ok(LayeredDirectory { directory: cache.to_owned(), upper, work })
 }
 
-/// Locks a directory; `None` if another command uses it, or it is being removed.
+/// Locks a directory; `None` if another command uses it or it is being removed.
 pub(super) fn try_lock(directory: &Path) -> io::Result<Option<File>> {
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join("lock"))?;
     match lock.try_lock() {
@@ -287,7 +288,7 @@ fn private(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-/// Removes layers of processes that ended early.
+/// Removes layers of processes that exited without releasing them.
 fn sweep(layers: &Path) {
     for entry in std::fs::read_dir(layers).into_iter().flatten().flatten() {
         let left = entry.file_name().to_string_lossy().starts_with(ONCE);

@@ -1,17 +1,17 @@
-//! Paths of a repository that are writable for an approved git command, except those that make git run a program or read
-//! another configuration.
+//! Writable paths of a repository for an approved git command. Entries that make git run a program or read another
+//! configuration stay protected.
 
 use crate::sys::path::open_parent;
 use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// Protected entries of every git directory, and of that of a work tree.
+/// Protected entries of every git directory, and of the git directory of a work tree.
 const SHUT: &[&str] = &["config", "config.worktree", "hooks", "info"];
 const SHUT_OF_WORK_TREE: &[&str] = &["config.worktree"];
 /// Pointer to the configuration. If it is missing, a neutral one is mounted while a command runs.
 const POINTER: &str = "commondir";
-/// Pointer to a work tree. If it is missing, no entry may be created at its path, or git would consider the work tree lost.
+/// Pointer to a work tree. If it is missing, it must not be created, because git would consider the work tree lost.
 const BACK: &str = "gitdir";
 /// Directories of nested git directories, and their protected entries.
 const NESTED: [(&str, &[&str]); 2] = [("modules", SHUT), ("worktrees", SHUT_OF_WORK_TREE)];
@@ -31,15 +31,15 @@ pub(in crate::tools) struct RepositoryAccess {
     pub must_not_appear: Vec<PathBuf>,
 }
 
-/// Git directories of a workspace whose `.git` is a file or in a parent directory; the user trusts these locations.
+/// Git directories of a workspace whose `.git` is a file or in a parent directory. The user trusts these locations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct GitOutside {
     directories: Vec<PathBuf>,
 }
 
 impl GitOutside {
-    /// Finds the git directories without running git. Only layouts written by git itself are recognized: a work tree known to its
-    /// repository, a submodule in the modules of its parent, or a subdirectory of a repository.
+    /// Finds the git directories without running git. Recognizes only layouts that git itself writes: a work tree known
+    /// to its repository, a submodule in the modules of its parent, or a subdirectory of a repository.
     pub(crate) fn find(workspace: &Path) -> Self {
         let Some(level) = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok()) else {
             return Self::default();
@@ -76,7 +76,7 @@ fn linked_git_dirs(git: &Path, level: &Path) -> Vec<PathBuf> {
             let in_modules = |above: &Path| directory.starts_with(above.join(".git/modules"));
             return level.ancestors().skip(1).any(in_modules).then(|| vec![directory.clone()]);
         };
-        // The repository must point back to this work tree, which an attacker with access only to the tree cannot fake.
+        // The repository must point back to this work tree. An attacker with access only to the tree cannot fake that.
         let back = PathBuf::from(first_line(&directory.join("gitdir"))?).canonicalize().ok()?;
         let common = directory.join(common).canonicalize().ok()?;
         let known = back == git.canonicalize().ok()? && directory.starts_with(common.join("worktrees"));
@@ -129,7 +129,7 @@ impl RepositoryAccess {
     }
 }
 
-/// Removes paths that appeared and would redirect git, and describes them.
+/// Removes paths that were created and would redirect git. Returns a description of them.
 pub(in crate::tools) fn take_away(paths: &[PathBuf]) -> Option<String> {
     // The command may have created a symlink; none is followed.
     let gone = |path: &&PathBuf| {
@@ -145,7 +145,7 @@ pub(in crate::tools) fn take_away(paths: &[PathBuf]) -> Option<String> {
     (!gone.is_empty()).then(|| format!("removed {}: git would have read configuration from it", gone.join(", ")))
 }
 
-/// Lists directories below that contain a `HEAD`; module names may contain slashes. Symlinks are not followed.
+/// Lists directories below that contain a `HEAD`. Module names may contain slashes. Symlinks are not followed.
 pub(super) fn git_directories(above: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if !above.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {

@@ -1,5 +1,5 @@
-//! The rules of the sandbox, and the relevant parts of the system and the workspace: caches, repositories, files to protect, and
-//! visible system directories.
+//! Rules of the sandbox, and the parts of the system and the workspace that they concern: caches, repositories,
+//! protected files, and visible system directories.
 
 mod cache_budget;
 mod caches;

@@ -1,4 +1,4 @@
-//! The sandbox of all commands under a policy: its rules, and the properties of the system.
+//! Sandbox of all commands under a policy: its rules, and the capabilities of the system.
 
 use super::caches::Caches;
 use super::git::{GlobalConfig, RepositoryScan, RepositoryTrust};
@@ -32,12 +32,12 @@ pub(crate) struct SandboxPolicy {
     pub hidden: Vec<PathBuf>,
     /// Visible exceptions from the hidden and private paths.
     pub shown: Vec<PathBuf>,
-    /// Paths hidden by default, and their visible exceptions.
+    /// Paths that are hidden by default, and their visible exceptions.
     pub visible: Visible,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
     pub build_output: BuildOutputMode,
-    /// Directory for previews, or the reason why there are none.
+    /// Directory for previews, or the reason why there are no previews.
     pub previews: Result<PathBuf, String>,
     pub cache: Cache,
     pub caches: Caches,
@@ -50,15 +50,16 @@ pub(crate) struct SandboxPolicy {
     pub(in crate::tools) survey: Option<Arc<ProtectedScan>>,
     /// Search for all repositories of the workspace, if the project is not trusted.
     pub(in crate::tools) repositories: Option<Arc<RepositoryScan>>,
-    /// Assumptions of the policy about a command that runs without approval.
+    /// Assumptions of the policy about commands that run without approval.
     pub(in crate::tools) unasked: Option<UnaskedConditions>,
     /// Whether the command runs in a layer without approval.
     pub(in crate::tools) layered: bool,
-    /// Whether the command is read-only only because a rule allowed it as a read-only command; with approval, it may write.
+    /// Whether the command is read-only only because a rule allowed it as a read-only command. With an approval, it may
+    /// write.
     pub(in crate::tools) narrowed: bool,
     /// Sandbox setting of the policy.
     pub(in crate::tools) setting: SandboxSetting,
-    /// Rules of the policy that no sandbox can enforce.
+    /// Rules of the policy that the sandbox cannot enforce.
     pub(in crate::tools) unheld: Vec<String>,
 }
 
@@ -70,7 +71,7 @@ pub(crate) enum Writes {
     All,
 }
 
-/// Properties of the system and the user that the policy does not know.
+/// Facts about the system and the user that are not in the policy.
 #[derive(Debug, Clone)]
 pub(crate) struct HostCapabilities {
     pub tier: SandboxTier,
@@ -118,7 +119,7 @@ impl SandboxPolicy {
         }
     }
 
-    /// Returns the settings of a command that the user allows to run outside the sandbox.
+    /// Returns the settings of a command that the user allowed to run outside the sandbox.
     #[must_use]
     pub(in crate::tools) fn outside(&self) -> Self {
         Self { roots: self.roots.clone(), trust: self.trust, repositories: self.repositories.clone(), ..Self::unsandboxed() }
@@ -194,7 +195,7 @@ impl SandboxPolicy {
     ///
     /// # Errors
     ///
-    /// Returns the reason if not all of them are known.
+    /// Not all of these files are known, for this reason.
     pub(in crate::tools) fn secrets(&self) -> Result<Vec<PathBuf>, String> {
         let survey = self.survey.as_ref().ok_or("the workspace was not scanned")?;
         let found = survey.wait_for_scan();
@@ -243,7 +244,7 @@ impl SandboxPolicy {
         }
     }
 
-    /// Describes the rules of the policy that are not enforced for commands. Waits for the scan of the workspace.
+    /// Describes the policy rules that are not enforced for commands. Waits for the scan of the workspace.
     pub(crate) fn unenforceable_rules(&self) -> Vec<String> {
         let cut = self.survey.as_ref().and_then(|survey| survey.now().cut.clone());
         self.unheld.iter().cloned().chain(cut).collect()

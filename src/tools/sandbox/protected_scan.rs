@@ -1,5 +1,5 @@
-//! Scan of the workspace for paths to protect that the policy does not name: nested repositories, nested `.vscode` directories,
-//! and matches of policy globs. The walk is bounded, and repeated in the background.
+//! Scan of the workspace for protected paths that the policy does not name: nested repositories, nested `.vscode`
+//! directories, and matches of policy globs. The scan is limited, and repeated in the background.
 
 use crate::policy::{EntryProtection, ProtectionRules, is_secret_name};
 use crate::sys::file::FileStamp;
@@ -12,23 +12,24 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Maximum number of examined entries.
 const MAX_ENTRIES: usize = 200_000;
-/// Maximum number of protected paths, because each is a mount for every command.
+/// Maximum number of protected paths. Each is a mount for every command.
 const MAX_PLACES: usize = 1_000;
-/// Directories of installed or generated files, too large to scan.
+/// Directories of installed or generated files, which are too large to scan.
 const SKIPPED: &[&str] = &["node_modules", "target"];
-/// Maximum number of entries in those and other visible directories that are searched only for sockets.
+/// Maximum number of entries in these and other visible directories that are searched only for sockets.
 const MAX_ENTRIES_ASIDE: usize = 20_000;
-/// Depth of the socket search in a toolchain. Programs put sockets near the top; thousands of package directories are below.
+/// Depth of the socket search in a toolchain. Programs put sockets near the top; below are thousands of package
+/// directories.
 const TOOLCHAIN_DEPTH: usize = 2;
 /// Maximum number of recorded paths that run code when the folder is opened.
 const MAX_WATCHED: usize = 10_000;
 /// Maximum number of recorded sockets.
 const MAX_SOCKETS: usize = 256;
-/// Number of entries above which commands do not wait for a new scan afterwards.
+/// Number of entries above which commands do not wait for a new scan when they end.
 const MAX_RESCANNED: usize = 20_000;
 /// Age after which a scan is repeated in the background.
 const STALE: Duration = Duration::from_secs(2);
-/// A directory changed this recently may change again without a newer timestamp.
+/// Age in seconds below which a changed directory may change again without a newer timestamp.
 const TICK_SECONDS: i64 = 2;
 
 /// Result of a scan.
@@ -40,11 +41,11 @@ pub(in crate::tools) struct ScanResult {
     pub read_only: Vec<PathBuf>,
     /// Read-only paths, except for git commands that write.
     pub runs_code: Vec<PathBuf>,
-    /// Unresolved paths of the previous two, and of writable files that run code when the folder is opened.
+    /// Unresolved paths of the previous two fields, and of writable files that run code when the folder is opened.
     pub watched: Vec<PathBuf>,
-    /// The `.git` of each repository.
+    /// Path of the `.git` of each repository.
     pub repositories: Vec<PathBuf>,
-    /// Sockets, whether or not anyone listens.
+    /// Paths of sockets, whether or not a process listens.
     pub sockets: Vec<PathBuf>,
     /// Reason why the result is incomplete.
     pub cut: Option<String>,
@@ -60,11 +61,11 @@ pub(in crate::tools) struct ProtectedScan {
     /// Directories outside the workspace that are searched for sockets.
     outside: Vec<SocketSearch>,
     latest: RwLock<Option<(Instant, Arc<ScanResult>)>>,
-    /// Locked during a walk.
+    /// Locked during a scan.
     walking: Mutex<DirectoryCache>,
 }
 
-/// A directory to search for sockets, and the depth.
+/// A directory to search for sockets, and the search depth.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct SocketSearch {
     directory: PathBuf,
@@ -87,10 +88,10 @@ impl SocketSearch {
     }
 }
 
-/// The directories of the last walk.
+/// The directories of the last scan.
 type DirectoryCache = HashMap<PathBuf, CachedListing>;
 
-/// A cached listing, repeated if the directory has changed or been replaced.
+/// A cached listing, which is repeated if the directory has changed or was replaced.
 #[derive(Debug, Default)]
 struct CachedListing {
     stamp: DirectoryStamp,
@@ -98,13 +99,13 @@ struct CachedListing {
     kept: Vec<Mark>,
     sockets: Vec<OsString>,
     secrets: Vec<OsString>,
-    /// Subdirectories to walk.
+    /// Subdirectories to scan.
     below: Vec<OsString>,
     /// Subdirectories searched only for sockets.
     aside: Vec<OsString>,
 }
 
-/// Changes whenever a name in the directory is created, removed or replaced; programs cannot set it back.
+/// Metadata that changes whenever a name in the directory is created, removed or replaced. Programs cannot set it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct DirectoryStamp {
     device: u64,
@@ -123,7 +124,7 @@ impl ProtectedScan {
         Arc::new(Self { roots, marks, outside, latest: RwLock::default(), walking: Mutex::default() })
     }
 
-    /// Returns the last result, and waits only for the first scan. An old result is refreshed in the background.
+    /// Returns the last result; waits only for the first scan. An old result is refreshed in the background.
     pub(in crate::tools) fn now(self: &Arc<Self>) -> Arc<ScanResult> {
         if let Some((at, found)) = self.cached() {
             if at.elapsed() > STALE {
@@ -135,7 +136,7 @@ impl ProtectedScan {
         self.cached().map_or_else(|| self.walk_now(&mut seen), |(_, found)| found)
     }
 
-    /// Returns the current state, after waiting for a scan.
+    /// Waits for a scan, and returns its result.
     pub(in crate::tools) fn wait_for_scan(self: &Arc<Self>) -> Arc<ScanResult> {
         let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
         self.walk_now(&mut seen)
@@ -184,8 +185,8 @@ impl ProtectedScan {
     }
 }
 
-/// Walks breadth-first, so that only deep entries exceed the limit. `seen` has the listings of the last walk, and afterwards
-/// those of this one.
+/// Scans breadth-first, so that only deep entries exceed the limit. `seen`: the listings of the last scan, and
+/// afterwards those of this one.
 fn walk(
     roots: &[PathBuf],
     marks: &ProtectionRules,
@@ -218,7 +219,7 @@ fn keep_sockets(found: &mut ScanResult, directory: &Path, listed: &CachedListing
     found.sockets.extend(listed.sockets.iter().take(room).map(|name| directory.join(name)));
 }
 
-/// Walks the roots, and puts skipped directories `aside`.
+/// Scans the roots, and moves skipped directories to `aside`.
 fn walk_roots(
     roots: &[PathBuf],
     marks: &ProtectionRules,
@@ -232,7 +233,7 @@ fn walk_roots(
     let mut entries = 0;
     while let Some(directory) = open.pop_front() {
         let known = before.remove(&directory);
-        // What cannot be listed cannot be written by a command either, except directories that it can enter but not list.
+        // A command cannot write to an unlistable directory either, except one that it can enter but not list.
         let Some(listed) = list_directory(&directory, known, marks, most - entries) else { continue };
         entries += listed.entries;
         let room = MAX_PLACES.saturating_sub(found.hidden.len() + found.read_only.len() + found.runs_code.len());
@@ -262,9 +263,9 @@ fn walk_roots(
     found
 }
 
-/// Lists a directory up to the limit, reusing the `known` listing if it is unchanged.
+/// Lists a directory up to the limit. Reuses the `known` listing if the directory is unchanged.
 fn list_directory(directory: &Path, known: Option<CachedListing>, marks: &ProtectionRules, most: usize) -> Option<CachedListing> {
-    // Taken before listing: a change in between is seen the next time.
+    // Taken before listing, so that a change in between is detected the next time.
     let stamp = DirectoryStamp::read(directory)?;
     if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
         return Some(known);

@@ -1,4 +1,4 @@
-//! Search in files that are not UTF-8, decoded as by ReadFile.
+//! Search in files that are not UTF-8, decoded in the same way as by ReadFile.
 
 use crate::sys::locale;
 use crate::sys::path::open_file;
@@ -23,7 +23,7 @@ impl Encodings {
         Self { locale: locale::charset(), most_held: settings.max_file_size_bytes.min(HELD_BYTES) }
     }
 
-    /// Returns the encoding of a file; `None` if it is UTF-8, or not text and searched as bytes.
+    /// Returns the encoding of a file; `None` for UTF-8, or if the file is not text and is searched as bytes.
     pub(super) fn detect(&self, bytes: &[u8]) -> Option<&'static Encoding> {
         charset::detect(bytes, self.locale.as_deref(), ReadAs::Detected).ok().filter(|encoding| *encoding != UTF_8)
     }
@@ -33,7 +33,7 @@ impl Encodings {
         self.detect(whole_start(start))
     }
 
-    /// Returns the encoding of a file that is read for this purpose.
+    /// Returns the encoding of a file, which is read to detect it.
     pub(super) fn detect_file(&self, path: &Path) -> io::Result<Option<&'static Encoding>> {
         let mut bytes = Vec::new();
         open_file(path)?.take(self.most_held).read_to_end(&mut bytes)?;
@@ -66,7 +66,7 @@ pub(super) fn is_not_utf8(error: &io::Error) -> bool {
 /// A reader that passes text through up to the first byte that is not UTF-8.
 pub(super) struct OnlyUtf8<R> {
     inner: R,
-    /// Start of a character at the end of the last piece.
+    /// Start of a character at the end of the last chunk.
     begun: Vec<u8>,
 }
 

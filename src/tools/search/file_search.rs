@@ -1,4 +1,4 @@
-//! Search in one file: the matching lines in order and within limits, or their number.
+//! Search in one file: returns the matching lines in order and within limits, or their number.
 
 use super::encoded::{Encodings, OnlyUtf8, is_not_utf8, is_utf_16, open_as_utf8};
 use super::grep_answer::{FileHits, Hit, Hits, Line, MAX_COUNTED, MatchCount};
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum number of bytes shown of a line.
 const MAX_LINE_BYTES: usize = 1024;
-/// Number of bytes shown before a match that is beyond that limit.
+/// Number of bytes shown before a match beyond `MAX_LINE_BYTES`.
 const BEFORE_MATCH_BYTES: usize = 256;
 /// Maximum number of lines of one match.
 const MAX_MATCH_LINES: usize = 100;
@@ -65,9 +65,9 @@ pub(super) struct FileSearch<'a> {
     request: &'a Request,
     redactor: &'a Redactor,
     kill: &'a CancellationToken,
-    /// Searches with line numbers and context.
+    /// Searcher with line numbers and context.
     shows: Searcher,
-    /// Only counts matches.
+    /// Searcher that only counts matches.
     counts: Searcher,
     buffer: Vec<u8>,
     hits: ThreadResults<'a, Hits>,
@@ -172,7 +172,7 @@ impl<'a> FileSearch<'a> {
         Ok(())
     }
 
-    /// Does the searcher's first check directly, which saves its setup for the many files without a match.
+    /// Performs the searcher's first check directly. This avoids its setup for the many files without a match.
     fn may_match(&self, text: &[u8]) -> bool {
         self.request.meaning.multiline || !matches!(self.request.expression.find_candidate_line(text), Ok(None))
     }
@@ -198,7 +198,8 @@ impl<'a> FileSearch<'a> {
         Ok(if ended == SearchEnd::AtNul { Content::TextThenBinary } else { Content::Text })
     }
 
-    /// Searches `text`, which is the file as UTF-8, in pieces. `watched` ends the search at the first byte that is not UTF-8.
+    /// Searches `text`, which is the file as UTF-8, in chunks. `watched`: ends the search at the first byte that is not
+    /// UTF-8.
     fn search_chunks(
         &mut self,
         path: &Path,
@@ -210,7 +211,7 @@ impl<'a> FileSearch<'a> {
         let reader = |text: Box<dyn Read>| -> CancellableReader<'_, Box<dyn Read>> {
             CancellableReader { inner: if watched { Box::new(OnlyUtf8::new(text)) } else { text }, kill }
         };
-        // Numbering lines takes longer than searching most files; numbers matter only if the file has a key.
+        // Numbering lines takes longer than searching most files, and is only needed if the file has a key.
         let numbers = self.request.mode == Mode::Content;
         let first = reader(text);
         let ended = self.run(path, PrivateKeyLines::deferred(encoding), (numbers, encoding), |searcher, expression, sink| {
@@ -225,7 +226,8 @@ impl<'a> FileSearch<'a> {
         })
     }
 
-    /// Runs a search. `numbers`: line numbers are needed even if no line is shown. `encoding`: original encoding of the text.
+    /// Runs a search. `numbers`: whether line numbers are needed even if no line is shown. `encoding`: original
+    /// encoding of the text.
     fn run(
         &mut self,
         path: &Path,
@@ -281,13 +283,13 @@ impl<'a> FileSearch<'a> {
 enum SearchEnd {
     Whole,
     AtNul,
-    /// The results are void: the file has a private key, and lines were not numbered.
+    /// The results are invalid: the file has a private key, and lines were not numbered.
     AtKey,
-    /// The results are void: the file must be decoded first.
+    /// The results are invalid: the file must be decoded first.
     NotUtf8,
 }
 
-/// A reader that ends when the search is stopped.
+/// Reader that ends when the search is stopped.
 struct CancellableReader<'a, R> {
     inner: R,
     kill: &'a CancellationToken,
@@ -311,7 +313,7 @@ struct Collector<'a> {
     /// Number of lines shown before a match.
     around: u64,
     before: Vec<Line>,
-    /// Whether the following lines belong to a shown match.
+    /// Whether the next lines belong to a shown match.
     follows: bool,
     found: FileHits,
     /// Whether further matches are only counted.

@@ -127,7 +127,7 @@ impl Tool for Glob {
     }
 }
 
-/// Splits a pattern into the directory before its first wildcard, and the remaining pattern. The policy judges that directory.
+/// Splits a pattern into the directory before its first wildcard and the rest. The policy judges that directory.
 fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     let pattern = &arguments.pattern;
     if pattern.trim().is_empty() {

@@ -14,15 +14,15 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
-/// Number up to which matches are counted.
+/// Maximum number of counted matches.
 pub(super) const MAX_COUNTED: u64 = 100_000;
 
-/// Number of matches of all threads. Beyond the limit, files whose matches cannot be shown are not searched.
+/// Number of matches found by all threads. Beyond the limit, files whose matches cannot be shown are not searched.
 #[derive(Default)]
 pub(super) struct MatchCount(AtomicU64);
 
 impl MatchCount {
-    /// Adds matches, and returns whether the limit is reached.
+    /// Adds matches. Returns whether the limit is reached.
     pub(super) fn add(&self, matches: u64) -> bool {
         self.0.fetch_add(matches, Memory::Relaxed) + matches > MAX_COUNTED
     }
@@ -72,7 +72,7 @@ impl Ord for FileHits {
     }
 }
 
-/// The first files by path with their matches, and the total numbers.
+/// First files by path with their matches, and the totals.
 pub(super) struct Hits {
     kept: BinaryHeap<FileHits>,
     mode: Mode,
@@ -95,7 +95,7 @@ impl Hits {
         if self.mode == Mode::Content { file.hits.len() } else { 1 }
     }
 
-    /// Returns how many matches of this file could be shown.
+    /// Returns the number of this file's matches that could be shown.
     pub(super) fn remaining_capacity(&self, path: &Path) -> usize {
         if self.taken < self.limit || self.kept.peek().is_some_and(|last| InOrder::compare(path, &last.path).is_lt()) {
             self.limit

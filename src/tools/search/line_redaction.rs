@@ -1,5 +1,5 @@
-//! Redaction of lines in search results. Matches in hidden text are ignored; otherwise a search could guess a secret character by
-//! character.
+//! Redaction of lines in search results. Matches in redacted text are ignored; otherwise searches could reveal a secret
+//! character by character.
 
 use crate::policy::redact::Redactor;
 use crate::tools::document::charset::{DecodingReader, exposes_secret};
@@ -13,16 +13,16 @@ use std::path::Path;
 
 /// Replacement for a line of a private key, which does not look secret by itself.
 const HIDDEN_KEY_LINE: &str = "[a line of a private key]";
-/// Replacement for a line whose bytes contain a secret that its characters do not show.
+/// Replacement for a line whose bytes contain a secret that is not visible in its characters.
 const HIDDEN_BY_ENCODING: &str = "[a line with a redacted secret]";
 /// Start of every key block.
 const BEGIN: &[u8] = b"-----BEGIN ";
-/// Length in bytes below which a line does not reveal parts of a key.
+/// Length in bytes below which a line reveals no part of a key.
 const MIN_KEY_BYTES: usize = 4;
 /// Maximum length in bytes of a line in or around a key.
 const MAX_LINE_BYTES: u64 = 1 << 16;
 
-/// Positions of the private keys of a file, determined when needed.
+/// Positions of the private keys in a file, determined on demand.
 #[derive(Debug, Default)]
 pub(super) struct PrivateKeyLines {
     lines: Option<Vec<RangeInclusive<u64>>>,
@@ -39,17 +39,17 @@ impl PrivateKeyLines {
         Self { lines: Some(Redactor::lines_of_keys(&String::from_utf8_lossy(text))), encoding: None }
     }
 
-    /// For a file read in parts: keys are searched for once a line could belong to one.
+    /// Creates the positions of a file that is read in parts. Keys are searched for once a line could belong to one.
     pub(super) fn deferred(encoding: Option<&'static Encoding>) -> Self {
         Self { lines: None, encoding }
     }
 
-    /// Returns whether the line numbers of keys are known and not empty.
+    /// Returns whether the line numbers of keys are known, and there are any.
     pub(super) fn has_keys(&self) -> bool {
         self.lines.as_ref().is_none_or(|lines| !lines.is_empty())
     }
 
-    /// Returns whether keys exist that can only be recognized by line number.
+    /// Returns whether there are keys that can only be recognized by line number.
     pub(super) fn wait_for_numbers(&self) -> bool {
         self.lines.as_ref().is_some_and(|lines| !lines.is_empty())
     }
@@ -96,7 +96,7 @@ fn key_lines(text: impl Read) -> Vec<RangeInclusive<u64>> {
     }
 }
 
-/// Decides which parts of the lines of each file are shown.
+/// Determines which parts of a file's lines are shown.
 pub(super) struct LineFilter<'a> {
     pub redactor: &'a Redactor,
     pub expression: &'a RegexMatcher,
@@ -105,7 +105,7 @@ pub(super) struct LineFilter<'a> {
 }
 
 impl LineFilter<'_> {
-    /// Returns the lines as shown, without the last line break; `first` is the number of the first line.
+    /// Returns the lines for display, without the last line break. `first`: number of the first line.
     pub(super) fn redact_lines<'t>(
         &self,
         lines: &'t [u8],

@@ -1,10 +1,10 @@
-//! Paging of results: the requested part within the size limit, and how to continue.
+//! Paging of results: the requested page within the size limit, and how to continue.
 
 use crate::protocol::{Items, LeftOut, Run, ToolError};
 use crate::tools::call_result::ToolOutput;
 use crate::tools::error::invalid;
 
-/// Maximum offset, because all preceding items are in memory.
+/// Maximum offset. All preceding items are held in memory.
 const MAX_OFFSET: u64 = 10_000;
 
 /// The requested part of the items.
@@ -67,7 +67,7 @@ impl List {
         self.starts.is_empty()
     }
 
-    /// Adds an item of whole lines, and returns whether it fit. The first item is always shown.
+    /// Adds an item that consists of whole lines. Returns whether it fits. The first item is always shown.
     pub(super) fn push(&mut self, item: &str) -> bool {
         self.full |= !self.is_empty() && self.text.len() + item.len() > self.most_bytes;
         if self.full {

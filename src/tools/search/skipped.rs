@@ -1,4 +1,4 @@
-//! Paths that a search could not read. They are reported, because the result would otherwise seem complete.
+//! Paths that a search could not read. They are reported, because the result would otherwise appear complete.
 
 use super::top_k::TopItems;
 use crate::sys::path::is_without_links;
@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum number of named paths.
+/// Maximum number of listed paths.
 const MAX_NAMED: usize = 3;
 
 pub(in crate::tools) struct SkippedPlaces(Mutex<TopItems<(PathBuf, String)>>);
@@ -35,7 +35,7 @@ impl SkippedPlaces {
         }
     }
 
-    /// Records an I/O error. A path that no longer exists has nothing to report.
+    /// Records an I/O error. A path that no longer exists is ignored.
     pub(in crate::tools) fn add_io(&self, path: &Path, error: &io::Error) {
         match error.kind() {
             io::ErrorKind::NotFound => {}
@@ -44,7 +44,7 @@ impl SkippedPlaces {
         }
     }
 
-    /// Returns the final note of the result; empty if all files were read.
+    /// Returns the note at the end of the result; empty if all files were read.
     pub(in crate::tools) fn note(self, settings: &Settings) -> String {
         let unread = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let seen = unread.seen;

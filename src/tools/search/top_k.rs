@@ -1,4 +1,5 @@
-//! Collecting results from several threads without waiting: each thread has its own results, and they are merged at the end.
+//! Collection of results from several threads without locking: each thread has its own results, which are merged at the
+//! end.
 
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +18,7 @@ impl<T: Merge> MergedResults<T> {
         Self(Mutex::new(nothing))
     }
 
-    /// Returns the collector of one thread, starting with `nothing`.
+    /// Returns the collector of one thread, initialized with `nothing`.
     pub(in crate::tools) fn thread_results(&self, nothing: T) -> ThreadResults<'_, T> {
         ThreadResults { whole: self, own: nothing }
     }
@@ -55,7 +56,8 @@ impl<T: Ord> TopItems<T> {
         self.push_if(|last| last.is_none_or(|last| item < *last).then_some(item));
     }
 
-    /// Counts an item. If all slots are taken, `item` gets the last one, and creates its item only if that comes before it.
+    /// Counts an item. If there is no free slot, `item` gets the last item, and creates a new one only if that sorts
+    /// before it.
     pub(in crate::tools) fn push_if(&mut self, item: impl FnOnce(Option<&T>) -> Option<T>) {
         self.seen += 1;
         let last = self.kept.peek().filter(|_| self.kept.len() >= self.limit);

@@ -1,4 +1,4 @@
-//! Walking a directory tree for a search: without ignored files and without following symlinks.
+//! Walk of a directory tree for a search, without ignored files and without following symlinks.
 
 use super::skipped::SkippedPlaces;
 use crate::protocol::{ErrorCode, Target, ToolError};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of threads; more would wait for the same disk.
+/// Maximum number of threads. More would wait for the same disk.
 const MAX_THREADS: usize = 8;
 /// Internal directories of version control systems.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".svn", ".jj"];
@@ -54,7 +54,8 @@ impl WalkScope {
     }
 }
 
-/// Visits all entries below a directory in no particular order, with one visitor per thread. Ends early when `kill` fires.
+/// Visits all entries below a directory in no particular order, with one visitor per thread. Ends early when `kill` is
+/// cancelled.
 pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
     settings: &Settings,
@@ -147,7 +148,7 @@ pub(in crate::tools) fn glob(field: &str, pattern: &str, ignore_case: bool) -> R
     builder.build().map_err(|error| invalid(format!("`{field}`: {}", error.kind())))
 }
 
-/// A path ordered by its components, so that the content of a directory follows it directly.
+/// Path ordered by its components, so that the content of a directory follows the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct InOrder(pub PathBuf);
 

@@ -1,4 +1,4 @@
-//! The skills of a session: the available skills, and the skills that the running task uses.
+//! Skills of a session: the available skills, and those that the running task uses.
 
 mod tool_scope;
 
@@ -17,18 +17,18 @@ pub(crate) struct SessionSkills(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     set: Arc<SkillSet>,
-    /// Names of the skills that the running task uses, each once.
+    /// Names of the skills that the running task uses, without duplicates.
     active: Vec<String>,
     /// Limits of the agent that the session belongs to.
     agent: Option<AgentScope>,
 }
 
-/// Limits of an agent's calls, in addition to those of its own skills.
+/// Limits on an agent's calls, in addition to those of its own skills.
 struct AgentScope {
     name: String,
-    /// Entries of its tools, if some are limited to certain commands.
+    /// Entries of its tool list; `None` unless some are limited to certain commands.
     entries: Option<Vec<String>>,
-    /// Skills of the session that started it.
+    /// Skills of the session that started the agent.
     outer: SessionSkills,
 }
 
@@ -37,8 +37,8 @@ impl SessionSkills {
         Self(Arc::new(Mutex::new(State { set, ..State::default() })))
     }
 
-    /// Returns the skills for the session of an agent. `entries`: the tools of the agent, if some are limited to certain commands.
-    /// `outer`: the skills of the session that started it.
+    /// Returns the skills for the session of an agent. `entries`: the tools of the agent, if some are limited to
+    /// certain commands. `outer`: the skills of the session that started the agent.
     pub(crate) fn for_agent(name: &str, entries: Option<Vec<String>>, outer: Self) -> Self {
         let agent = Some(AgentScope { name: name.to_owned(), entries, outer });
         Self(Arc::new(Mutex::new(State { agent, ..State::default() })))
@@ -48,7 +48,7 @@ impl SessionSkills {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Uses other skills for subsequent calls. Skills in use by the task remain active.
+    /// Replaces the skills for later calls. Skills that the task uses stay active.
     pub(crate) fn replace(&self, set: Arc<SkillSet>) {
         self.state().set = set;
     }
@@ -95,13 +95,14 @@ impl SessionSkills {
         }
     }
 
-    /// Returns whether a file is in a skill whose files are pinned.
+    /// Returns whether a file belongs to a skill whose files are pinned.
     pub(in crate::tools) fn has_pinned(&self, real: &Path) -> bool {
         self.skill_set().skills.iter().any(|skill| skill.is_pinned() && real.starts_with(&skill.real))
     }
 
-    /// Returns why a call needs approval although the policy allows it: a skill that the task uses does not list its tool, or it
-    /// runs a file of a skill that changed since it was trusted. `name_of` returns the tool that a name of another agent means.
+    /// Returns the reason why a call needs approval although the policy allows it: a skill that the task uses does not
+    /// list the tool, or the call runs a file of a skill that changed since it was trusted. `name_of`: returns the tool
+    /// for a name that another agent uses.
     pub(in crate::tools) fn doubt(
         &self,
         tool_name: &str,
@@ -132,7 +133,8 @@ impl SessionSkills {
         own.or_else(|| self.agent_doubt(tool_name, actions, runs, name_of))
     }
 
-    /// Returns why a call of an agent needs approval: its definition or a skill of the session that started it does not list it.
+    /// Returns the reason why a call of an agent needs approval: its definition, or a skill of the session that started
+    /// it, does not list the tool.
     fn agent_doubt(
         &self,
         tool_name: &str,

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_covered_by_a_name_an_alias_or_the_words_of_a_command() {
+    fn calls_are_covered_by_tool_names_aliases_and_command_words() {
         let list = |entries: &[&str]| entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>();
         let entries = list(&["Read", "Bash(git log:*)", "Bash(make)", "mcp__docs", "mcp__web__fetch", "Write(src/**)"]);
         for (tool, line) in [

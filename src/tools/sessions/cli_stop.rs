@@ -44,7 +44,7 @@ impl Tool for CliStop {
     type Arguments = Arguments;
     type Work = Arc<Entry>;
 
-    /// Returns no actions: the tool ends only processes started by aye.
+    /// Returns no actions: the tool ends only processes that aye started.
     fn actions(_: &Arguments, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         Ok(Vec::new())
     }

@@ -56,7 +56,7 @@ pub(in crate::tools) struct Work {
     entry: Arc<Entry>,
     input: Input,
     wait: Duration,
-    /// The state of the session when the input was checked, if relevant.
+    /// State of the session when the input was judged; `None` if the verdict does not depend on it.
     judged: Option<JudgedLine>,
 }
 
@@ -118,13 +118,13 @@ impl Input {
         format!("{}{keys}{}", self.text.replace('\n', "\r"), if self.enter { "\r" } else { "" })
     }
 
-    /// Formats the input for the user and the policy, together with an unfinished line typed before.
+    /// Formats the input for the user and the policy, preceded by an unfinished line typed before.
     fn describe(&self, before: &str) -> String {
         let keys = self.keys.iter().flat_map(|key| ["<", &key.name, ">"]).collect::<String>();
         format!("{before}{}{keys}{}", self.text, if self.enter { "\n" } else { "" })
     }
 
-    /// Returns whether the input only interrupts the running program, which is less than CliStop does.
+    /// Returns whether the input only interrupts the running program, which is a weaker effect than that of CliStop.
     fn interrupts(&self) -> bool {
         self.text.is_empty() && !self.enter && !self.keys.is_empty() && self.keys.iter().all(|key| key.name == INTERRUPT)
     }
@@ -137,8 +137,8 @@ impl Input {
 }
 
 impl Work {
-    /// Returns why the input needs approval even if the policy allows it: it runs in the session, without the usual
-    /// protections.
+    /// Returns the reasons why the input needs approval even if the policy allows it: it runs in the session, without
+    /// the usual protections.
     pub(in crate::tools) fn doubts(&self, settings: &Settings) -> Doubts {
         let may_write = self.entry.writes > Writes::Nothing;
         let trusted = settings.command.sandbox.trust == RepositoryTrust::Trusted;
@@ -173,7 +173,7 @@ impl Tool for CliWrite {
     type Arguments = Arguments;
     type Work = Work;
 
-    /// Returns the strictest action: without the session, the reader is unknown and may be a shell.
+    /// Returns the strictest action. Without the session, the reader is unknown and may be a shell.
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let input = Input::parse(arguments)?;
         if input.interrupts() {
@@ -271,8 +271,8 @@ impl Tool for CliWrite {
     }
 }
 
-/// Returns the directory of a shell that will run exactly this line: it is in the foreground, and no earlier input changes the
-/// meaning of the line.
+/// Returns the working directory of a shell that will run exactly this line: the shell is in the foreground, and no
+/// earlier input changes the meaning of the line.
 fn waiting_shell_directory(input: &Input, reads: InputLanguage, typed: &PendingInput, front: &TerminalState) -> Option<Target> {
     let waits = reads == InputLanguage::Shell
         && typed.plain
@@ -307,7 +307,7 @@ fn check_input(entry: &Entry, input: &Input, reads: InputLanguage, front: &Termi
     Ok(())
 }
 
-/// Records the input about to be typed, if no other input was typed since.
+/// Records the input that is about to be typed, if no other input was typed since it was judged.
 fn type_into(entry: &Entry, input: &Input, reads: InputLanguage, times: Option<u64>) -> Result<(), ToolError> {
     let mut typed = lock_ignoring_poison(&entry.typed);
     if times.is_some_and(|times| times != typed.times) {

@@ -1,4 +1,4 @@
-//! Commands edited by the user: another line, only its first commands, or without network access.
+//! Commands edited by the user: another line, only its first commands, or no network access.
 
 use super::command_run::{AccessRestrictions, Work};
 use super::preview;
@@ -11,10 +11,10 @@ use crate::tools::error::invalid;
 use crate::tools::redaction::hide_in_proposal;
 use crate::tools::settings::Settings;
 
-/// End of a note about access in the sandbox.
+/// Suffix of a note about access in the sandbox.
 pub(in crate::tools) const FOR_THIS_RUN: &str = " for this run only";
 
-/// The tool whose command line can be edited.
+/// Name of the tool whose command line can be edited.
 const LINES: &str = "RunCommand";
 
 pub(in crate::tools) fn add_amendments(work: &Work, offer: &mut Amendable, tool_name: &str, settings: &Settings) {
@@ -31,7 +31,7 @@ pub(in crate::tools) fn add_amendments(work: &Work, offer: &mut Amendable, tool_
     offer.offline = settings.command.sandbox.tier.is_enforcing() && !work.narrow.no_network && (open || (opens_network && rest));
 }
 
-/// Applies an amendment to a command. `plan` comes without its payload.
+/// Applies an amendment to a command. `plan` must not have a payload.
 pub(in crate::tools) fn amend_run(
     plan: Plan,
     work: Work,
@@ -104,8 +104,8 @@ fn amend_offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, Stri
     (plan, "[The user allowed this without network access.]".to_owned())
 }
 
-/// Plans the command to run in the background. A background command has no end at which its effects could be shown, so it runs in
-/// the workspace.
+/// Plans the command to run in the background. Such a command has no end at which its effects could be shown, so it
+/// runs in the workspace.
 fn amend_background(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
     (work.background, work.timeout_seconds) = (true, 0);
     let mut amends = plan.amends;

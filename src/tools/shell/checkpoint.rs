@@ -16,27 +16,27 @@ use tokio_util::sync::CancellationToken;
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// Size limit in bytes for all diffs together.
 const MAX_DIFF_BYTES: usize = 512 * 1024;
-/// Number of entries above which changes are not searched for, because that would take longer than most commands.
+/// Number of entries above which changes are not searched for. The search would take longer than most commands.
 const MAX_RESCANNED: usize = 20_000;
 
-/// Note if changes cannot be attributed to one of several commands.
+/// Note for changes that cannot be attributed to one of several commands.
 const SHARED: &str = "another command ran at the same time; some of these changes may be its own";
 
-/// The state before a command.
+/// State of the workspace before a command.
 pub(in crate::tools) struct WorkspaceState {
     checkpoints: Arc<dyn Checkpoints>,
     taken: Vec<Checkpoint>,
-    /// The snapshots as recorded in the session's list of changes.
+    /// Snapshots as recorded in the session's list of changes.
     watched: Vec<Option<CommandSpan>>,
     /// The directories of each root, with their modes.
     directories: Vec<Directories>,
     files: usize,
-    /// Start of the command, from which writes of aye's tools and of other commands are recorded.
+    /// Mark at the start of the command, after which writes of aye's tools and of other commands are recorded.
     mark: Option<WriteMark>,
 }
 
-/// Takes a snapshot of the workspace without ignored files; `None` if there is no snapshot store or the sandbox is read-only.
-/// The command line is not considered.
+/// Takes a snapshot of the workspace without ignored files; `None` if there is no snapshot store or the sandbox is
+/// read-only. Ignores the command line.
 pub(in crate::tools) async fn snapshot_before(
     settings: &Arc<Settings>,
     kill: &CancellationToken,
@@ -99,7 +99,7 @@ impl WorkspaceState {
         Some(format!("not in the snapshot taken before the command: {}{others} ({why})", path.display()))
     }
 
-    /// Returns the changes of the command to show to the user. Errors are only logged, because the command has already run.
+    /// Returns the changes of the command for display. Errors are only logged, because the command has already run.
     pub(in crate::tools) async fn into_proposal(self, settings: &Arc<Settings>) -> Option<Proposal> {
         let shared = self.mark.as_ref().is_some_and(WriteMark::overlaps_others);
         let notes = self.describe_missing().into_iter().chain(shared.then(|| SHARED.to_owned())).collect();
@@ -115,7 +115,8 @@ impl WorkspaceState {
         Some(mark_files(proposal, paths.iter().map(PathBuf::as_path), settings))
     }
 
-    /// Records aye's own changes since the snapshot, so that they are not attributed to a command running at the same time.
+    /// Records aye's own changes since the snapshot, so that they are not attributed to a command that runs at the same
+    /// time.
     pub(in crate::tools) async fn record_own_changes(self, settings: &Arc<Settings>) {
         let changed = self.into_differences(settings).await;
         if let Some(changes) = &settings.changes {
@@ -124,8 +125,8 @@ impl WorkspaceState {
         }
     }
 
-    /// Returns the differences below each root except writes of aye's tools, of this or another session, and records them in the
-    /// session's list of changes.
+    /// Returns the differences below each root, except writes of aye's tools in this or another session. Records them
+    /// in the session's list of changes.
     pub(in crate::tools) async fn into_differences(self, settings: &Arc<Settings>) -> Vec<(PathBuf, Vec<PathDifference>)> {
         let mut different = Vec::new();
         if self.files > MAX_RESCANNED {

@@ -1,4 +1,4 @@
-//! Running of command lines for all tools, and their results.
+//! Execution of command lines for all tools, and their results.
 
 use super::checkpoint::{self, WorkspaceState};
 use super::command_sandbox::{CommandSandbox, ExtraAccess};
@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Offset that shells add to a signal number for the exit code.
+/// Number that shells add to a signal number to form the exit code.
 const SIGNAL_BASE: i32 = 128;
 
 /// Maximum wait for the first output of a background command.
@@ -45,21 +45,21 @@ pub(in crate::tools) struct Work {
     pub without_stderr: bool,
     /// Function that builds a custom result instead of the usual one of a command.
     pub answer: Option<Answer>,
-    /// Additional restrictions beyond the usual ones.
+    /// Restrictions of this command beyond those of all commands.
     pub narrow: AccessRestrictions,
 }
 
-/// Function that builds the result of a finished run, or returns `None` for the usual result of a command.
+/// Builds the result of a finished run; `None` for the usual result of a command.
 pub(in crate::tools) type Answer = Arc<dyn Fn(&FinishedRun, usize) -> Option<CallResult> + Send + Sync>;
 
-/// Restrictions of a command compared to others.
+/// Restrictions of a command compared with other commands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::tools) struct AccessRestrictions {
     pub read_only: bool,
     pub no_network: bool,
     /// Whether the command runs outside the sandbox, instead of with more restrictions.
     pub unsandboxed: bool,
-    /// Locations of its files, which must be visible even if other commands cannot see them.
+    /// Paths of its files, which must be visible even if other commands cannot see them.
     pub sees: Vec<PathBuf>,
 }
 
@@ -73,7 +73,7 @@ impl Work {
 }
 
 impl AccessRestrictions {
-    /// Describes the sandbox of the command, if it differs from that of other commands.
+    /// Describes the sandbox of the command if it differs from that of other commands.
     pub(in crate::tools) fn describe(&self, settings: &Settings) -> Option<String> {
         if self.unsandboxed {
             return Some(OUTSIDE.to_owned());
@@ -99,13 +99,13 @@ impl AccessRestrictions {
     }
 }
 
-/// Builds a line that runs exactly these words: the shell passes them unchanged and treats none as a builtin.
+/// Builds a line that runs exactly these words: the shell passes them on unchanged and treats none as a builtin.
 pub(in crate::tools) fn exec_line(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
     format!("exec -- {}", words.join(" "))
 }
 
-/// Sandbox of a command outside it, for the approval.
+/// Text for the approval of a command that runs outside the sandbox.
 const OUTSIDE: &str = "NONE for this run: the command has all your permissions, and aye's own directories are not protected";
 
 /// Runs the command with real effects.
@@ -166,7 +166,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     }
 }
 
-/// Resources held while a command runs.
+/// Resources that are in use while a command runs.
 struct RunResources {
     work: Work,
     hold: CommandSandbox,
@@ -175,8 +175,8 @@ struct RunResources {
 }
 
 impl RunResources {
-    /// Releases the resources after the end, even if its outcome is unknown. Returns notes of the sandbox and the blocked
-    /// access.
+    /// Releases the resources after the end, even if the outcome is unknown. Returns notes of the sandbox, and the
+    /// blocked access.
     fn release(self, finished: Option<&FinishedRun>) -> (Vec<String>, Vec<SandboxAccess>) {
         let Self { work, hold, opened, settings } = self;
         drop(opened);
@@ -215,14 +215,14 @@ fn started_result(entry: &Entry, why: &str, settings: &Settings) -> ToolOutput {
     ToolOutput { text, ..told }
 }
 
-/// Checks that the directory and the files to run are still those that were checked and shown.
+/// Checks that the directory and the files to run are unchanged since they were checked and shown.
 pub(in crate::tools) async fn check_unchanged(work: &mut Work, settings: &Arc<Settings>) -> Result<(), ToolError> {
     let Some(pinned) = work.pinned.take() else { return Ok(()) };
     let (cwd, settings) = (work.cwd.clone(), Arc::clone(settings));
     off_thread(move || pinned.check_unchanged(&cwd, &settings)).await?
 }
 
-/// Describes which of aye's environment variables the command sees.
+/// Describes which of aye's environment variables the command can see.
 pub(in crate::tools) fn environment_note(settings: &Settings) -> String {
     let words =
         describe_environment(std::env::vars_os(), &settings.command.environment, &settings.command.secret_names, &|value| {
@@ -260,7 +260,7 @@ pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apar
     }
 }
 
-/// Determines the blocked access, based on all information after the end.
+/// Determines the blocked access from all information available after the end.
 pub(in crate::tools) fn sandbox_denials(
     finished: &FinishedRun,
     work: &Work,
@@ -273,7 +273,7 @@ pub(in crate::tools) fn sandbox_denials(
     if settings.command.sandbox.narrowed { denied.detect_read_only(&stderr, &work.cwd.real, confinement) } else { denied }
 }
 
-/// Determines the blocked hosts, regardless of the command's output.
+/// Determines the blocked hosts, independently of the command's output.
 pub(in crate::tools) fn blocked_access(
     finished: &FinishedRun,
     work: &Work,
@@ -296,7 +296,7 @@ pub(in crate::tools) fn with_words(
     }
 }
 
-/// Adds the changes of the command since the snapshot, or the reason why there is none.
+/// Adds the changes of the command since the snapshot, or the reason why there are none.
 async fn with_changes(
     told: CallResult,
     kept: Result<Option<WorkspaceState>, CheckpointError>,
@@ -380,7 +380,7 @@ pub(in crate::tools) fn answer(finished: &FinishedRun, timeout_seconds: u64, max
     }
 }
 
-/// Formats both outputs within one limit. Also returns the omitted bytes per gap.
+/// Formats both outputs within one limit. Also returns the number of omitted bytes per gap.
 fn format_output(stdout: &OutputCapture, stderr: &OutputCapture, limit: usize) -> (String, Vec<u64>) {
     let [(stdout, first), (stderr, second)] = sections(stdout, stderr, limit);
     let text = format!("--- stdout ---\n{stdout}{STDERR}{stderr}").trim_end_matches('\n').to_owned();
@@ -389,7 +389,7 @@ fn format_output(stdout: &OutputCapture, stderr: &OutputCapture, limit: usize) -
 
 const STDERR: &str = "--- stderr ---\n";
 
-/// Formats the outputs: each output may use half of the limit, plus the part that the other output does not need.
+/// Formats the outputs. Each may use half of the limit, plus the part that the other does not need.
 fn sections(stdout: &OutputCapture, stderr: &OutputCapture, limit: usize) -> [(String, Option<u64>); 2] {
     let need = |captured: &OutputCapture| usize::try_from(captured.total()).unwrap_or(usize::MAX);
     let half = limit / 2;
@@ -424,7 +424,7 @@ pub(in crate::tools) fn without_stderr(told: CallResult, finished: &FinishedRun,
     }
 }
 
-/// Maximum timeout.
+/// Maximum timeout in seconds.
 pub(in crate::tools) const MAX_TIMEOUT_SECONDS: u64 = 600;
 
 /// Builds the line as judged and shown, including its input.

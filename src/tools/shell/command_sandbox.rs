@@ -1,4 +1,4 @@
-//! The sandbox of one command: the rules of the policy that this system can enforce.
+//! Sandbox of one command: the policy rules that this system can enforce.
 
 pub(in crate::tools) use super::leftover_files::CommandSandbox;
 use super::leftover_files::UnapprovedFiles;
@@ -11,12 +11,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Additional needs of one command.
+/// Access that one command needs in addition to the usual one.
 #[derive(Debug, Clone, Default)]
 pub(in crate::tools) struct ExtraAccess {
     pub opens: Vec<SandboxAccess>,
     pub git: GitWrites,
-    /// Whether the command only reads, so that it sees no repository around the workspace.
+    /// Whether the command only reads. If so, it sees no repository around the workspace.
     pub reads: bool,
 }
 
@@ -29,7 +29,7 @@ impl ExtraAccess {
         })
     }
 
-    /// Returns the needs of an allowed line.
+    /// Returns the additional access for an allowed line.
     pub(in crate::tools) fn for_line(line: &str, opens: Vec<SandboxAccess>) -> Self {
         Self { opens, git: git_writes(line), reads: is_read_only(line) && !line.contains("git") }
     }
@@ -63,11 +63,11 @@ impl Settings {
         hold
     }
 
-    /// Adjusts the environment of a command; these variables override existing ones.
+    /// Adjusts the environment of a command. These variables override existing ones.
     pub(in crate::tools) fn adapt(&self, environment: &mut Vec<(OsString, OsString)>, confinement: Option<&Confinement>) {
         let Some(confinement) = confinement.filter(|confinement| confinement.strength == Backend::Namespaces) else { return };
         let mut own = vec![("TMPDIR", "/tmp")];
-        // Caches cannot have layers, so downloads go to a directory that is removed with the command.
+        // Caches cannot have layers here, so downloads go to a directory that is removed with the command.
         if self.command.sandbox.cache == Cache::Private && confinement.caches.is_empty() {
             own.extend(ELSEWHERE);
         }
@@ -87,7 +87,7 @@ impl Settings {
         self.build_confinement(wanted).map(|(confinement, _)| confinement)
     }
 
-    /// Prepares the sandbox, and also returns the paths that must not exist afterwards.
+    /// Prepares the sandbox. Also returns the paths that must not exist afterwards.
     fn build_confinement(&self, wanted: &ExtraAccess) -> Option<(Confinement, Vec<PathBuf>)> {
         let sandbox = &self.command.sandbox;
         let strength = match sandbox.tier {

@@ -1,11 +1,11 @@
-//! Size of the paths that a command deletes, for its approval prompt.
+//! Size of the paths that a command deletes, shown in its approval prompt.
 
 use crate::policy::{deleted_paths, normal};
 use crate::protocol::{Target, format_count, size};
 use crate::tools::settings::Settings;
 use std::path::Path;
 
-/// Maximum number of counted entries; beyond it, the text says "more than".
+/// Maximum number of counted entries. Beyond it, the note says "more than".
 const MAX: usize = 10_000;
 /// Maximum number of named paths.
 const MAX_NAMED: usize = 3;
@@ -18,8 +18,8 @@ struct Count {
     more: bool,
 }
 
-/// Returns the note `deletes target/tmp: 9 files, 1.2 MB`. Covers only paths in the workspace or below the directory of the
-/// command, because others may be slow.
+/// Returns the note `deletes target/tmp: 9 files, 1.2 MB`. Covers only paths in the workspace or below the directory of
+/// the command, because other paths may be slow to read.
 pub(in crate::tools) fn delete_note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
     let mut left = MAX;
     let mut named = Vec::new();

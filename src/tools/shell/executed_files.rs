@@ -1,4 +1,5 @@
-//! Files of the workspace and of pinned skills that a command runs, as they were when it was checked: different content means a different command.
+//! Files of the workspace and of pinned skills that a command runs, as they were when the call was checked. Different
+//! content means a different command.
 
 use super::file_hashes::FileHashes;
 use crate::policy::run_files;
@@ -12,18 +13,18 @@ use std::path::{Path, PathBuf};
 /// Size in bytes above which files are compared by metadata.
 const MAX_READ_BYTES: u64 = 8 << 20;
 
-/// The directory of a line, and the files that it runs.
+/// Directory of a line, and the files that it runs.
 pub(in crate::tools) struct PinnedFiles {
     directory: Option<Identity>,
     files: Vec<File>,
-    /// Files of a custom tool, in any location.
+    /// Files of a custom tool, anywhere on the disk.
     tool: Option<FileHashes>,
 }
 
 #[derive(PartialEq, Eq)]
 struct File {
     given: String,
-    /// Real path; symlinks may change in the meantime.
+    /// Real path. Symlinks may change in the meantime.
     real: Option<PathBuf>,
     content: Content,
 }
@@ -36,7 +37,7 @@ enum Content {
         inode: u64,
         changed: (i64, i64),
     },
-    /// Outside the workspace, or unreadable.
+    /// The file is outside the workspace, or unreadable.
     NotLookedAt,
 }
 
@@ -51,7 +52,7 @@ impl PinnedFiles {
         Self { directory: identity(&cwd.real).ok(), files: Vec::new(), tool: Some(tool) }
     }
 
-    /// Returns the files in the workspace and in pinned skills.
+    /// Returns the files that are in the workspace or in pinned skills.
     pub(in crate::tools) fn files(&self) -> Vec<PathBuf> {
         self.files.iter().filter(|file| file.content != Content::NotLookedAt).filter_map(|file| file.real.clone()).collect()
     }

@@ -1,5 +1,5 @@
-//! Ignored files that `git clean -x` removes. Workspace snapshots do not contain them, so they are saved before such a command
-//! up to a limit; the approval prompt names the rest.
+//! Ignored files that `git clean -x` removes. Workspace snapshots do not contain them. They are saved before such a
+//! command, up to a limit; the approval prompt lists the rest.
 
 use crate::policy::deletes_ignored_files;
 use crate::protocol::{Target, format_count};
@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 /// Maximum number of files saved before one command.
 const MAX_FILES: usize = 2_000;
 const MAX_BYTES: u64 = 64 << 20;
-/// Maximum number of examined files; beyond it, the content is unknown.
+/// Maximum number of examined files. If there are more, the content is unknown.
 const MAX_SEEN: usize = 200_000;
-/// Maximum number of entries named in a note.
+/// Maximum number of entries listed in a note.
 const MAX_NAMED: usize = 6;
 
 /// The files in one entry of the directory.
@@ -28,12 +28,12 @@ struct Entry {
     bytes: u64,
 }
 
-/// Ignored files below a directory, split into files within and beyond the limit.
+/// Ignored files below a directory, split into those within the limit and the rest.
 #[derive(Default)]
 struct IgnoredFiles {
     kept: Vec<PathBuf>,
     left_out: Vec<String>,
-    /// Whether there are more files than examined.
+    /// Whether there are more files than were examined.
     unknown: bool,
 }
 

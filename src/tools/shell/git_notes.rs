@@ -6,7 +6,7 @@ use crate::tools::error::invalid;
 use crate::tools::sandbox::RepositoryTrust;
 use crate::tools::settings::Settings;
 
-/// Returns an error for a line with git commands that write to a repository that is read-only.
+/// Returns an error for a line whose git commands write to a read-only repository.
 pub(in crate::tools) fn check_read_only_git(line: &str, settings: &Settings) -> Result<(), ToolError> {
     if settings.command.git_is_read_only && git_writes(line) != GitWrites::Nothing {
         return Err(invalid(

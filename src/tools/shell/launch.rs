@@ -1,4 +1,4 @@
-//! Programs of MCP servers: sandboxed like commands under the policy at their start, and ended with aye.
+//! Launch of server programs, which are sandboxed like commands under the policy in force at launch and end with aye.
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ impl ServerLauncher {
         Self { settings: Mutex::new(Arc::new(settings)) }
     }
 
-    /// Uses these settings from now on; running servers retain their settings.
+    /// Sets the settings for servers that start later. Running servers keep theirs.
     pub(crate) fn set_settings(&self, settings: Settings) {
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
@@ -47,7 +47,7 @@ impl Launcher for ServerLauncher {
     }
 }
 
-/// Starts a program. Without a proxy, it reaches no host from a separate network.
+/// Starts a program. Without a proxy, a program with its own network reaches no host.
 async fn launch_with(settings: Arc<Settings>, program: ServerProgram, proxy: Option<Proxy>) -> Result<LaunchedProgram, String> {
     let opens = if program.network { vec![SandboxAccess::Network] } else { Vec::new() };
     let settings = Arc::new(settings_for_server(&settings, &program));
@@ -59,7 +59,7 @@ async fn launch_with(settings: Arc<Settings>, program: ServerProgram, proxy: Opt
     Ok(to_launched(piped, hold, kill))
 }
 
-/// Starts language servers: only in the sandbox, where they cannot write to the project and have no network.
+/// Starts language servers. They run only in the sandbox, cannot write to the project, and have no network.
 pub(crate) struct ReadOnlyLauncher(ServerLauncher);
 
 impl ReadOnlyLauncher {
@@ -67,7 +67,7 @@ impl ReadOnlyLauncher {
         Self(ServerLauncher::new(settings))
     }
 
-    /// Uses these settings from now on; running servers retain their settings.
+    /// Sets the settings for servers that start later. Running servers keep theirs.
     pub(crate) fn set_settings(&self, settings: Settings) {
         self.0.set_settings(settings);
     }
@@ -145,7 +145,7 @@ fn to_launched(piped: Piped, hold: CommandSandbox, kill: CancellationToken) -> L
     let Piped { input, output, errors, ending } = piped;
     let running = tokio::spawn(async move {
         let end = ending.await;
-        // Removes files that must not remain.
+        // Remove files that must not remain.
         let told = tokio::task::spawn_blocking(move || hold.over()).await;
         if let Ok(Some(words)) = told {
             tracing::warn!(words, ?end, "the sandbox removed or reported files after a server ended");

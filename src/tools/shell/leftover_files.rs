@@ -1,4 +1,4 @@
-//! Files left by a command that other programs run as code, and their treatment.
+//! Handling of files that a command leaves and that other programs run as code.
 
 use crate::policy::is_left_only_with_approval;
 use crate::sys::file::tree::rename_in_place;
@@ -10,20 +10,20 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The sandbox of a command, and all resources that must live until the command ends.
+/// Sandbox of a command, and all resources that must exist until the command ends.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct CommandSandbox {
     /// `None` without a sandbox.
     pub confinement: Option<Confinement>,
     pub(super) leases: Leases,
     pub(super) must_not_appear: Vec<PathBuf>,
-    /// The scan before the command, if the command was not supposed to create such files.
+    /// Scan before the command, for a command that must not create such files.
     pub(super) survey: Option<(Arc<ProtectedScan>, Arc<ScanResult>)>,
-    /// Treatment of new files, for a command that ran without approval.
+    /// Handling of new files, for a command that ran without approval.
     pub(super) unapproved: Option<UnapprovedFiles>,
 }
 
-/// Treatment of files that run code when the folder is opened, created by a command without approval.
+/// Handling of files that run code when the folder is opened and that a command created without approval.
 #[derive(Debug)]
 pub(super) struct UnapprovedFiles {
     /// Whether such files are only reported, as for git, which writes the content of the repository.
@@ -33,21 +33,21 @@ pub(super) struct UnapprovedFiles {
 }
 
 impl CommandSandbox {
-    /// Marks the start of the command; later writes of aye and other commands are not attributed to it.
+    /// Marks the start of the command. Later writes of aye and of other commands are not attributed to it.
     pub(in crate::tools) fn start(&mut self, since: Option<WriteMark>) {
         if let Some(unapproved) = &mut self.unapproved {
             unapproved.since = since;
         }
     }
 
-    /// Adapts to a session, whose later input is approved separately: files are reported, not renamed.
+    /// Adapts the handling to a session, whose later input is approved separately: files are reported, not renamed.
     pub(in crate::tools) fn set_session_mode(&mut self) {
         if let Some(unapproved) = &mut self.unapproved {
             unapproved.reported_only = true;
         }
     }
 
-    /// Cleans up after the command. Describes the files that were removed, and of files that run code later.
+    /// Cleans up after the command. Returns a description of removed files, and of files that run code later.
     pub(in crate::tools) fn over(self) -> Option<String> {
         let appeared = match &self.unapproved {
             Some(unapproved) => self.handle_unapproved_files(unapproved),
@@ -58,7 +58,8 @@ impl CommandSandbox {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Describes new files below the top level of the workspace that would have been protected if they had already existed.
+    /// Describes new files below the top level of the workspace that would have been protected if they had existed
+    /// before.
     fn describe_new_files(&self) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let new: Vec<PathBuf> = survey.new_paths(before).into_iter().filter(|place| !self.is_shut(place)).collect();
@@ -69,7 +70,7 @@ impl CommandSandbox {
         self.confinement.as_ref().is_some_and(|held| held.read_only.iter().any(|shut| shut == place))
     }
 
-    /// Describes new files after a command without approval, and renames files that builds do not create.
+    /// Describes new files of a command without approval, and renames those that builds do not create.
     fn handle_unapproved_files(&self, unapproved: &UnapprovedFiles) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let of_a_tool = |place: &PathBuf| unapproved.since.as_ref().is_some_and(|since| since.is_touched_by_a_tool(place));

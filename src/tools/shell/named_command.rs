@@ -1,4 +1,5 @@
-//! A command that the policy defines as a tool: the policy fixes program and words, the model provides the arguments.
+//! Commands that the policy defines as tools: the policy fixes the program and some words, the model provides the
+//! arguments.
 
 use super::command_run::{self, AccessRestrictions, Work, environment_note, exec_line};
 use crate::policy::{ArgumentKind, NamedCommand, line};
@@ -42,7 +43,7 @@ impl AnyTool for NamedCommand {
         &self.description
     }
 
-    /// Returns false: a marker can be restored only when a file is written, and this tool writes none.
+    /// Returns false: a redaction marker can be restored only when a file is written, and this tool writes none.
     fn restores(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Network access of a command: the hosts that aye's proxy allows by policy or approval, and notes about the others.
+//! Network access of a command: the hosts that aye's proxy allows by policy or approval, and notes about other hosts.
 
 use crate::policy::addresses;
 use crate::policy::url::{self, Destination};
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Proxy policy that allows the hosts approved for one run, unless a rule denies them.
+/// Proxy policy that allows the hosts approved for one run, except those that a rule denies.
 struct ApprovedHosts {
     may_fetch: MayFetch,
     may_connect: MayConnect,
@@ -28,7 +28,7 @@ pub(in crate::tools) fn address(host: &str, port: u16) -> String {
     }
 }
 
-/// Returns the proxy for a command with this access; without access, all requests are blocked.
+/// Returns the proxy for a command with this access. Without access, all requests are blocked.
 pub(in crate::tools) fn proxy(settings: &Settings, opens: &[SandboxAccess]) -> Proxy {
     let servers = opens.iter().filter_map(|opened| match opened {
         SandboxAccess::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| host_and_port(&to)),
@@ -45,8 +45,8 @@ pub(in crate::tools) fn proxy(settings: &Settings, opens: &[SandboxAccess]) -> P
 /// Maximum number of named servers.
 const MAX_NAMED: usize = 3;
 
-/// Returns the note `needs example.com:443: blocked; aye asks separately if the command needs it`, for the servers named in a
-/// command without network access.
+/// Returns the note `needs example.com:443: blocked; aye asks separately if the command needs it`, for the servers that
+/// a command without network access names.
 pub(in crate::tools) fn network_note(line: &str, settings: &Settings) -> Option<String> {
     if settings.command.sandbox.network != NetworkAccess::Proxied || !settings.command.sandbox.tier.is_enforcing() {
         return None;
@@ -85,7 +85,7 @@ impl Gate for ApprovedHosts {
             let denied = DeniedHost { host: host.clone(), port, reason: why.to_owned(), can_open };
             Err(Refusal { reason, denied: Some(denied) })
         };
-        // A deny overrides any approval; an ask was answered by the approval of this host.
+        // A deny rule overrides any approval; an ask rule was answered by the approval of this host.
         let told = (self.may_fetch)(to.as_str(), method);
         if told.verdict == VerdictKind::Deny {
             let why = format!("{} (rule: {})", told.reason, told.rule);

@@ -93,7 +93,7 @@ impl From<Shell> for Arguments {
     }
 }
 
-/// Returns the timeout; none for a background command without its own, so that the default does not apply.
+/// Returns the timeout; `None` for a background command without its own, to which the default does not apply.
 fn timeout_or(seconds: u64, given: Option<u64>, background: Option<bool>) -> Option<u64> {
     given.or_else(|| (background != Some(true)).then_some(seconds))
 }
@@ -189,7 +189,7 @@ fn own_place(given: Option<&str>, cwd: &Target, settings: &Settings) -> Option<S
     given.filter(|_| cwd.real != settings.workspace).map(|given| format!("in {given}"))
 }
 
-/// Returns the time limit of a command, if it differs from the default.
+/// Returns the timeout of a command if it differs from the default.
 fn custom_limit(arguments: &Arguments) -> Option<String> {
     if arguments.background.unwrap_or(false) {
         return Some("in the background, without a time limit".to_owned());
@@ -212,7 +212,7 @@ pub(in crate::tools) fn redraft(work: &Work, line: &str, settings: &Settings) ->
     )
 }
 
-/// Warns about a word that mixes look-alike characters.
+/// Returns a warning about a word that mixes look-alike characters.
 fn mixed_script_warning(line: &str) -> Option<String> {
     let (word, [first, other]) = text::find_mixed_word(line)?;
     Some(format!("⚠ `{word}` mixes {first} and {other} characters: it may not be what it looks like"))

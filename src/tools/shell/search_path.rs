@@ -1,5 +1,5 @@
-//! Sources of the programs in a line. PATH entries that a command could have written are ignored for a line allowed by program
-//! names.
+//! Search path for the programs in a line. For a line that is allowed by program names, PATH entries that a command
+//! could have written are ignored.
 
 use crate::policy::programs;
 use crate::tools::sandbox::SandboxPolicy;
@@ -47,7 +47,7 @@ impl SearchPath {
         OsString::from_vec(entries.join(&b':'))
     }
 
-    /// Returns the first program of a line found only in untrusted entries, and its path.
+    /// Returns the first program of a line that is found only in untrusted entries, and its path.
     pub(super) fn only_inside(&self, line: &str, settings: &Settings) -> Option<(String, PathBuf)> {
         programs(line).into_iter().filter(|name| !name.contains('/') && !name.is_empty()).find_map(|name| {
             let found = |entries: &[PathBuf]| entries.iter().map(|entry| entry.join(&name)).find(|path| is_program(path));
@@ -63,7 +63,7 @@ impl SearchPath {
     }
 }
 
-/// Returns whether a command of this workspace could write there.
+/// Returns whether a command of this workspace could write to a path.
 fn is_within(place: &Path, settings: &Settings) -> bool {
     let SandboxPolicy { roots, writable, caches, .. } = &settings.command.sandbox;
     let places = roots.iter().chain(writable).chain(&caches.directories).map(PathBuf::as_path);

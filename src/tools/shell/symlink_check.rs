@@ -1,7 +1,7 @@
 //! Detection of symlinks that point outside the workspace. If no sandbox hides their targets, a line is checked before a rule
 //! allows it.
 //!
-//! Changes between this check and the run are not detected; only the sandbox prevents that.
+//! Changes between this check and the run are not detected; only the sandbox can prevent them.
 
 use crate::policy::{Follows, Operand, entered, operands};
 use crate::sys::path::{PathError, resolve};
@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of directory entries examined for one line.
 const MAX_ENTRIES: usize = 50_000;
-/// Variable for an options file of `rg`, which may contain `--follow`.
+/// Variable that names an options file of `rg`, which may contain `--follow`.
 const RG_OPTIONS: &str = "RIPGREP_CONFIG_PATH";
 
-/// Returns why a line allowed by a rule needs approval: one of its programs, or the directory that it changes to, may be outside
-/// the workspace through a symlink. If there is a sandbox, only the directory is checked. Performs blocking I/O.
+/// Returns the reason why a line allowed by a rule needs approval: a symlink may lead one of its programs, or the
+/// directory that it changes to, outside the workspace. With a sandbox, only the directory is checked. Performs
+/// blocking I/O.
 pub(in crate::tools) fn escaping_link_reason(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
     let Some(entered) = entered(line) else { return escaping_operand_reason(line, cwd, settings) };
     let name = &entered.directory.text;
@@ -28,7 +29,7 @@ pub(in crate::tools) fn escaping_link_reason(line: &str, cwd: &Path, settings: &
             Some(format!("`{name}` goes through a symlink to `{}`", found.real.display()))
         }
         Ok(found) => escaping_operand_reason(entered.rest, &found.real, settings),
-        // The change of the directory fails, and nothing else runs.
+        // Changing the directory fails, and nothing else runs.
         Err(_) => None,
     }
 }
@@ -50,7 +51,7 @@ struct LinkSearch<'a> {
     cwd: &'a Path,
     /// Number of entries that may still be examined.
     left: usize,
-    /// Directories already walked.
+    /// Directories that were already searched.
     seen: HashSet<PathBuf>,
 }
 
@@ -78,7 +79,7 @@ impl LinkSearch<'_> {
         }
     }
 
-    /// Checks a path, and the symlinks followed from there.
+    /// Checks a path, and the symlinks that are followed from there.
     fn check_path(&mut self, path: &str, follows: Follows) -> Option<String> {
         if let Some(why) = self.escape_problem(path) {
             return Some(why);
@@ -91,7 +92,7 @@ impl LinkSearch<'_> {
         }
     }
 
-    /// Returns the problem if a symlink on the path points outside the readable paths.
+    /// Returns the problem if a symlink in the path points outside the readable paths.
     fn escape_problem(&self, path: &str) -> Option<String> {
         let shown = path.strip_prefix(&format!("{}/", self.cwd.display())).unwrap_or(path);
         match resolve(path, self.cwd, self.settings.home.as_deref()) {
@@ -107,7 +108,8 @@ impl LinkSearch<'_> {
         }
     }
 
-    /// Checks all paths that a glob may match, by the start and end of names: more than the shell matches, never less.
+    /// Checks all paths that a glob may match, using only the start and end of names. This includes every path that the
+    /// shell matches.
     fn matches(&mut self, directory: &Path, names: &[&str], follows: Follows) -> Option<String> {
         let Some((name, rest)) = names.split_first() else {
             return self.entry(directory, |look, text| look.check_path(text, follows));
@@ -205,7 +207,7 @@ fn may_match(name: &OsStr, pattern: &str) -> bool {
     name.starts_with(start.as_bytes()) && name.ends_with(end.as_bytes())
 }
 
-/// Returns whether commands have an options file of `rg`.
+/// Returns whether commands have an options file for `rg`.
 fn is_configured(settings: &Settings) -> bool {
     let own = std::env::vars_os().filter(|(name, _)| name == RG_OPTIONS);
     command_environment(own, &settings.command.environment, &settings.command.secret_names, &|_| false)

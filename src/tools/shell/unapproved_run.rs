@@ -1,5 +1,5 @@
-//! Protections for commands that run without approval or in an untrusted project: a git that starts no program of the
-//! repository, and programs only from outside the workspace.
+//! Protections for commands that run without approval or in an untrusted project: git must not start programs of the
+//! repository, and programs must come from outside the workspace.
 
 use super::search_path::SearchPath;
 use super::symlink_check;
@@ -27,7 +27,7 @@ impl UnapprovedRun {
     ///
     /// # Errors
     ///
-    /// Fails if the line needs approval now.
+    /// The line needs approval now.
     pub(in crate::tools) fn find(line: &str, cwd: &Path, settings: &Settings) -> Result<Self, ToolError> {
         let sandbox = &settings.command.sandbox;
         let mut apart = Self::default();
@@ -87,7 +87,7 @@ pub(in crate::tools) fn starts_programs(actions: &[Action]) -> bool {
     actions.iter().any(Action::is_command)
 }
 
-/// Returns why these actions need approval even if the policy allows them. Performs blocking I/O.
+/// Returns the reasons why these actions need approval even if the policy allows them. Performs blocking I/O.
 pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubts {
     let (line, cwd) = match actions {
         [Action::Exec { command, cwd }] => (command.clone(), cwd),
@@ -113,7 +113,8 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
     doubts
 }
 
-/// Returns why a line allowed by a rule needs approval: a symlink points outside the workspace. Performs blocking I/O.
+/// Returns the reason why a line allowed by a rule needs approval: a symlink points outside the workspace. Performs
+/// blocking I/O.
 pub(in crate::tools) fn link_escape_reason(actions: &[Action], settings: &Settings) -> Option<String> {
     match actions {
         [Action::Exec { command, cwd }] => symlink_check::escaping_link_reason(command, &cwd.real, settings),

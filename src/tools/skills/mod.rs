@@ -1,4 +1,4 @@
-//! Skills as a tool: the model loads the instructions of a skill by its name.
+//! Tool that loads skills: the model gets the instructions of a skill by its name.
 
 mod description;
 mod skill_tool;

@@ -1,4 +1,4 @@
-//! Skill: returns the instructions of a skill, and the location of its files.
+//! Skill: returns the instructions of a skill, and the paths of its files.
 
 use super::description::describe;
 use super::{ALIASES, SKILL};
@@ -19,11 +19,11 @@ use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Maximum number of files that a result lists.
+/// Maximum number of files listed in a result.
 const MAX_LISTED: usize = 100;
 /// Maximum number of skills that an error suggests.
 const MAX_SUGGESTED: usize = 20;
-/// Maximum bytes of a `SKILL.md` that is read when its skill is loaded.
+/// Maximum size in bytes of a `SKILL.md`, which is read when its skill is loaded.
 const SKILL_BYTES: u64 = 256 << 10;
 
 #[derive(Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ struct Work {
 }
 
 impl SkillTool {
-    /// Returns the tool; `None` if the model may load no skill.
+    /// Returns the tool; `None` if there is no skill that the model can load.
     pub(in crate::tools) fn new(set: Arc<SkillSet>) -> Option<Self> {
         let description = describe(&set)?;
         Some(Self { set, description })
@@ -66,7 +66,7 @@ impl SkillTool {
         }
     }
 
-    /// Returns the error about an unknown skill: it names the skills that are similar, or about that word.
+    /// Returns the error about an unknown skill, with skills whose name or description is similar.
     fn unknown_skill(&self, name: &str) -> ToolError {
         let word = name.to_lowercase();
         let is_near = |skill: &&Skill| {

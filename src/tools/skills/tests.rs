@@ -1,4 +1,4 @@
-//! The tool that loads skills, and the calls that a skill makes ask.
+//! Tests of the tool that loads skills, and of calls that need approval because of a skill.
 
 use super::description::describe;
 use crate::ports::ToolRouter;
@@ -17,7 +17,7 @@ fn skill(bench: &Bench, name: &str, more: &str, body: &str) {
     );
 }
 
-/// The skills of the workspace, as they are now.
+/// Returns the current skills of the workspace.
 fn set(bench: &Bench) -> Arc<SkillSet> {
     let workspace = bench.settings.workspace.clone();
     let folder = Folder {
@@ -37,7 +37,7 @@ fn with_skills(mut bench: Bench) -> Bench {
 }
 
 #[test]
-fn a_skill_is_loaded_by_its_name_or_one_that_other_agents_use() {
+fn skills_are_loaded_by_tool_names_and_arguments_of_other_agents() {
     let bench = Bench::new();
     skill(&bench, "pdf", "", "Do $ARGUMENTS in ${CLAUDE_SKILL_DIR}.");
     bench.write(".aye/skills/pdf/scripts/run.sh", "x");
@@ -67,7 +67,7 @@ fn a_skill_is_loaded_by_its_name_or_one_that_other_agents_use() {
 }
 
 #[test]
-fn without_skills_for_the_model_there_is_no_tool() {
+fn without_skills_for_the_model_the_tool_is_not_offered() {
     let bench = Bench::new();
     skill(&bench, "mine", "disable-model-invocation: true\n", "x");
     let bench = with_skills(bench);
@@ -76,7 +76,7 @@ fn without_skills_for_the_model_there_is_no_tool() {
 }
 
 #[test]
-fn a_long_skill_is_cut_and_says_where_the_rest_is() {
+fn a_long_skill_is_truncated_with_a_reference_to_the_rest() {
     let bench = Bench::new();
     skill(&bench, "long", "", &"word ".repeat(10_000));
     let mut bench = with_skills(bench);
@@ -90,7 +90,7 @@ fn a_long_skill_is_cut_and_says_where_the_rest_is() {
 }
 
 #[test]
-fn a_skill_in_use_makes_other_tools_ask_until_the_task_ends() {
+fn while_a_skill_is_in_use_unlisted_tools_need_approval() {
     let bench = Bench::new();
     skill(&bench, "look", "allowed-tools: Read\n", "x");
     skill(&bench, "free", "", "x");

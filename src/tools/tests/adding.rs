@@ -1,4 +1,4 @@
-//! A tool is one file and one line. This is the file; the line is in the registry, only for tests.
+//! A new tool needs one file, such as this one, and one line in the registry, which exists only for tests here.
 
 use super::Bench;
 use crate::ports::{BoxFuture, RunContext};

@@ -1,4 +1,4 @@
-//! Aliases from other documents, with their own arguments, defaults and limits.
+//! Aliases from other agents' documentation, with their own arguments, defaults and limits.
 
 use super::*;
 use crate::tools::TextTools;

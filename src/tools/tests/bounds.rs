@@ -1,4 +1,4 @@
-//! All limits not covered by other test files: one below, at, and one above. And properties of every tool.
+//! Limits that no other test file covers (one below, at, and one above each), and properties of every tool.
 
 use super::*;
 use std::os::unix::fs::symlink;
@@ -317,7 +317,7 @@ fn exactly_the_required_arguments_are_required() {
     }
 }
 
-/// Phrases of an error that say what to do.
+/// Phrases of an error that tell the model what to do.
 const NEXT: &[&str] = &[
     "give",
     "omit",
@@ -433,12 +433,12 @@ fn every_error_has_a_hint() {
     assert!(silent.is_empty(), "{}", silent.join("\n"));
 }
 
-/// Removes what differs between the names of an argument.
+/// Removes the differences between the names of an argument.
 fn plain(text: &str) -> String {
     text.replace('_', "").to_lowercase()
 }
 
-/// Returns a valid call of each tool, to which arguments are added.
+/// Returns a valid call of each tool, to which arguments can be added.
 fn plain_call(tool: &str) -> Value {
     match tool {
         "Grep" | "grep" | "Glob" => json!({"pattern": "x"}),

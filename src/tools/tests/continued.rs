@@ -1,10 +1,10 @@
-//! Notes about omitted output are exact: following them returns every line once, however small the room is.
+//! Notes about omitted output are exact: following them returns every line once, even if the space is small.
 
 use super::*;
 use proptest::prelude::*;
 use std::fmt::Write as _;
 
-/// Makes a call with this much room while it runs, and that much after its step.
+/// Makes a call with this much space while it runs, and that much after its step.
 fn called(bench: &Bench, tool: &str, arguments: &Value, (running, over): (usize, usize)) -> String {
     let plan = bench.plan(tool, arguments.clone()).unwrap();
     let permit = Permit::for_test(plan.actions.clone());

@@ -1,4 +1,4 @@
-//! Shared cases of search and replace: required edits succeed, and optional ones are either refused or correct.
+//! Shared cases of search and replace: required edits succeed; optional ones are either refused or correct.
 
 use super::*;
 

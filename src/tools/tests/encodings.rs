@@ -1,4 +1,5 @@
-//! Grep finds every word that ReadFile shows, whatever the encoding and wherever the first non-ASCII character is.
+//! Grep finds every word that ReadFile shows, regardless of the encoding and the position of the first non-ASCII
+//! character.
 
 use super::*;
 use encoding_rs::WINDOWS_1252;
@@ -25,7 +26,8 @@ fn bytes(kept: Kept, text: &str) -> Vec<u8> {
     }
 }
 
-/// Number of bytes before the first non-ASCII line: around the limits for sniffing, holding and reading in pieces.
+/// Number of bytes before the first non-ASCII line, chosen around the limits for detection, whole files and chunked
+/// reading.
 const BEFORE: [usize; 5] = [0, 7_000, 70_000, 1_100_000, 2_000_000];
 
 proptest! {

@@ -26,7 +26,7 @@ fn joined(lines: &[(String, &'static str)]) -> String {
     lines.iter().flat_map(|(body, ending)| [body.as_str(), ending]).collect()
 }
 
-/// Replaces text like an edit.
+/// Replaces text in the same way as an edit.
 fn replaced(text: &str, old: &str, new: &str) -> Option<String> {
     let found = find(&with_lf(text), old, new, Occurrences::TheOnly, &[]).ok()?;
     Some(replace_ranges(text, found.places.iter().map(|place| (place.range.clone(), place.new.as_str()))))
@@ -118,7 +118,7 @@ fn new_lines_get_the_endings_of_surrounding_lines() {
     }
 }
 
-/// Generates texts with everything that could confuse an edit.
+/// Generates texts with all constructs that could confuse an edit.
 fn odd_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-z =(){};\"']{1,8}",

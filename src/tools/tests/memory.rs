@@ -26,7 +26,7 @@ impl MemoryInbox for Inbox {
 }
 
 #[test]
-fn a_suggestion_goes_to_the_inbox_and_errors_say_why() {
+fn suggestions_are_stored_in_the_inbox_and_errors_have_a_reason() {
     let inbox = Arc::new(Inbox::default());
     let mut bench = Bench::new();
     let (code, _) = bench.error("SuggestMemory", json!({"text": "use nextest"}));

@@ -56,7 +56,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A workspace of its own, with the tools.
+/// A separate workspace with the tools.
 pub(crate) struct Bench {
     _directory: TempDir,
     pub(super) root: PathBuf,
@@ -165,7 +165,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
         text: crate::tools::TextTools::default(),
-        // Files written first by a test are older than its session.
+        // Files that a test writes first are older than its session.
         since: std::time::SystemTime::now() + std::time::Duration::from_secs(3600),
         checkpoints: None,
         editor: None,

@@ -1,4 +1,4 @@
-//! Network access of commands: what the policy and approvals let through aye's proxy, with real programs.
+//! Network access of commands: requests that the policy and approvals allow through aye's proxy, with real programs.
 
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Resolves every name to this address, and every address to the test server.
+/// Resolver that resolves every name to this address; all addresses lead to the test server.
 struct Everywhere(IpAddr);
 
 impl Resolver for Everywhere {
@@ -202,7 +202,7 @@ fn approvals_list_the_servers_that_a_command_needs_and_cannot_reach() {
     assert_eq!(note(&net, "curl https://a.example/"), None);
 }
 
-/// Programs, and the request that shows each was allowed.
+/// Programs, each with the request that shows that it was allowed.
 const PROGRAMS: &[(&str, &str, &str)] = &[
     ("curl", "curl -s http://a.example/curl", "GET /curl HTTP/1.1"),
     ("wget", "wget -qO- http://a.example/wget", "GET /wget HTTP/1.1"),

@@ -1,4 +1,4 @@
-//! ApplyPatch on files: the shared cases, and others.
+//! ApplyPatch on files: shared cases and further ones.
 
 use super::*;
 use serde::Deserialize;
@@ -98,7 +98,7 @@ fn every_patch_scenario_has_the_expected_result() {
         let bench = filled(&before);
         let result = bench.call("ApplyPatch", json!({"patch": fs::read_to_string(directory.join("patch.txt")).unwrap()}));
         assert_eq!(result.error.is_none(), scenario["succeeds"], "{scenario}: {result:?}");
-        // Completely or not at all, whatever the other tool left.
+        // Completely or not at all, regardless of what the other tool left.
         let expected = if result.error.is_none() { files(&directory.join("expected")) } else { before };
         assert_eq!(workspace(&bench), expected, "{scenario}");
     }

@@ -1,11 +1,11 @@
-//! Shared cases of path confinement that the tools decide: where an operation would really go.
+//! Shared cases of path confinement that the tools decide: the actual location of an operation.
 
 use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
-/// Names that stand for places in a temporary directory.
+/// Names that represent paths in a temporary directory.
 const VIRTUAL: &[&str] = &["/ws-evil", "/ws.bak", "/wsx", "/ws", "/WS", "/outside", "/home/user", "/real", "/link-ws", "/x.txt"];
 
 fn rooted(root: &Path, path: &str) -> String {
@@ -35,7 +35,7 @@ fn set_up(root: &Path, step: &Value) {
     }
 }
 
-/// Returns the calls of a case: all tools of its kind are confined to the same places.
+/// Returns the calls of a case. All tools of its kind are confined to the same directories.
 fn calls(case: &Value, arg: &str, destination: &str) -> Vec<(&'static str, Value)> {
     match case["tool"].as_str().unwrap() {
         "read_file" => {
@@ -79,7 +79,7 @@ fn check(case: &Value) -> Result<(), String> {
     (0..calls(case, "", "").len()).try_for_each(|index| check_one(case, index))
 }
 
-/// Returns where the operation would go: `blocked` if the tools refuse it themselves.
+/// Returns the location of the operation; `blocked` if the tools refuse it themselves.
 fn check_one(case: &Value, index: usize) -> Result<(), String> {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
@@ -125,7 +125,7 @@ fn check_one(case: &Value, index: usize) -> Result<(), String> {
     };
     let took = start.elapsed();
     let expected: Vec<_> = std::iter::once(&case["expected"]).chain(case["also_ok"].as_array().into_iter().flatten()).collect();
-    // Protected paths inside the workspace are a matter of the policy.
+    // The policy decides about protected paths inside the workspace.
     let class = case["class"].as_str().unwrap();
     let policy_decides = (class.starts_with("protected_metadata") || class == "root_operation") && place == "inside";
     // Root can enter any directory.

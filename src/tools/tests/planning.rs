@@ -1,4 +1,4 @@
-//! Steps, questions and plans: valid and invalid arguments, and what a plan names.
+//! Steps, questions and plans: valid and invalid arguments, and the actions that a plan names.
 
 use super::*;
 use crate::protocol::{Amendment, PlanSubject};
@@ -8,7 +8,7 @@ fn steps(count: usize, text: &str) -> Value {
 }
 
 #[test]
-fn steps_are_listed_on_one_line_each_whatever_agent_the_arguments_are_from() {
+fn steps_are_listed_one_per_line_for_every_argument_format() {
     let bench = Bench::new();
     let list = json!({"steps": [{"text": " Read\nit ", "status": "done"}, {"text": "Test", "status": "in_progress"}]});
     assert_eq!(bench.output("UpdateSteps", list), "[x] Read it\n[>] Test");
@@ -20,7 +20,7 @@ fn steps_are_listed_on_one_line_each_whatever_agent_the_arguments_are_from() {
 }
 
 #[test]
-fn lists_of_steps_are_bounded() {
+fn step_lists_are_limited() {
     let bench = Bench::new();
     bench.output("UpdateSteps", steps(30, &"x".repeat(200)));
     for (arguments, part) in [
@@ -36,7 +36,7 @@ fn lists_of_steps_are_bounded() {
 }
 
 #[test]
-fn questions_are_checked_and_nobody_is_asked_without_a_user() {
+fn questions_are_validated_and_not_asked_without_a_user() {
     let bench = Bench::new();
     let option = |label: &str| json!({"label": label});
     let question = |options: Vec<Value>| json!({"question": "Which?", "options": options});
@@ -59,7 +59,7 @@ fn questions_are_checked_and_nobody_is_asked_without_a_user() {
 }
 
 #[test]
-fn a_plan_names_only_files_commands_and_hosts_that_can_be_named() {
+fn plan_lines_that_a_plan_cannot_allow_have_a_reason() {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("src")).unwrap();
     let files = ["src/a.rs", "/", "src", "src/*.rs", "new/"];
@@ -83,7 +83,7 @@ fn a_plan_names_only_files_commands_and_hosts_that_can_be_named() {
 }
 
 #[test]
-fn an_edited_plan_is_another_document_with_other_lines() {
+fn an_edited_plan_is_a_new_document_with_new_lines() {
     let bench = Bench::new();
     let plan = bench.plan("ProposePlan", json!({"plan": "Greet", "files": ["a"]})).unwrap();
     let before = plan.task_plan.clone().unwrap();
@@ -100,7 +100,7 @@ fn an_edited_plan_is_another_document_with_other_lines() {
 }
 
 #[test]
-fn invalid_plans_say_what_to_change() {
+fn invalid_plans_are_errors_with_a_hint() {
     let bench = Bench::new();
     let many: Vec<String> = (0..101).map(|number| format!("f{number}")).collect();
     for (arguments, part) in [

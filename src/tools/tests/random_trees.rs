@@ -1,4 +1,4 @@
-//! Random trees with symlinks and random arguments: all access is inside, and errors are the expected ones.
+//! Random trees with symlinks and random arguments: all access stays inside, and only expected errors occur.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ enum Step {
     Link(String, String),
 }
 
-/// Few names, so that paths, symlinks and arguments coincide.
+/// Generates one of few names, so that paths, symlinks and arguments coincide.
 fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["a", "b", "c", "..", ".", "ws", "out"])
 }
@@ -20,7 +20,7 @@ fn relative() -> impl Strategy<Value = String> {
     prop::collection::vec(name(), 1..5).prop_map(|names| names.join("/"))
 }
 
-/// Generates arguments, with `ROOT` filled in later: plausible and hostile ones.
+/// Generates plausible and hostile arguments; `ROOT` is replaced later.
 fn argument() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => relative(),

@@ -1,4 +1,4 @@
-//! Arguments and results of ReadFile under each of its names, at and beyond its limits.
+//! Arguments and results of ReadFile under each of its names, at its limits and beyond.
 
 use super::*;
 

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 const OPEN: &str = "requires_approval = false";
 const ASKS: &str = "requires_approval = true";
 
-/// Responses of a resolver in order; the last one repeats.
+/// Resolver that returns these responses in order; the last one repeats.
 #[derive(Default)]
 struct Names {
     answers: Mutex<BTreeMap<String, Vec<Vec<IpAddr>>>>,
@@ -96,7 +96,7 @@ fn enforcer(table: &str, mode: Mode) -> Enforcer {
     Enforcer::new(vec![Layer::new(Scope::User, Bundle::parse(&text, "policy.toml").unwrap())], context)
 }
 
-/// Reads one request, responds, and closes. Without a response, the connection stays open until the client leaves.
+/// Reads one request, responds, and closes. Without a response, the connection stays open until the client closes it.
 fn serve(mut stream: TcpStream, answer: &[u8], heard: &Mutex<Vec<String>>) {
     let mut request = Vec::new();
     let mut bytes = [0; 4096];

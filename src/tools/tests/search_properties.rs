@@ -1,4 +1,4 @@
-//! Grep, Glob and ListDirectory on random trees, compared to a simple implementation.
+//! Grep, Glob and ListDirectory on random trees, compared with a simple implementation.
 
 use super::*;
 use proptest::prelude::*;

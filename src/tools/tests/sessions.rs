@@ -1,11 +1,11 @@
-//! Commands that continue: typed into, read, moved to the background, ended.
+//! Commands that continue while the agent works: typing, reading, moving to the background, ending.
 
 use super::*;
 use crate::protocol::{Place, RunningState, Target};
 use crate::tools::background::{Commands, Entry, Kind, MAX_SESSIONS, NewCommand, new_output};
 use std::time::Duration;
 
-/// A workspace whose commands continue between calls.
+/// A workspace in which commands continue between calls.
 struct Live {
     bench: Bench,
     router: Router,
@@ -126,7 +126,7 @@ async fn input_is_judged_strictly_on_terminals_with_unusual_edit_characters() {
     live.type_until("s1", "./tests.sh", "one passes").await;
     live.prompt("s1").await;
     assert_eq!(live.judged(line.clone()).await.unwrap().0, "echo 'a@rm -rf x #'");
-    // For the shell, it would be `rm -rf x` from now on.
+    // To the shell, it would be `rm -rf x` from now on.
     fs::write(&tests, "#!/bin/sh\nstty kill @\necho 'two pass'\n").unwrap();
     live.type_until("s1", "./tests.sh", "two pass").await;
     live.prompt("s1").await;
@@ -184,7 +184,7 @@ async fn a_program_in_a_shell_can_be_interrupted() {
 }
 
 #[tokio::test]
-async fn input_for_an_idle_shell_is_evaluated_as_a_command_in_the_directory_of_the_shell() {
+async fn input_for_an_idle_shell_is_evaluated_as_a_command_in_its_directory() {
     let live = Live::new();
     fs::create_dir(live.bench.path("sub")).unwrap();
     live.output("CliSession", json!({})).await;

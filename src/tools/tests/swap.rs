@@ -1,16 +1,16 @@
-//! A directory is repeatedly exchanged for a symlink to the outside while every file tool works in it.
+//! A directory is repeatedly exchanged with a symlink to the outside while every file tool works in it.
 
 use super::*;
 use nix::fcntl::{RenameFlags, renameat2};
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Number of rounds; can be increased by a variable.
+/// Returns the number of rounds, which an environment variable can increase.
 fn rounds() -> usize {
     std::env::var("AYE_SWAP_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30)
 }
 
-/// Exchanges two names until stopped.
+/// Exchanges two names until `stop` is set.
 fn swap(one: &Path, other: &Path, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         renameat2(nix::fcntl::AT_FDCWD, one, nix::fcntl::AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE).unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 use std::os::unix::fs::symlink;
 
-/// Creates a tree with a symlink to the outside, next to files that must stay.
+/// Creates a tree with a symlink to the outside, next to files that must stay unchanged.
 fn bench() -> Bench {
     let bench = Bench::new();
     bench.write("d/a.txt", "one\ntwo\n");

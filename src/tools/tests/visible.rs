@@ -1,4 +1,4 @@
-//! What commands really see: a home directory with toolchains and credentials, symlinks to the outside, sockets.
+//! Files that commands can see: a home directory with toolchains and credentials, symlinks to the outside, sockets.
 
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
@@ -8,7 +8,7 @@ use crate::tools::{Caches, GitOutside, HostCapabilities, Machine, RepositoryTrus
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
-/// Credential stores that commands could read once.
+/// Credential stores that commands could read in earlier versions.
 const STORES: &[&str] = &[
     ".mozilla/firefox/x.default/logins.json",
     ".config/google-chrome/Default/Cookies",
@@ -77,7 +77,7 @@ impl House {
         fs::write(path, content).unwrap();
     }
 
-    /// Applies a sandbox as under the built-in policy with these settings.
+    /// Applies the sandbox of the built-in policy with these settings.
     fn hold(&mut self, home: &Path, terms: &str, variable: &dyn Fn(&str) -> Option<String>) {
         let roots = vec![self.bench.settings.workspace.clone()];
         let own = self.bench.root.join("config");

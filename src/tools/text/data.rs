@@ -1,4 +1,4 @@
-//! Outlines of data files: keys, tables, columns, paragraphs.
+//! Outlines of data files by keys, tables, columns and paragraphs.
 
 use super::outline::{Outline, Part, close, line_at, line_count, line_starts};
 use crate::protocol::format_count;
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 /// Maximum number of listed keys per level of a JSON file.
 const MAX_KEYS: usize = 1_000;
 
-/// One level of a JSON value as written in the text.
+/// One level of a JSON value, as written in the text.
 enum Level<'a> {
     Object(Vec<(String, &'a RawValue)>),
     Array(Vec<&'a RawValue>),
@@ -173,7 +173,7 @@ pub(super) fn ini(text: &str) -> Outline {
     Outline { kind: "INI", facts: Vec::new(), parts, word: "section", is_patchable: true }
 }
 
-/// Finds lines of the form `[name]` or `[[name]]`, each with all lines up to the next one.
+/// Finds lines of the form `[name]` or `[[name]]`. Each part extends to the next such line.
 fn headers(text: &str, is_one: impl Fn(usize) -> bool) -> Vec<Part> {
     let mut parts: Vec<Part> = text
         .lines()
@@ -191,7 +191,7 @@ fn headers(text: &str, is_one: impl Fn(usize) -> bool) -> Vec<Part> {
     parts
 }
 
-/// Outlines YAML by indentation: the outermost keys, and keys one level below.
+/// Outlines YAML by indentation: the outermost keys, and the keys one level below.
 pub(super) fn yaml(text: &str) -> Outline {
     let mut parts: Vec<Part> = Vec::new();
     // Indentation of the keys below the current one; none if its value is text.

@@ -1,4 +1,4 @@
-//! Application of the restrictions of the text tools to a call.
+//! Restrictions of the text tools, applied to a call.
 
 use crate::protocol::ToolError;
 use crate::tools::draft::CallDraft;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Returns settings under which a search shows only permitted files.
+/// Returns settings with which a search shows only permitted files.
 fn restrict_settings(settings: &Settings) -> Settings {
     let (own, may_read) = (settings.text.clone(), Arc::clone(&settings.paths.may_read));
     let shown = move |path: &Path| {
@@ -21,7 +21,7 @@ fn restrict_settings(settings: &Settings) -> Settings {
                 .is_none_or(|limit| metadata().is_none_or(|metadata| !metadata.is_file() || metadata.len() <= limit));
         may_read(path) && (fits || metadata().is_some_and(|metadata| metadata.is_dir()))
     };
-    // The faster check per entry does not know about this.
+    // The faster check per entry does not include this restriction.
     let paths = PathAccess { may_read: Arc::new(shown), may_read_entry: None, ..settings.paths.clone() };
     Settings { paths, ..settings.clone() }
 }

@@ -1,4 +1,4 @@
-//! Headings of a Markdown text according to a parser, so that lines in code blocks are not headings.
+//! Headings of a Markdown text, found by a parser, so that lines in code blocks do not count as headings.
 
 use super::outline::{Outline, Part, close, line_at, line_count, line_starts};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};

@@ -1,4 +1,4 @@
-//! Tools that work on the sections of a document.
+//! Tools that read and change the sections of a document.
 
 mod data;
 mod format;

@@ -1,9 +1,9 @@
-//! Outlines of documents, in the format given by the file name.
+//! Outlines of documents, in the format that the file name indicates.
 
 /// A section, table or key with its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
-    /// 1 for the outermost level.
+    /// Level, 1 for the outermost one.
     pub level: usize,
     pub title: String,
     /// First line, from 1.
@@ -19,7 +19,7 @@ pub(super) struct Outline {
     /// Other facts about the document.
     pub facts: Vec<String>,
     pub parts: Vec<Part>,
-    /// Name for its parts: `section`, `table` or `key`.
+    /// Name of its parts: `section`, `table` or `key`.
     pub word: &'static str,
     /// Whether a part can be replaced without affecting its surroundings.
     pub is_patchable: bool,
@@ -52,7 +52,7 @@ impl Outline {
     }
 }
 
-/// Returns the number of lines; text after the last line break is a line.
+/// Returns the number of lines. Text after the last line break counts as a line.
 pub(super) fn line_count(text: &str) -> usize {
     text.split_inclusive('\n').count()
 }

@@ -1,10 +1,10 @@
-//! Redacted lines of text, each with its own number even if a secret spans several lines.
+//! Redacted lines of text. Each keeps its own number, even if a secret spans several lines.
 
 use super::outline::{line_at, line_starts};
 use crate::policy::redact::Redactor;
 
-/// Returns one string per line, without line breaks. The first line of a multi-line secret shows its marker, the others are
-/// empty. `None` if this is ambiguous.
+/// Returns one string per line, without line breaks. The first line of a multi-line secret shows its marker; the others
+/// are empty. `None` if the lines cannot be assigned.
 pub(super) fn lines(text: &str, redactor: &Redactor) -> Option<Vec<String>> {
     let starts = line_starts(text);
     let shown = redactor.hide(text);

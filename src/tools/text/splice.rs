@@ -1,9 +1,9 @@
-//! Replacing lines in text with the line endings in use there.
+//! Replacement of lines in a text, with the line endings that the text uses.
 
 use super::outline::Part;
 use crate::tools::document::replacement::{adapt_endings, ending_near};
 
-/// Lines counted from 0, without the last.
+/// Range of lines, counted from 0; the end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub first: usize,
@@ -13,7 +13,7 @@ pub(super) struct Span {
 /// New lines for a span; an empty span is an insertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Index of its operation.
+    /// Index of the operation.
     pub index: usize,
     pub span: Span,
     /// Content with LF endings.
@@ -24,7 +24,7 @@ pub(super) struct Change {
 ///
 /// # Errors
 ///
-/// The indexes of two changes that overlap.
+/// Two changes overlap; the error contains the indexes of their operations.
 pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, (usize, usize)> {
     changes.sort_by_key(|change| (change.span.first, change.span.end, change.index));
     for pair in changes.windows(2) {
@@ -60,7 +60,7 @@ pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, (usi
     Ok(result)
 }
 
-/// Converts an operation on a section to lines. Empty lines before the next section are preserved.
+/// Converts an operation on a section to one on lines. Empty lines before the next section are preserved.
 pub(super) fn in_section(lines: &[&str], part: &Part, kind: Kind, content: &str, markdown: bool) -> (Span, String) {
     let blank = |line: &&str| line.trim().is_empty();
     let (first, end) = (part.first - 1, part.last.min(lines.len()));

@@ -150,7 +150,7 @@ fn search_mode(arguments: &Arguments) -> Result<Mode, ToolError> {
     Ok(Mode::Search { query, words, context: context as usize })
 }
 
-/// A document with its redacted lines.
+/// A document with redacted lines.
 struct RedactedDocument {
     name: String,
     bytes: usize,
@@ -162,7 +162,7 @@ struct RedactedDocument {
 
 fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
-    // After a change, seeing a part does not make the file known again.
+    // After a change, seeing a part does not make the whole file known again.
     if settings.seen.is_current(&target.real) {
         match &unsaved {
             Some(document) => settings.seen.record_read(&target.real, document.fingerprint()),
@@ -198,7 +198,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
 ///
 /// # Errors
 ///
-/// The reason why it is not text.
+/// The file is not text, for this reason.
 fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolError> {
     match target.place {
         Place::Missing => return Err(not_found_error(target, settings)),

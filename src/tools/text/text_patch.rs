@@ -177,7 +177,8 @@ fn apply_operations(
     Ok(Document { text, form: document.form })
 }
 
-/// Outlines the redacted text, so that no error reveals a secret. If redaction changes the lines, there are no sections.
+/// Outlines the redacted text, so that no error reveals a secret. If redaction changes the number of lines, there are
+/// no sections.
 fn outline(plain: &str, target: &Target, settings: &Settings) -> Outline {
     redacted_lines::lines(plain, &settings.redactor)
         .map_or_else(Outline::default, |lines| format::outline(&target.real, &redacted_lines::join_lines(&lines)))
@@ -274,7 +275,7 @@ impl PatchTarget<'_> {
         Ok((meant, splice::Change { index: 0, span, content }))
     }
 
-    /// Checks the content that a model expects.
+    /// Checks that the current content matches the one that the model expects.
     fn is_expected(&self, operation: &Operation, meant: &Span, restorer: &Restorer, at: &str) -> Result<(), ToolError> {
         let Some(expected) = &operation.expected else { return Ok(()) };
         let expected = with_lf(&restore_secrets(restorer, expected, &format!("`{at}.expected`"), self.target)?);
@@ -293,8 +294,8 @@ impl PatchTarget<'_> {
         )))
     }
 
-    /// Protects multi-line secrets. They are shown as one line, so that later line numbers may be wrong and parts of them were
-    /// never seen.
+    /// Protects multi-line secrets. They were shown as one line, so later line numbers may be wrong, and parts of the
+    /// secrets were never shown.
     fn keep_whole(&self, operation: &Operation, meant: &Span, at: &str) -> Result<(), ToolError> {
         for (first, last) in redacted_lines::blocks(self.plain, &self.settings.redactor, &self.starts) {
             let (start, end) = (meant.first + 1, meant.end);

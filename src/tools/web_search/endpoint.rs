@@ -1,4 +1,4 @@
-//! A search service at a configured address: one request, without redirects, of limited size and time.
+//! Search service at a configured address. A search is one request without redirects, with limits on time and size.
 
 use super::service::ServiceKind;
 use super::service_request::ServiceRequest;
@@ -17,12 +17,12 @@ const RESPONSE_BYTES: usize = 2 << 20;
 const ERROR_BYTES: usize = 4 << 10;
 /// Maximum characters shown from an error response.
 const SHOWN_CHARS: usize = 200;
-/// Minimum bytes of a key that is hidden in errors; a shorter one would match by chance.
+/// Minimum length in bytes of a key that is redacted in errors. A shorter one would match by chance.
 const KEY_BYTES: usize = 8;
 
 /// API key of a service.
 pub(crate) trait SearchKey: Send + Sync {
-    /// Returns how to add a key if it is certainly missing. Does not wait for the keyring.
+    /// Returns a hint on how to add a key if it is certainly missing. Does not wait for the keyring.
     fn missing_hint(&self) -> Option<String>;
     /// Returns the key; `None` if there is none. May wait for the keyring.
     fn reveal(&self) -> Result<Option<String>, String>;
@@ -38,7 +38,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates the client; without sending a request.
+    /// Creates the client without sending a request.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl Endpoint {
         Ok(SearchAnswer { pages, ..SearchAnswer::default() })
     }
 
-    /// Returns the key, possibly from the keyring.
+    /// Returns the key, which may come from the keyring.
     async fn key(&self) -> Result<String, ToolError> {
         let key = Arc::clone(&self.key);
         let revealed = tokio::task::spawn_blocking(move || key.reveal()).await;
@@ -180,7 +180,7 @@ fn search_error(message: String) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, message)
 }
 
-/// Returns the start of an error response in one line, without the key, which the service may repeat.
+/// Returns the start of an error response in one line. The key, which the service may repeat, is removed.
 fn excerpt(body: &[u8], key: Option<&str>) -> String {
     let text = String::from_utf8_lossy(body);
     if text.trim_start().starts_with('<') {

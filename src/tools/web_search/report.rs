@@ -10,7 +10,7 @@ const EXCERPT_CHARS: usize = 800;
 const DATE_CHARS: usize = 40;
 const URL_BYTES: usize = 2048;
 const SUMMARY_CHARS: usize = 8000;
-/// Maximum number of queries of the service that are listed.
+/// Maximum number of the service's own queries that are listed.
 const QUERIES: usize = 5;
 
 /// Formats the results of a search.

@@ -1,4 +1,4 @@
-//! The search services that can be configured: their names, addresses and formats.
+//! Search services that can be configured: their names, URLs and formats.
 
 use super::service_request::ServiceRequest;
 use super::{brave, searxng, tavily};
@@ -36,7 +36,7 @@ impl ServiceKind {
         }
     }
 
-    /// Reads the pages of a response.
+    /// Parses the pages in a response.
     pub(super) fn pages(self, body: &[u8]) -> Result<Vec<FoundPage>, serde_json::Error> {
         match self {
             Self::Searxng => searxng::pages(body),
@@ -45,7 +45,7 @@ impl ServiceKind {
         }
     }
 
-    /// Returns the likely cause of a refusal, if the service defines one.
+    /// Returns the likely cause of an error status, if the service defines one.
     pub(super) fn cause(self, status: u16) -> Option<&'static str> {
         match (self, status) {
             (Self::Searxng, 403) => Some("add `json` to `search.formats` in the SearXNG settings"),

@@ -1,4 +1,4 @@
-//! Request to a search service, and its queries.
+//! Requests to a search service, and the queries in them.
 
 use crate::ports::SearchRequest;
 use crate::sys::http::Headers;
@@ -13,7 +13,7 @@ pub(super) struct ServiceRequest {
     pub body: Option<Vec<u8>>,
 }
 
-/// Returns a query with its domains as operators, for services without a parameter for them.
+/// Returns a query with its domains as search operators, for services that have no parameter for domains.
 pub(super) fn with_operators(request: &SearchRequest) -> String {
     if request.domains.is_empty() {
         return request.query.clone();

@@ -1,4 +1,4 @@
-//! Reports of results, and the limit of a session.
+//! Reports of results, and the search limit of a session.
 
 use super::report::text;
 use crate::ports::{BoxFuture, FoundPage, SearchAnswer, SearchEngine, SearchRequest};

@@ -1,4 +1,4 @@
-//! WebSearch: sends one query to the search service of the session and returns the pages that it found.
+//! WebSearch: sends one query to the search service of the session, and returns the pages found.
 
 use super::report;
 use crate::policy::url::HostPattern;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 const DEFAULT_COUNT: usize = 8;
 const MAX_COUNT: usize = 20;
-/// Maximum characters of a query; services accept no more.
+/// Maximum characters of a query, as accepted by services.
 const QUERY_CHARS: usize = 400;
 const DOMAINS: usize = 10;
-/// Time limit in seconds; the service ends earlier.
+/// Timeout in seconds. The service ends a search earlier.
 const TIMEOUT_SECONDS: u64 = 120;
 
 pub(in crate::tools) struct WebSearch;
@@ -124,7 +124,7 @@ fn no_service_error() -> ToolError {
     )
 }
 
-/// Returns the search in the form in which it is judged, shown and sent.
+/// Returns the search request as it is judged, shown and sent.
 fn request(arguments: &Arguments) -> Result<SearchRequest, ToolError> {
     let query = arguments.query.split_whitespace().collect::<Vec<_>>().join(" ");
     if query.is_empty() {

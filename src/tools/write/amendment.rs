@@ -14,7 +14,7 @@ use crate::tools::settings::Settings;
 use crate::tools::write::file_change::{ChangeParts, fit_encoding};
 use std::fmt::Write as _;
 
-/// Maximum number of bytes of edited text reported to the model.
+/// Maximum number of bytes of edited text that are reported to the model.
 const MAX_NOTE_BYTES: usize = 6_000;
 
 /// The editable part of one file of a change.
@@ -109,7 +109,7 @@ pub(in crate::tools) fn amendable_parts(files: &[EditableFile<'_>], settings: &S
     (offer, texts)
 }
 
-/// Returns the new text of each file, `None` if no change is left, and a note for the model.
+/// Returns the new text of each file (`None` if no change is left), and a note for the model.
 pub(in crate::tools) fn texts(
     files: &[EditableFile<'_>],
     amendment: &Amendment,
@@ -253,7 +253,8 @@ impl EditableFile<'_> {
         self.check_document(Document { text, form }, &[], settings)
     }
 
-    /// Refuses text that would expose a secret of the file, unless the proposal or the user's text already shows it.
+    /// Refuses text that would expose a secret of the file, unless the proposal or the user's text already shows the
+    /// secret.
     fn check_document(&self, document: Document, written: &[&str], settings: &Settings) -> Result<Document, ToolError> {
         let proposed = prepare_text(&self.after.text, settings);
         let mut known = vec![proposed.as_str()];

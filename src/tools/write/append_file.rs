@@ -27,7 +27,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Size limit in bytes, because copying a larger file takes too long.
+/// Size limit in bytes. Copying a larger file takes too long.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
 pub(in crate::tools) struct AppendFile;
@@ -119,7 +119,7 @@ struct AppendedText {
     more: Vec<u8>,
     before: PreImage,
     after: PreImage,
-    /// Whether the file had no trailing newline.
+    /// Whether the file had no final newline.
     joins: bool,
     nul: bool,
     /// Text of the file before and after, if a language server covers it.
@@ -168,7 +168,7 @@ fn append_small(target: &Target, arguments: &Arguments, settings: &Settings) -> 
     Ok(AppendedText { proposal, more, before: before.image(), after, joins, nul: added.contains('\0'), text })
 }
 
-/// Appends to a large file, of which only the encoding, the last line ending and the number of lines are known.
+/// Appends to a large file. Only its encoding, its last line ending and its number of lines are known.
 fn append_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Settings) -> Result<AppendedText, ToolError> {
     guard(target)?;
     if bytes > MAX_FILE_BYTES {

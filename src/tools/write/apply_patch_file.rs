@@ -1,4 +1,5 @@
-//! ApplyPatchFile: applies a patch file if the files have not changed since it was written. Only `aye apply` has this tool.
+//! ApplyPatchFile: applies a patch file if the files have not changed since it was written. Only `aye apply` offers
+//! this tool.
 
 use super::apply_patch::steps::Steps;
 use super::file_change::CurrentFile;
@@ -25,10 +26,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) const APPLY_PATCH_FILE: &str = "ApplyPatchFile";
-/// Maximum number of files of one call, because each needs open directories while all change at once.
+/// Maximum number of files per call. Each needs open directories while all of them change at once.
 pub(crate) const FILES_PER_CALL: usize = 200;
 
-/// The tool, for one patch file.
+/// The tool for one patch file.
 pub(in crate::tools) struct ApplyPatchFile(Arc<PatchFile>);
 
 /// The files of one call, in the order of the patch file.
@@ -115,7 +116,7 @@ impl CurrentContent {
     }
 }
 
-/// Returns the target of a file; no symlink may redirect it.
+/// Returns the target of a file. No symlink may redirect it.
 fn target(part: FilePart<'_>, paths: &Paths<'_>) -> Result<Target, ToolError> {
     let path = &part.entry.path;
     let target = paths.target("path", path, ExpectedKind::File)?;
@@ -165,7 +166,7 @@ fn draft(files: &[PlannedFile<'_>], settings: &Settings) -> Result<CallDraft<Wor
     Ok(CallDraft::changes(actions, proposal, Work { steps: Steps { steps, given }, done }))
 }
 
-/// Diff of one file, as the user sees it.
+/// Diff of one file in the form shown to the user.
 struct ShownChange {
     diff: FileDiff,
     added: usize,

@@ -1,4 +1,4 @@
-//! Delete: deletes a file, a symlink, or a directory with its contents.
+//! Delete: deletes a file, a symlink, or a directory with its content.
 
 use super::file_change::removal;
 use super::git_guard::guard;

@@ -29,7 +29,7 @@ pub(in crate::tools) struct EditFile;
 pub(in crate::tools) enum Work {
     Apply(Change),
     Splice(Splice),
-    /// The edit does not match. The reason reveals file content, so it needs permission to read.
+    /// The edit does not match. The reason reveals file content, so showing it requires permission to read.
     Explain(ToolError),
 }
 
@@ -130,7 +130,7 @@ impl Tool for EditFile {
     }
 }
 
-/// Applies all edits to the document. Returns it with notes on inexact matches.
+/// Applies all edits to the document. Returns the result with notes on inexact matches.
 fn apply_edits(
     arguments: &Arguments,
     target: &Target,
@@ -178,7 +178,7 @@ struct EditStep<'a> {
 }
 
 impl EditStep<'_> {
-    /// Applies the edit. Returns the text, and how it matched if not exactly.
+    /// Applies the edit. Returns the text and, for an inexact match, a description of the match.
     fn apply(&self, text: &str, given: &Edit) -> Result<(String, Option<String>), ToolError> {
         let (edit, given_path) = (self.edit, &self.target.given);
         let at = format!("`edits[{}].oldText`", self.index);

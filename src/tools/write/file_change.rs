@@ -1,4 +1,4 @@
-//! Common parts of file changes: reading the current file, the proposal, and the write.
+//! Common parts of file changes: reading the current file, building the proposal, and writing.
 
 use super::git_guard::{guard, with_guard};
 use crate::ports::ProposedText;
@@ -16,7 +16,7 @@ use crate::tools::paths::{display_path_one_line, open_error, special_file_error}
 use crate::tools::read_state::ReadState;
 use crate::tools::settings::Settings;
 
-/// Size in bytes above which a deleted file is not shown.
+/// Size in bytes above which the content of a deleted file is not shown.
 const MAX_REMOVAL_BYTES: u64 = 256 * 1024;
 
 /// Note about content with a NUL byte, which is usually a mistake.
@@ -35,12 +35,12 @@ pub(in crate::tools) struct Change {
 }
 
 impl Change {
-    /// Returns the state of the path before and after.
+    /// Returns the state of the path before and after the change.
     pub(in crate::tools) fn planned_changes(&self) -> Vec<PlaceChange> {
         vec![crash_outcome::planned_write(&self.target.real, &self.before, &PreImage::hash(&self.content))]
     }
 
-    /// Returns the text of the file before and after, if it is known.
+    /// Returns the text of the file before and after the change, if it is known.
     pub(in crate::tools) fn proposed_texts(&self) -> Vec<ProposedText> {
         let text = |made: &ChangeParts| ProposedText {
             path: self.target.real.clone(),
@@ -56,8 +56,8 @@ pub(in crate::tools) fn noting_nul(done: String, has_nul: bool) -> String {
     if has_nul { format!("{done}; it {HAS_NUL}") } else { done }
 }
 
-/// Drafts a call whose change does not match the file (`what` does not). The reason is only revealed with permission to read,
-/// so it cannot leak the content of an unreadable file.
+/// Drafts a call whose change does not match the file (`what` does not match). The reason is only revealed with
+/// permission to read, so that it cannot leak the content of an unreadable file.
 pub(in crate::tools) fn draft_mismatch<Work>(
     (verb, what): (&str, &str),
     target: Target,
@@ -203,7 +203,7 @@ pub(in crate::tools) fn unencodable_text(given: &str, form: Form, what: &str) ->
     ))
 }
 
-/// Writes the change if the file is still as shown.
+/// Writes the change if the file is unchanged since it was shown.
 pub(in crate::tools) fn commit(change: &Change, seen: &ReadState) -> Result<String, ToolFailure> {
     let real = &change.target.real;
     with_guard(&[(real, &change.target.given)], || {

@@ -1,4 +1,4 @@
-//! Properties of a file that are needed to append text, determined without holding it in memory.
+//! Properties of a file that are needed to append text, determined without loading the file into memory.
 
 use crate::tools::document::content::{Form, NotText};
 
@@ -118,7 +118,7 @@ impl Tail {
         self.ended
     }
 
-    /// Returns whether UTF-16 ends with an odd byte, so that appended text would be unreadable.
+    /// Returns whether UTF-16 text ends with an odd byte, so that appended text would be unreadable.
     pub(crate) fn ends_in_half_unit(&self) -> bool {
         !matches!(Self::unit(&self.start), Unit::Byte) && !self.bytes.is_multiple_of(2)
     }

@@ -1,6 +1,6 @@
 //! Search for a sequence in a longer one.
 
-/// Returns every start, including overlapping ones, in linear time.
+/// Returns every start position in linear time, including overlapping matches.
 pub(super) fn occurrences<T: PartialEq>(all: &[T], wanted: &[T]) -> Vec<usize> {
     if wanted.is_empty() {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Protection against writes that give git a program to run in a bare repository: any directory with `HEAD`, `objects` and
-//! `refs`.
+//! Protection against writes that would make git run a program in a bare repository. Any directory with `HEAD`,
+//! `objects` and `refs` is one.
 
 use crate::protocol::{ErrorCode, Target, ToolError};
 use std::collections::BTreeMap;
@@ -7,24 +7,26 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Entries that make a directory a git repository.
+/// Entries that together make a directory a git repository.
 pub(in crate::tools) const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
 /// Entries that git runs, or that name programs and paths.
 pub(in crate::tools) const TRUSTED: &[&str] =
     &["config", "config.worktree", "commondir", "gitdir", "hooks", "info", "modules", "worktrees"];
 
-/// Refuses changes to protected entries of such a repository, and to the last entry that turns a directory into one.
+/// Refuses changes to protected entries of such a repository, and the creation of the last entry that turns a directory
+/// into one.
 pub(in crate::tools) fn guard(target: &Target) -> Result<(), ToolError> {
     guard_path((&target.real, &target.given))
 }
 
-/// A written path, real and as given in the call.
+/// A written path: the real path, and the path given in the call.
 pub(in crate::tools) type Written<'a> = (&'a Path, &'a str);
 
 /// Serializes changes that may create part of a repository.
 static MAKING: Mutex<()> = Mutex::new(());
 
-/// Makes a planned change after checking again, because other parts of a repository may have been created since.
+/// Makes a planned change after another check, because other parts of a repository may have been created in the
+/// meantime.
 pub(in crate::tools) fn with_guard<T, E: From<ToolError>>(
     places: &[Written<'_>],
     change: impl FnOnce() -> Result<T, E>,
@@ -38,7 +40,7 @@ pub(in crate::tools) fn with_guard<T, E: From<ToolError>>(
     change()
 }
 
-/// Refuses any of these writes, alone or combined, that the guard refuses.
+/// Refuses these writes if the guard refuses any of them, alone or combined.
 pub(in crate::tools) fn guard_all(places: &[Written<'_>]) -> Result<(), ToolError> {
     let mut made: BTreeMap<PathBuf, Vec<(&str, Written<'_>)>> = BTreeMap::new();
     for place in places {

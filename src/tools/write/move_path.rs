@@ -92,7 +92,7 @@ impl Tool for Move {
         let actions = actions.into_iter().chain(opened).collect();
         let mut notes = look.notes();
         if look.survey.form == Form::Link {
-            notes.push("moves the symlink itself; a relative target may resolve differently from its new place".to_owned());
+            notes.push("moves the symlink itself; a relative target may resolve differently at the new location".to_owned());
         }
         let proposal = Proposal {
             summary: format!("{summary} ({})", look.size()),

@@ -3,13 +3,13 @@
 use crate::tools::document::replacement::{line_number, with_lf};
 use std::ops::Range;
 
-/// Maximum number of named and of shown matches of an ambiguous text.
+/// Maximum number of listed matches, and of shown matches, of an ambiguous text.
 const MAX_NAMED_PLACES: usize = 10;
 const MAX_SHOWN_PLACES: usize = 5;
 /// Maximum number of characters shown of a line.
 const LINE_CHARACTERS: usize = 160;
 
-/// Formats the matches, for example `3 times, at lines 1, 3, 4`, and shows the first matches without `hidden` text.
+/// Formats the matches, for example `3 times, at lines 1, 3, 4`, and shows the first ones without `hidden` text.
 pub(super) fn describe_places(text: &str, places: &[Range<usize>], hidden: &[Range<usize>]) -> (String, String) {
     let numbers: Vec<usize> = places.iter().take(MAX_NAMED_PLACES).map(|place| line_number(text, place.start)).collect();
     let named = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -80,9 +80,9 @@ pub(super) fn closest(text: &str, old: &str) -> String {
     format!("Closest, from line {} ({why}):\n{}", index + 1, there.join("\n"))
 }
 
-/// Returns the most similar line, counted from 0, if any is similar.
+/// Returns the most similar line, counted from 0, if any line is similar.
 fn most_alike(text: &str, wanted: &str) -> Option<usize> {
-    /// Maximum numbers of compared lines and of characters per line, and the required similarity.
+    /// Maximum number of compared lines, maximum number of characters per line, and minimum similarity.
     const COMPARED_LINES: usize = 5_000;
     const COMPARED_CHARACTERS: usize = 120;
     const ALIKE: f64 = 0.6;

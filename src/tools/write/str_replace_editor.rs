@@ -1,5 +1,5 @@
-//! Arguments of the editor commands that some models are trained on. Edits are supported; other commands refer to the right
-//! tool.
+//! Arguments of the editor commands that some models are trained on. Edits are supported; for other commands, the error
+//! names the right tool.
 
 use crate::protocol::ToolError;
 use crate::tools::alias::Alias;

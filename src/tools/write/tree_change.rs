@@ -1,4 +1,4 @@
-//! Common parts of deleting, moving and copying: examining the tree, and describing it and its errors.
+//! Common parts of deleting, moving and copying: examines the tree, and describes it and its errors.
 
 use crate::protocol::{ErrorCode, Place, Target, ToolError, format_count};
 use crate::sys::file::tree::{self, Form, Survey, TreeError};
@@ -10,14 +10,14 @@ use crate::tools::settings::Settings;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a file whose text the language servers see.
+/// Maximum size in bytes of a file whose text is sent to the language servers.
 const TEXT_BYTES: u64 = 1 << 20;
-/// Maximum number of entries named to the user.
+/// Maximum number of entries listed for the user.
 const MAX_NAMED: usize = 12;
 /// Maximum number of individually judged paths that run code as soon as their folder is opened.
 const MAX_OPENED: usize = 20;
 
-/// A path to delete, move or copy, as examined.
+/// Examined path that is to be deleted, moved or copied.
 pub(in crate::tools) struct InspectedPath {
     pub survey: Survey,
     /// First path below it that the policy does not allow to change.
@@ -28,7 +28,7 @@ pub(in crate::tools) struct InspectedPath {
     named: Vec<String>,
 }
 
-/// Examines all entries below `target`, and checks each path with `may`. `ends` are its locations before and after.
+/// Examines all entries below `target`, and checks each path with `may`. `ends`: its locations before and after.
 pub(in crate::tools) fn inspect(
     target: &Target,
     ends: &[&Path],
@@ -96,8 +96,8 @@ pub(in crate::tools) fn target_for_refused(path: &Path, settings: &Settings) -> 
     Target { given: display_path_one_line(path, settings), real: path.to_owned(), place: Place::File { bytes: 0 } }
 }
 
-/// Returns the text of a file that is deleted, moved or copied, if a language server covers one of these paths; `None` for
-/// everything else than a small text file.
+/// Returns the text of a file that is deleted, moved or copied, if a language server covers one of these paths; `None`
+/// unless it is a small text file.
 pub(in crate::tools) fn text_for_servers(
     target: &Target,
     survey: &Survey,

@@ -1,9 +1,9 @@
-//! Conversion of choices into answers for the caller of the dialog.
+//! Conversion of choices into answers for the owner of the dialog.
 
 use super::{Answer, ChoiceAction, Dialog, Question, YesNo};
 use crate::protocol::{Amendment, Approval, Decision};
 
-/// Returns the answer that a choice gives, or `None` if the dialog has no such choice.
+/// Returns the answer for a choice, or `None` if the dialog does not have it.
 pub(crate) fn answer(panel: &mut Dialog, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
     let decide = |approval: &Approval, decision| Some(Answer::Decide(approval.approval_id.clone(), decision));
     match (&mut panel.question, act) {

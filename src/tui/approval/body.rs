@@ -13,13 +13,13 @@ use ratatui::text::Line;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Cells of `1 of 3` and the spaces around it, next to the title of a command.
+/// Cells of `1 of 3` and its surrounding spaces, next to the title of a command.
 const PLACE_CELLS: usize = 11;
-/// Number of diff lines above which a change can be applied (by two keys) before the whole change was shown.
+/// Number of diff lines above which a change can be applied (with two keys) before all of it was shown.
 const LARGE_LINES: usize = 2000;
 
 pub(crate) enum Body {
-    /// `name` and `above` are drawn before the diff; the name only if the head has no room for it.
+    /// `name` and `above` are drawn before the diff, the name only if the head has no space for it.
     Edit {
         name: Name,
         diff: Diff,
@@ -38,7 +38,7 @@ pub(crate) enum Body {
     },
 }
 
-/// Size class of a change, which decides whether the complete change must be shown before approval.
+/// Size class of a change, which determines how much of it must be shown before approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeSize {
     Readable,
@@ -46,7 +46,7 @@ pub(crate) enum ChangeSize {
     Large,
 }
 
-/// Returns the cells of the head that are not free for the title: the cells of the risk, if shown, and of the dialog's position.
+/// Returns the cells of the head that the title cannot use: those of the risk, if shown, and of the dialog's position.
 fn head_suffix_width(approval: &Approval) -> usize {
     match (approval.critical, approval.risk_level) {
         (true, _) => PLACE_CELLS + "critical risk".len() + 3,
@@ -170,7 +170,7 @@ impl Body {
         Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb, facts }
     }
 
-    /// Builds a body of paragraphs and a sample diff that is not going to be applied.
+    /// Builds a body of paragraphs and a sample diff that will not be applied.
     pub(crate) fn sample(above: Vec<Note>, diff: &FileDiffs) -> Self {
         let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(diff, None));
         Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb: APPLY, facts: String::new() }
@@ -300,7 +300,7 @@ impl Body {
     }
 }
 
-/// Returns the rows above the diff of the effects of a command.
+/// Returns the rows above the diff of a command's effects.
 fn rows_above_effects(approval: &Approval, effects: &Effects, diff: &Diff, discarded: &[DiscardedEffect]) -> Vec<Note> {
     let mut above = super::effects::notes(approval, effects, discarded);
     match diff.files().as_slice() {

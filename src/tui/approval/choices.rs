@@ -9,7 +9,7 @@ use crate::tui::onboarding::SetupChoice;
 use crate::tui::typeahead_guard::{Confirm, Key};
 use std::borrow::Cow;
 
-/// Number of reasons shown for why a rule cannot be saved.
+/// Number of reasons shown for a rule that cannot be saved.
 const NEVER: usize = 3;
 
 /// Choice about a goal.
@@ -25,7 +25,7 @@ pub(crate) enum GoalChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChoiceAction {
     Approve,
-    /// Approves a plan; earlier messages are no longer sent.
+    /// Approves a plan; earlier messages are no longer sent to the model.
     ApproveClean,
     /// Runs the command in a copy and asks again with its effects.
     Preview,
@@ -39,7 +39,7 @@ pub(crate) enum ChoiceAction {
     Widen,
     End,
     Diff,
-    /// Opens the field for a rule written by the user.
+    /// Opens the field for a rule that the user writes.
     Write,
     /// Lists the recent commands that the rule would have allowed.
     Reach,
@@ -119,12 +119,12 @@ impl ChoiceAction {
         }
     }
 
-    /// Returns whether the action is about a saved rule and waits until the whole approval was shown.
+    /// Returns whether the action concerns a saved rule, so that it requires that the whole approval was shown.
     pub(crate) fn is_about_saved_rule(self) -> bool {
         matches!(self, Self::Always | Self::Keep(_))
     }
 
-    /// Returns whether the choice shows the remaining rows as long as some were not shown.
+    /// Returns whether the choice first shows the remaining rows if some were not shown.
     pub(crate) fn shows_the_rest(self) -> bool {
         self.needs_all_seen() && !self.is_about_saved_rule()
     }
@@ -136,17 +136,17 @@ pub(crate) struct Choice {
     pub act: ChoiceAction,
     /// Label: `apply it, once`.
     pub words: String,
-    /// Label when all choices share one row: `apply`.
+    /// Label if all choices share one row: `apply`.
     pub short: Cow<'static, str>,
     /// Whether the choice is available; if not, it is grey and the label gives the reason.
     pub enabled: bool,
-    /// Whether the choice has a word in line mode.
+    /// Whether the choice can be selected by a word in line mode.
     pub listed: bool,
-    /// Whether the choice is shown in the dialog; if not, the `?` page lists its key.
+    /// Whether the dialog shows the choice; if not, its key is listed on the `?` page.
     pub is_shown: bool,
 }
 
-/// Returns the choices after a conflict: the effects are lost, and the command can run again.
+/// Returns the choices after a conflict: the effects are lost, but the command can run again.
 fn choices_after_conflict() -> Vec<Choice> {
     let again = "run it again in a copy; aye asks about its new changes";
     vec![
@@ -224,7 +224,7 @@ pub(super) fn choices_for(approval: &Approval, verb: &Verb, confirm: Confirm) ->
     choices
 }
 
-/// Returns the choices about a plan of the model.
+/// Returns the choices for a plan of the model.
 fn choices_for_plan(approval: &Approval, plan: &ProposedPlan, confirm: Confirm) -> Vec<Choice> {
     let yes = match plan.allows().len() {
         0 => "carry it out; actions need approval as usual".to_owned(),
@@ -309,7 +309,8 @@ fn keys(approval: &Approval) -> Vec<Choice> {
     keys
 }
 
-/// Returns the preview choice, disabled with a reason if a preview is impossible; no choice for tools other than commands.
+/// Returns the preview choice, disabled with a reason if a preview is impossible; no choice for tools other than
+/// commands.
 fn preview(approval: &Approval) -> Option<Choice> {
     let words = "preview: run in a copy and review the changes before they are applied";
     match &approval.preview {

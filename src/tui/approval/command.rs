@@ -15,18 +15,19 @@ const MARK: &str = "▸";
 
 #[derive(Debug)]
 pub(crate) struct Command {
-    /// Title, shown in the body if the head has no room for it.
+    /// Title, repeated in the body if the head has no space for it.
     pub title: Name,
     /// Index of the part whose effect is the title.
     pub titled: Option<usize>,
     pub line: String,
-    /// Notes about this command only, such as another directory or time limit, or servers it needs.
+    /// Notes that apply only to this command, such as another directory, a time limit, or required
+    /// servers.
     pub notes: Vec<String>,
     /// Sandbox description, if it differs from the default or there is no sandbox.
     pub sandbox: Option<String>,
     pub is_unheld: bool,
     pub parts: Vec<CommandPart>,
-    /// Access that an approval allows for this run.
+    /// Access that approval grants for this run.
     pub opens: Option<String>,
     /// Index of the part selected by the user.
     pub marked: Option<usize>,
@@ -84,7 +85,7 @@ impl Command {
         rows
     }
 
-    /// Returns every character of the command line, with its risky parts in the colour of their risk.
+    /// Returns the complete command line, with its risky parts in the colour of their risk.
     fn lines(&self, width: u16) -> Vec<Row> {
         let risky = self.risky_ranges();
         let inner = usize::from(width.saturating_sub(2)).max(1);
@@ -164,7 +165,7 @@ fn is_harmless(part: &CommandPart) -> bool {
     part.risk == Risk::Low && !part.critical && part.verdict != VerdictKind::Deny
 }
 
-/// Returns the effect of a part, such as `deletes \`~/old\`, outside the workspace`, or the program it runs.
+/// Returns the effect of a part, such as `deletes \`~/old\`, outside the workspace`, or the program that it runs.
 fn part_effect(part: &CommandPart) -> String {
     match &part.effect {
         Some(effect) => text::reveal_line(effect),

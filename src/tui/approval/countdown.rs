@@ -1,4 +1,4 @@
-//! Remaining time of an approval prompt with a time limit, after which it is denied.
+//! Remaining time of an approval prompt with a time limit, after which the call is denied.
 
 use super::{Dialog, Question};
 
@@ -14,7 +14,7 @@ fn format_remaining(ends: u64, now: u64) -> String {
     }
 }
 
-/// Returns when the text changes next, or `None` once the time is up.
+/// Returns the time at which the text changes next; `None` once the time limit has passed.
 pub(crate) fn next(ends: u64, now: u64) -> Option<u64> {
     let left = ends.saturating_sub(now);
     let unit = if left > MINUTE_MS { MINUTE_MS } else { 1000 };

@@ -1,4 +1,4 @@
-//! Stack of pending dialogs, one of which can have the keyboard.
+//! Stack of pending dialogs, of which at most one has the keyboard.
 
 use super::answer::answer;
 use super::countdown::{self, begin_wait};
@@ -16,7 +16,7 @@ pub(crate) struct DialogStack {
     pub(super) open: bool,
     /// Whether the user closed the dialog, so that it does not open automatically.
     put_off: bool,
-    /// Whether the user typed over it, so that it stays on the screen without the keyboard.
+    /// Whether the user typed over the dialog, so that it stays on the screen without the keyboard.
     stays: bool,
     fence: Fence,
     /// The list of all dialogs, shown instead of a single one.
@@ -28,7 +28,7 @@ pub(crate) struct DialogStack {
     unsettled: Option<u64>,
     /// The key of the last answer.
     echo: Option<Echo>,
-    /// Text typed into a closed dialog; the next input field gets it.
+    /// Text that was typed into a dialog that no longer exists; the next input field receives it.
     orphaned: String,
 }
 
@@ -72,7 +72,7 @@ impl DialogStack {
         self.fence.want();
     }
 
-    /// Arms the list again because its content changed.
+    /// Arms the list again after its content changed.
     pub(crate) fn arm_inbox(&mut self, last_text: Option<u64>) {
         let guard = self.guard(Inbox::keys(), last_text);
         if let Some(inbox) = &mut self.inbox {
@@ -96,17 +96,18 @@ impl DialogStack {
         self.echo = Some(Echo { letter, at });
     }
 
-    /// Returns whether this character is a second press of the answer key.
+    /// Returns whether this character is a second press of the last answer key.
     pub(crate) fn is_echo(&self, letter: char, now: u64) -> bool {
         self.echo.is_some_and(|echo| echo.is_in_draft(letter, now))
     }
 
-    /// Remembers that the window changed or got the focus.
+    /// Records that the window changed or received the focus.
     pub(crate) fn record_window_change(&mut self, now: u64) {
         self.unsettled = Some(now);
     }
 
-    /// Numbers the new dialogs and starts their time. Returns text typed into a closed dialog, if no dialog has the keyboard.
+    /// Numbers the new dialogs and starts their time limits. Returns text that was typed into a removed dialog, if no
+    /// dialog has the keyboard.
     pub(crate) fn flush_guard(&mut self, now: u64) -> String {
         for panel in self.list.iter_mut().filter(|panel| panel.came.is_none()) {
             self.came += 1;
@@ -124,13 +125,15 @@ impl DialogStack {
         of_inbox.or_else(of_key).into_iter().chain(self.next_count(now)).min()
     }
 
-    /// Returns when the visible countdown next changes: that of the open dialog, or that in the row of a single closed dialog.
+    /// Returns the time of the next change of the visible countdown, either in the open dialog or in the row of a
+    /// single closed dialog.
     fn next_count(&self, now: u64) -> Option<u64> {
         let shown = self.current().filter(|_| self.inbox().is_none() && (self.is_open() || self.len() == 1))?;
         countdown::next(shown.ends?, now)
     }
 
-    /// Takes unfinished input from the dialog that has the keyboard, for the next one that gets it.
+    /// Moves unfinished input from the dialog that has the keyboard to the next one that receives
+    /// it.
     pub(super) fn take_unfinished_input(&mut self) {
         let typed = match (&mut self.inbox, self.open) {
             (Some(inbox), _) => inbox.guard.take_draft_text(),
@@ -140,7 +143,7 @@ impl DialogStack {
         self.orphaned.push_str(&typed);
     }
 
-    /// Returns the position of the current dialog, counted from one.
+    /// Returns the position of the current dialog, counted from 1.
     pub(crate) fn position_number(&self) -> usize {
         self.current + 1
     }
@@ -163,7 +166,7 @@ impl DialogStack {
         self.list.get_mut(self.current).filter(|_| stays).map(Dialog::visible_mut)
     }
 
-    /// Returns the call whose approval prompt is shown.
+    /// Returns the call whose approval prompt is visible.
     pub(crate) fn call_in_question(&self) -> Option<&CallId> {
         self.list.get(self.current).filter(|panel| (self.open || self.stays) && panel.is_card()).and_then(Dialog::call)
     }
@@ -196,7 +199,7 @@ impl DialogStack {
         self.rearm(last_text);
     }
 
-    /// Goes back from the rule dialog to its prompt. Returns whether the rule dialog was open.
+    /// Returns from the rule dialog to its prompt. Returns whether the rule dialog was open.
     pub(crate) fn close_always(&mut self, last_text: Option<u64>) -> bool {
         let closed = self.list.get_mut(self.current).is_some_and(Dialog::close_always);
         if closed {
@@ -221,7 +224,7 @@ impl DialogStack {
         }
     }
 
-    /// Opens the field for a rule written by the user.
+    /// Opens the field for a rule that the user writes.
     pub(crate) fn write_rule(&mut self) {
         if let Some(panel) = self.open_mut()
             && let Question::Keep(keeping) = &mut panel.question
@@ -243,7 +246,7 @@ impl DialogStack {
         }
     }
 
-    /// Returns the approval and the offer for which the list of matching commands is to be requested.
+    /// Returns the approval and the offer for which the list of matching commands must be requested.
     pub(crate) fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
         match &self.open()?.question {
             Question::Keep(keeping) => keeping.wants_reach(),
@@ -251,8 +254,8 @@ impl DialogStack {
         }
     }
 
-    /// Arms the dialog again because its content changed: keys take effect only once it is on the screen. While the
-    /// list is open, the keys belong to the list, and the dialog is armed when it opens.
+    /// Arms the dialog again after its content changed, so that keys take effect only once it is on the screen. While
+    /// the list is open, keys belong to the list, and the dialog is armed when it opens.
     pub(super) fn rearm(&mut self, last_text: Option<u64>) {
         if self.inbox.is_some() {
             return;
@@ -285,7 +288,7 @@ impl DialogStack {
         self.list.get(self.current)
     }
 
-    /// Adds a dialog. It takes the keyboard only if `focus` is set and no other dialog has it.
+    /// Adds a dialog. It receives the keyboard only if `focus` is set and no other dialog has it.
     pub(crate) fn add(&mut self, panel: Dialog, focus: bool, last_text: Option<u64>) {
         self.list.push(panel);
         if !self.is_open() && !self.put_off && focus {
@@ -322,8 +325,8 @@ impl DialogStack {
         self.focus(self.current, last_text);
     }
 
-    /// Closes the dialog for the user; only the user reopens it. A dialog that the user requested, and for which no task waits,
-    /// is removed.
+    /// Closes the dialog, which only the user can reopen. A dialog that the user requested, and for which no task
+    /// waits, is removed.
     pub(crate) fn dismiss(&mut self) {
         let is_called_for = self.open().is_some_and(|panel| panel.question.is_called_for());
         self.close();
@@ -398,7 +401,7 @@ impl DialogStack {
         Some(answer)
     }
 
-    /// Removes a dialog that was answered elsewhere or has become pointless.
+    /// Removes dialogs that were answered elsewhere or are no longer needed.
     pub(crate) fn forget(&mut self, gone: impl Fn(&Dialog) -> bool, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(gone) else { return };
         let is_form = matches!(self.list[at].question, Question::Asking(_) | Question::Price(_));
@@ -444,7 +447,7 @@ impl DialogStack {
         }
     }
 
-    /// Returns whether the frame just drawn is the first with the dialog, so that the terminal is queried.
+    /// Returns whether the frame just drawn is the first one with the dialog, so that the terminal must be queried.
     pub(crate) fn take_fence(&mut self, now: u64) -> bool {
         if !self.fence.take() {
             return false;
@@ -457,7 +460,7 @@ impl DialogStack {
         true
     }
 
-    /// Handles the terminal's response to the oldest query. Returns whether it is about the dialog that has the
+    /// Handles the terminal's response to the oldest query. Returns whether it concerns the dialog that has the
     /// keyboard.
     pub(crate) fn on_fence_answered(&mut self) -> bool {
         self.fence.on_response() && self.is_open()

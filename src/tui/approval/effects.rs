@@ -1,4 +1,4 @@
-//! Rows above the diff of a previewed command: exit status, paths, skipped changes and output.
+//! Rows above the diff of a previewed command: exit status, paths, omitted changes and output.
 
 use super::note::{Note, Verb};
 use crate::protocol::{Approval, CountedEffects, CreatedFiles, DiscardedEffect, EffectKind, Effects, FileEffect, size};
@@ -7,7 +7,7 @@ use crate::tui::format::format_count;
 use crate::tui::theme::Token;
 use crate::tui::transcript::take_exit;
 
-/// Lines of a long output shown at its start, and at its end; `?` shows the full output.
+/// Number of lines of a long output shown from its start, and from its end; `?` shows all of it.
 const EXCERPT: usize = 8;
 /// Width of the column with the change of a path, in cells.
 const VERB: usize = 9;
@@ -22,7 +22,7 @@ pub(crate) fn note_index(approval: &Approval, path: &str) -> usize {
     rows + 1 + at.unwrap_or(0)
 }
 
-/// Returns all parts except the diff. Paths that the user left out are marked.
+/// Returns all rows except the diff. Paths that the user left out are marked.
 pub(crate) fn notes(approval: &Approval, effects: &Effects, discarded: &[DiscardedEffect]) -> Vec<Note> {
     let is_discarded = |path: &str| discarded.iter().any(|one| one.path == path && one.hunks.is_empty());
     let mut notes = Vec::new();
@@ -62,7 +62,7 @@ pub(crate) fn notes(approval: &Approval, effects: &Effects, discarded: &[Discard
     notes
 }
 
-/// Returns the approval verb, used once the whole approval was shown.
+/// Returns the approval verb for these effects.
 pub(crate) fn verb(effects: &Effects) -> Verb {
     if effects.is_empty() {
         Verb { long: "continue with its output", short: "continue" }
@@ -114,7 +114,7 @@ fn file(effect: &FileEffect, is_discarded: bool) -> Note {
     Note::new(format!("{verb:VERB$}{rest}{notes}"), token)
 }
 
-/// Returns the row for the new files of one folder; the pager lists them.
+/// Returns the row for the new files in a folder; the pager lists them.
 fn group(group: &CreatedFiles, is_discarded: bool) -> Note {
     let folder = text::reveal_name(group.folder.trim_end_matches('/'));
     let ignored = if group.ignored { " · ignored by git" } else { "" };

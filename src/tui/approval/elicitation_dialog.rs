@@ -10,7 +10,7 @@ use crate::tui::typeahead_guard::Confirm;
 
 /// Maximum width of the field label, in cells.
 const LABEL: usize = 24;
-/// Labels of options when all choices share one row, and their words in line mode.
+/// Labels of the options if all choices share one row, also used as their words in line mode.
 const PICKS: [&str; 4] = ["answer 1", "answer 2", "answer 3", "answer 4"];
 const VERB: Verb = Verb { long: "send it", short: "send" };
 
@@ -31,7 +31,7 @@ impl ElicitationForm {
         }
     }
 
-    /// Returns the name of the asking side, for notices.
+    /// Returns the name of the server or model that asks, for notices.
     pub(crate) fn asker(&self) -> String {
         if self.is_of_model() { "the model".to_owned() } else { format!("{} (MCP)", self.server) }
     }
@@ -99,7 +99,7 @@ impl ElicitationForm {
         Body::notes(self.notes().0, VERB, String::new())
     }
 
-    /// Returns all paragraphs, and the range of the paragraphs about the current field.
+    /// Returns all paragraphs, and the range of those about the current field.
     fn notes(&self) -> (Vec<Note>, std::ops::Range<usize>) {
         let mut notes: Vec<Note> = Vec::new();
         for row in text::reveal(&self.message).trim().lines() {
@@ -180,7 +180,7 @@ impl ElicitationForm {
         format!("{}: ", text::truncate(&title, LABEL))
     }
 
-    /// Returns the line below the field: its position, and the values it accepts.
+    /// Returns the line below the field: its position and the accepted values.
     pub(crate) fn field_hint(&self) -> String {
         let Some((at, entry)) = self.entry() else { return String::new() };
         let count = self.entries().len();
@@ -241,7 +241,7 @@ impl ElicitationForm {
     }
 }
 
-/// Adds an option of a question, with its description and its preview. The choices may be too short to name it.
+/// Adds an option of a question, with its description and preview. Choices may be too short to contain them.
 fn note_option(at: usize, option: &QuestionOption, notes: &mut Vec<Note>) {
     notes.push(Note::new(format!("{}. {}", at + 1, text::reveal_line(&option.label)), Token::Heading));
     let texts = [(option.description.as_ref(), Token::Muted), (option.preview.as_ref(), Token::Text)];

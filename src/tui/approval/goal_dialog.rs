@@ -1,10 +1,11 @@
-//! Dialog about a goal that cannot continue by itself: it is blocked, its check did not run, or a limit is used up.
+//! Dialog about a goal that cannot continue automatically: it is blocked, its check did not run, or a limit was
+//! reached.
 
 use super::{Body, ChoiceAction, Confirm, Dialog, GoalChoice, Question, choice};
 use crate::protocol::{GoalReason, GoalState};
 use crate::text;
 
-/// Creates the dialog; `None` if the goal needs no decision.
+/// Creates the dialog; `None` if the goal requires no decision.
 pub(crate) fn goal_dialog(state: &GoalState) -> Option<Dialog> {
     let is_paused = match state.reason? {
         GoalReason::Blocked | GoalReason::CheckDidNotRun if state.is_active() => true,

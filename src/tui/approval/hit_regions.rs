@@ -5,7 +5,8 @@ use super::rows::{Choices, Rows, choice_height, pack_choices, packed_gap, packed
 use crate::tui::metrics::GUTTER;
 use ratatui::layout::{Position, Rect};
 
-/// Returns the region of each choice; if one choice is highlighted and replaces all others, only its own.
+/// Returns the region of each choice. If a highlighted choice is shown in place of all others, only its own region is
+/// returned.
 pub(crate) fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)> {
     if panel.words.is_some() {
         return Vec::new();
@@ -30,7 +31,7 @@ pub(crate) fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)
     spots
 }
 
-/// Returns the enabled choice at this position of the last frame.
+/// Returns the enabled choice at this position in the last frame.
 pub(crate) fn choice_at(panel: &Dialog, place: Position) -> Option<usize> {
     let found = panel.spots.iter().find(|(area, _)| area.contains(place)).map(|(_, at)| *at)?;
     panel.choices.get(found).filter(|choice| choice.enabled).map(|_| found)

@@ -1,4 +1,4 @@
-//! Changed lines of a hunk, and replacing them with other lines.
+//! Changed lines of a hunk, and their replacement.
 
 use crate::protocol::{DiffHunk, DiffLine, DiffSide};
 use std::ops::Range;
@@ -10,7 +10,7 @@ fn changed_range(hunk: &DiffHunk) -> Range<usize> {
     first..hunk.lines.iter().rposition(is_change).map_or(first, |last| last + 1)
 }
 
-/// Returns one side of the changed lines as text; the last line has no line end if the file has none.
+/// Returns one side of the changed lines as text. The last line has no line ending if the file lacks it.
 fn side(hunk: &DiffHunk, without: DiffSide) -> String {
     let mut text = String::new();
     for line in hunk.lines[changed_range(hunk)].iter().filter(|line| line.side != without) {
@@ -47,7 +47,8 @@ pub(crate) fn with_new_text(hunk: &DiffHunk, text: &str) -> DiffHunk {
     }
 }
 
-/// Returns the start of a side whose number of lines changes; that of a side without lines is the line before.
+/// Returns the start of a side after its number of lines has changed. A side without lines starts at the line before
+/// it.
 fn start(start: usize, before: usize, now: usize) -> usize {
     match (before, now) {
         (0, 0) => start,

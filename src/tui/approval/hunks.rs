@@ -1,4 +1,4 @@
-//! Selection and editing of the hunks of a change, and selection of the effects of a command.
+//! Selection and editing of the hunks of a change, and selection of a command's effects.
 
 use super::hunk::{new_text, old_text, with_new_text};
 use super::{ChoiceAction, Dialog, Question};
@@ -7,25 +7,25 @@ use crate::text;
 use crate::tui::diff::{Diff, Shape};
 use crate::tui::glyphs::Glyphs;
 
-/// Panel width in cells from which before and after are shown side by side.
+/// Panel width in cells from which a diff is side by side by default.
 pub(crate) const BESIDE: u16 = 110;
-/// Panel width in cells below which they are never side by side.
+/// Panel width in cells below which a diff is never side by side.
 pub(crate) const MIN_BESIDE: u16 = 80;
 
-/// Decisions about each hunk so far.
+/// Decisions about all hunks so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Hunks {
     offers: Vec<Hunk>,
-    /// The proposed change; it has a hunk for each offer.
+    /// The proposed change, with one hunk for each offer.
     diff: FileDiffs,
     choices: Vec<HunkChoice>,
     /// Index of the current hunk.
     at: usize,
-    /// Effects of a command, if they are selected instead of hunks; each has an offer.
+    /// Effects of a command, if the user selects effects instead of hunks; each has an offer.
     effects: Option<EffectParts>,
 }
 
-/// Parts of the effects of a command, and the digest of all parts.
+/// Parts of a command's effects, and the digest of all parts.
 #[derive(Debug, Clone)]
 struct EffectParts {
     digest: String,
@@ -52,7 +52,7 @@ impl HunkMark {
 }
 
 impl Hunks {
-    /// Returns the hunks of a change, or `None` if none can be left out or edited.
+    /// Returns the hunks of a change, or `None` if none of them can be left out or edited.
     pub(crate) fn for_approval(approval: &Approval) -> Option<Self> {
         let diff = &approval.proposal.diff;
         if let Some(effects) = &approval.effects {
@@ -88,7 +88,7 @@ impl Hunks {
         self.offers[self.at].file.unwrap_or(0)
     }
 
-    /// Returns whether each hunk of the diff is left out.
+    /// Returns one flag for each hunk of the diff: whether it is left out.
     pub(crate) fn left_out(&self) -> Vec<bool> {
         let left = self.choices.iter().map(|choice| *choice == HunkChoice::Left);
         let Some(effects) = &self.effects else { return left.collect() };
@@ -101,7 +101,7 @@ impl Hunks {
         hunks
     }
 
-    /// Returns the effects of a command that are left out.
+    /// Returns the effects of a command that the user left out.
     pub(crate) fn discarded_effects(&self) -> Vec<DiscardedEffect> {
         let mut discarded: Vec<DiscardedEffect> = Vec::new();
         let parts = self.effects.iter().flat_map(|effects| &effects.parts);
@@ -119,7 +119,7 @@ impl Hunks {
         discarded
     }
 
-    /// Returns the change the user wants, if it differs from the proposal.
+    /// Returns the user's version of the change, if it differs from the proposal.
     pub(crate) fn amendment(&self) -> Option<Amendment> {
         let all = self.choices.iter().all(|choice| *choice == HunkChoice::Taken);
         if let Some(effects) = self.effects.as_ref().filter(|_| !all) {
@@ -189,7 +189,8 @@ impl Hunks {
         Ok(true)
     }
 
-    /// Returns the text of the current hunk for editing, or why a field cannot edit it.
+    /// Returns the text of the current hunk for editing, or the reason why it cannot be edited in a
+    /// field.
     pub(crate) fn text(&self) -> Result<String, String> {
         if let Some(why) = &self.offers[self.at].fixed {
             return Err(format!("this hunk cannot be edited here: {why}"));
@@ -241,7 +242,7 @@ impl Hunks {
         diff
     }
 
-    /// Returns the text of a file with the decisions about its hunks, based on the proposed text.
+    /// Returns the text of a file after the decisions about its hunks, based on the proposed text.
     pub(crate) fn file_text(&self, file: usize, proposed: &str) -> String {
         let lines: Vec<&str> = proposed.split_inclusive('\n').collect();
         let mut text = String::with_capacity(proposed.len());
@@ -306,12 +307,13 @@ impl Hunks {
         format!("{what} {} of {}", self.at + 1, self.len())
     }
 
-    /// Returns the hint for the keys that go to the previous and the next hunk.
+    /// Returns the hint for the keys that select the previous and the next hunk.
     pub(crate) fn hint(&self) -> &'static str {
         if self.effects.is_some() { "[ ] change" } else { "[ ] hunk" }
     }
 
-    /// Returns the first hunk of an offer in the diff, or the path of one without hunks.
+    /// Returns the index of an offer's first hunk in the diff, or the path of an offer without
+    /// hunks.
     fn hunk_index(&self, at: usize) -> Result<usize, &str> {
         match self.effects.as_ref().map(|effects| &effects.parts[at]) {
             Some(part) if part.first == part.end => Err(&part.path),

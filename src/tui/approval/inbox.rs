@@ -1,4 +1,4 @@
-//! List of pending dialogs: low-risk dialogs can be decided together, other ones are opened individually.
+//! List of pending dialogs. Low-risk dialogs can be decided together; others must be opened individually.
 
 use super::summary::{full_name, individual_reason, is_command, name, risk_token};
 use super::{Dialog, Frame};
@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-/// Indexes of the choices, in the order of their keys.
+/// Index of the approval choice. Choices are in the order of their keys.
 pub(crate) const YES: usize = 0;
 /// Rows for the full text of the current dialog.
 const DETAIL_ROWS: usize = 2;
@@ -22,7 +22,8 @@ const NAME: usize = 12;
 /// Milliseconds of a minute, the unit of waiting times.
 const MINUTE_MS: u64 = 60_000;
 
-/// Selected and current dialogs, identified by number so that rows do not move under the cursor when dialogs open and close.
+/// Selected and current dialogs, identified by number so that rows do not move under the cursor when dialogs open or
+/// close.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub guard: Guard,
@@ -39,7 +40,7 @@ pub(crate) struct Inbox {
     /// Regions of the list and of the two choices in the last frame.
     list: Rect,
     choices: Rect,
-    /// Commands that the last frame could not show completely.
+    /// Dialogs whose commands the last frame could not show completely.
     cut: Vec<u64>,
 }
 
@@ -82,7 +83,7 @@ impl Inbox {
         }
     }
 
-    /// Handles a click: it moves to a dialog or highlights a choice, without a decision.
+    /// Handles a click, which moves to a dialog or highlights a choice, but never decides.
     pub(crate) fn click(&mut self, place: Position, panels: &[Dialog], now: u64) {
         if self.list.contains(place) && self.guard.is_armed(now) {
             self.guard.step(GuardInput::Other, now);
@@ -115,15 +116,15 @@ impl Inbox {
         }
     }
 
-    /// Returns the reason why a dialog must be decided individually, such as a command that the list truncates and that was not
-    /// opened.
+    /// Returns the reason why a dialog must be decided individually, for example because the list truncates its command
+    /// and the user has not opened it.
     fn individual_reason(&self, panel: &Dialog) -> Option<String> {
         let is_hidden = self.cut.contains(&panel.number) && panel.unseen() > 0;
         let hidden = is_hidden.then(|| "this command is not fully shown here; enter opens it".to_owned());
         individual_reason(panel).or(hidden)
     }
 
-    /// Returns the selected dialogs that are still pending, in list order. If there are none, it sets the message.
+    /// Returns the selected dialogs that are still pending, in list order. If there are none, sets a message.
     pub(crate) fn selected_dialogs(&mut self, panels: &[Dialog]) -> Vec<u64> {
         let marked = |panel: &&Dialog| self.marked.contains(&panel.number) && self.individual_reason(panel).is_none();
         let marked: Vec<u64> = panels.iter().filter(marked).map(|panel| panel.number).collect();
@@ -133,7 +134,7 @@ impl Inbox {
         marked
     }
 
-    /// Returns when a key takes effect or a waiting time changes.
+    /// Returns the time at which a key takes effect or a displayed waiting time changes.
     pub(crate) fn deadline(&self, panels: &[Dialog], now: u64) -> Option<u64> {
         let minute = |came: u64| came + (now.saturating_sub(came) / MINUTE_MS + 1) * MINUTE_MS;
         let waits = panels.iter().filter_map(|panel| panel.came).map(minute).min();
@@ -151,7 +152,7 @@ impl Inbox {
         }
     }
 
-    /// Returns the number of rows the list needs, at most `limit`.
+    /// Returns the number of rows that the list needs, at most `limit`.
     pub(crate) fn height(panels: usize, limit: u16) -> u16 {
         let rows = panels.clamp(1, 40) as u16 + 4;
         let rows = if limit >= ROOMY { rows + DETAIL_ROWS as u16 } else { rows };
@@ -308,7 +309,7 @@ fn format_wait(panel: &Dialog, now: u64) -> String {
     }
 }
 
-/// Returns the result of a joint decision.
+/// Describes the result of a joint decision.
 pub(crate) fn describe_decision(count: usize, yes: bool) -> String {
     format!("{} {}", format_count(count, "request"), if yes { "approved" } else { "denied" })
 }

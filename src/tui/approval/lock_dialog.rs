@@ -4,7 +4,7 @@ use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
 use crate::text;
 use crate::tui::interface::{LockAnswer, LockQuestion};
 
-/// Number of ID characters that distinguish sessions.
+/// Number of ID characters that are sufficient to distinguish sessions.
 const ID: usize = 4;
 
 pub(crate) fn lock_dialog(held: LockQuestion) -> Dialog {
@@ -32,7 +32,7 @@ pub(crate) fn lock_dialog(held: LockQuestion) -> Dialog {
     Dialog::new(Question::Held(Some(held)), title, reason, choices, Body::from_text(words.to_owned()))
 }
 
-/// Returns the take-over choice. It stops another process, so it needs two keys.
+/// Returns the choice to take over the session. It ends another process, so it requires two keys.
 fn take_over_choice(held: &LockQuestion) -> Choice {
     let words = match &held.stays {
         Some(why) => format!("cannot take over: {}", text::reveal_line(why)),

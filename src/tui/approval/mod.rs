@@ -1,4 +1,5 @@
-//! Dialogs for the user: content, choices and how much of the content was shown.
+//! Dialogs for the user: their content, their choices, and a record of how much of the content was
+//! shown.
 
 mod answer;
 mod body;
@@ -83,21 +84,21 @@ const FEWER_WORDS: [[&str; 4]; 2] =
 #[derive(Debug)]
 pub(crate) enum Question {
     Approval(Box<Approval>),
-    /// Choice of the rule to save; shown in front of its approval prompt.
+    /// Choice of a rule to save, shown in front of its approval prompt.
     Keep(Box<RuleChoice>),
-    /// Text to read, shown in front of its dialog; it requires no decision.
+    /// Text to read, shown in front of its dialog. It requires no decision.
     Reading(Pager),
     /// Interrupted call without an outcome.
     Interrupted {
         id: CallId,
     },
-    /// Trust in the project's settings; taken when answered.
+    /// Trust in the project's settings. `None` once answered.
     Trust(Option<TrustQuestion>),
     /// Change to a less strict mode.
     Mode(Mode),
     /// Goal that cannot continue by itself.
     Goal(Box<GoalState>),
-    /// Session that another process has open; taken when answered.
+    /// Session that another process has open. `None` once answered.
     Held(Option<LockQuestion>),
     /// Rewind, with its scope.
     Rewind(Box<RewindChoice>),
@@ -111,7 +112,7 @@ pub(crate) enum Question {
     Price(Box<PriceForm>),
 }
 
-/// Answer of the user, for the caller of the dialog.
+/// Answer of the user, for the owner of the dialog.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Decide(ApprovalId, Decision),
@@ -129,10 +130,10 @@ pub(crate) enum Answer {
 }
 
 pub(crate) struct Dialog {
-    /// Unique number on this screen, and time of arrival; both set when it starts waiting.
+    /// Unique number on this screen, and time of arrival. Both are set when the dialog is added.
     pub number: u64,
     pub came: Option<u64>,
-    /// Time at which a missing answer becomes a denial, if there is a limit.
+    /// Time at which a missing answer becomes a denial, if there is a time limit.
     ends: Option<u64>,
     pub question: Question,
     /// Title: `Edit src/main.rs`.
@@ -157,30 +158,31 @@ pub(crate) struct Dialog {
     pub hunks: Option<Box<Hunks>>,
     /// Field with the edited hunk or command, while it is open.
     pub writing: Option<AmendField>,
-    /// Recent hunk keys that may turn out to be the beginning of typed text.
+    /// Recent hunk keys, which may turn out to be the start of typed text.
     pub marked: Option<RecentMarks>,
     /// Side-by-side or unified layout, if the user chose one.
     beside: Option<bool>,
     wraps: bool,
-    /// Relation of the shown change to the file on disk, and the last event about it.
+    /// Whether the change matches the file on disk, and the last event about it.
     disk: Staleness,
     changed_on_disk: bool,
-    /// Whether the whole content was shown, in any layout.
+    /// Whether all of the content was shown, in any layout.
     saw_all: bool,
     pub height: Height,
-    /// First row shown, number of leading rows that were shown, and the width at which they were.
+    /// First visible row, number of leading rows that were shown, and the width for which they were
+    /// counted.
     pub scroll: usize,
     pub seen: usize,
     pub seen_width: u16,
-    /// Rows of the body in the last frame.
+    /// Number of body rows in the last frame.
     pub shown: usize,
     /// Region of each choice in the last frame.
     spots: Vec<(Rect, usize)>,
-    /// Whether required rows had not been shown when the last choice was pressed.
+    /// Whether required rows were still missing when the last choice was pressed.
     pressed_unseen: bool,
 }
 
-/// Field for the text that replaces the proposal.
+/// Field for text that replaces a part of the proposal.
 #[derive(Debug)]
 pub(crate) struct AmendField {
     pub lines: Lines,
@@ -200,7 +202,7 @@ pub(crate) struct RecentMarks {
     pub before: Hunks,
 }
 
-/// Share of the screen that a dialog takes.
+/// Share of the screen that a dialog occupies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Height {
     Part,
@@ -272,7 +274,7 @@ impl Dialog {
         }
     }
 
-    /// Returns the visible dialog: the front one, if any.
+    /// Returns the visible dialog: the front one if there is one.
     pub(crate) fn visible(&self) -> &Self {
         self.front.as_deref().unwrap_or(self)
     }
@@ -317,7 +319,7 @@ impl Dialog {
         self.front.is_some()
     }
 
-    /// Applies the policy's response about a rule that is still being chosen. Returns whether the view changed.
+    /// Applies the policy's response about a rule that is being chosen. Returns whether the view changed.
     pub(crate) fn apply_rule_reply(&mut self, told: RuleInfo) -> bool {
         if let (Question::Approval(approval), RuleInfo::Offered { offer, at }) = (&mut self.question, &told)
             && *at == approval.always.offers.len()
@@ -336,7 +338,7 @@ impl Dialog {
         true
     }
 
-    /// Goes back to the dialog itself. Returns whether another view covered the dialog.
+    /// Returns to the dialog itself. Returns whether another view covered it.
     pub(crate) fn close_always(&mut self) -> bool {
         self.front.take().is_some()
     }
@@ -363,7 +365,7 @@ impl Dialog {
         self.front = turned.map(|panel| Box::new(Self { height, ..panel }));
     }
 
-    /// Gives the keyboard to the dialog; earlier highlights are dropped.
+    /// Gives the keyboard to the dialog. Earlier highlights are removed.
     pub(crate) fn arm(&mut self, guard: impl FnOnce(Vec<Key>) -> Guard) {
         if let Question::Asking(asking) = &mut self.question {
             // Nothing can be typed into the form before it is chosen.
@@ -392,12 +394,12 @@ impl Dialog {
         self.words.is_some() || self.writing.is_some()
     }
 
-    /// Returns the number of choices shown in the dialog; they precede other rows.
+    /// Returns the number of choices that the dialog shows; they come first.
     pub(crate) fn shown_choices(&self) -> usize {
         self.choices.iter().take_while(|choice| choice.is_shown).count()
     }
 
-    /// Returns whether the reason adds information to the default policy and to the visible text.
+    /// Returns whether the reason adds information to the default policy and the visible text.
     fn shows_reason(&self) -> bool {
         let Question::Approval(approval) = &self.question else { return true };
         let is_told = approval.effects.is_some() || !approval.opens.is_empty();
@@ -474,13 +476,13 @@ impl Dialog {
         }
     }
 
-    /// Returns the number of remaining screens until all required rows were shown.
+    /// Returns the number of screens until all required rows were shown.
     pub(crate) fn screens_left(&self, act: ChoiceAction) -> usize {
         self.unseen_for(act).div_ceil(self.shown.max(1))
     }
 
-    /// Returns how a choice is confirmed now: showing more takes no confirmation, and a choice without all rows shown
-    /// takes two keys.
+    /// Returns how a choice is confirmed now. Showing more rows needs no confirmation; a choice needs two keys if some
+    /// rows were not shown.
     pub(crate) fn confirm(&self, choice: usize) -> Confirm {
         let choice = &self.choices[choice];
         match (choice.act.needs_all_seen(), self.unseen_for(choice.act), self.unseen()) {
@@ -513,7 +515,7 @@ impl Dialog {
         outcome
     }
 
-    /// Returns the keys that work now and their labels.
+    /// Returns the currently valid keys and their labels.
     pub(crate) fn valid_keys(&self) -> String {
         let enabled = self.choices.iter().filter(|choice| choice.enabled && choice.is_shown);
         let keys: Vec<String> = enabled.map(|choice| format!("{} {}", choice.key.letter, choice.short)).collect();
@@ -534,8 +536,8 @@ impl Dialog {
     }
 }
 
-/// Returns the reasons for asking. For a command these are the reasons of its riskiest parts, last one first, because
-/// it runs what the others produce, each with its part number; a rule is named once for consecutive parts.
+/// Returns the reasons for asking. For a command, these are the reasons of its riskiest parts with their numbers, last
+/// part first, because it runs the output of the others. Consecutive parts with the same rule share one reason.
 fn reasons(approval: &Approval) -> Vec<String> {
     let said = |rule: &str, reason: &str| match (rule, reason) {
         ("", words) | (words, "") => words.to_owned(),

@@ -4,10 +4,10 @@ use crate::text;
 use crate::tui::theme::Token;
 use std::ops::Range;
 
-/// Warning in the body of an updated proposal, at every screen size, and in the head of an outdated one.
+/// Warning in the body of an updated proposal at every screen size, and in the head of an outdated one.
 pub(crate) const CHANGED: &str = "⚠ changed on disk since the model read it";
 
-/// Shorter form for a head without more room.
+/// Shorter form of the warning for a narrow head.
 pub(crate) const CHANGED_SHORT: &str = "⚠ changed on disk";
 
 pub(crate) const CHANGED_SHORTEST: &str = "⚠ changed";
@@ -43,7 +43,8 @@ pub(crate) fn hanging_indent(line: &str, width: u16) -> Vec<String> {
     rows.map(|(at, part)| format!("{}{}", if at == 0 { "" } else { indent }, &line[part])).collect()
 }
 
-/// Returns the indent of continuation rows and the byte range of each row; an indented line continues a little deeper.
+/// Returns the indent of continuation rows and the byte range of each row. An indented line continues with a slightly
+/// larger indent.
 pub(crate) fn hanging(line: &str, width: u16) -> (&'static str, Vec<Range<usize>>) {
     const DEEPER: &str = "      ";
     let blanks = line.len() - line.trim_start_matches(' ').len();

@@ -1,4 +1,4 @@
-//! Dialogs of the setup.
+//! Dialogs of the first-time setup.
 
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Note, Question, choice};
 use crate::protocol::{FileDiffs, FoundModel, Reach, TestOutcome};
@@ -9,7 +9,7 @@ use crate::tui::onboarding::{Onboarding, Page, SetupChoice, TestState, TypedInpu
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
 
-/// Maximum number of asterisks shown for a key; its length is shown next to them.
+/// Maximum number of asterisks shown for a key, next to its length.
 const SIGNS: usize = 24;
 /// Number of characters shown from the end of a long key.
 const TAIL: usize = 4;
@@ -22,7 +22,7 @@ impl Onboarding {
         panel
     }
 
-    /// Returns the line field; a key is masked.
+    /// Returns the line field. A key in it is masked.
     pub(crate) fn field(&self) -> Option<Field> {
         let Page::Typing(typing) = &self.page else { return None };
         let mut field = Field::new();

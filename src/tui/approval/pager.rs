@@ -1,4 +1,4 @@
-//! Pages to read in front of a dialog, such as the rules that apply or the project's files; without a decision.
+//! Pages to read in front of a dialog, such as matching rules or project files. They require no decision.
 
 use super::command::duration;
 use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
@@ -20,15 +20,15 @@ struct Page {
     title: String,
     about: String,
     text: String,
-    /// Shown instead of the text.
+    /// Diff shown instead of the text.
     diff: Option<FileDiffs>,
     /// File of the page, if it can be opened in an editor.
     file: Option<String>,
 }
 
 impl Pager {
-    /// Creates the details page: facts shared by all calls, hidden keys, and the explanation of the verdict at the time
-    /// of asking.
+    /// Creates the details page: facts common to all calls, hidden keys, and the explanation of the verdict at the time
+    /// of the request.
     pub(crate) fn rules(approval: &Approval, choices: &[Choice]) -> Self {
         let mut text = String::new();
         for line in constants(approval).into_iter().chain(other_keys(choices)) {
@@ -181,7 +181,8 @@ impl Pager {
     }
 }
 
-/// Returns the facts shared by all commands here, and why choices are unavailable.
+/// Returns the facts common to all commands in this session, and the reasons why choices are
+/// unavailable.
 fn constants(approval: &Approval) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(command) = &approval.command {
@@ -222,7 +223,7 @@ fn rule_origin(rule: &str) -> String {
     }
 }
 
-/// Returns the origin of a rule, if it is in a file.
+/// Returns the location of a rule, if it is in a file.
 fn origin<'a>(approval: &'a Approval, rule: &str) -> Option<&'a RuleOrigin> {
     approval.origins.iter().find(|origin| origin.rule == rule)
 }

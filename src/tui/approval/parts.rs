@@ -1,8 +1,8 @@
-//! Selection of the parts of a command, each with the rule that decided it.
+//! Selection of a part of a command, to show the rule that decided it.
 
 use super::{Body, Dialog, Pager, Question};
 
-/// Selects the next or previous part and scrolls to it. Returns false without parts.
+/// Selects the next or previous part and scrolls to it. Returns false if there are no parts.
 pub(crate) fn mark_part(panel: &mut Dialog, forward: bool) -> bool {
     let width = panel.seen_width;
     let Body::Command { command, laid } = &mut panel.body else { return false };
@@ -33,7 +33,7 @@ pub(crate) fn mark_part(panel: &mut Dialog, forward: bool) -> bool {
     true
 }
 
-/// Opens the rule that decided the selected part. Returns whether one is selected.
+/// Opens the rule that decided the selected part. Returns whether a part is selected.
 pub(super) fn open_rule(panel: &mut Dialog) -> bool {
     let (Question::Approval(approval), Some(part)) = (&panel.question, panel.body.marked_part()) else { return false };
     panel.front = Pager::for_rule(approval, part).and_then(Pager::panel).map(Box::new);
@@ -41,7 +41,7 @@ pub(super) fn open_rule(panel: &mut Dialog) -> bool {
 }
 
 impl Body {
-    /// Returns whether the dialog is about a command with parts to select.
+    /// Returns whether the dialog is about a command with selectable parts.
     pub(crate) fn has_parts(&self) -> bool {
         matches!(self, Self::Command { command, .. } if !command.parts.is_empty())
     }

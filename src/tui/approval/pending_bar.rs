@@ -1,4 +1,4 @@
-//! Row of the pending dialogs above the composer.
+//! Row above the composer that lists pending dialogs.
 
 use super::DialogStack;
 use super::countdown::time_left;
@@ -10,14 +10,14 @@ use crate::tui::metrics::GUTTER;
 
 /// Minimum number of cells of the name next to the hints.
 const NAME: usize = 12;
-/// Minimum width in cells of an item when several are pending; items that do not fit are only counted.
+/// Minimum width in cells of an item if several dialogs are pending. Items that do not fit are only counted.
 const ITEM: usize = 16;
 /// Minimum number of cells of a useful name.
 const SHORT: usize = 6;
 const NEXT: &[&str] = &["tab next"];
 const REVIEW: &[&str] = &["tab to review"];
 
-/// Returns the text of the row and its hints, or `None` if the only dialog is visible anyway.
+/// Returns the text of the row and its hints, or `None` if the only dialog is already visible.
 pub(crate) fn bar_text(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u64) -> Option<(String, &'static [&'static str])> {
     let first = panels.current().filter(|_| panels.inbox().is_none())?;
     let right = if panels.is_open() { NEXT } else { REVIEW };
@@ -49,7 +49,7 @@ pub(crate) fn bar_text(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u
     Some((format!("{}{tail}", text::truncate_middle(&name, room.saturating_sub(text::width(&tail)))), &[]))
 }
 
-/// Returns the row of several dialogs: `3 waiting for you   1 $ touch one.txt  low   2 $ touch two.txt  low`.
+/// Returns the row for several dialogs: `3 waiting for you   1 $ touch one.txt  low   2 $ touch two.txt  low`.
 fn several(panels: &DialogStack, room: usize) -> String {
     let head = inbox::waiting(panels.len());
     let room = room.saturating_sub(text::width(&head));

@@ -17,9 +17,10 @@ pub(crate) struct PriceForm {
     pub model: String,
     /// Budget that needs the price, with its unit.
     budget: Option<String>,
-    /// Price of the same model at another provider: the name there, and the price as typed.
+    /// Price of the same model at another provider: the model's name there, and the price in the
+    /// form in which it is typed.
     elsewhere: Option<(String, String)>,
-    /// Why the last input was not accepted.
+    /// Reason why the last input was rejected.
     problem: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Rewind dialog: the changes to undo, changes that cannot be undone, and edits from outside aye.
+//! Rewind dialog: the changes to undo, changes that cannot be undone, and edits made outside aye.
 
 use super::note::{Note, Verb};
 use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
@@ -10,16 +10,16 @@ use std::path::PathBuf;
 
 /// Width of the column with the change of a path, in cells.
 const VERB: usize = 14;
-/// Verb of the rewind.
+/// Verb of the approval choice.
 const GO_BACK: Verb = Verb { long: "rewind", short: "rewind" };
 
-/// Rewind plan, and the conflicting paths that are rewound anyway.
+/// Rewind plan, and the conflicting paths to rewind anyway.
 #[derive(Debug)]
 pub(crate) struct RewindChoice {
     pub plan: RewindPlan,
     /// Indexes into the files of the plan.
     taken: Vec<usize>,
-    /// Index of the current conflict among the conflicts.
+    /// Index of the current conflict.
     at: usize,
 }
 
@@ -53,7 +53,7 @@ impl RewindChoice {
         files.filter(|(_, file)| file.conflict.is_some()).map(|(at, _)| at).collect()
     }
 
-    /// Returns the conflicting paths that are rewound anyway.
+    /// Returns the conflicting paths to rewind anyway.
     pub(crate) fn overwrite(&self) -> Vec<PathBuf> {
         self.taken.iter().filter_map(|at| self.plan.files.get(*at)).map(|file| file.path.clone()).collect()
     }

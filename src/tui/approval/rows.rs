@@ -22,9 +22,9 @@ pub(crate) const THEN_ENTER: &str = "   (then enter)";
 
 /// Panel width in cells below which choices on one row are closer together.
 pub(crate) const TIGHT: u16 = 50;
-/// Suffix of a choice that takes two keys, if there is room.
+/// Suffix of a choice that requires two keys, if there is space.
 pub(crate) const PLUS_ENTER: &str = " +enter";
-/// Cells of `12 more`, the number of remaining screens before the choice is available.
+/// Cells of `12 more`, the number of remaining screens before the choice becomes available.
 const MORE_CELLS: usize = 7;
 
 /// Layout of the choices.
@@ -45,7 +45,7 @@ pub(crate) struct Rows {
     pub ends_with_rule: bool,
     pub body: u16,
     pub choices: Choices,
-    /// Rows of the choices, or of the field and the prepared reasons instead.
+    /// Number of rows for the choices, or for the field and the prepared reasons.
     pub answers: u16,
     /// Rows of the reason.
     pub reason: u16,
@@ -60,7 +60,7 @@ pub(crate) fn body_width(width: u16) -> u16 {
 }
 
 impl Rows {
-    /// Returns the best layout that fits into `limit` rows. If `limit` is the number of rows of a layout, returns that layout.
+    /// Returns the best layout that fits into `limit` rows.
     pub(crate) fn fit(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> Self {
         panel.body.set_shape(panel.shape(width));
         let written = panel.writing.as_ref().map_or(0, |writing| writing.lines.rows() + 2);
@@ -81,7 +81,7 @@ impl Rows {
             .with_body(wanted, limit)
     }
 
-    /// Returns the layout of a call card: all free rows go to the body, and a line below it is drawn only if all of it
+    /// Returns the layout of a call card. All free rows go to the body, and a line below it is drawn only if all of it
     /// fits.
     fn for_card(panel: &Dialog, width: u16, limit: u16, has_draft: bool, wanted: u16) -> Self {
         let with_reason = Self::new(panel, width, true, Choices::OneRow, has_draft);
@@ -140,7 +140,8 @@ impl Rows {
     }
 }
 
-/// Splits the choices into choices with their own row and choices that share rows. In a rule dialog, each scope has a row.
+/// Splits the choices into those with their own row and those that share rows. In a rule dialog, each scope has its own
+/// row.
 pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, Range<usize>) {
     let all = panel.shown_choices();
     let is_scope = |choice: &&Choice| matches!(choice.act, ChoiceAction::Keep(_));
@@ -153,12 +154,12 @@ pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, 
     (0..own, own..all)
 }
 
-/// Returns whether a reason is being typed that a digit can insert.
+/// Returns whether a reason is being typed for which digits insert prepared texts.
 pub(crate) fn has_prepared_reasons(panel: &Dialog) -> bool {
     panel.words.is_some() && matches!(panel.question, Question::Approval(_))
 }
 
-/// Returns the height of a choice, regardless of any text that currently replaces its label.
+/// Returns the height of a choice, ignoring text that temporarily replaces its label.
 pub(crate) fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
     let choice = &panel.choices[at];
     let tail = if choice.enabled && choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };
@@ -186,7 +187,8 @@ pub(crate) fn pack_choices(panel: &Dialog, choices: Range<usize>, width: u16) ->
     rows
 }
 
-/// A rule dialog shows the file and line of the rule on the row of its choice, which therefore gets all rows.
+/// Returns the number of rows for short choices. A rule dialog shows the file and line of the rule on the row of its
+/// choice, which therefore gets all rows.
 fn packed_height(panel: &Dialog, choices: Range<usize>, width: u16) -> u16 {
     let least = if matches!(panel.question, Question::Keep(_)) { CHOICE_ROWS } else { 0 };
     pack_choices(panel, choices, width).len().max(least) as u16
@@ -199,7 +201,8 @@ pub(crate) fn packed_width(panel: &Dialog, at: usize, width: u16) -> usize {
     words + packed_lead(width) + packed_suffix(panel, at, width).len()
 }
 
-/// Returns the short label of a choice. While rows have not been shown, the first choice gives the number of remaining screens.
+/// Returns the short label of a choice. If rows were not shown yet, the first choice contains the number of remaining
+/// screens.
 pub(crate) fn packed_label(panel: &Dialog, at: usize) -> Cow<'_, str> {
     let choice = &panel.choices[at];
     match screens_left_prefix(panel, at) {
@@ -208,8 +211,8 @@ pub(crate) fn packed_label(panel: &Dialog, at: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns the prefix of the number of remaining screens, which only the first choice shows, or `None` for other choices. After a
-/// digit the count needs a word.
+/// Returns the prefix of the number of remaining screens, which only the first choice shows; `None` for other choices.
+/// After a digit key, the number needs a word.
 fn screens_left_prefix(panel: &Dialog, at: usize) -> Option<&'static str> {
     let says_it = |choice: &Choice| choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
     let lead = if panel.choices[at].key.letter.is_ascii_digit() { "see " } else { "" };
@@ -226,14 +229,14 @@ pub(crate) fn packed_lead(width: u16) -> usize {
     if width < TIGHT { 2 } else { 3 }
 }
 
-/// Returns the suffix of a choice that takes two keys; narrow screens show it on the row of the choice.
+/// Returns the suffix of a choice that requires two keys. Narrow screens show it on the row of the choice.
 pub(crate) fn packed_suffix(panel: &Dialog, at: usize, width: u16) -> &'static str {
     let choice = &panel.choices[at];
     let two = choice.enabled && choice.key.confirm == Confirm::LetterThenEnter;
     if two && (width >= TIGHT || !matches!(panel.question, Question::Keep(_))) { PLUS_ENTER } else { "" }
 }
 
-/// Wraps the reason; the last row shows whether the reason was truncated.
+/// Wraps the reason. The last row shows whether the reason was truncated.
 pub(crate) fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
     let room = usize::from(body_width(width));
     let reason = panel.reason.as_str();

@@ -9,7 +9,7 @@ use crate::text;
 use crate::tui::format::format_count;
 use crate::tui::typeahead_guard::Confirm;
 
-/// Always shown, to explain why such a rule is not offered.
+/// Explanation why a rule is not offered; always shown.
 const NEVER: &str = "never saved as a rule: deletions, network access, downloaded code, wrappers and interpreters \
                      (sh -c, python -c, sudo, env, …)";
 
@@ -29,7 +29,8 @@ pub(crate) struct RuleChoice {
     own: usize,
     /// Reason why the last rule was rejected.
     refused: Option<String>,
-    /// Commands an offer would have allowed: its index, the number of commands examined, and the commands.
+    /// Recent commands that an offer would have allowed: its index, the number of commands examined, and the matching
+    /// commands.
     reach: Option<(usize, usize, Vec<String>)>,
 }
 
@@ -58,7 +59,7 @@ impl RuleChoice {
         Dialog { height: Height::Full, ..panel }
     }
 
-    /// Selects another rule, expiry or view, and rearms the guard of the dialog.
+    /// Selects another rule, expiry or view, and arms the dialog again.
     pub(crate) fn with_selection(mut self, act: ChoiceAction) -> Dialog {
         match act {
             ChoiceAction::Widen => self.offer = (self.offer + 1) % self.always.offers.len().max(1),
@@ -133,7 +134,7 @@ impl RuleChoice {
         self.offer().map(|offer| offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")).unwrap_or_default()
     }
 
-    /// Returns the offer whose matching commands are to be listed: the next wider one, or else the current one.
+    /// Returns the offer whose matching commands must be listed: the next wider one, or else the current one.
     pub(crate) fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
         let target = self.reaches();
         let known = self.reach.as_ref().is_some_and(|(offer, ..)| *offer == target);
@@ -214,7 +215,7 @@ impl RuleChoice {
         choices
     }
 
-    /// Returns whether the rule can be edited; a tool rule cannot.
+    /// Returns whether the rule can be edited. Rules for tools cannot.
     fn is_writable(&self) -> bool {
         self.offer().is_some_and(|offer| {
             let is_fixed = |rule: &GrantRule| {
@@ -257,7 +258,7 @@ impl RuleChoice {
         choice(letter, Confirm::LetterThenEnter, ChoiceAction::Keep(scope), whole, short)
     }
 
-    /// Shows the rule as TOML, because it is about to be edited.
+    /// Shows the rule as TOML, because the user is about to edit it.
     pub(super) fn begin_writing(&mut self) -> Body {
         self.body = RuleView::Toml;
         self.body()
@@ -330,7 +331,8 @@ impl RuleChoice {
     }
 }
 
-/// Adds the expiry line after the reason of each added rule, because the diff precedes the choice of the expiry.
+/// Adds a line with the expiry after the reason of each added rule, because the diff is created before the user chooses
+/// the expiry.
 fn add_end(hunk: &mut DiffHunk, row: &str) {
     let is_reason = |line: &DiffLine| line.side == DiffSide::Added && line.text.starts_with("reason = ");
     for at in (0..hunk.lines.len()).rev().filter(|at| is_reason(&hunk.lines[*at])).collect::<Vec<_>>() {
@@ -339,7 +341,7 @@ fn add_end(hunk: &mut DiffHunk, row: &str) {
     }
 }
 
-/// Returns a one-line description of the calls that the rules allow.
+/// Describes the calls that the rules allow, on one line.
 fn describe_rules(rules: &[GrantRule]) -> String {
     text::reveal_rows(&rules.iter().map(describe_rule).collect::<Vec<_>>().join("; "))
 }

@@ -1,4 +1,4 @@
-//! Scroll position of a dialog, and the rows that were shown.
+//! Scrolling of a dialog, and a record of the rows that were shown.
 
 use super::{Dialog, Height};
 use crate::tui::metrics::GUTTER;

@@ -1,4 +1,4 @@
-//! Dialogs that no tool requests: trust, mode and deletion of a session.
+//! Dialogs that no task requests: trust, approval mode and deletion of a session.
 
 use super::{Body, ChoiceAction, Confirm, Dialog, Question, YesNo, choice};
 use crate::protocol::{Mode, Risk, SessionId};
@@ -32,7 +32,7 @@ pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     Dialog::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
 }
 
-/// Returns a description of the calls that a mode allows.
+/// Describes the calls that a mode allows.
 pub(crate) fn mode_description(mode: Mode) -> &'static str {
     match mode {
         Mode::Plan => "Tools write nothing, and commands only read.",
@@ -86,8 +86,8 @@ impl Question {
         matches!(self, Question::Forget(id) if id == session)
     }
 
-    /// Returns whether the dialog is removed when the user closes it, because no task waits for the answer, or because a command
-    /// can give it too.
+    /// Returns whether closing the dialog removes it, because no task waits for the answer or a command can also give
+    /// it.
     pub(crate) fn is_called_for(&self) -> bool {
         matches!(self, Question::Forget(_) | Question::Mode(_) | Question::Goal(_) | Question::Price(_))
     }

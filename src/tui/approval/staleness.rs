@@ -1,5 +1,5 @@
-//! Approval prompts for a file that has changed on disk since. The shown change can no longer be applied; an updated
-//! proposal is requested once the user wants to see it. A prompt that is open keeps its content and gets other choices.
+//! Approval prompts for a file that has changed on disk. The shown change can no longer be applied; an updated proposal
+//! is requested once the user wants to see it. An open prompt keeps its content, but its choices change.
 
 use super::disk_state::Staleness;
 use super::note::CHANGED;
@@ -8,7 +8,7 @@ use super::{Approval, ApprovalId, Body, ChoiceAction, Confirm, Dialog, DialogSta
 const NOTHING_DONE: &str = "Nothing was written. The edit was re-applied to the current file; \
                             review the new diff.";
 
-/// Creates the first dialog of an approval, with a notice if its proposal was updated.
+/// Creates the dialog of an approval, with a notice if its proposal was updated.
 pub(crate) fn approval_dialog(approval: Approval) -> Dialog {
     if !approval.amendable.renewed {
         return Dialog::approval(approval);
@@ -22,7 +22,7 @@ pub(crate) fn approval_dialog(approval: Approval) -> Dialog {
     Dialog { risk_words, risk, critical, disk: Staleness::Renewed, ..panel }
 }
 
-/// Shows the updated proposal if it is known. Returns the approval for which it must be requested otherwise.
+/// Shows the updated proposal if it is available. Otherwise returns the approval for which it must be requested.
 fn show_new(panel: &mut Dialog) -> Option<ApprovalId> {
     let Question::Approval(approval) = &panel.question else { return None };
     match &panel.disk {
@@ -45,7 +45,7 @@ fn await_new(panel: &mut Dialog) {
     panel.choices = choices::choices_if_awaited();
 }
 
-/// Updates the choices to match the state on disk, but not while a field is open. Returns whether the choices changed.
+/// Updates the choices to match the state on disk, unless a field is open. Returns whether the choices changed.
 fn fit_disk(panel: &mut Dialog) -> bool {
     if panel.visible().has_field() {
         return false;
@@ -73,14 +73,14 @@ fn fit_disk(panel: &mut Dialog) -> bool {
 }
 
 impl DialogStack {
-    /// Records that the file of an approval has changed on disk, or matches the shown one again.
+    /// Records that the file of an approval has changed on disk, or matches the shown change again.
     pub(crate) fn set_outdated(&mut self, id: &ApprovalId, outdated: bool) {
         if let Some(panel) = self.list.iter_mut().find(|panel| is_of(panel, id)) {
             panel.changed_on_disk = outdated;
         }
     }
 
-    /// Updates the choices of every prompt to match the state on disk, and rearms the guard of the open prompt.
+    /// Updates the choices of every prompt to match the state on disk, and arms the open prompt again.
     pub(super) fn fit_disk(&mut self, now: u64) {
         for at in 0..self.list.len() {
             if fit_disk(&mut self.list[at]) && at == self.current {
@@ -96,7 +96,7 @@ impl DialogStack {
         id
     }
 
-    /// Marks the prompt as waiting for an updated proposal, regardless of who requested it.
+    /// Marks the prompt as waiting for an updated proposal, even if the user did not request one.
     pub(crate) fn expect_replacement(&mut self, id: &ApprovalId, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(|panel| is_of(panel, id)) else { return };
         if !matches!(self.list[at].disk, Staleness::Awaited) {

@@ -1,4 +1,4 @@
-//! Summary of a dialog for the list and the row of pending ones: its name and its risk.
+//! Short form of a dialog for the list and the row of pending dialogs: its name and risk.
 
 use super::disk_state::Staleness;
 use super::{Dialog, Question};
@@ -36,7 +36,7 @@ pub(crate) fn is_command(panel: &Dialog) -> bool {
     matches!(&panel.question, Question::Approval(approval) if approval.command.is_some())
 }
 
-/// Returns the name with the information that the user needs before deciding it together with others.
+/// Returns the name, with the information that the user needs to decide it together with others.
 pub(crate) fn full_name(panel: &Dialog) -> String {
     match &panel.question {
         Question::Approval(_) if !is_command(panel) && panel.unseen() > 0 => {
@@ -46,7 +46,7 @@ pub(crate) fn full_name(panel: &Dialog) -> String {
     }
 }
 
-/// Returns why the dialog must be decided individually, if it must.
+/// Returns the reason why the dialog must be decided individually, if any.
 pub(crate) fn individual_reason(panel: &Dialog) -> Option<String> {
     let Question::Approval(_) = &panel.question else {
         return Some("this approval must be decided individually; enter opens it".to_owned());

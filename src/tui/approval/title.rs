@@ -1,11 +1,11 @@
-//! Title of an approval prompt: the worst effect of the call in one sentence, or its name.
+//! Title of an approval prompt: the most severe effect of the call as a sentence, or its name.
 
 use crate::protocol::{Approval, CommandPart, Containment, EffectKind, OUTSIDE_SANDBOX};
 use crate::text;
 use crate::tui::format::format_count;
 use std::cmp::Reverse;
 
-/// Text of the head, and the cells of the head that are not free for it.
+/// Text of the head, and the number of cells of the head that it cannot use.
 #[derive(Debug)]
 pub(crate) struct Name {
     pub words: String,
@@ -13,7 +13,7 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// Returns the text in rows if it does not fit into the head.
+    /// Returns the text as rows for the body if it does not fit into the head.
     pub(crate) fn rows(&self, width: u16) -> Vec<String> {
         if text::width(&self.words) + self.beside <= width.into() {
             Vec::new()
@@ -23,8 +23,8 @@ impl Name {
     }
 }
 
-/// Returns the part of a command whose effect is the title: the worst one, and among equals the last, because it runs
-/// what the others produce.
+/// Returns the part of a command whose effect is the title: the riskiest one. Of several such parts, the last one is
+/// chosen, because it runs the output of the others.
 pub(crate) fn titled_part(approval: &Approval) -> Option<usize> {
     let has_own_title = approval.effects.is_some() || !approval.opens.is_empty() || is_unsandboxed(approval);
     if approval.tool_name != "RunCommand" || has_own_title {
@@ -33,7 +33,8 @@ pub(crate) fn titled_part(approval: &Approval) -> Option<usize> {
     sort_by_risk(&approval.parts).into_iter().next().filter(|at| approval.parts[*at].effect.is_some())
 }
 
-/// Returns the indexes of the parts of a command, riskiest first; among equals the last one first.
+/// Returns the indexes of the parts of a command, riskiest first. Among parts of equal risk, the
+/// last one comes first.
 pub(crate) fn sort_by_risk(parts: &[CommandPart]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..parts.len()).rev().collect();
     order.sort_by_key(|at| Reverse((parts[*at].critical, parts[*at].risk, parts[*at].effect.is_some())));
@@ -117,14 +118,14 @@ fn blocked_title(approval: &Approval) -> String {
     format!("{what}. Run again with access?")
 }
 
-/// Returns the effect of approving another run, preceded by the blocked access if the title does not name it.
+/// Describes the effect of approving another run, after the blocked access if the title does not name it.
 pub(super) fn opens(approval: &Approval) -> Option<String> {
     let next = approval.next_run()?;
     let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
     Some(if single_blocked_access(approval).is_some() { next } else { format!("Blocked: {}. {next}", opens.join(", ")) })
 }
 
-/// Turns an effect such as `deletes your home directory` into `Delete your home directory`.
+/// Converts an effect such as `deletes your home directory` to `Delete your home directory`.
 fn to_imperative(effect: &str) -> String {
     let (verb, rest) = effect.split_once(' ').unwrap_or((effect, ""));
     let verb = base(verb);

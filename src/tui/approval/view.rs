@@ -34,7 +34,7 @@ pub(crate) struct Frame<'a> {
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
     pub now: u64,
-    /// Position and number: `1 of 3`.
+    /// Position of the dialog and number of dialogs: `1 of 3`.
     pub place: (usize, usize),
     /// First line of the unsent draft.
     pub draft: &'a str,
@@ -42,7 +42,7 @@ pub(crate) struct Frame<'a> {
     pub is_focused: bool,
 }
 
-/// Returns the number of rows the panel needs, at most `limit`.
+/// Returns the number of rows that the panel needs, at most `limit`.
 pub(crate) fn height(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> u16 {
     Rows::fit(panel, width, limit, has_draft).total()
 }
@@ -101,7 +101,7 @@ fn draw_rule(area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
     buffer.set_stringn(area.x, area.y, rule, area.width.into(), frame.theme.style(Token::Faint));
 }
 
-/// Draws the joints of the line between both sides of a diff with the horizontal lines above and below.
+/// Draws the junctions of the line between both sides of a diff with the lines above and below.
 fn draw_joints(panel: &Dialog, rows: Range<u16>, has_top: bool, area: Rect, buffer: &mut Buffer) {
     let Some(seam) = panel.body.changes().and_then(|diff| diff.separator_column(body_width(area.width))) else { return };
     let x = area.x + GUTTER + seam;
@@ -231,7 +231,7 @@ fn prepared_reasons(width: u16) -> String {
     rows.into_iter().find(|row| text::width(row) <= width.into()).unwrap_or_else(|| row(&fewest, " ", "  "))
 }
 
-/// Draws the choices. Returns the cursor position while one of them is highlighted.
+/// Draws the choices. Returns the cursor position if one of them is highlighted.
 fn draw_choices(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let choices = rows.choices;
     let look = panel.guard.choice_state(frame.now);
@@ -383,8 +383,8 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
     end.filter(|_| is_held)
 }
 
-/// Returns the label with the longest suffix that fits into this many rows. Otherwise it drops the last parts of the
-/// label, down to the location of a rule, and finally truncates the middle.
+/// Returns the label with the longest suffix that fits into this many rows. Otherwise drops the last parts of the
+/// label, down to the location of a rule, and finally truncates its middle.
 fn fit_label(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
     let fits = |text: &str| text::wrap(text, room).len() <= rows;
     if let Some(whole) = tails.iter().map(|tail| format!("{words}{tail}")).find(|whole| fits(whole)) {
@@ -495,7 +495,7 @@ pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: u
     hints
 }
 
-/// Adds the hints for the content: its hunks, its parts and its layout.
+/// Adds the hints for the content: its hunks, parts and layout.
 fn content_hints(panel: &Dialog, hints: &mut Vec<&'static str>) {
     let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.is_shown);
     if let Some(hunks) = panel.hunks.as_ref().filter(|hunks| hunks.can_be_split() && !is_change_visible(panel)) {

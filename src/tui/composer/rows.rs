@@ -12,7 +12,7 @@ type Row = (usize, Range<usize>);
 /// Line index and character index.
 type Place = (usize, usize);
 
-/// Wraps the lines; returns the rows, and row and column of the cursor, given as line and character index.
+/// Wraps the lines. Returns the rows, and the row and column of the cursor, which is given as line and character index.
 fn lay_out(lines: &[String], cursor: (usize, usize), width: usize) -> (Vec<Row>, (usize, usize)) {
     let mut rows = Vec::new();
     let mut place = (0, 0);
@@ -34,7 +34,7 @@ pub(crate) fn count(lines: &[String], width: usize, limit: usize) -> usize {
     lines.iter().take(limit).map(|line| text::wrap(line, width).len().max(1)).sum::<usize>().clamp(1, limit)
 }
 
-/// Draws the rows from `top` on and adjusts `top` so that the cursor is visible; returns the cursor position.
+/// Draws the rows from `top` on, adjusting `top` so that the cursor is visible. Returns the cursor position.
 pub(crate) fn draw(
     lines: &[String],
     cursor: (usize, usize),
@@ -52,7 +52,7 @@ pub(crate) fn draw(
     cursor_position(area, column, row - *top)
 }
 
-/// Highlights the selected part of the drawn text; the end is exclusive.
+/// Highlights the selected part of the drawn text. The end is exclusive.
 pub(crate) fn mark(lines: &[String], (from, to): (Place, Place), top: usize, area: Rect, buffer: &mut Buffer) {
     let (rows, _) = lay_out(lines, (0, 0), area.width.max(1).into());
     let byte = |line: &str, column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
@@ -70,7 +70,7 @@ pub(crate) fn mark(lines: &[String], (from, to): (Place, Place), top: usize, are
     }
 }
 
-/// Draws one line, scrolled horizontally so that the cursor is visible; returns the cursor position.
+/// Draws one line, scrolled horizontally so that the cursor is visible. Returns the cursor position.
 pub(crate) fn draw_line(line: &str, cursor: usize, area: Rect, buffer: &mut Buffer, style: Style) -> Position {
     let end = line.char_indices().nth(cursor).map_or(line.len(), |(at, _)| at);
     let starts = line[..end].grapheme_indices(true).map(|(at, _)| at).chain([end]);

@@ -1,4 +1,4 @@
-//! Entries of a shown diff: file names, remarks, lines and the gaps between hunks.
+//! Entries of a displayed diff: file names, remarks, lines and the gaps between hunks.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::protocol::{DiffHunk, DiffLine, DiffSide, FileDiff};
 use crate::text;
 
-/// Entry of a diff, shown in one or more rows.
+/// Entry of a diff, which takes one or more rows.
 #[derive(Debug)]
 pub(super) enum Entry {
     /// File name, if there are several files.
@@ -24,18 +24,19 @@ pub(super) struct ChangeLine {
     pub number: usize,
     /// Number of a context line in the old file.
     pub old_number: usize,
-    /// Displayed text, with marks for invisible characters; tabs and trailing spaces are unchanged.
+    /// Displayed text, with marks in place of invisible characters. Tabs and trailing spaces are
+    /// unchanged.
     pub text: String,
     /// Ranges of the marks for invisible characters in the text.
     pub marks: Vec<Range<usize>>,
     pub hunk: usize,
     /// Index among the lines of its side in the hunk.
     pub index: usize,
-    /// Entry of the line from or into which this line was changed.
+    /// Entry of the changed line's other version.
     pub partner: Option<usize>,
 }
 
-/// One hunk: the indices of its entries in the old and in the new file.
+/// Indexes of a hunk's entries in the old and in the new file.
 #[derive(Debug)]
 pub(super) struct Hunk {
     pub path: Option<PathBuf>,
@@ -60,7 +61,7 @@ pub(super) fn number_width(entries: &[Entry]) -> usize {
     numbers.max().unwrap_or(0).to_string().len().max(2)
 }
 
-/// Returns the entries and hunks of a diff; `path` names the file if the diff does not.
+/// Returns the entries and hunks of a diff. `path` names the file if the diff does not.
 pub(super) fn entries(files: &[FileDiff], path: Option<&Path>) -> (Vec<Entry>, Vec<Hunk>) {
     let mut list = EntryList { entries: Vec::new(), hunks: Vec::new(), all_crlf: all_lines_end_in_crlf(files) };
     let names_files = files.len() > 1;
@@ -88,7 +89,7 @@ pub(super) fn entries(files: &[FileDiff], path: Option<&Path>) -> (Vec<Entry>, V
     (list.entries, list.hunks)
 }
 
-/// Reports whether all lines end in CRLF, so that individual marks are unnecessary.
+/// Returns whether all lines end in CRLF, so that they need no individual marks.
 fn all_lines_end_in_crlf(files: &[FileDiff]) -> bool {
     let mut lines = files.iter().flat_map(|file| &file.hunks).flat_map(|hunk| &hunk.lines).peekable();
     lines.peek().is_some() && lines.all(|line| line.text.ends_with('\r'))
@@ -125,7 +126,7 @@ impl EntryList {
         hunk.remarks.lines().for_each(|remark| self.note(remark));
     }
 
-    /// Adds a line, whose numbers are `old` and `new` in the files that contain it.
+    /// Adds a line. `old` and `new` are its numbers in the files that contain it.
     fn line(&mut self, line: &DiffLine, old: usize, new: usize) {
         let content = line.text.strip_suffix('\r').filter(|_| self.all_crlf).unwrap_or(&line.text);
         let entry = self.entries.len();

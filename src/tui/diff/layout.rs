@@ -13,12 +13,12 @@ use crate::tui::highlight::HighlightedBlock;
 use crate::tui::styled_text::{SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
-/// Distance of tab stops, in cells.
+/// Distance between tab stops, in cells.
 const TAB: usize = 4;
-/// Number of lines highlighted ahead of the last visible one.
+/// Number of lines that are highlighted ahead of the last visible one.
 const AHEAD: usize = 64;
 
-/// Layout at one width: the units, and the row at which each ends.
+/// Layout for one width: the units, and the row at which each ends.
 #[derive(Default)]
 pub(super) struct Layout {
     width: Option<usize>,
@@ -74,7 +74,8 @@ impl Layout {
     }
 }
 
-/// Separator between both sides; a space follows, which separates the numbers of the right side.
+/// Separator between both sides. The space after it separates it from the numbers of the right
+/// side.
 pub(crate) const BETWEEN_SIGN: &str = "│";
 const BETWEEN_CELLS: usize = 2;
 
@@ -84,7 +85,7 @@ pub(super) fn halves(width: usize) -> (usize, usize) {
     (left, width.saturating_sub(left + BETWEEN_CELLS))
 }
 
-/// Returns the width of a line's text after its number and sign; a very narrow screen shows only the text.
+/// Returns the width of a line's text, after its number and sign. A very narrow screen shows only the text.
 fn text_width(width: usize, number_width: usize) -> usize {
     let gutter = number_width + 2;
     if width >= gutter * 2 { width - gutter } else { width.max(1) }
@@ -94,7 +95,7 @@ fn text_width(width: usize, number_width: usize) -> usize {
 pub(super) struct Painter {
     pub number_width: usize,
     tracks: Vec<(HighlightedBlock, HighlightedBlock)>,
-    /// Whether each hunk is excluded.
+    /// Whether each hunk is left out.
     pub left: Vec<bool>,
 }
 
@@ -127,7 +128,7 @@ impl Painter {
                 Some(rows) => rows.get(at).cloned().unwrap_or_default(),
                 None => StyledText::new(&nothing(at), SpanStyle::from_token(Token::Faint)),
             };
-            // A line tinted to the edge is tinted in all its rows.
+            // A line with a tint up to the edge has it in all its rows.
             let tint = |side: &Option<Vec<StyledText>>| side.as_ref().and_then(|rows| rows.first()).map(|row| row.style_at(0));
             let blank = |row: &StyledText, ink: Option<SpanStyle>| if row.is_empty() { ink } else { None };
             let ink = blank(&row, tint(&left)).unwrap_or(SpanStyle::from_token(Token::Text));
@@ -146,7 +147,7 @@ impl Painter {
         rows
     }
 
-    /// Draws one side of a unit; a context line appears on both sides with its own number.
+    /// Draws one side of a unit. A context line appears on both sides, with its own number on each.
     fn rows_of_side(
         &mut self,
         entries: &[Entry],

@@ -1,4 +1,5 @@
-//! File changes as rows for review: every line numbered, signed, tinted and complete.
+//! File changes as rows for review. Every line has a number, a sign and a tint, and is shown in
+//! full.
 
 mod entries;
 mod layout;
@@ -32,7 +33,7 @@ pub(crate) struct Diff {
 }
 
 impl Diff {
-    /// Prepares the diffs of files; `path` names the file if they do not. Remarks are shown unchanged.
+    /// Creates the diffs of files. `path` names the file if they do not. Remarks are shown unchanged.
     pub(crate) fn new(files: &[FileDiff], path: Option<&Path>) -> Self {
         let (mut entries, hunks) = entries::entries(files, path);
         words::pair(&mut entries);
@@ -47,12 +48,12 @@ impl Diff {
         }
     }
 
-    /// Marks hunks, by index, as excluded.
+    /// Marks hunks as left out, by index.
     pub(crate) fn set_left(&self, left: Vec<bool>) {
         self.painter.borrow_mut().left = left;
     }
 
-    /// Reports whether a line is cut at this width.
+    /// Returns whether a line is cut at this width.
     pub(crate) fn is_cut(&self, width: u16) -> bool {
         self.with_layout(width, |layout| layout.cut)
     }
@@ -66,7 +67,7 @@ impl Diff {
         })
     }
 
-    /// Returns the first row of a line of the new file.
+    /// Returns the first row for a line of the new file.
     pub(crate) fn row_of_line(&self, width: u16, number: usize) -> Option<usize> {
         let is_it = |entry: usize| match &self.entries[entry] {
             Entry::Line(line) => line.side != DiffSide::Removed && line.number == number,
@@ -78,7 +79,7 @@ impl Diff {
         })
     }
 
-    /// Returns the hunk at a row, or the previous one.
+    /// Returns the hunk at a row, or else the previous one.
     pub(crate) fn hunk_at(&self, width: u16, row: usize) -> Option<usize> {
         self.with_layout(width, |layout| {
             let unit = layout.ends.partition_point(|end| *end <= row);
@@ -107,7 +108,7 @@ impl Diff {
         self.entries.iter().filter(|entry| entry.side().is_some()).count()
     }
 
-    /// Returns added and removed lines per file, in order.
+    /// Returns the number of added and removed lines for each file, in order.
     pub(crate) fn files(&self) -> Vec<(Option<&Path>, usize, usize)> {
         let mut files: Vec<(Option<&Path>, usize, usize)> = Vec::new();
         for entry in &self.entries {
@@ -139,7 +140,7 @@ impl Diff {
         })
     }
 
-    /// Counts the removed lines with a row in `range`.
+    /// Counts the removed lines that have a row in `range`.
     pub(crate) fn count_removed(&self, width: u16, range: Range<usize>) -> usize {
         self.with_layout(width, |layout| {
             let first = layout.ends.partition_point(|end| *end <= range.start);

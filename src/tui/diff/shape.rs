@@ -1,4 +1,4 @@
-//! Unified or side-by-side layout: which lines share a row.
+//! Unified or side-by-side layout, which determines which lines share a row.
 
 use super::entries::Entry;
 use crate::protocol::DiffSide;
@@ -30,7 +30,7 @@ impl Unit {
     pub(crate) fn entries(self) -> impl Iterator<Item = usize> {
         let (one, other) = match self {
             Self::One(entry) => (Some(entry), None),
-            // A context line is a single entry.
+            // A context line is the same entry on both sides.
             Self::Two(old, new) => (old, new.filter(|new| old != Some(*new))),
         };
         one.into_iter().chain(other)
@@ -61,7 +61,7 @@ pub(super) fn units(entries: &[Entry], beside: bool) -> Vec<Unit> {
     units
 }
 
-/// Pairs changed lines in shared rows; lines in between share rows in order.
+/// Pairs changed lines that share rows. Lines between them share rows in order.
 fn zip(entries: &[Entry], removed: &[usize], added: &[usize], units: &mut Vec<Unit>) {
     let (mut old, mut new) = (0, 0);
     let mut fill = |old: &mut usize, new: &mut usize, until: (usize, usize)| {

@@ -1,11 +1,11 @@
-//! Diff as sentences, one per diff line, each naming the kind of change.
+//! Diff as sentences, one for each line, which name the kind of change.
 
 use super::Diff;
 use super::entries::Entry;
 use crate::protocol::DiffSide;
 
 impl Diff {
-    /// Returns the sentences: `removed line 10: …`, `added line 10: …`. Context lines are included for orientation.
+    /// Returns the sentences: `removed line 10: …`, `added line 10: …`. Includes context lines for orientation.
     pub(crate) fn to_sentences(&self) -> Vec<String> {
         let entries = self.entries.iter().map(|entry| match entry {
             Entry::File(name) => format!("file {name}"),

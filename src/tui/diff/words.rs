@@ -7,14 +7,15 @@ use similar::{ChangeTag, TextDiff};
 use super::entries::Entry;
 use crate::protocol::DiffSide;
 
-/// Length in bytes above which lines are not compared by words.
+/// Length in bytes above which lines are not compared word by word.
 const LINE: usize = 2000;
-/// Number of added lines considered for each removed line.
+/// Number of added lines that are compared with each removed line.
 const REACH: usize = 8;
 /// Minimum similarity of two lines that are treated as one changed line.
 const ALIKE: f32 = 0.4;
 
-/// Pairs removed lines with the added lines that follow them, in order, most similar first.
+/// Pairs removed lines with the added lines that follow them, in order; the most similar lines are
+/// paired first.
 pub(super) fn pair(entries: &mut [Entry]) {
     let mut at = 0;
     while at < entries.len() {
@@ -40,7 +41,7 @@ fn pair_runs(entries: &mut [Entry], removed: Range<usize>, added: Range<usize>) 
         let likeness =
             |new: &usize| line_text(entries, old).zip(line_text(entries, *new)).map_or(0.0, |(old, new)| likeness(old, new));
         let rated = candidates.map(|new| (likeness(&new), new)).filter(|(likeness, _)| *likeness >= ALIKE);
-        // On a tie the first wins.
+        // Of equally similar lines, the first is used.
         let best = rated.reduce(|best, other| if other.0 > best.0 { other } else { best });
         if let Some((_, new)) = best {
             set_partner(entries, old, new);
@@ -63,7 +64,7 @@ fn set_partner(entries: &mut [Entry], of: usize, partner: usize) {
     }
 }
 
-/// Returns the share of common prefix and suffix, from 0 to 1; cheap, because it runs for every pair.
+/// Returns the share of common prefix and suffix, from 0 to 1. Cheap, because it is computed for every pair.
 fn likeness(old: &str, new: &str) -> f32 {
     let (old, new) = (old.trim(), new.trim());
     let longest = old.len().max(new.len());

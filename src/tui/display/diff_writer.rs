@@ -1,14 +1,14 @@
-//! Changed cells as terminal output.
+//! Terminal output for changed cells.
 //!
-//! After a grapheme whose width terminals disagree on, the cursor is moved explicitly, so that a wrong guess shifts one cell and
-//! not the rest of the line.
+//! After a grapheme whose width differs between terminals, the cursor is moved explicitly, so that a wrong guess shifts
+//! one cell instead of the rest of the line.
 
 use super::sgr_state::{PLAIN, SgrState};
 use crate::text::{self, WidthDoubt};
 use ratatui::buffer::{Buffer, Cell};
 use std::io::Write;
 
-/// Maximum number of unchanged cells that take fewer bytes to rewrite than to skip.
+/// Maximum number of unchanged cells that are cheaper to rewrite than to skip.
 const BRIDGE: u16 = 4;
 /// Minimum number of trailing blank cells that are erased instead of written.
 const ERASE: u16 = 4;
@@ -27,7 +27,7 @@ struct Painter<'a> {
     next: &'a Buffer,
     out: &'a mut Vec<u8>,
     pen: SgrState,
-    /// Cursor position, if all terminals agree on it.
+    /// Cursor position, if it is certain.
     at: Option<(u16, u16)>,
     /// Width uncertainty of the last grapheme.
     written: WidthDoubt,
@@ -44,7 +44,7 @@ impl Painter<'_> {
             return;
         }
         let blank_from = self.blank_from(y);
-        // Up to this column the terminal may differ from the cells.
+        // Up to this column, the terminal may differ from the cells.
         let mut stale = left;
         let mut x = left;
         while x < right {
@@ -55,7 +55,7 @@ impl Painter<'_> {
                 x += cells;
                 continue;
             }
-            // A wide grapheme leaves remains behind the narrower one that replaces it.
+            // A narrower grapheme does not completely cover a wide one.
             stale = stale.max(x + cells_of(before));
             if x >= blank_from && right - x >= ERASE {
                 return self.erase(x, y);
@@ -64,7 +64,7 @@ impl Painter<'_> {
         }
     }
 
-    /// Writes the grapheme at a position; returns how many cells it covers.
+    /// Writes the grapheme at a position. Returns the number of cells that it covers.
     fn grapheme(&mut self, x: u16, y: u16, cells: u16, stale: &mut u16) -> u16 {
         let cell = &self.next[(x, y)];
         let symbol = cell.symbol();
@@ -87,7 +87,7 @@ impl Painter<'_> {
                 *stale = (*stale).max(self.grapheme_end(after, y));
             }
             WidthDoubt::Picture => {
-                // Clear both cells first, since the emoji may fill one or both.
+                // Clear both cells first, because the emoji may fill one or both of them.
                 let right = self.next.area.right();
                 let is_narrow = cells == 1 && after < right && extends(cell, &self.next[(after, y)]);
                 let covered = if is_narrow { 2 } else { cells };
@@ -106,7 +106,8 @@ impl Painter<'_> {
         cells
     }
 
-    /// Returns the end of the grapheme at `x`, which may have been overwritten; `x` itself if that cell is blank.
+    /// Returns the end of the grapheme at `x`, part of which may have been overwritten; `x` itself if that cell is
+    /// blank.
     fn grapheme_end(&self, x: u16, y: u16) -> u16 {
         let next = (x < self.next.area.right()).then(|| &self.next[(x, y)]);
         x + next.filter(|cell| cell.symbol() != " ").map_or(0, cells_of)
@@ -114,12 +115,12 @@ impl Painter<'_> {
 
     fn write(&mut self, symbol: &str, after: u16, y: u16, doubt: WidthDoubt) {
         self.out.extend(symbol.as_bytes());
-        // Terminals place the cursor differently after the last column.
+        // After the last column, the cursor position depends on the terminal.
         self.at = (after < self.next.area.right()).then_some((after, y));
         self.written = doubt;
     }
 
-    /// Moves the cursor. Characters of one word follow each other without a move.
+    /// Moves the cursor. Adjacent characters of a word need no move.
     fn move_to(&mut self, x: u16, y: u16, doubt: WidthDoubt) {
         let is_sure = match self.written {
             WidthDoubt::None => true,
@@ -144,7 +145,7 @@ impl Painter<'_> {
         self.written = WidthDoubt::None;
     }
 
-    /// Reports whether these cells can be written with the current style.
+    /// Returns whether these cells can be written with the current style.
     fn is_plain(&self, cells: std::ops::Range<u16>, y: u16) -> bool {
         cells.into_iter().all(|x| {
             let cell = &self.next[(x, y)];
@@ -173,12 +174,12 @@ fn cells_of(cell: &Cell) -> u16 {
     if symbol.len() == 1 { 1 } else { (text::width(symbol) as u16).max(1) }
 }
 
-/// Reports whether an overflowing grapheme may remain in this blank cell.
+/// Returns whether an overflowing grapheme may cover this blank cell.
 fn extends(cell: &Cell, blank: &Cell) -> bool {
     blank.symbol() == " " && SgrState::from_cell(cell).has_ground_of(SgrState::from_cell(blank))
 }
 
-/// Reports whether a cell looks like an erased cell.
+/// Returns whether a cell looks like an erased cell.
 fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && SgrState::from_cell(cell).draws_blank()
 }

@@ -1,4 +1,4 @@
-//! Colour and text attribute sequences, limited to changes.
+//! Sequences for changes of colours and text attributes.
 
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
@@ -12,7 +12,7 @@ pub(crate) struct SgrState {
     stress: Modifier,
 }
 
-/// Drawing state without colours and attributes.
+/// State without colours and attributes.
 pub(crate) const PLAIN: SgrState = SgrState { foreground: Color::Reset, background: Color::Reset, stress: Modifier::empty() };
 
 /// Attributes and their SGR parameters.
@@ -36,12 +36,12 @@ impl SgrState {
         Self { foreground: cell.fg, background: cell.bg, stress: cell.modifier }
     }
 
-    /// Reports whether a space drawn in this state looks like an erased cell.
+    /// Returns whether a space in this state looks like an erased cell.
     pub(crate) fn draws_blank(self) -> bool {
         self.background == Color::Reset && !self.stress.intersects(SEEN_ON_BLANK)
     }
 
-    /// Reports whether spaces drawn in both states look the same.
+    /// Returns whether spaces in both states look the same.
     pub(crate) fn has_ground_of(self, other: Self) -> bool {
         self.background == other.background && !self.stress.union(other.stress).intersects(SEEN_ON_BLANK)
     }
@@ -54,7 +54,7 @@ impl SgrState {
         let from = out.len();
         out.extend(b"\x1b[");
         if !next.stress.contains(self.stress) {
-            // No parameter ends bold on every terminal.
+            // No parameter turns off bold on every terminal.
             out.extend(b"0;");
             *self = PLAIN;
         }
@@ -79,8 +79,8 @@ impl SgrState {
     }
 }
 
-/// Appends a colour with a separator; `base` is 30 for text and 40 for the background. The sixteen basic colours use the
-/// parameters that all terminals support.
+/// Appends a colour with a separator; `base` is 30 for text and 40 for the background. The sixteen basic colours use
+/// the parameters that all terminals support.
 fn colour(colour: Color, base: u8, out: &mut Vec<u8>) {
     let plain = |number: u8| base + number;
     let bright = |number: u8| base + 60 + number;

@@ -33,7 +33,7 @@ impl Write for Emulator {
     }
 }
 
-/// Draws a frame and compares the terminal with the cells.
+/// Draws a frame, and compares the terminal with the cells.
 #[track_caller]
 fn frame(display: &mut Display<Emulator>, emulator: &Emulator, model: &mut Model, now: u64) {
     let mut rows = Vec::new();

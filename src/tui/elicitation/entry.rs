@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 /// Maximum length of a text, in bytes.
 const TEXT_BYTES: usize = 16 << 10;
-/// Words that indicate a secret, which must not be sent in a form.
+/// Words that indicate a secret, which a form must not request.
 const SECRETS: [&str; 15] = [
     "password",
     "passwd",
@@ -46,7 +46,7 @@ enum EntryValue {
 }
 
 impl Entry {
-    /// Creates the field with the server's suggested value, if that is plain text and valid.
+    /// Creates the field with the value that the server suggests, if that is plain text and valid.
     pub(crate) fn new(field: FormField) -> Self {
         let default = field.default.as_ref();
         let held = match &field.takes {
@@ -76,7 +76,7 @@ impl Entry {
         &self.field.name
     }
 
-    /// Returns the title on the screen.
+    /// Returns the title for display.
     pub(crate) fn title(&self) -> String {
         let title = self.field.title.as_deref().map(text::reveal_line).filter(|title| !title.is_empty());
         title.unwrap_or_else(|| text::reveal_line(&self.field.name))
@@ -94,12 +94,12 @@ impl Entry {
         self.touched
     }
 
-    /// Returns whether text is typed into the field.
+    /// Returns whether the field is a text field.
     pub(crate) fn is_typed(&self) -> bool {
         matches!(self.held, EntryValue::Text(_))
     }
 
-    /// Returns whether the field looks like a secret, which a server must not ask for in a form.
+    /// Returns whether the field seems to request a secret, which a server must not do in a form.
     pub(crate) fn looks_secret(&self) -> bool {
         let FormField { name, title, description, .. } = &self.field;
         let words = [Some(name), title.as_ref(), description.as_ref()].into_iter().flatten();
@@ -158,7 +158,7 @@ impl Entry {
         }
     }
 
-    /// Returns all choices, each with whether it is selected and whether it is current.
+    /// Returns all choices, each with two flags: whether it is selected, and whether it is current.
     pub(crate) fn options(&self) -> Vec<(String, bool, bool)> {
         match (&self.held, &self.field.takes) {
             (EntryValue::Choice(at), FieldKind::Choice { choices }) => choices
@@ -212,7 +212,7 @@ impl Entry {
         }
     }
 
-    /// Returns the value for the server, `None` if the field is empty, or the reason why it is invalid.
+    /// Returns the value for the server; `None` if the field is empty; or the reason why it is invalid.
     pub(crate) fn value(&self) -> Result<Option<Value>, String> {
         match (&self.held, &self.field.takes) {
             (EntryValue::Text(text), FieldKind::Number { whole, minimum, maximum }) => match text.trim() {
@@ -257,7 +257,7 @@ impl Entry {
         if self.field.required { Err("this field is required".to_owned()) } else { Ok(None) }
     }
 
-    /// Sets the value from text typed in line mode: a text, `yes`, or the names or numbers of choices.
+    /// Sets the value from a line of line mode: a text, `yes`, or the names or numbers of choices.
     pub(crate) fn set_from_text(&mut self, words: &str) -> Result<(), String> {
         let words = words.trim();
         let position = |choices: &[(String, String)], word: &str| {

@@ -1,7 +1,7 @@
-//! Input requests of MCP servers: a form to fill in, or a URL to open; and questions of the model, with options. Nothing is
-//! sent before the user confirms, and nothing can be typed before the user chooses to.
+//! Input requests of MCP servers: a form to fill in, or a URL to open; and questions of the model, with options.
+//! Nothing is sent before the user confirms, and nothing can be typed before the user chooses to.
 //!
-//! Events go in and the answer comes out; the dialog shares its panel and guard with all other dialogs.
+//! This module only turns inputs into an answer. The dialog shares its panel and guard with all other dialogs.
 
 mod entry;
 #[cfg(test)]
@@ -23,7 +23,7 @@ pub(crate) struct ElicitationForm {
     pub wants: FormContent,
     /// Index of the current field.
     pub at: Option<usize>,
-    /// Whether problems are shown at all fields, because sending was attempted.
+    /// Whether all fields show their problems, because the user tried to send the form.
     checked: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct ModelQuestion {
     pub options: Vec<QuestionOption>,
     /// Number of the question, and the number of questions.
     pub place: (usize, usize),
-    /// Field for an answer that is not among the options.
+    /// Field for an answer other than the options.
     pub answer: Entry,
 }
 
@@ -145,7 +145,7 @@ impl ElicitationForm {
         self.at.is_some()
     }
 
-    /// Goes back to the choices; the values are preserved.
+    /// Returns to the choices. The values are preserved.
     pub(crate) fn leave(&mut self) {
         self.at = None;
     }
@@ -183,12 +183,12 @@ impl ElicitationForm {
         Some(ElicitationAnswer::Accept { content })
     }
 
-    /// Returns the problem of a field, if it was changed or sending was attempted.
+    /// Returns the problem of a field, if the field was changed or the user tried to send the form.
     pub(crate) fn problem(&self, entry: &Entry) -> Option<String> {
         entry.value().err().filter(|_| self.checked || entry.is_touched())
     }
 
-    /// Sets the current field from a line typed in line mode; an empty line leaves its value unchanged.
+    /// Sets the current field from a line of line mode. An empty line leaves its value unchanged.
     pub(crate) fn take_line(&mut self, words: &str) -> Result<(), String> {
         let Some(entry) = self.entry_mut() else { return Ok(()) };
         let before = entry.clone();

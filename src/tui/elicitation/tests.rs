@@ -1,4 +1,4 @@
-//! Forms of MCP servers in line mode: typed values, and the answers the server gets.
+//! Tests of MCP server forms in line mode: typed values, and the resulting answers.
 
 use super::{ElicitationForm, EnterResult};
 use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, FormField};

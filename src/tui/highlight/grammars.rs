@@ -1,25 +1,27 @@
-//! Grammars, of which only a few stay compiled: the expressions of a language take about 10 MB.
+//! Syntax grammars. Only a few stay compiled, because the expressions of a language take about 10
+//! MB.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use syntect::parsing::SyntaxSet;
 
-/// Number of languages that stay compiled, so that a response in two languages compiles each once.
+/// Number of languages that stay compiled. With two, each language of a mixed response is compiled
+/// only once.
 const HELD: usize = 2;
-/// Burst limit and refill interval for compiling languages. Compiling one takes about 30 ms of one core.
+/// Burst limit and refill interval for the compilation of languages, which takes about 30 ms of one core each.
 const IN_A_ROW: u32 = 3;
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Syntax sets, one per compiled language, because compiled expressions are freed only with their set.
+/// Syntax sets, one for each compiled language, because compiled expressions are freed only with their set.
 #[derive(Default)]
 pub(super) struct Grammars {
-    /// Most recently used first. A set without a name is not compiled yet.
+    /// Sets, most recently used first. A set without a name is not compiled yet.
     sets: VecDeque<(Option<String>, SyntaxSet)>,
 }
 
 impl Grammars {
-    /// Reports whether [`Self::forget`] would free memory.
+    /// Returns whether [`Self::forget`] would free memory.
     pub(crate) fn is_loaded(&self) -> bool {
         !self.sets.is_empty()
     }
@@ -28,7 +30,7 @@ impl Grammars {
         *self = Self::default();
     }
 
-    /// Returns the name of the language with this name, alias or file extension.
+    /// Returns the name of the language for this name, alias or file extension.
     pub(crate) fn name(&mut self, language: &str) -> Option<String> {
         if self.sets.is_empty() {
             self.sets.push_front((None, two_face::syntax::extra_newlines()));
@@ -69,7 +71,7 @@ impl CompileQuota {
         Self { left: IN_A_ROW, since: None }
     }
 
-    /// Takes one compilation, or returns the time until the next is available.
+    /// Takes one compilation from the quota, or returns the time until the next one is available.
     pub(crate) fn take(&mut self, now: Instant) -> Result<(), Duration> {
         while let Some(since) = self.since.filter(|since| now.saturating_duration_since(*since) >= AGAIN) {
             self.left += 1;

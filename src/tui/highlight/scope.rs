@@ -4,7 +4,8 @@ use syntect::parsing::{Scope, ScopeStack};
 
 use crate::tui::theme::Syntax;
 
-/// The first prefix that matches the innermost scope wins; `None` stops the search, and the text is plain.
+/// Scope prefixes and their meaning. The first prefix that matches the innermost scope is used; if it has none, the
+/// text is plain.
 const MEANINGS: &[(&str, Option<Syntax>)] = &[
     ("comment", Some(Syntax::Comment)),
     ("punctuation.definition.comment", Some(Syntax::Comment)),
@@ -44,7 +45,8 @@ const MEANINGS: &[(&str, Option<Syntax>)] = &[
     ("meta.template.expression", None),
 ];
 
-/// Table with resolved scopes, and the last result, since neighbours mostly share their scopes.
+/// Table with resolved scopes, and the last result, because adjacent pieces of text mostly share
+/// their scopes.
 pub(super) struct Meanings {
     table: Vec<(Scope, Option<Syntax>)>,
     last: (Vec<Scope>, Option<Syntax>),

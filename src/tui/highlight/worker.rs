@@ -1,6 +1,6 @@
 //! Thread that loads the grammars when code is first shown, then highlights line by line.
 //!
-//! Code in a compiled language is highlighted at once; other languages wait until they may be compiled.
+//! Code in a compiled language is highlighted immediately. Other languages wait until they may be compiled.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -39,7 +39,7 @@ pub(super) struct Parser {
     scopes: ScopeStack,
 }
 
-/// Sets the callback, called from the thread, for new colours that need a frame. Only the first call has an effect.
+/// Sets the callback for new colours, which the thread calls when a frame is needed. Only the first call has an effect.
 pub(crate) fn on_progress(wake: impl Fn() + Send + Sync + 'static) {
     let _ = WAKE.set(Box::new(wake));
 }
@@ -61,7 +61,7 @@ pub(crate) fn wait_until_idle() {
     let _ = wait.recv();
 }
 
-/// Queues a job; without a thread it is dropped and code remains plain.
+/// Queues a job. Without a thread, the job is dropped and the code stays plain.
 fn post(job: Job) {
     if let Some(jobs) = JOBS.get_or_init(start) {
         let _ = jobs.send(job);
@@ -103,7 +103,7 @@ fn run_worker(queue: &Receiver<Job>) {
     }
 }
 
-/// Lines waiting for highlighting, and the grammars for them.
+/// Lines to highlight, and the grammars for them.
 struct HighlightQueue {
     waiting: VecDeque<CodeFragment>,
     grammars: Grammars,
@@ -117,7 +117,7 @@ struct CodeFragment {
 }
 
 impl HighlightQueue {
-    /// Accepts a job; code in an unknown language remains plain.
+    /// Accepts a job. Code in an unknown language stays plain.
     fn put(&mut self, job: Job) {
         match job {
             Job::Lines(lines) => {
@@ -134,8 +134,8 @@ impl HighlightQueue {
         }
     }
 
-    /// Returns the next piece: one in a compiled language, else one in the most recently requested language; or the time it must
-    /// wait.
+    /// Returns the next piece: one in a compiled language, or else one in the most recently requested language. If that
+    /// language may not be compiled yet, returns the time to wait.
     fn take(&mut self, allowance: &mut CompileQuota, now: Instant) -> Result<Option<CodeFragment>, Duration> {
         self.waiting.retain(|piece| piece.lines.of.strong_count() > 0);
         let ready = self.waiting.iter().position(|piece| self.grammars.is_ready(&piece.grammar));
@@ -149,7 +149,7 @@ impl HighlightQueue {
         Ok(next.and_then(|next| self.waiting.remove(next)))
     }
 
-    /// Highlights a piece; stops early when the code is no longer shown.
+    /// Highlights a piece. Stops early if the code is no longer shown.
     fn colour(&mut self, piece: &CodeFragment) {
         let grammars = self.grammars.make_ready(&piece.grammar);
         for batch in piece.lines.lines.chunks(BATCH) {

@@ -1,4 +1,4 @@
-//! Decoding of complete sequences.
+//! Decoder for complete escape sequences and characters.
 
 use super::reports::{self, Report};
 use super::{Input, InputSequence};
@@ -19,7 +19,8 @@ pub(crate) fn decode(piece: InputSequence) -> Option<Input> {
     }
 }
 
-/// Converts xterm's form of a key with modifiers to kitty's: `CSI 27;5;106~` becomes `CSI 106;5u`.
+/// Converts a key with modifiers from xterm's format to kitty's: `CSI 27;5;106~` becomes `CSI
+/// 106;5u`.
 fn to_kitty_form(bytes: Vec<u8>) -> Vec<u8> {
     let parts = bytes.strip_prefix(b"\x1b[27;").and_then(|rest| rest.strip_suffix(b"~"));
     let parts = parts.and_then(|parts| std::str::from_utf8(parts).ok()).and_then(|parts| parts.split_once(';'));
@@ -30,7 +31,8 @@ fn to_kitty_form(bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Reports whether a sequence looks like a key or mouse report. The parser would split any other into characters.
+/// Returns whether a sequence looks like a key or mouse report. The parser would split any other sequence into
+/// characters.
 fn may_be_key(bytes: &[u8]) -> bool {
     let is_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b';' | b':');
     match bytes {
@@ -44,7 +46,7 @@ fn may_be_key(bytes: &[u8]) -> bool {
     }
 }
 
-/// Converts keypad keys in application mode, and old forms of modifiers: `ESC O 5 A` becomes `CSI 1;5A`.
+/// Converts keypad keys in application mode, and older formats of modifiers: `ESC O 5 A` becomes `CSI 1;5A`.
 fn application_key(bytes: &[u8]) -> Option<Vec<u8>> {
     const KEYPAD: &[u8] = b"*+,-./0123456789";
     match bytes {
@@ -77,7 +79,7 @@ fn key_or_mouse(bytes: &[u8]) -> Option<Input> {
     }
 }
 
-/// Converts a mouse event; plain pointer movement is ignored.
+/// Converts a mouse event. Pointer movement without a button is ignored.
 fn mouse_event(mouse: t::MouseEvent) -> Option<MouseEvent> {
     let button = |button| match button {
         t::MouseButton::Left => MouseButton::Left,
@@ -139,7 +141,7 @@ fn key_event(key: t::KeyEvent) -> Option<KeyEvent> {
         _ => return None,
     };
     let modifiers = modifiers(key.modifiers);
-    // Depending on the protocol, a shifted letter arrives as itself or as the base letter and a flag.
+    // Depending on the protocol, a shifted letter arrives as an upper-case letter, or as the base letter with a flag.
     let code = match code {
         KeyCode::Char(c) if modifiers.contains(KeyModifiers::SHIFT) && !modifiers.contains(KeyModifiers::CONTROL) => {
             KeyCode::Char(c.to_uppercase().next().unwrap_or(c))

@@ -1,4 +1,4 @@
-//! Thread that reads the terminal, so that each key has its arrival time.
+//! Thread that reads the terminal, so that each key has its time of arrival.
 
 use super::sequences::Wait;
 use super::{Input, Sequences, decode};
@@ -9,12 +9,14 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// Time in milliseconds that Escape may be the start of a sequence: long enough for a slow line, too short to notice.
+/// Time in milliseconds during which Escape may be the start of a sequence: long enough for a slow connection, but
+/// unnoticeable.
 const ESCAPE_MS: u16 = 25;
-/// Time in milliseconds that the first part of a report waits for the remaining part, which may be in the next packet.
+/// Time in milliseconds to wait for the rest of a report, which may be in the next packet.
 const REPORT_MS: u16 = 1000;
 
-/// Handle of the running thread; dropping it ends the thread; the next reader gets unread bytes.
+/// Handle of the running thread. Dropping it ends the thread, and the next reader gets unread
+/// bytes.
 #[derive(Debug)]
 pub(crate) struct Reader {
     wake: PipeWriter,

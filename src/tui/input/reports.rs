@@ -1,6 +1,7 @@
 //! Reports of the terminal: replies and requested notifications.
 //!
-//! Everything in the form of a report is treated as one, known or not, and never becomes a key.
+//! Every sequence with the syntax of a report is treated as one and never becomes a key, even if it
+//! is unknown.
 
 use super::Input;
 
@@ -19,7 +20,7 @@ pub(crate) enum TerminalReply {
     TrueColour,
     /// Name and version of the terminal.
     Name(String),
-    /// `DA1`: earlier queries without a reply will not get one.
+    /// `DA1`: no earlier query without a reply will get one.
     Attributes,
 }
 
@@ -76,14 +77,15 @@ fn control(body: &[u8], last: u8) -> Report {
         }
         // Mouse report; `m` is a button release.
         ([b'<', ..], _) => Report::None,
-        // Sizes, checksums, states, cursor positions: no key has this final byte, or bytes like `$` or a space.
+        // Sizes, checksums, states, cursor positions: no key ends with this byte, or contains bytes such as `$` or a
+        // space.
         ([_, ..], b'n' | b'c' | b't' | b'x' | b'y' | b'm' | b'h' | b'l') => Report::Unknown,
         ([.., 0x20..=0x2f], _) => Report::Unknown,
         _ => Report::None,
     }
 }
 
-/// Parses rows and columns, which may be followed by pixels. Rejects impossible sizes.
+/// Parses rows and columns, which pixels may follow. Rejects impossible sizes.
 fn size(body: &[u8]) -> Option<(u16, u16)> {
     let mut parts = std::str::from_utf8(body).ok()?.split(';').map(|part| part.split(':').next()?.parse::<u16>().ok());
     let (height, width) = (parts.next()??, parts.next()??);

@@ -1,8 +1,8 @@
-//! Splits the byte stream into escape sequences, pastes and characters.
+//! Splitter of the byte stream into escape sequences, pastes and characters.
 //!
-//! Splitting before decoding confines an unknown sequence to itself, and lets a paste contain anything.
+//! Splitting precedes decoding, so that an unknown sequence affects nothing else and a paste may contain anything.
 
-/// Maximum length of terminal strings (OSC, DCS) and numbered sequences, in bytes; longer ones are noise.
+/// Maximum length in bytes of terminal strings (OSC, DCS) and numbered sequences; longer ones are treated as noise.
 const SEQUENCE_BYTES: usize = 4096;
 /// Size in bytes above which a paste is split.
 const PASTE_BYTES: usize = 8 << 20;
@@ -16,12 +16,12 @@ pub(crate) enum InputSequence {
     Paste(Vec<u8>),
 }
 
-/// Bytes received that do not form a piece yet.
+/// Received bytes that do not form a complete piece yet.
 #[derive(Debug, Default)]
 pub(crate) struct Sequences {
     held: Vec<u8>,
     pasting: bool,
-    /// Start of a sequence that was treated as a key after a pause.
+    /// Start of a sequence that was treated as a key because of a pause.
     orphan: Vec<u8>,
 }
 
@@ -29,18 +29,18 @@ pub(crate) struct Sequences {
 enum Cut {
     Needs,
     Piece(usize),
-    /// Number of meaningless bytes to drop.
+    /// Number of invalid bytes to drop.
     Drop(usize),
 }
 
-/// Time that incomplete bytes wait for more.
+/// How long incomplete bytes wait for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// Nothing is buffered, or a paste continues.
     Forever,
-    /// The bytes may be a key on their own.
+    /// The bytes may be a complete key.
     Key,
-    /// Start of a report or a multi-byte character, which no user types this fast.
+    /// Start of a report or a multi-byte character, which no user types that fast.
     Report,
 }
 
@@ -61,7 +61,7 @@ impl Sequences {
         }
     }
 
-    /// Returns how long to wait, depending on whether the bytes may be Escape or the start of a sequence.
+    /// Returns the kind of pause to wait for, depending on the buffered bytes.
     pub(crate) fn wait(&self) -> Wait {
         match &self.held[..] {
             _ if self.pasting => Wait::Forever,
@@ -73,13 +73,13 @@ impl Sequences {
         }
     }
 
-    /// Handles a pause: the buffered bytes are a key on their own, or noise.
+    /// Handles a pause, after which the buffered bytes are either a key or noise.
     pub(crate) fn flush(&mut self, mut found: impl FnMut(InputSequence)) {
         if self.wait() == Wait::Forever {
             return;
         }
         let held = std::mem::take(&mut self.held);
-        // A cut-off report or character is noise; `ESC` and `ESC x` are keys.
+        // An incomplete report or character is noise; `ESC` and `ESC x` are keys.
         if held.len() <= 2 && held.is_ascii() {
             self.orphan.clone_from(&held);
             found(InputSequence::Whole(held));
@@ -109,7 +109,8 @@ impl Sequences {
         }
     }
 
-    /// Takes bytes up to the end of the paste; only the tail is searched again, so a long paste is linear.
+    /// Removes bytes up to the end of the paste. Only the end is searched again, so that a long paste takes linear
+    /// time.
     fn paste<'a>(&mut self, bytes: &'a [u8], found: &mut impl FnMut(InputSequence)) -> &'a [u8] {
         let from = self.held.len().saturating_sub(PASTE_END.len() - 1);
         self.held.extend_from_slice(bytes);
@@ -129,7 +130,8 @@ impl Sequences {
     }
 }
 
-/// Reports whether bytes of one read, joined to the byte before a pause, start like a report that no user could type.
+/// Returns whether the bytes of one read, appended to the byte before a pause, start like a report that no user could
+/// type.
 fn begins_with_report(bytes: &[u8]) -> bool {
     match bytes {
         [0x1b, b'[', b'?' | b'<' | b'>' | b'=', b'0'..=b'9', ..] => true,
@@ -155,13 +157,13 @@ fn cut(held: &[u8]) -> Cut {
     }
 }
 
-/// Splits `ESC O`, in which a modifier is a digit and the key a letter.
+/// Splits a sequence after `ESC O`, in which a modifier is a digit and the key a letter.
 fn cut_application(rest: &[u8]) -> Cut {
     match rest {
         [] => Cut::Needs,
         [b'0'..=b'9'] | [b'0'..=b'9', b'0'..=b'9'] => Cut::Needs,
         [.., 0x40..=0x7e] => Cut::Piece(rest.len() + 2),
-        // It was a key, and the next byte starts another.
+        // The bytes were a key, and the next byte starts another one.
         [_] => Cut::Piece(2),
         [..] => Cut::Drop(rest.len() + 1),
     }
@@ -170,7 +172,7 @@ fn cut_application(rest: &[u8]) -> Cut {
 fn cut_csi(rest: &[u8]) -> Cut {
     match rest {
         [] => Cut::Needs,
-        // The Linux console's function keys and the oldest mouse reports have their own form.
+        // Function keys of the Linux console and the oldest mouse reports have their own formats.
         [b'['] => Cut::Needs,
         [b'[', b'A'..=b'Z', ..] => Cut::Piece(4),
         [b'[', ..] => Cut::Drop(3),
@@ -179,7 +181,7 @@ fn cut_csi(rest: &[u8]) -> Cut {
         [.., 0x40..=0x7e] => Cut::Piece(rest.len() + 2),
         [.., 0x20..=0x3f] if rest.len() < SEQUENCE_BYTES => Cut::Needs,
         [.., 0x20..=0x3f] => Cut::Drop(rest.len() + 2),
-        // Not a byte of the sequence, which was cut off; this byte starts something new.
+        // The sequence was cut off, and this byte starts something else.
         [..] => Cut::Drop(rest.len() + 1),
     }
 }
@@ -188,7 +190,7 @@ fn cut_string(rest: &[u8]) -> Cut {
     match rest {
         [.., 0x07] | [.., 0x1b, b'\\'] => Cut::Piece(rest.len() + 2),
         [.., 0x1b] | [] => Cut::Needs,
-        // A reply contains neither control characters nor another sequence, so it was cut off.
+        // A reply contains no control characters and no other sequences, so it was cut off.
         [.., 0x1b, _] => Cut::Drop(rest.len()),
         [.., 0x00..=0x1f] => Cut::Drop(rest.len() + 1),
         [..] if rest.len() > SEQUENCE_BYTES => Cut::Drop(rest.len() + 2),

@@ -77,7 +77,7 @@ fn keys_and_reports_are_decoded_in_order_regardless_of_read_boundaries() {
         (b"\x1b[;Ax\x1b[;5Ay\x1b[!pz\x1b[?6;1;1ca", &["x", "y", "z", "Answer(Attributes)", "a"]),
         (b"\x1b]11;rgb:ff\x1b[Ax\x1bP1+r\ry", &["up", "x", "enter", "y"]),
         (b"\x1b[1;5\rx\x1b[1\xc3\xa9", &["enter", "x", "\u{e9}"]),
-        // Keys in the encodings of other terminals.
+        // Keys in the encodings of various terminals.
         (b"\x1b[27;5;106~\x1b[27;2;13~\x1b[27;5;13~", &["ctrl+j", "shift+enter", "ctrl+enter"]),
         (b"\x1bO5A\x1bO2P\x1bOMx\x1bOy", &["ctrl+up", "shift+f(1)", "enter", "x", "9"]),
         (b"\x1b[[A\x1b[1~\x1b[4~", &["f(1)", "home", "end"]),
@@ -139,7 +139,7 @@ fn terminal_responses_split_across_reads_are_not_text() {
         (&[b"\x1b]11;rgb:ff", b"ff/ffff/ffff\x1b", b"\\x"], &["Background(255, 255, 255)", "x"]),
         (&[b"\x1b", b"[<64;10;10M"], &["esc", "ScrollUp 9 9"]),
         (&[b"\xe4\xbd", b"\xa0"], &["你"]),
-        // A user types one key after the other.
+        // A user types one key at a time.
         (&[b"\x1b", b"[", b"?", b"1"], &["esc", "[", "?", "1"]),
     ] {
         assert_eq!(read_with_silence(reads), expected, "{reads:?}");

@@ -28,7 +28,7 @@ const NAMED: &[(&str, KeyCode)] = &[
 /// Alternative key names.
 const ALIASES: &[(&str, &str)] =
     &[("return", "enter"), ("escape", "esc"), ("pageup", "pgup"), ("pagedown", "pgdn"), ("del", "delete"), ("control", "ctrl")];
-/// Keys that most terminals send as another key.
+/// Keys that most terminals report as another key.
 const SAME: &[(&str, &str)] = &[("ctrl+i", "tab"), ("ctrl+m", "enter"), ("ctrl+[", "esc")];
 
 impl Chord {
@@ -36,7 +36,7 @@ impl Chord {
     ///
     /// # Errors
     ///
-    /// Describes the error in the text.
+    /// Returns a description of the error in the text.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let lower = text.trim().to_lowercase();
         if let Some((_, other)) = SAME.iter().find(|(name, _)| *name == lower) {
@@ -82,7 +82,7 @@ impl Chord {
         KeyEvent::new(self.code, self.modifiers)
     }
 
-    /// Normalizes key events: `shift+tab` has its own code, and a letter includes its case.
+    /// Normalizes a key event: `shift+tab` has its own code, and a letter includes its case.
     fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
         let modifiers = modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
         let (code, modifiers) = match code {
@@ -99,8 +99,8 @@ impl Chord {
         Self { code, modifiers }
     }
 
-    /// Returns whether the key has more modifiers than handlers check: ctrl+alt+t is not ctrl+t. For symbols, shift is ignored,
-    /// because typing them may require it.
+    /// Returns whether the key has more modifiers than handlers check: ctrl+alt+t is not ctrl+t. Ignores shift for
+    /// symbols, because typing them may require it.
     pub(crate) fn has_much_held(self) -> bool {
         let is_letter = matches!(self.code, KeyCode::Char(letter) if letter.is_alphabetic());
         let second = if is_letter { KeyModifiers::ALT | KeyModifiers::SHIFT } else { KeyModifiers::ALT };

@@ -1,4 +1,4 @@
-//! Parsing of the user's key file. Invalid entries are reported, and valid ones apply.
+//! Parser of the user's key file. Invalid entries are reported, and valid ones apply.
 
 use super::{Action, Chord, Focus};
 use std::collections::HashMap;
@@ -6,22 +6,23 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Maximum number of reported problems; further ones are only counted.
+/// Maximum number of reported problems; the rest is only counted.
 const MAX: usize = 8;
 
 struct KeymapReader<'a> {
     text: &'a str,
     /// Problems, each with its byte offset.
     problems: Vec<(usize, String)>,
-    /// Action that a key was assigned to, and the byte offset of the assignment.
+    /// Actions to which the file assigns keys, each with the byte offset of the assignment.
     given: HashMap<(Focus, Chord), (usize, usize)>,
 }
 
-/// Applies the file. A key that it assigns to another action loses its former one. Returns the problems.
+/// Applies the file, and returns its problems. A key that the file assigns to another action is removed from its former
+/// one.
 pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
     let mut reading = KeymapReader { text, problems: Vec::new(), given: HashMap::new() };
     let (table, errors) = DeTable::parse_recoverable(text);
-    // A line that cannot be parsed may be half of what was meant.
+    // A line that cannot be parsed may be incomplete.
     let unclear: Vec<usize> = errors.iter().map(|error| line(text, error.span().map_or(0, |span| span.start))).collect();
     for error in errors {
         let words = error.message().lines().collect::<Vec<_>>().join(" ");
@@ -79,7 +80,8 @@ impl KeymapReader<'_> {
         self.problems.push((span.map_or(0, |span| span.start), words));
     }
 
-    /// Assigns the keys of an action. Returns its index if any key is valid or all were removed.
+    /// Assigns the keys of an action. Returns the action's index if any key is valid or all keys
+    /// were removed.
     fn assign_keys(
         &mut self,
         actions: &mut [Action],
@@ -134,7 +136,7 @@ impl KeymapReader<'_> {
         Some(at)
     }
 
-    /// Parses a key; rejects keys that type text where text is typed, keys that decide, and the exit keys.
+    /// Parses a key. Rejects keys that type text where text can be typed, keys of decisions, and the keys that exit.
     fn parse_allowed(&mut self, actions: &[Action], at: usize, word: &str, place: usize) -> Result<Chord, String> {
         let Action { focus, entry, .. } = &actions[at];
         let focus = *focus;
@@ -179,7 +181,7 @@ fn line(text: &str, place: usize) -> usize {
     text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// Returns a suggestion for a misspelled name, if one is close.
+/// Returns the most similar name for a misspelled one, if it is close enough.
 fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let distance = |other: &str| strsim::damerau_levenshtein(name, other);
     let near = known.map(|other| (distance(other), other)).filter(|(distance, other)| *distance <= 3.min(other.len() / 2)).min();

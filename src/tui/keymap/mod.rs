@@ -1,7 +1,7 @@
-//! Key bindings: the built-in map with the user's `keymap.toml` applied.
+//! Key bindings: the built-in ones with the user's `keymap.toml` applied.
 //!
-//! The screen is written with the built-in keys. A key that the user assigned to an action is translated to the first
-//! built-in key of that action before it is handled, and a removed built-in key has no effect.
+//! All handlers use the built-in keys. A key that the user assigned to an action is translated to the first built-in
+//! key of that action before it is handled, and a removed built-in key has no effect.
 
 mod chord;
 mod file;
@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 
 const BUILT_IN: &str = include_str!("../../../assets/keymap.toml");
 
-/// Shown for an action without a key.
+/// Text shown for an action without keys.
 const NO_KEY: &str = "(no key)";
 
 /// Part of the screen that has the keyboard.
@@ -25,9 +25,9 @@ const NO_KEY: &str = "(no key)";
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Focus {
     Composer,
-    /// The menu at the composer; unknown keys go to the composer.
+    /// Completion menu of the composer; keys that it does not use go to the composer.
     Menu,
-    /// The prompt history search; unknown keys go to the composer.
+    /// Search in the prompt history; keys that it does not use go to the composer.
     Search,
     Question,
     /// The list of pending dialogs.
@@ -68,7 +68,7 @@ impl Focus {
         }
     }
 
-    /// Returns the key maps to search for a key, in order.
+    /// Returns the focuses whose bindings apply, in order of precedence.
     pub(crate) fn layers(self) -> &'static [Self] {
         match self {
             Self::Menu => &[Self::Menu, Self::Composer],
@@ -83,7 +83,8 @@ impl Focus {
         }
     }
 
-    /// Returns whether letters are text or choices in this part, so that no action can be bound to a letter.
+    /// Returns whether letters are text or choices in this part of the screen, so that no action can be bound to a
+    /// letter.
     pub(crate) fn takes_text(self) -> bool {
         !matches!(self, Self::Browse | Self::Reader)
     }
@@ -96,7 +97,7 @@ struct Entry {
     action: String,
     #[serde(default)]
     keys: Vec<String>,
-    /// Keys described as typed text instead of a key name.
+    /// Keys described as typed text, in place of key names.
     typed: Option<String>,
     does: String,
     /// Whether key files cannot reassign the action.
@@ -122,7 +123,7 @@ impl Row {
     }
 }
 
-/// Action while the map is being built.
+/// Action during the construction of the map.
 struct Action {
     focus: Focus,
     entry: Entry,
@@ -150,9 +151,9 @@ pub(crate) struct Keymap {
     rows: OnceLock<Vec<Row>>,
     /// Translation of changed keys.
     changed: HashMap<(Focus, Chord), Option<Chord>>,
-    /// All keys with a meaning, if any key was changed.
+    /// All keys that have a meaning; empty if no key was changed.
     known: HashSet<(Focus, Chord)>,
-    /// Built-in keys with several modifiers, built when such a key is first pressed.
+    /// Built-in keys with several modifiers, collected when such a key is first pressed.
     held: OnceLock<HashSet<(Focus, Chord)>>,
     /// Current names of removed built-in keys.
     names: HashMap<(Focus, Chord), Option<String>>,
@@ -190,7 +191,7 @@ impl Keymap {
         map
     }
 
-    /// Translates a key for the screen; a key without meaning becomes an unknown one.
+    /// Translates a key to the built-in one. A key without meaning becomes an unknown key.
     pub(crate) fn key(&self, focus: Focus, key: KeyEvent) -> KeyEvent {
         let chord = Chord::from_event(key);
         let known = focus.layers().iter().find(|focus| self.known.contains(&(**focus, chord)));

@@ -1,10 +1,11 @@
-//! Current key names in screen texts, which are written with the built-in keys.
+//! Current key names in texts, which are written with the built-in keys.
 
 use super::{Chord, Focus, Keymap, NO_KEY};
 use std::borrow::Cow;
 
 impl Keymap {
-    /// Returns the new name of a built-in key, or `None` if it is unchanged; the new name is missing if no key is left.
+    /// Returns the new name of a built-in key, or `None` if it is unchanged. The name is missing if the action has no
+    /// key left.
     fn name(&self, focus: Focus, chord: Chord) -> Option<&Option<String>> {
         focus.layers().iter().find_map(|focus| self.names.get(&(*focus, chord)))
     }
@@ -20,7 +21,7 @@ impl Keymap {
         }
     }
 
-    /// Replaces the keys at the beginning of a hint such as `ctrl+o fold`; returns `None` if no key is left.
+    /// Replaces the keys at the beginning of a hint such as `ctrl+o fold`. Returns `None` if no key is left.
     pub(crate) fn hint<'a>(&self, focus: Focus, hint: &'a str) -> Option<Cow<'a, str>> {
         if self.names.is_empty() {
             return Some(Cow::Borrowed(hint));
@@ -46,7 +47,7 @@ impl Keymap {
         has_key.then(|| Cow::Owned(words.join(" ")))
     }
 
-    /// Replaces the keys in a sentence: keys with a `+`, and `f1` to `f24`, because other ones may be words.
+    /// Replaces the keys in a sentence: keys with a `+`, and `f1` to `f24`. Other key names may be ordinary words.
     pub(crate) fn translate_keys<'a>(&self, focus: Focus, text: &'a str) -> Cow<'a, str> {
         if self.names.is_empty() {
             return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! The `/tree` list: branches of a session, which are forks and parts that were undone.
+//! The `/tree` list: branches of a session, which are forks and undone parts.
 
 use super::{Layer, LayerRequest, Reaction};
 use crate::protocol::{Branch, SessionId};

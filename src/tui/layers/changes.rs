@@ -39,7 +39,7 @@ impl ChangesView {
         changes
     }
 
-    /// Updates the list; the open file stays open.
+    /// Updates the list. The open file stays open.
     pub(crate) fn set_files(&mut self, changed: ChangedFiles) {
         let open = self.changed.files.get(self.at).map(|file| file.path.clone());
         let at = changed.files.iter().position(|file| Some(&file.path) == open.as_ref());
@@ -229,7 +229,7 @@ impl Layer for ChangesView {
     }
 }
 
-/// Returns why there is no diff, or other notes about the file.
+/// Returns the reason why there is no diff, or other notes about the file.
 fn note_rows(file: &ChangedFile, width: u16) -> Vec<String> {
     let Some(note) = &file.note else { return Vec::new() };
     let note = line(note);

@@ -1,4 +1,4 @@
-//! Command palette: all commands with their keys.
+//! Command palette, which lists all commands with their keys.
 
 use super::{Layer, LayerRequest, Reaction};
 use crate::protocol::CustomCommand;

@@ -26,9 +26,10 @@ pub(crate) struct FindingView {
     count: usize,
     /// The diff of its file.
     diff: Diff,
-    /// Index of the first diff row on the screen, once the user has scrolled.
+    /// Index of the first diff row on the screen, if the user has scrolled.
     top: Option<usize>,
-    /// First diff row, diff rows on the last screen, and all diff rows.
+    /// First visible diff row, number of visible diff rows, and number of all diff rows in the last
+    /// frame.
     drawn: (usize, usize, usize),
     /// Whether part of the explanation was cut off on the last screen.
     is_cut: bool,

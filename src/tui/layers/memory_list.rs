@@ -14,12 +14,12 @@ const COLUMNS: &[Column] = &[
     Column { head: "instruction", is_number: false, rank: 0 },
 ];
 
-/// Shown for a proposal whose change the user has not opened.
+/// Reason why a proposal cannot be applied: the user has not opened its change.
 const UNREAD: &str = "enter shows the change; ctrl+a then applies it";
 
 pub(crate) struct MemoryList {
     picker: Picker,
-    /// ID of the proposal whose whole change was opened last.
+    /// ID of the proposal whose complete change was opened last.
     read: Option<String>,
 }
 
@@ -30,13 +30,13 @@ impl MemoryList {
         list
     }
 
-    /// Updates the list to the current state. A change that was opened may be another one now.
+    /// Updates the list. An opened change counts as unread if the proposal has changed.
     pub(crate) fn set_proposals(&mut self, proposals: &[MemoryProposal]) {
         self.picker.set_rows(proposals.iter().map(row).collect());
         self.read = None;
     }
 
-    /// Shows the highlighted proposal, also one that cannot be applied.
+    /// Shows the highlighted proposal, even if it cannot be applied.
     fn show(&mut self) -> Reaction {
         self.read = self.picker.highlighted_as_drawn().map(|row| row.key.clone());
         self.read.clone().map_or(Reaction::Done, |id| Reaction::Request(LayerRequest::ShowProposal(id)))
@@ -93,7 +93,7 @@ pub(crate) fn proposal_heading(proposal: &MemoryProposal) -> String {
     text::reveal_line(&proposal.text)
 }
 
-/// Returns the diff of a proposal, and where it comes from.
+/// Returns the diff of a proposal, and its source.
 pub(crate) fn proposal_details(proposal: &MemoryProposal) -> String {
     let mut all = text::reveal(&proposal.diff).into_owned();
     let origin = match proposal.source {

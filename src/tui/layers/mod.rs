@@ -1,8 +1,8 @@
-//! Layers over the conversation: the help, lists and viewers, one module each, and the stack of the open ones.
+//! Layers over the conversation: the help, lists and viewers, each in its own module, and the stack of open layers.
 //!
-//! A layer owns its state, and handles its keys, pasted text and mouse events itself. It receives only what it needs to draw, and
-//! returns a [`Reaction`]; `update::layers` performs the requests in it. Browsing and the history search are not layers: they are
-//! modes of the transcript and of the composer.
+//! A layer owns its state, and handles its keys, pasted text and mouse events itself. It receives only the data that it
+//! needs to draw, and returns a [`Reaction`]; `update::layers` performs the requests in it. Browse mode and the history
+//! search are not layers: they are modes of the transcript and the composer.
 
 mod branch_list;
 mod changes;
@@ -48,16 +48,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use std::any::Any;
 
-/// Facts about the screen that change what keys and hints mean.
+/// Facts about the screen that change the effect of keys and hints.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Surroundings {
     /// Whether a preview fits next to a list.
     pub is_wide: bool,
-    /// Whether approvals or other questions are pending.
+    /// Whether approvals or other dialogs are pending.
     pub has_questions: bool,
 }
 
-/// Colours, symbols and keys that layers are drawn with.
+/// Colours, symbols and key names for drawing layers.
 pub(crate) struct Canvas<'a> {
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
@@ -65,24 +65,24 @@ pub(crate) struct Canvas<'a> {
     pub key_file: &'a KeyFile,
 }
 
-/// View over the conversation. The topmost one has the keyboard, unless a question is open.
+/// View over the conversation. The topmost layer has the keyboard, unless a dialog is open.
 pub(crate) trait Layer: Any {
-    /// Returns the part of the key map that applies.
+    /// Returns the part of the screen whose key bindings apply.
     fn focus(&self) -> Focus {
         Focus::List
     }
 
-    /// Returns whether the layer is above open questions too; the others are below them.
+    /// Returns whether the layer also covers open dialogs, instead of being below them.
     fn covers_questions(&self) -> bool {
         false
     }
 
-    /// Returns whether the layer stays on the screen, above an open question.
+    /// Returns whether the layer stays on the screen above an open dialog.
     fn stays_above_question(&self) -> bool {
         true
     }
 
-    /// Returns whether the layer takes the place of the composer.
+    /// Returns whether the layer replaces the composer.
     fn replaces_composer(&self) -> bool {
         true
     }
@@ -92,7 +92,7 @@ pub(crate) trait Layer: Any {
         None
     }
 
-    /// Handles the choice of a row of the list.
+    /// Handles the choice of a list row.
     fn choose(&mut self, _row: &str) -> Reaction {
         Reaction::Done
     }
@@ -114,19 +114,19 @@ pub(crate) trait Layer: Any {
         Reaction::Done
     }
 
-    /// Scrolls by these rows; a list moves the highlight by one.
+    /// Scrolls by this number of rows; a list moves the highlight by one.
     fn wheel(&mut self, rows: isize) {
         if let Some(list) = self.list() {
             list.scroll_by(rows.signum());
         }
     }
 
-    /// Handles a click on a row of the screen; `None` if the layer has no rows to click.
+    /// Handles a click on a row of the screen; `None` if the layer has no clickable rows.
     fn click(&mut self, row: u16) -> Option<ClickResult> {
         Some(self.list()?.click(row))
     }
 
-    /// Returns what the layer needs because its highlight has moved.
+    /// Returns the request that results from a moved highlight, if any.
     fn on_highlight_moved(&mut self) -> Option<LayerRequest> {
         None
     }

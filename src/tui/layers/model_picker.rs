@@ -1,4 +1,5 @@
-//! List of models to choose from, with their limits and prices, and why some cannot be used.
+//! List of models to choose from, with their limits and prices, and the reasons why some cannot be
+//! used.
 
 use super::{Layer, LayerRequest, Reaction, Surroundings};
 use crate::protocol::{Effort, ListedModel, ModelFacts, SecretString};
@@ -21,7 +22,7 @@ pub(crate) struct ModelPicker {
     listed: Vec<ListedModel>,
     /// Number of lists that have not arrived yet.
     due: u8,
-    /// Name of the model in use, and its properties, because a list may lack it.
+    /// Name and facts of the model in use, because a list may not contain it.
     current: String,
     in_use: Option<ModelFacts>,
     /// Reasoning effort: the level chosen here, or the current level.
@@ -31,7 +32,7 @@ pub(crate) struct ModelPicker {
     key: Option<Key>,
 }
 
-/// API key as typed so far; it is never shown and stored nowhere else.
+/// API key as typed so far. It is never shown, and stored nowhere else.
 struct Key {
     /// Model for which the key is entered.
     name: String,
@@ -42,7 +43,7 @@ struct Key {
 const KEY_BYTES: usize = 8 << 10;
 
 impl ModelPicker {
-    /// Creates the list, which waits for the known models and the models of the providers.
+    /// Creates the list, which waits for the known models and for those that the providers list.
     pub(crate) fn new(current: &str, in_use: Option<ModelFacts>, effort: Option<Effort>) -> Self {
         let mut picker = Self {
             picker: Picker::new("Models", COLUMNS),
@@ -58,7 +59,7 @@ impl ModelPicker {
         picker
     }
 
-    /// Merges a list: known models are updated, new ones are added at the end.
+    /// Merges a list. Known models are updated, and new ones are added at the end.
     pub(crate) fn add_models(&mut self, models: Vec<ListedModel>, notices: &[String]) {
         let first = self.listed.is_empty();
         self.due = self.due.saturating_sub(1);
@@ -83,20 +84,20 @@ impl ModelPicker {
         }
     }
 
-    /// Returns the model that a key is for, by its provider; the highlighted one is preferred.
+    /// Returns the model for a key, by the provider of the key. Prefers the highlighted model.
     fn model_for(&self, key: &str) -> Option<String> {
         let provider = provider_of_key(key)?;
         let is_of = |model: &&ListedModel| model.facts.name.split('/').next() == Some(provider);
         self.highlighted().filter(is_of).or_else(|| self.listed.iter().find(is_of)).map(|model| model.facts.name.clone())
     }
 
-    /// Asks for the API key of this model, listed or not.
+    /// Requests the API key of this model, even if the model is not listed.
     pub(crate) fn ask_for_model_key(&mut self, name: &str) {
         self.key = Some(Key { name: name.to_owned(), typed: SecretString::default() });
         self.show_key();
     }
 
-    /// Asks for an API key if the highlighted model needs nothing else; does nothing otherwise.
+    /// Requests an API key if the highlighted model lacks only that; otherwise does nothing.
     fn ask_for_key(&mut self, why: &str) -> Reaction {
         let Some(name) = self.highlighted().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
             return Reaction::Request(LayerRequest::ShowToast(format!("model not changed: {why} first")));
@@ -129,7 +130,7 @@ impl ModelPicker {
         Reaction::Done
     }
 
-    /// Shows an asterisk for each character, so that a paste is visible.
+    /// Shows an asterisk for each character of the key, so that a paste is visible.
     fn show_key(&mut self) {
         self.picker.asked = self.key.as_ref().map(|key| {
             let known = self.listed.iter().find(|model| model.facts.name == key.name).and_then(|model| model.key_of.clone());

@@ -1,5 +1,5 @@
-//! Overviews of the session: its state, cost, policy, use of tools, background commands, queued messages, planned steps, artifacts and
-//! findings of a review, each a list with a preview.
+//! Overviews of the session: its state, cost, policy, tool usage, background commands, queued messages, planned steps,
+//! artifacts and review findings. Each is a list with a preview.
 
 use super::{Layer, LayerRequest, Reaction, Surroundings};
 use crate::tui::picker::{Column, Picker, PickerResult, Row};

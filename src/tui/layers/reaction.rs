@@ -1,4 +1,4 @@
-//! Reaction of a layer to an input, and what it requests from the rest of the screen.
+//! Reaction of a layer to an input, with its requests to the rest of the screen.
 
 use crate::protocol::{Branch, Effort, SecretString, SessionId, TaskId};
 use crate::tui::interface::{TaskProgram, ThemeChoice};
@@ -7,11 +7,11 @@ use crate::tui::interface::{TaskProgram, ThemeChoice};
 pub(crate) enum Reaction {
     /// The layer has handled the input.
     Done,
-    /// The layer does not know the input.
+    /// The layer does not handle the input.
     Pass,
     /// The layer closes.
     Close,
-    /// The layer closes, and the key acts on the view below.
+    /// The layer closes, and the view below handles the key.
     ClosePass,
     /// The layer stays open and requests something.
     Request(LayerRequest),
@@ -23,29 +23,29 @@ pub(crate) enum Reaction {
 pub(crate) enum LayerRequest {
     /// Shows a notice above the composer.
     ShowToast(String),
-    /// Shows a text above this layer.
+    /// Opens a text above this layer.
     OpenText {
         title: String,
         text: String,
     },
-    /// Runs a command that the user chose by its name; one that needs an argument goes into the draft.
+    /// Runs the command with this name. A command that needs an argument is put into the draft.
     ChooseCommand(String),
-    /// Runs a command and keeps the draft.
+    /// Runs a command without changing the draft.
     RunCommand(String),
     /// Moves a queued message to the draft.
     EditQueued(u64),
     /// Opens the finding with this index.
     OpenFinding(usize),
-    /// Writes the task to fix the finding with this index into the draft.
+    /// Writes a task into the draft to fix the finding with this index.
     DraftFix(usize),
     /// Requests the changed files again.
     ReloadChanges,
-    /// Uses a model; the effort is set only if the user changed it.
+    /// Uses a model. The effort is set only if the user changed it.
     UseModel {
         name: String,
         effort: Option<Effort>,
     },
-    /// Saves an API key for the provider of this model, which is then used.
+    /// Saves an API key for the provider of this model, and uses the model.
     SaveKey {
         name: String,
         key: SecretString,
@@ -60,14 +60,14 @@ pub(crate) enum LayerRequest {
     ShowConversation(SessionId),
     /// Archives or unarchives a session.
     ArchiveSession(SessionId, bool),
-    /// Gives a session a title.
+    /// Sets the title of a session.
     RenameSession(SessionId, String),
     /// Asks whether to delete the session with this title.
     AskToDelete(SessionId, String),
     OpenBranch(Branch),
     /// Applies a theme to the screen without saving the choice.
     ShowTheme(ThemeChoice),
-    /// Goes back to the theme that was in use before.
+    /// Restores the previous theme.
     RestoreTheme(ThemeChoice),
     /// Uses a theme and saves the choice.
     UseTheme(String),
@@ -76,9 +76,9 @@ pub(crate) enum LayerRequest {
     ReconnectServer(String),
     /// Plans a rewind to the state before the prompt of this task.
     PlanRewind(TaskId),
-    /// Forgets the rewind that was requested.
+    /// Cancels the rewind that was requested.
     ForgetRewind,
-    /// Hands the terminal to a command about a task.
+    /// Releases the terminal to a command about a task.
     RunTaskProgram(String, TaskProgram),
     /// Shows a proposal for an instruction file.
     ShowProposal(String),
@@ -89,6 +89,6 @@ pub(crate) enum LayerRequest {
     DropProposal(String),
     ResumeTask(String),
     StopTask(String),
-    /// Quits, because the layer is all there is.
+    /// Quits, because there is nothing below the layer.
     Quit,
 }

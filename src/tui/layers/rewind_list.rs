@@ -1,4 +1,4 @@
-//! The `/rewind` list: prompts that the session can be rewound to.
+//! The `/rewind` list: prompts to which the session can be rewound.
 
 use super::{Layer, LayerRequest, Reaction, Surroundings};
 use crate::protocol::{RewindPoint, TaskId};

@@ -1,4 +1,4 @@
-//! The `/mcp` list: MCP servers, their state, and what to do about it.
+//! The `/mcp` list: MCP servers, their states, and advice.
 
 use super::{Layer, LayerRequest, Reaction, Surroundings};
 use crate::protocol::{ServerState, ServerStatus};
@@ -17,7 +17,7 @@ const COLUMNS: &[Column] = &[
 pub(crate) struct ServerList(Picker);
 
 impl ServerList {
-    /// Lists the servers, with this one highlighted.
+    /// Creates the list of servers, with this one highlighted.
     pub(crate) fn new(servers: &[ServerStatus], name: Option<&str>) -> Self {
         let mut list = Self(Picker::new("MCP servers", COLUMNS));
         list.set_servers(servers);
@@ -86,7 +86,7 @@ pub(crate) fn server_details(status: &ServerStatus) -> Vec<String> {
     lines
 }
 
-/// Returns the details that the list of servers does not show: the meaning of the state, the tools, and notes.
+/// Returns details that the list does not show: the meaning of the state, the tools, and notes.
 fn more(status: &ServerStatus) -> Vec<String> {
     let offered = match status.offered {
         0 => "tools not known yet".to_owned(),
@@ -110,12 +110,12 @@ fn state(state: &ServerState) -> &'static str {
     }
 }
 
-/// Returns the tool count: `12 of 30` allowed by the policy.
+/// Returns the number of tools that the policy allows: `12 of 30`.
 fn tools(status: &ServerStatus) -> String {
     if status.tools == status.offered { status.tools.to_string() } else { format!("{} of {}", status.tools, status.offered) }
 }
 
-/// Returns why the server is in its state, and what to do.
+/// Returns the reason for the state of the server, with advice.
 fn advice(status: &ServerStatus) -> String {
     let name = text::reveal_line(&status.name);
     match &status.state {

@@ -1,4 +1,4 @@
-//! Stack of the open layers. The last one that was opened is on top.
+//! Stack of open layers, with the most recently opened one on top.
 
 use super::{Help, Layer, TextViewer};
 use std::any::Any;
@@ -9,13 +9,13 @@ pub(crate) struct LayerStack {
 }
 
 impl LayerStack {
-    /// Opens a layer on top, in place of an open one of the same type. The help and texts that would cover it are closed.
+    /// Opens a layer on top, replacing an open one of the same type. Closes the help and texts, which would cover it.
     pub(crate) fn open<T: Layer>(&mut self, layer: T) {
         self.make_room();
         self.push(layer);
     }
 
-    /// Opens a layer on top, in place of an open one of the same type. A layer that covers questions stays above others.
+    /// Opens a layer on top, replacing an open one of the same type. A layer that covers dialogs stays above others.
     pub(crate) fn push<T: Layer>(&mut self, layer: T) {
         self.close::<T>();
         let is_below = self.covers_questions() && !layer.covers_questions();
@@ -23,7 +23,7 @@ impl LayerStack {
         self.layers.insert(at, Box::new(layer));
     }
 
-    /// Opens a layer below all others, because the user has gone on to something else.
+    /// Opens a layer below all others, because the user has already opened another one.
     pub(crate) fn insert_below<T: Layer>(&mut self, layer: T) {
         self.close::<T>();
         self.layers.insert(0, Box::new(layer));
@@ -63,7 +63,7 @@ impl LayerStack {
         })
     }
 
-    /// Returns the open layer of this type, to change it.
+    /// Returns a mutable reference to the open layer of this type.
     pub(crate) fn find_mut<T: Layer>(&mut self) -> Option<&mut T> {
         self.layers.iter_mut().find_map(|layer| {
             let layer: &mut dyn Any = layer.as_mut();
@@ -84,25 +84,25 @@ impl LayerStack {
         Some(self.layers.last_mut()?.as_mut())
     }
 
-    /// Returns whether the topmost layer is above open questions too.
+    /// Returns whether the topmost layer also covers open dialogs.
     pub(crate) fn covers_questions(&self) -> bool {
         self.top().is_some_and(|layer| layer.covers_questions())
     }
 
-    /// Returns the layer that is drawn, also while a question is open.
+    /// Returns the layer that is drawn, which may be visible above an open dialog.
     pub(crate) fn drawn(&self, is_question_open: bool) -> Option<&dyn Layer> {
         let is_drawn = |layer: &&dyn Layer| !is_question_open || layer.stays_above_question();
         self.layers.iter().rev().map(AsRef::as_ref).find(is_drawn)
     }
 
-    /// Same as [`Self::drawn`], to draw it.
+    /// Returns a mutable reference to the layer of [`Self::drawn`].
     pub(crate) fn drawn_mut(&mut self, is_question_open: bool) -> Option<&mut dyn Layer> {
         let is_drawn = |layer: &dyn Layer| !is_question_open || layer.stays_above_question();
         let at = self.layers.iter().rposition(|layer| is_drawn(layer.as_ref()))?;
         Some(self.layers[at].as_mut())
     }
 
-    /// Returns whether any layer takes the place of the composer.
+    /// Returns whether any layer replaces the composer.
     pub(crate) fn replace_composer(&self) -> bool {
         self.layers.iter().any(|layer| layer.replaces_composer())
     }

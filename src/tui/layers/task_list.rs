@@ -16,7 +16,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "files", is_number: true, rank: 1 },
     Column { head: "prompt", is_number: false, rank: 0 },
 ];
-/// Digits of an ID in the list.
+/// Number of digits of an ID in the list.
 const ID_DIGITS: usize = 8;
 
 pub(crate) struct TaskList(Picker);
@@ -87,12 +87,12 @@ fn row(task: &ListedTask) -> Row {
     }
 }
 
-/// Returns the first digits of the ID of a task.
+/// Returns the first digits of a task's ID.
 pub(crate) fn short_task_id(task: &ListedTask) -> String {
     task.id.chars().take(ID_DIGITS).collect()
 }
 
-/// Returns the first line of the prompt of a task.
+/// Returns the first line of a task's prompt.
 pub(crate) fn task_prompt(task: &ListedTask) -> String {
     text::reveal_line(task.prompt.trim().lines().next().unwrap_or_default())
 }

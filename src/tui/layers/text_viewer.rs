@@ -12,17 +12,17 @@ use ratatui::layout::{Position, Rect};
 use std::ops::Range;
 
 pub(crate) struct TextViewer {
-    /// Title of the text, shown in the row above it.
+    /// Title in the row above the text.
     pub title: String,
     /// Index of the first visible row.
     pub top: usize,
     /// Number of text rows on the last screen.
     page: usize,
-    /// Letter that closes the text together with ctrl, because it opened the text.
+    /// Letter that closes the text together with ctrl, because this key opened it.
     opened_by: Option<char>,
     /// Text with control characters removed.
     text: String,
-    /// Layout width and the byte range of each row.
+    /// Width of the layout, and the byte range of each row.
     rows: (u16, Vec<Range<usize>>),
 }
 
@@ -45,12 +45,12 @@ impl TextViewer {
         Self { title, top: 0, page: 1, opened_by: None, text: clean, rows: (0, Vec::new()) }
     }
 
-    /// Lets this letter, together with ctrl, close the text.
+    /// Sets the letter that closes the text together with ctrl.
     pub(crate) fn opened_by(self, letter: char) -> Self {
         Self { opened_by: Some(letter), ..self }
     }
 
-    /// Returns the visible rows; moves `top` back if it is past the end.
+    /// Returns the visible rows. Moves `top` back if it is past the end.
     pub(crate) fn view(&mut self, width: u16, height: usize) -> impl Iterator<Item = &str> {
         if self.rows.0 != width {
             self.rows = (width, wrap_rows(&self.text, width.max(1).into()));
@@ -79,7 +79,8 @@ impl Layer for TextViewer {
         false
     }
 
-    /// Handles a key. A key that does not scroll closes the text and acts on the view below.
+    /// Handles a key. A key that does not scroll closes the text and is then handled by the view
+    /// below.
     fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

@@ -8,16 +8,17 @@ use crate::tui::highlight::HighlightedBlock;
 use crate::tui::styled_text::{Join, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
-/// Width of the line number column, and the minimum width that has room for it, in cells.
+/// Width of the line number column, and the minimum width of a screen that has space for it, in
+/// cells.
 const GUTTER: usize = 6;
 const NARROWEST: usize = 16;
 /// Maximum number of code blocks with cached highlighting.
 const TRACKS: usize = 128;
 
-/// Highlighting of code blocks, by block and index within the block.
+/// Highlighted code blocks, by block and index within the block.
 pub(super) type Tracks = HashMap<(usize, usize), HighlightedBlock>;
 
-/// Whether rows are drawn with highlighting or only counted.
+/// Whether rows are drawn with highlighting, or only counted.
 pub(super) enum Colours<'t> {
     Plain,
     Tracked { tracks: &'t mut Tracks, block: usize },
@@ -95,7 +96,8 @@ pub(super) fn inner_rows(code: &str, info: &str, nth: usize, width: usize, colou
     rows
 }
 
-/// Returns the language of an info string without attributes, as in `rust,ignore` and `{.python}`.
+/// Returns the language of an info string such as `rust,ignore` or `{.python}`, without its
+/// attributes.
 fn language(info: &str) -> &str {
     let word = info.trim_start_matches(['{', '.']).split([' ', ',', '{', '}', '\t']).next().unwrap_or_default();
     match word {

@@ -42,13 +42,13 @@ impl Fence {
         body.len() >= self.len && body.chars().all(|letter| letter == self.letter)
     }
 
-    /// Reports whether an unfinished line may become the closing fence.
+    /// Returns whether an unfinished line may become the closing fence.
     pub(crate) fn may_be_closed_by(self, line: &str) -> bool {
         indent(line) <= INDENT && !is_blank(line) && line.trim().chars().all(|letter| letter == self.letter)
     }
 }
 
-/// Reports whether a fence on this line is at the top level.
+/// Returns whether a fence on this line is at the top level.
 pub(super) fn is_outermost(line: &str) -> bool {
     indent(line) <= INDENT
 }
@@ -71,7 +71,7 @@ pub(super) fn marker(line: &str) -> Option<Marker> {
     (fits && ends).then(|| Marker { sign, number: body[..digits].parse().ok(), empty: is_blank(after) })
 }
 
-/// Reports whether a line is a horizontal rule.
+/// Returns whether a line is a horizontal rule.
 pub(super) fn is_rule(line: &str) -> bool {
     let mut letters = line.chars().filter(|letter| !letter.is_whitespace());
     let Some(first @ ('-' | '*' | '_')) = letters.next() else { return false };
@@ -85,7 +85,7 @@ pub(super) fn is_rule(line: &str) -> bool {
     count >= 3
 }
 
-/// Reports whether a line separates the head of a table from its rows.
+/// Returns whether a line separates the head of a table from its rows.
 pub(super) fn is_table_rule(line: &str) -> bool {
     line.contains('-') && line.contains('|') && line.trim().chars().all(|letter| matches!(letter, '-' | ':' | '|' | ' '))
 }

@@ -1,4 +1,5 @@
-//! Streaming response: finished blocks are laid out once, only the open block is laid out again.
+//! Streamed response as Markdown. Complete blocks are laid out once; only the open block is laid
+//! out again.
 
 mod code;
 mod line;
@@ -29,18 +30,18 @@ pub(crate) struct Document {
     text: String,
     splitter: Splitter,
     blocks: Vec<Block>,
-    /// Row end of each finished block at `width`.
+    /// Row at which each complete block ends, at `width`.
     ends: Vec<usize>,
     width: usize,
     open: Open,
-    /// Cached rows of blocks, with the number of highlighted lines at that time.
+    /// Cached rows of blocks, each with the number of its lines that were highlighted.
     kept: HashMap<usize, (Rc<Vec<StyledText>>, usize)>,
     tracks: Tracks,
-    /// Whether inline code is shown with its backticks, because there is no other mark without colours.
+    /// Whether inline code is shown with its backticks, because without colours it has no other mark.
     keeps_ticks: bool,
 }
 
-/// Row count of the open block, and the corresponding text length.
+/// Row count of the open block, and the text length for which it was counted.
 #[derive(Default)]
 struct Open {
     text_len: usize,
@@ -57,7 +58,7 @@ impl Document {
         Self { keeps_ticks: true, ..Self::default() }
     }
 
-    /// Adds the next chunk as sent by the model.
+    /// Adds the next chunk of the response.
     pub(crate) fn push(&mut self, chunk: &str) {
         self.filter.push(chunk, &mut self.text);
         self.splitter.scan(&self.text, &mut self.blocks);
@@ -71,7 +72,7 @@ impl Document {
         self.open = Open { text_len: self.text.len(), rows: 0 };
     }
 
-    /// Returns the Markdown source, without characters that cannot be shown.
+    /// Returns the Markdown source, without characters that cannot be displayed.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -99,7 +100,7 @@ impl Document {
         lines
     }
 
-    /// Returns the block of a row in the last layout, the row within it, and the row count of the block.
+    /// Returns the block of a row in the last layout, the row within the block, and the row count of the block.
     pub(crate) fn block_at(&self, row: usize) -> (usize, usize, usize) {
         let block = self.ends.partition_point(|end| *end <= row);
         let begin = block.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -107,7 +108,7 @@ impl Document {
         (block, row - begin, rows)
     }
 
-    /// Returns the row at this width that corresponds to a position from [`Self::block_at`].
+    /// Returns the row at this width for a position from [`Self::block_at`].
     pub(crate) fn row_of(&mut self, width: u16, (block, row, rows): (usize, usize, usize)) -> usize {
         self.lay_out(usize::from(width));
         let begin = block.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -137,8 +138,8 @@ impl Document {
         }
     }
 
-    /// Returns the rows of a finished block, or of the open block after them. Code is laid out again when more lines have been
-    /// highlighted.
+    /// Returns the rows of a complete block, or of the open block at the end. Code is laid out again after more of its
+    /// lines were highlighted.
     fn block_rows(&mut self, index: usize) -> Option<Rc<Vec<StyledText>>> {
         if let Some((rows, coloured)) = self.kept.get(&index)
             && *coloured == self.highlighted_lines(index)
@@ -183,7 +184,7 @@ impl Document {
         }
     }
 
-    /// Drops cached layouts; the measured height is retained.
+    /// Drops cached layouts, but keeps the measured height.
     pub(crate) fn cool(&mut self) {
         self.kept = HashMap::new();
         self.tracks = Tracks::new();

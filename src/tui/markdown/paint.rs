@@ -1,4 +1,4 @@
-//! Layout of one Markdown block in styled rows.
+//! Layout of a Markdown block in styled rows.
 
 use std::ops::Range;
 
@@ -13,7 +13,8 @@ use crate::tui::metrics::MEASURE;
 use crate::tui::styled_text::{Frame, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
-/// Returns the rows of a block, including the empty row before it. With `ticks`, inline code is shown with its backticks.
+/// Returns the rows of a block, including the empty row before it. With `ticks`, inline code is shown with its
+/// backticks.
 pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colours: &mut Colours<'_>) -> Vec<StyledText> {
     let look = BlockLayout { width, ticks };
     let mut rows = match &block.kind {
@@ -46,13 +47,13 @@ fn prose(source: &str, number: Option<u64>, goes_on: bool, look: BlockLayout, co
     }
     painter.flush();
     if painter.rows.is_empty() && !source.trim().is_empty() && text_without_fences(source) {
-        // Link definitions and similar render to nothing; show their source instead.
+        // Link definitions and similar blocks have no visible content, so show their source.
         return StyledText::new(&source.trim_end().replace('\t', " "), SpanStyle::from_token(Token::Muted)).wrap(look.width);
     }
     painter.rows
 }
 
-/// Reports whether a source contains more than an empty fence, which is correctly rendered as empty.
+/// Returns whether a source contains more than an empty fence, which has no rows.
 fn text_without_fences(source: &str) -> bool {
     source.lines().any(|line| super::line::opening_fence(line).is_none() && !line.trim().is_empty())
 }
@@ -77,12 +78,12 @@ struct Painter<'s, 't, 'c> {
     number: Option<u64>,
     inline: StyledText,
     inks: Vec<SpanStyle>,
-    /// Start of each open link's text in `inline`, and its target.
+    /// Open links: the start of the link text in `inline`, and the target.
     links: Vec<(usize, String)>,
     table: Option<Table>,
     code: Option<(String, String)>,
     codes: usize,
-    /// End of the last painted source, used to detect blank lines after it.
+    /// End of the source painted so far, used to detect blank lines after it.
     end: usize,
 }
 
@@ -237,7 +238,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         self.write(text, self.ink(), range);
     }
 
-    /// Appends text, cleaned again, because Markdown entities can encode any character.
+    /// Appends text after cleaning it again, because Markdown entities can encode any character.
     fn write(&mut self, text: &str, ink: SpanStyle, range: Range<usize>) {
         self.end = self.end.max(range.end);
         let text = text::clean(text);
@@ -298,7 +299,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Some(None) | None => ["• ", "◦ ", "▪ "][(depth.max(1) - 1) % 3].to_owned(),
         };
         let rest = StyledText::new(&" ".repeat(text::width(&sign)), SpanStyle::from_token(Token::Text));
-        // Without colours the bullet is enough; the accent style would underline it.
+        // Without colours the bullet suffices; the accent style would underline it.
         let token = if self.ticks { Token::Text } else { Token::Accent };
         self.levels.push(RowPrefix { first: Some(StyledText::new(&sign, SpanStyle::from_token(token))), rest });
     }
@@ -340,7 +341,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
     }
 
-    /// Starts a block: flushes the previous text and adds an empty row if the source has one.
+    /// Starts a block: flushes the previous text, and adds an empty row if the source has one.
     fn begin_block(&mut self, start: usize) {
         self.flush();
         let between = self.source.get(self.trimmed_end()..start).unwrap_or_default();
@@ -366,7 +367,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
     }
 
-    /// Returns the width next to list and quote marks; these are omitted if they take more than half of the row.
+    /// Returns the width next to list and quote marks. Marks are omitted if they would take more than half of the row.
     fn content_width(&self) -> usize {
         let marks = self.marks_width();
         if marks * 2 > self.width { self.width } else { self.width - marks }

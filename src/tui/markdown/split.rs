@@ -5,13 +5,13 @@ use std::ops::Range;
 use super::line::{Fence, Marker, indent, is_blank, is_outermost, is_rule, is_table_rule, marker, opening_fence};
 use crate::protocol::cut_position_before;
 
-/// Size in bytes above which a text block ends at its next line, so that no response makes a frame slow.
+/// Size in bytes above which a text block ends at its next line, so that long responses do not slow down frames.
 const PROSE: usize = 16 * 1024;
 /// Maximum size of a code part, in lines and bytes.
 pub(super) const CODE_LINES: usize = 64;
 const CODE: usize = 8 * 1024;
 
-/// Part of the text that is laid out on its own.
+/// Part of the text that is laid out separately.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub range: Range<usize>,
@@ -22,8 +22,8 @@ pub(super) struct Block {
 
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    /// Anything except top-level fenced code. `number` is the number of its list item; `head` is the head of the table it
-    /// continues.
+    /// Everything except top-level fenced code. `number`: the number of its list item; `head`: the head of the table
+    /// that it continues.
     Prose {
         number: Option<u64>,
         head: Option<Range<usize>>,
@@ -37,17 +37,17 @@ pub(super) struct CodePart {
     /// Index of the block where the fence started.
     pub block: usize,
     pub info: Range<usize>,
-    /// Start of the code of the whole fence.
+    /// Start of the code in the whole fence.
     pub begin: usize,
     /// Number of code lines before this part.
     pub line: usize,
-    /// Whether the part starts in the middle of a line.
+    /// Whether the part starts within a line.
     pub inside_line: bool,
 }
 
 #[derive(Default)]
 pub(super) struct Splitter {
-    /// Start of the first line not processed as a whole.
+    /// Start of the first line that is not complete yet.
     at: usize,
     state: State,
     /// Whether a blank line followed the last block.
@@ -72,7 +72,7 @@ struct Prose {
     blank: bool,
     inner: Option<Fence>,
     head: Option<Range<usize>>,
-    /// Range of the lines of a table's head, after one was seen.
+    /// Lines of the table's head, once the head was seen.
     table: Option<Range<usize>>,
     last_line: usize,
 }
@@ -249,7 +249,7 @@ impl Splitter {
         }
     }
 
-    /// Ends a block inside a very long line, at a position that depends only on the text and not on the chunks.
+    /// Ends a block within a very long line, at a position that depends only on the text and not on its chunks.
     fn cut_long_line(&mut self, text: &str, end: usize, blocks: &mut Vec<Block>) -> bool {
         if matches!(self.state, State::Between) && end - self.at > 2 * PROSE {
             self.open_prose(self.at, None, blocks);

@@ -12,7 +12,7 @@ const SEPARATOR: &str = " │ ";
 pub(crate) const BAR: u16 = 3;
 /// Minimum width of a wrapped column, in cells.
 const NARROWEST: usize = 8;
-/// Width of a word that a column may break, in cells.
+/// Width from which a word may be broken by a column, in cells.
 const LONG_WORD: usize = 20;
 /// Indent of the continuation rows of a record, in cells.
 const INDENT: usize = 2;
@@ -25,7 +25,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Lays out the table; `with_head` is false for a table continued from the previous block.
+    /// Lays out the table. `with_head` is false if the previous block contains the head.
     pub(crate) fn paint(&self, width: usize, with_head: bool) -> Vec<StyledText> {
         match self.column_widths(width) {
             Some(widths) => self.columns(&widths, with_head),

@@ -1,6 +1,7 @@
-//! Setup on first start: model, approvals and theme. Each step can be skipped, and no setting changes before the user chooses.
+//! First-time setup of model, approvals and theme. Each step can be skipped, and no setting changes before the user
+//! chooses.
 //!
-//! Events go in and actions come out; the dialogs share their panel and guard with all other dialogs.
+//! This module turns inputs into actions. The dialogs share their panel and guard with all other dialogs.
 
 mod recognise;
 #[cfg(test)]
@@ -13,33 +14,33 @@ use crate::protocol::{Mode, Reach, SecretString, SetupEvent, SetupInfo, SetupReq
 /// Maximum length of the typed text, in bytes; longer text is probably a file pasted by mistake.
 const TYPED_BYTES: usize = 8 << 10;
 
-/// Current page and known facts.
+/// Current page and collected data.
 #[derive(Debug)]
 pub(crate) struct Onboarding {
     pub found: SetupInfo,
     pub page: Page,
-    /// Whether an action is running and its outcome has not arrived.
+    /// Whether an action is running.
     pub waits: bool,
     /// Why the last action failed.
     pub problem: Option<String>,
     pub test: TestState,
     tests: u64,
     pub themes: Vec<String>,
-    /// Index of the shown theme, and of the theme before the setup.
+    /// Index of the visible theme, and of the theme before setup.
     pub theme: usize,
     theme_before: usize,
-    /// Answer about approvals, until the setup ends.
+    /// Choice for approvals, saved when the setup ends.
     approvals: Option<String>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Page {
-    /// Available models, and other methods of adding one.
+    /// Available models, and other ways to add one.
     Models,
     Typing(Typing),
-    /// Chosen model; not saved yet.
+    /// Chosen model, not saved yet.
     Model(Reach),
-    /// Question about approvals, and the theme.
+    /// Choice for approvals, and the theme.
     Approvals,
     /// Choice whether to check daily for a new list of models.
     ModelList,
@@ -50,11 +51,11 @@ pub(crate) enum Page {
 pub(crate) struct Typing {
     pub what: TypedInput,
     pub text: SecretString,
-    /// Index of the provider of the key.
+    /// Index of the provider to which the key belongs.
     pub provider: Option<usize>,
     /// Whether the user chose the provider.
     pub is_said: bool,
-    /// Server of the key.
+    /// Model and server for the key.
     pub reach: Reach,
 }
 
@@ -84,9 +85,9 @@ pub(crate) enum SetupChoice {
     Test,
     Take,
     Back,
-    /// Answer to the question about approvals.
+    /// Choice for approvals.
     Approvals(usize),
-    /// Looks daily for a new list of models.
+    /// Checks daily for a new list of models.
     LookDaily,
     /// Continues with the next step without changes.
     Skip,
@@ -113,17 +114,17 @@ pub(crate) enum SetupInput<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SetupAction {
     Ask(SetupRequest),
-    /// Shows another page; keys take effect once it is on the screen.
+    /// Shows another page. Keys take effect once it is on the screen.
     Show,
-    /// Shows other text on the same page.
+    /// Shows changed text on the same page.
     Words,
-    /// Uses this model for subsequent requests.
+    /// Uses this model for later requests.
     Use {
         model: String,
         lines: Vec<String>,
     },
     Theme(String),
-    /// Ends the setup; `mode`: that of new sessions, if approvals were chosen.
+    /// Ends the setup. `mode`: the mode of new sessions, if an approval choice was made.
     End {
         mode: Option<Mode>,
         lines: Vec<String>,
@@ -131,7 +132,7 @@ pub(crate) enum SetupAction {
 }
 
 impl Onboarding {
-    /// Creates the setup with the theme names and the name of the current theme.
+    /// Creates the setup with the names of all themes and of the current one.
     pub(crate) fn new(found: SetupInfo, themes: Vec<String>, theme: &str) -> Self {
         let theme = themes.iter().position(|name| name == theme).unwrap_or(0);
         Self {
@@ -148,13 +149,13 @@ impl Onboarding {
         }
     }
 
-    /// Skips the choice of a model, because there is one.
+    /// Skips the choice of a model, because one is configured.
     pub(crate) fn without_models(mut self) -> Self {
         self.page = Page::Approvals;
         self
     }
 
-    /// Returns whether a line is being typed, which then gets the keys.
+    /// Returns whether a line is being typed, which then receives the keys.
     pub(crate) fn types(&self) -> bool {
         matches!(self.page, Page::Typing(_))
     }
@@ -164,12 +165,13 @@ impl Onboarding {
         matches!(&self.page, Page::Typing(typing) if !typing.text.0.trim().is_empty())
     }
 
-    /// Returns whether Enter alone leaves the current setting unchanged.
+    /// Returns whether Enter alone keeps the current setting.
     pub(crate) fn is_keepable(&self) -> bool {
         matches!(self.page, Page::Approvals | Page::ModelList)
     }
 
-    /// Returns whether pasted text is for the setup: a key pasted at the list is a key, never a draft.
+    /// Returns whether the setup handles pasted text. A key that is pasted at the model list is treated as a key, never
+    /// as a draft.
     pub(crate) fn accepts_paste(&self, pasted: &str) -> bool {
         match self.page {
             Page::Typing(_) => true,
@@ -196,7 +198,7 @@ impl Onboarding {
         self.page = page;
         self.problem = None;
         self.test = TestState::Not;
-        // A response that is still to come is about another model.
+        // A response that arrives later is about another model.
         self.tests += 1;
         vec![SetupAction::Show]
     }
@@ -299,7 +301,7 @@ impl Onboarding {
         vec![SetupAction::Ask(SetupRequest::End { approvals: self.approvals.clone(), theme, looks_daily }), SetupAction::Words]
     }
 
-    /// Ends the setup with the previous theme. Completed choices are preserved.
+    /// Ends the setup with the previous theme. Completed choices remain.
     fn leave(&mut self) -> Vec<SetupAction> {
         if let Page::ModelList = self.page {
             // The theme and the approvals are chosen. The end of the setup reports what was saved.

@@ -1,9 +1,9 @@
-//! Recognition of the provider of an API key by its prefix.
+//! Detection of an API key's provider from the prefix of the key.
 
 /// Minimum length of a key, in bytes.
 const MIN: usize = 16;
 
-/// Key prefixes of the providers; a longer prefix precedes its own prefixes.
+/// Key prefixes of the providers. Longer prefixes come before shorter ones that they start with.
 const BEGINNINGS: [(&str, &str); 9] = [
     ("sk-ant-", "anthropic"),
     ("sk-or-", "openrouter"),
@@ -12,7 +12,7 @@ const BEGINNINGS: [(&str, &str); 9] = [
     ("AIza", "gemini"),
     ("xai-", "xai"),
     ("gsk_", "groq"),
-    // DeepSeek keys begin like this too; the user can choose another provider.
+    // DeepSeek keys have the same prefix; the user can choose another provider.
     ("sk-", "openai"),
     ("AQ.", "gemini"),
 ];

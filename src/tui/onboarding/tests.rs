@@ -1,4 +1,4 @@
-//! Tests of the setup by its inputs and actions.
+//! Tests of the setup by inputs and resulting actions.
 
 use super::*;
 use crate::tui::tests::fixtures::setup_found;
@@ -7,8 +7,8 @@ fn questions() -> Onboarding {
     Onboarding::new(setup_found(), ["auto", "dark", "light"].map(str::to_owned).to_vec(), "auto")
 }
 
-/// Returns the input of a script word: `1` chooses the first model or choice, `"…"` is typed, `paste:…` is pasted,
-/// `told:…` is a response.
+/// Returns the input for a word of a script: `1` chooses the first model or choice, `"…"` is typed, `paste:…` is
+/// pasted, `told:…` is a response.
 fn input(word: &str, at_end: bool) -> SetupInput<'_> {
     match word {
         "1" | "2" | "3" | "4" => {
@@ -61,7 +61,7 @@ fn reached(reach: &Reach) -> String {
 fn setup_inputs_lead_to_the_expected_steps() {
     const KEY: &str = "paste:sk-ant-api03-abcdefgh";
     for (script, last) in [
-        // Skipped step by step, and at once; a previewed theme is undone.
+        // Skip all steps, one by one or together; a previewed theme is reset.
         ("esc", "page"),
         ("s", "page"),
         ("esc enter", "end - -; words"),
@@ -69,7 +69,7 @@ fn setup_inputs_lead_to_the_expected_steps() {
         ("esc esc", "end - -; over"),
         ("ctrl+c", "end - -; over"),
         ("esc right right esc", "theme auto; end - -; over"),
-        // A found model: nothing is saved before the confirmation.
+        // Choose a model that was found: nothing is saved before the confirmation.
         ("1", "page"),
         ("1 y", "take anthropic/claude-sonnet-5 key - at -; words"),
         ("1 y y", ""),
@@ -78,7 +78,7 @@ fn setup_inputs_lead_to_the_expected_steps() {
         ("1 b 2 t", "test local/qwen3:8b key - at -; words"),
         ("1 t t", ""),
         ("3", ""),
-        // A key: recognized, described, saved only after confirmation; without a provider it is not used.
+        // A key is recognized and described, and saved only after confirmation. Without a provider it is not used.
         ("k enter", ""),
         ("paste:hello", "page"),
         ("k paste:sk-ant-api03-abcdefgh enter y", "take anthropic/claude-sonnet-5 key sk-ant-api03-abcdefgh at -; words"),
@@ -94,7 +94,7 @@ fn setup_inputs_lead_to_the_expected_steps() {
         ("u paste:localhost:8000 enter", "words"),
         ("u paste:http://h:8000/v1 enter enter y", "take  key - at http://h:8000/v1; words"),
         ("u paste:http://h/v1_my/model enter paste:secret enter t", "test my/model key secret at http://h/v1; words"),
-        // Approvals: one of three, with the theme, once.
+        // Approvals: one of three choices, then the theme.
         ("esc 3", "end auto -; words"),
         ("esc right 3", "end auto dark; words"),
         ("esc left enter", "end - light; words"),
@@ -105,7 +105,7 @@ fn setup_inputs_lead_to_the_expected_steps() {
         let mut questions = questions();
         let mut outs = Vec::new();
         for word in script.split(' ') {
-            // Space within typed text.
+            // An underscore is a space in typed text.
             let word = word.replace('_', " ");
             let at_end = matches!(questions.page, Page::Approvals);
             outs = questions.step(input(&word, at_end));
@@ -120,7 +120,7 @@ fn setup_inputs_lead_to_the_expected_steps() {
 }
 
 #[test]
-fn the_question_about_the_list_of_models_follows_the_approvals_and_keeps_their_answer() {
+fn the_model_list_step_follows_the_approvals_step_and_keeps_its_answer() {
     for (script, last) in [
         ("esc 3", "page"),
         ("esc 3 d", "end auto - daily; words"),
@@ -128,11 +128,11 @@ fn the_question_about_the_list_of_models_follows_the_approvals_and_keeps_their_a
         ("esc 3 enter", "end auto -; words"),
         ("esc enter enter", "end - -; words"),
         ("esc right 3 d", "end auto dark daily; words"),
-        // One more look at the approvals.
+        // Go back to the approvals once more.
         ("esc 3 esc", "page"),
         ("esc 3 esc 1 d", "end command - daily; words"),
         ("esc 3 esc enter d", "end - - daily; words"),
-        // Leaving saves what was chosen, and nothing is fetched.
+        // Leaving the setup saves the choices made so far, and fetches no list.
         ("esc 3 ctrl+c", "end auto -; words"),
         ("esc 3 d ctrl+c", ""),
         ("esc 3 d told:failed s", "end auto -; words"),

@@ -1,7 +1,7 @@
-//! The line-based session without a terminal: takes messages and typed lines, and produces output lines and effects.
+//! Line mode without a terminal: turns messages and typed lines into output lines and effects.
 //!
-//! Uses the same model as the full-screen UI and changes it in the same way, so all commands and messages are identical. Only the
-//! presentation differs: the user answers a dialog with a word typed after the dialog was shown.
+//! It uses the same model as the full-screen UI, so all commands and messages are identical. Only the presentation
+//! differs: the user answers a dialog with a word that is typed after the dialog was shown.
 
 mod history;
 mod lists;
@@ -24,12 +24,12 @@ use std::io::{self, Write};
 /// Maximum time between two ctrl+c presses that quit, in milliseconds.
 const QUIT_MS: u64 = 3000;
 
-/// State of the current dialog; the string is its key.
+/// State of the current dialog, with the dialog's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PromptState {
-    /// Printed; incoming input may still be older than the dialog.
+    /// Printed, but incoming input may still be older than the dialog.
     Written(String),
-    /// Ready for an answer: input that arrives now was typed after the dialog was printed.
+    /// Ready for an answer: new input was typed after the dialog was printed.
     Open(String),
 }
 
@@ -38,24 +38,25 @@ pub(crate) struct LineApp<W> {
     pub paper: LineWriter<W>,
     teller: EventPrinter,
     asked: Option<PromptState>,
-    /// Lines that were not a valid answer; saved with the draft but not part of the next message.
+    /// Lines that were not valid answers. They are saved with the draft, but are not part of the
+    /// next message.
     kept: Vec<String>,
-    /// Whether a fence must be requested; `fences` is the number of requested fences without a response.
+    /// Whether a fence must be requested. `fences` counts the requested fences without a response.
     wants_fence: bool,
     fences: usize,
     /// Number of transcript entries already printed.
     told: usize,
-    /// Number of open dialogs already announced.
+    /// Number of open dialogs that were announced.
     known: usize,
-    /// Lines that the terminal echoed, not yet seen again as a prompt.
+    /// Lines echoed by the terminal that have not appeared as a prompt yet.
     typed: Vec<String>,
     interrupted: Option<u64>,
     /// Whether the input has ended.
     closed: bool,
     compacting: bool,
-    /// Time since which saving fails, as already announced.
+    /// Announced save failure: the time since which saving fails.
     unsaved: Option<u64>,
-    /// Branches listed last, chosen by their number.
+    /// Branches in the last list, from which the user chooses by number.
     branches: Vec<Branch>,
 }
 
@@ -81,7 +82,7 @@ impl<W: Write> LineApp<W> {
         }
     }
 
-    /// Returns and clears the request for a fence, which separates older input from later input.
+    /// Returns and clears the request for a fence, which separates earlier input from later input.
     pub(crate) fn take_fence(&mut self) -> bool {
         let wanted = std::mem::take(&mut self.wants_fence);
         self.fences += usize::from(wanted);
@@ -168,7 +169,7 @@ impl<W: Write> LineApp<W> {
         Ok(effects)
     }
 
-    /// Handles ctrl+c: stops the task; a second press soon after quits.
+    /// Handles ctrl+c: stops the task. A second ctrl+c soon afterwards quits.
     pub(crate) fn interrupt(&mut self, now: u64) -> io::Result<Vec<Effect>> {
         self.paper.end_prompt();
         let mut effects = Vec::new();
@@ -193,14 +194,14 @@ impl<W: Write> LineApp<W> {
         Ok(effects)
     }
 
-    /// Reports whether all input is processed; only relevant after the end of input.
+    /// Returns whether all input is processed. Relevant only after the end of input.
     pub(crate) fn is_done(&self) -> bool {
         let task = &self.model.task;
         let idle =
             !self.model.is_running() && task.waiting.is_empty() && task.sent.is_empty() && self.model.reviews.running.is_none();
         let asks = !self.model.dialogs.is_empty();
         if self.model.info.model_access.is_none() {
-            // Nobody can answer a question that is asked before there is a session.
+            // Nobody can answer a dialog before the session exists.
             return self.closed && asks;
         }
         self.closed && self.model.startup.waiting_prompt.is_none() && (idle || asks)
@@ -216,7 +217,7 @@ impl<W: Write> LineApp<W> {
         effects.push(Effect::Exit(ExitReason::Quit));
     }
 
-    /// Prints progress when there was no output for a while.
+    /// Prints progress if there has been no output for a while.
     pub(crate) fn print_progress(&mut self, now: u64) -> io::Result<()> {
         self.print_activity(now)?;
         if let Some(last) = self.teller.last_printed() {
@@ -226,7 +227,7 @@ impl<W: Write> LineApp<W> {
         self.print_pending(now)
     }
 
-    /// Reports whether a task is running and not waiting for the user, so that progress lines are useful.
+    /// Returns whether a task is running without waiting for the user, so that progress lines are useful.
     pub(crate) fn is_working(&self) -> bool {
         let works = self.model.is_running() && !self.model.is_waiting_for_user() || self.model.reviews.running.is_some();
         works && self.asked.is_none()
@@ -263,13 +264,13 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Submits a line as Enter does in the composer; after existing draft text.
+    /// Submits a line like Enter in the composer, appended to existing draft text.
     fn send(&mut self, line: &str, now: u64, effects: &mut Vec<Effect>) {
         self.model.composer.insert(line);
         update::submit(&mut self.model, false, now, effects);
     }
 
-    /// Saves a rejected line, together with the draft text it may complete.
+    /// Saves a rejected line, together with the draft text that it may complete.
     fn keep_apart(&mut self, line: &str, effects: &mut Vec<Effect>) {
         let whole = self.model.composer.text() + line;
         self.model.composer.set("");
@@ -379,7 +380,7 @@ impl<W: Write> LineApp<W> {
             ("/mcp", "") if !self.model.servers.statuses.is_empty() => return self.servers(),
             _ => {}
         }
-        // Runs the command alone and restores the draft afterwards.
+        // Run the command alone, and restore the draft afterwards.
         let draft = self.model.composer.text();
         self.model.composer.set(line);
         update::submit(&mut self.model, false, now, effects);
@@ -393,7 +394,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Switches to the first-run setup, unless a running task would be lost.
+    /// Switches to the first-time setup, unless a running task would be lost.
     fn setup(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
         if self.model.is_running() || !self.model.dialogs.is_empty() {
             return self
@@ -436,7 +437,7 @@ impl<W: Write> LineApp<W> {
             let rows: Vec<String> = reading.view(u16::MAX, usize::MAX).map(str::to_owned).collect();
             rows.iter().try_for_each(|row| self.paper.write(row))?;
         }
-        // Lists are printed when they arrive; the user chooses by name.
+        // Lists are printed when they arrive. The user chooses by name.
         self.model.layers.close::<ModelPicker>();
         lists::tell_lists(self)?;
         self.print_save_state()?;
@@ -482,7 +483,8 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Prints a renewed proposal in full. A screen waits for a key before it swaps the text; line mode does not.
+    /// Prints a renewed proposal in full. The full-screen UI waits for a key before it replaces the text; line mode
+    /// does not.
     fn print_renewed(&mut self, now: u64) -> io::Result<()> {
         let renewed =
             self.model.dialogs.open().filter(|panel| panel.choices.iter().any(|choice| choice.act == ChoiceAction::ShowNew));

@@ -13,7 +13,7 @@ pub(crate) fn live_text(kind: &Kind) -> Option<(bool, String)> {
         Kind::Note { text, tone: Tone::Failure } => Some((true, Problem::new(text).text())),
         Kind::Problem { problem, .. } => Some((true, problem.text())),
         Kind::Greeting(lines) => {
-            // There are no keys to press in line mode.
+            // Line mode has no such keys.
             let without_key = |line: &'_ str| match line.strip_suffix("? keys") {
                 Some(line) => line.trim_end_matches(|letter: char| !letter.is_alphanumeric()).to_owned(),
                 None => line.to_owned(),
@@ -27,7 +27,7 @@ pub(crate) fn live_text(kind: &Kind) -> Option<(bool, String)> {
     }
 }
 
-/// Returns the text of a past entry that an event printed when it was live.
+/// Returns the text of an entry that an event printed when it was new.
 pub(crate) fn past_text(kind: &Kind) -> Option<(bool, String)> {
     match kind {
         Kind::Answer { document, .. } => Some((false, format!("aye: {}", text::clean(document.text()).trim()))),

@@ -1,4 +1,4 @@
-//! Events as lines: the response in whole lines, tool calls when they start and finish.
+//! Events as lines: responses in whole lines, and tool calls when they start and finish.
 
 use super::writer::LineWriter;
 use crate::protocol::{
@@ -15,16 +15,16 @@ use std::io::{self, Write};
 /// Lines printed from the start and the end of a long output.
 const HEAD: usize = 3;
 const TAIL: usize = 5;
-/// Maximum number of models printed; further models are counted.
+/// Maximum number of printed models; the rest is counted.
 const MODELS: usize = 40;
 
 #[derive(Default)]
 pub(crate) struct EventPrinter {
     answer: Answer,
     calls: HashMap<CallId, Call>,
-    /// Prompts that can be rewound to, as listed last.
+    /// Prompts in the last list to which the session can be rewound.
     points: Vec<(u32, TaskId)>,
-    /// Requested model lists that have not arrived, and the models already printed.
+    /// Number of requested model lists that have not arrived, and the models that were printed.
     models_due: u8,
     printed_models: Vec<String>,
 }
@@ -49,7 +49,7 @@ impl EventPrinter {
         match kind {
             EventKind::TextChunk { text } => return self.answer.push(text, paper),
             EventKind::ReasoningChunk { .. } | EventKind::ToolCallProgress { .. } => return Ok(()),
-            // Notices that arrive during a response do not break its lines.
+            // Notices that arrive during a response do not interrupt its lines.
             EventKind::Notice { .. }
             | EventKind::QueueChanged { .. }
             | EventKind::StateChanged { .. }
@@ -111,7 +111,7 @@ impl EventPrinter {
         Ok(())
     }
 
-    /// Expects two lists: the known models, then the models the providers report.
+    /// Expects two lists: the known models, then the models that the providers report.
     pub(crate) fn expect_models(&mut self) {
         self.models_due = 2;
         self.printed_models.clear();
@@ -213,7 +213,7 @@ impl Call {
     }
 }
 
-/// Names the user or the rule that allowed a call.
+/// Names the user or rule that allowed a call.
 fn describe_approver(rule: &str) -> String {
     if [APPROVED_BY_YOU, APPROVED_UNSANDBOXED].contains(&rule) {
         rule.to_owned()
@@ -222,14 +222,14 @@ fn describe_approver(rule: &str) -> String {
     }
 }
 
-/// Returns one line about changes of a command without an approval, and one line about the reason.
+/// Returns one line about changes of a command without approval, and one line with the reason.
 fn unasked_changes(effects: Option<&Effects>, note: Option<&str>) -> impl Iterator<Item = String> {
     let applied = effects.map(Effects::summary).filter(|applied| !applied.is_empty());
     let applied = applied.map(|applied| format!("Changed without an approval: {}", text::reveal_line(&applied)));
     applied.into_iter().chain(note.map(|note| format!("Note: {}", text::reveal_line(note))))
 }
 
-/// Reports whether an event ends the response text printed so far.
+/// Returns whether an event ends the response text printed so far.
 fn ends_answer(kind: &EventKind) -> bool {
     kind.is_over()
         || matches!(
@@ -285,7 +285,7 @@ fn print_completed<W: Write>(
         let (added, removed) = (proposal.diff.added_lines(), proposal.diff.removed_lines());
         return paper.write_text(&format!("Tool: {added} lines added, {removed} removed"));
     }
-    // Results of reads and searches are for the model; command output is for the user too.
+    // Results of reads and searches are for the model; the output of commands is also for the user.
     if summary.starts_with('$') { excerpt(output, paper) } else { Ok(()) }
 }
 

@@ -1,4 +1,5 @@
-//! Thread that reads input lines from the terminal's line editing and separates input typed before a dialog from later input.
+//! Thread that reads input lines from the terminal's line editing, and separates input that was typed before a dialog
+//! from later input.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -8,22 +9,22 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
-/// Maximum length of one line, in bytes; longer input is passed on without waiting for its end.
+/// Maximum length of one line, in bytes. Longer input is forwarded without waiting for its end.
 const LINE_BYTES: usize = 1 << 20;
 
 /// Input from the terminal or pipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LineInput {
     Line(String),
-    /// Several lines in one read, as from a paste: a message, never an answer.
+    /// Several lines in one read, probably pasted: a message, never an answer.
     Pasted(String),
-    /// Fence: all input typed before the request has been delivered. Carries the unfinished line.
+    /// Fence: all input typed before the request has been delivered. Contains the incomplete line.
     Fence(String),
-    /// End of input. Carries the unfinished line.
+    /// End of input. Contains the incomplete line.
     Closed(String),
 }
 
-/// Handle of the running thread; dropping it ends the thread.
+/// Handle of the running thread. Dropping it ends the thread.
 #[derive(Debug)]
 pub(crate) struct Lines {
     wake: PipeWriter,
@@ -31,8 +32,8 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Starts the thread. `shown` is the terminal where dialogs are printed, if there is one; a dialog is treated as seen once
-    /// the output has drained.
+    /// Starts the thread. `shown`: the terminal on which dialogs are printed, if any; a dialog counts as seen once the
+    /// output has drained.
     pub(crate) fn start(input: OwnedFd, shown: Option<OwnedFd>) -> io::Result<(Self, mpsc::UnboundedReceiver<LineInput>)> {
         let (woken, wake) = io::pipe()?;
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -42,7 +43,7 @@ impl Lines {
         Ok((Self { wake, thread: Some(thread) }, receiver))
     }
 
-    /// Requests `LineInput::Fence`; call it after printing the dialog. At the end of input no fence arrives.
+    /// Requests `LineInput::Fence`. Must be called after the dialog was printed. At the end of input, no fence arrives.
     pub(crate) fn fence(&mut self) {
         // A failed write means that the thread has ended and has delivered everything.
         let _ = self.wake.write_all(b"f");
@@ -116,10 +117,10 @@ impl LineReading {
         ReadStatus::Something
     }
 
-    /// Delivers all input typed so far, including the unfinished line in the terminal's line buffer.
+    /// Delivers all input typed so far, including the incomplete line in the terminal's line buffer.
     fn fence(&mut self) -> ReadStatus {
         if let Some(shown) = &self.shown {
-            // Wait until the question has been transmitted, however slow the line is.
+            // Wait until the dialog has been transmitted, even on a slow connection.
             let _ = tcdrain(shown);
         }
         if self.is_ready() && self.read_available() == ReadStatus::End {
@@ -135,7 +136,7 @@ impl LineReading {
         ReadStatus::Something
     }
 
-    /// Switches the terminal to character mode for a moment and reads the unfinished line.
+    /// Switches the terminal to character mode briefly, and reads the incomplete line.
     fn read_partial_line(&mut self, modes: &Termios) {
         let mut letters = modes.clone();
         letters.local_flags.remove(LocalFlags::ICANON);
@@ -177,7 +178,8 @@ impl LineReading {
         let whole: Vec<u8> = self.buffer.drain(..end).collect();
         let whole = String::from_utf8_lossy(&whole).replace('\r', "");
         let lines: Vec<&str> = whole.strip_suffix('\n').unwrap_or(&whole).split('\n').collect();
-        // Scripts and users who type ahead enter commands one per line, so these are not a paste.
+        // Scripts, and users who type ahead, enter one command per line, so these lines are not a
+        // paste.
         let commands = lines.iter().any(|line| line.trim_start().starts_with(['/', '!']));
         if lines.len() > 1 && self.is_terminal && !commands {
             let _ = self.sender.send(LineInput::Pasted(lines.join("\n")));

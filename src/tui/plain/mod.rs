@@ -1,6 +1,6 @@
-//! Line-based session for screen readers, dumb terminals and pipes: output is only appended, never drawn, moved or coloured.
+//! Line mode for screen readers, dumb terminals and pipes: output is only appended, never drawn, moved or coloured.
 //!
-//! Line editing is the terminal's own, which screen readers and editors with a built-in shell already support.
+//! The terminal does the line editing, which screen readers and editors with a built-in shell support.
 
 mod app;
 mod entries;
@@ -29,9 +29,9 @@ use writer::LineWriter;
 
 /// Interval between progress lines during a long operation.
 const PROGRESS: Duration = Duration::from_secs(10);
-/// Maximum number of events processed before other input is polled.
+/// Maximum number of events to process before other input is polled.
 const EVENTS_A_TURN: usize = 1024;
-/// Nominal screen size; there is no layout, but the size must suffice for dialogs.
+/// Nominal screen size. There is no layout, but dialogs need a size.
 const SIZE: Size = Size::new(120, 40);
 
 /// Runs the session until the user quits or a signal ends it.
@@ -53,7 +53,7 @@ struct Host {
     desk: LineApp<io::BufWriter<Stdout>>,
     lines: Lines,
     heard: mpsc::UnboundedReceiver<LineInput>,
-    /// Whether input comes from a terminal, so that its end means that the user quits.
+    /// Whether the input is a terminal, so that its end means that the user quits.
     is_terminal: bool,
     inlet: EventReceiver,
     commands: CommandQueue<SessionCommand>,
@@ -63,7 +63,7 @@ struct Host {
     terminate: Signal,
     hang_up: Signal,
     began: Instant,
-    /// Number of lines printed when last checked, and the time of that check.
+    /// Number of printed lines at the last check, and the time of that check.
     quiet_since: (u64, Instant),
 }
 
@@ -151,7 +151,7 @@ impl Host {
     }
 
     async fn next(&mut self) -> PlainEvent {
-        // Piped input waits until a session exists; aye tells a user at a terminal that it is starting.
+        // Piped input waits until a session exists. A user at a terminal sees that aye is starting.
         let listens = self.is_terminal || self.desk.model.info.model_access.is_some() || !self.desk.model.dialogs.is_empty();
         let quiet = self.desk.is_working().then(|| self.quiet_since.1 + PROGRESS);
         let quiet = async {
@@ -180,7 +180,7 @@ impl Host {
     async fn perform(&mut self, effects: Vec<Effect>) -> Option<ExitReason> {
         for effect in effects {
             match effect {
-                // Line mode has no status row to show it.
+                // Line mode has no status row for the git state.
                 Effect::Ask(Query::LookUp(HostRequest::Worktree)) => {}
                 Effect::Send(command) => self.commands.push(command.into()),
                 Effect::SendToHost(command) => self.commands.push(command.into()),
@@ -188,7 +188,7 @@ impl Host {
                 // A session that is ending no longer waits for these answers.
                 Effect::Trust(trust, answer) => drop(trust.answer.send(answer)),
                 Effect::Held(held, answer) => drop(held.answer.send(answer)),
-                // Use a clipboard program only; write nothing to a terminal that may show it.
+                // Use only a clipboard program, and write nothing to a terminal that might show it.
                 Effect::Copy(clip) => {
                     let clipboard = self.desk.model.options.clipboard.clone();
                     let handed =

@@ -1,4 +1,4 @@
-//! Dialogs as lines of text, and parsing of the words that answer them.
+//! Dialogs as lines of text, and the parser of their answers.
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
@@ -6,9 +6,9 @@ use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoi
 use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
-/// Word that leaves any dialog undecided.
+/// Word that leaves any dialog unanswered.
 pub(crate) const LATER: &str = "later";
-/// Word that returns from a rule choice or an explanation to the dialog.
+/// Word that returns from a rule choice or explanation to the dialog.
 const BACK: &str = "back";
 
 /// Meaning of a line typed as an answer.
@@ -16,9 +16,9 @@ const BACK: &str = "back";
 pub(crate) enum Reply {
     /// Index of a choice, and the reason if one was given.
     Choice(usize, Option<String>),
-    /// An unavailable choice, with its description.
+    /// Choice that is unavailable, with its description.
     Off(String),
-    /// A denial without its reason.
+    /// Denial without the required reason.
     NoReason,
     Later,
     /// Request to return to the dialog.
@@ -32,7 +32,7 @@ pub(crate) fn key(panel: &Dialog) -> String {
     let id = match &panel.question {
         Question::Approval(approval) => approval.approval_id.to_string(),
         Question::Interrupted { id } => id.to_string(),
-        // Each form field is its own question; filling in a field changes the form's key.
+        // Each form field is a separate question. Filling in a field changes the form's key.
         Question::Asking(asking) => {
             format!("{}\n{}\n{}", asking.id, asking.question().join("\n"), asking.filled_values().join("\n"))
         }
@@ -42,7 +42,7 @@ pub(crate) fn key(panel: &Dialog) -> String {
     format!("{id}\n{}\n{}\n{}", panel.title, panel.reason, words.join("\n"))
 }
 
-/// Returns the full text of a dialog, from its head to its choices. `place` is its position and the total.
+/// Returns the full text of a dialog, from its head to its choices. `place`: its position and the number of dialogs.
 pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     if let Question::Asking(asking) = &panel.question
         && asking.is_filling()
@@ -94,7 +94,7 @@ fn choices(panel: &Dialog) -> Vec<String> {
         let off = if choice.enabled { "" } else { " (not available)" };
         lines.push(match choice.act {
             ChoiceAction::DenyWithWords => format!("{nth}. {word} REASON: deny and tell the model why"),
-            // Some choices begin with their word already.
+            // Some choices already begin with their word.
             _ => format!("{nth}. {word}{off}: {}", choice.words.strip_prefix(&format!("{word}: ")).unwrap_or(&choice.words)),
         });
     }
@@ -113,12 +113,12 @@ fn choices(panel: &Dialog) -> Vec<String> {
     lines
 }
 
-/// Returns the choices that work without a screen; other choices change the view or open a panel.
+/// Returns the choices that work without a screen. Other choices change the view or open a panel.
 fn plain_choices(panel: &Dialog) -> impl Iterator<Item = &Choice> {
     panel.choices.iter().filter(|choice| choice.listed)
 }
 
-/// Reports whether the panel covers a dialog and has no choice that returns to it.
+/// Returns whether the panel covers a dialog and has no choice to return to it.
 fn covers_question(panel: &Dialog) -> bool {
     matches!(panel.question, Question::Keep(_) | Question::Reading(_))
         && panel.choices.iter().all(|choice| choice.act != ChoiceAction::Back)
@@ -192,7 +192,7 @@ fn slug(short: &str) -> String {
     words.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
-/// Parses a line as an answer. Only a complete word is accepted: no single letter, digit or empty line.
+/// Parses a line as an answer. Accepts only complete words: no single letters, digits or empty lines.
 pub(crate) fn reply(panel: &Dialog, line: &str) -> Reply {
     let line = line.trim();
     let said = line.to_lowercase();

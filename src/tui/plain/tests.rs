@@ -1,4 +1,4 @@
-//! Line mode: typed input and the resulting output.
+//! Tests of line mode: typed input and the resulting output.
 
 use super::SIZE;
 use super::app::LineApp;
@@ -11,7 +11,7 @@ use crate::tui::tests::fixtures::*;
 use crate::tui::update::Msg;
 use std::os::fd::OwnedFd;
 
-/// A line app with its output so far.
+/// A line app, with its output so far.
 struct Session {
     desk: LineApp<Vec<u8>>,
     read: usize,
@@ -36,7 +36,7 @@ impl Session {
         assert!(effects.is_empty());
     }
 
-    /// Delivers a fence after the question was shown, with the input typed until then.
+    /// Delivers a fence after the dialog was shown, with the input typed before.
     fn fence(&mut self, typed: &str) {
         assert!(self.desk.take_fence(), "a question is asked");
         let effects = self.heard(LineInput::Fence(typed.to_owned()));
@@ -53,7 +53,7 @@ impl Session {
         self.desk.on_line(heard, self.now).unwrap()
     }
 
-    /// Returns the queries that a line causes.
+    /// Types a line, and returns the resulting queries.
     fn asks(&mut self, line: &str) -> Vec<Query> {
         let effects = self.effects(LineInput::Line(line.to_owned()));
         effects.into_iter().filter_map(|effect| if let Effect::Ask(query) = effect { Some(query) } else { None }).collect()
@@ -63,7 +63,7 @@ impl Session {
         self.heard(LineInput::Line(line.to_owned()))
     }
 
-    /// Types a line, and returns the commands that do not concern the turn.
+    /// Types a line, and returns the resulting commands for the host.
     fn types_for_host(&mut self, line: &str) -> Vec<HostCommand> {
         let effects = self.effects(LineInput::Line(line.to_owned()));
         let command = |effect| if let Effect::SendToHost(command) = effect { Some(command) } else { None };
@@ -214,7 +214,8 @@ fn only_a_whole_word_typed_after_the_approval_appears_decides() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
-    // Was in the terminal's line buffer when the question came, and was completed before anyone could have read it.
+    // The line was in the terminal's line buffer when the dialog appeared, and was completed before anyone could have
+    // read the dialog.
     let sent = session.types("allow");
     assert!(!decides(&sent) && sent.contains(&Command::Prompt { text: "allow".to_owned() }), "it waits as a message: {sent:?}");
     session.fence("");

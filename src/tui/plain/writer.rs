@@ -1,8 +1,8 @@
-//! Line writer for plain sessions: whole lines in order, without terminal control sequences.
+//! Line writer for line mode: complete lines in order, without terminal control sequences.
 
 use std::io::{self, Write};
 
-/// Symbols that line readers may not support, with ASCII replacements.
+/// Symbols that line readers may not support, and their ASCII replacements.
 const ASCII: &[(&str, &str)] = &[
     ("…", "..."),
     ("−", "-"),
@@ -22,7 +22,7 @@ pub(crate) struct LineWriter<W> {
     ascii: bool,
     /// Whether the terminal echoes input directly after the last output.
     echoes: bool,
-    /// Input prompt that is waiting for a line.
+    /// Input prompt that waits for a line.
     asked: Option<String>,
     /// Number of lines written so far.
     lines: u64,
@@ -40,7 +40,7 @@ impl<W: Write> LineWriter<W> {
         self.write(&words)
     }
 
-    /// Writes text by others unchanged, except for control characters.
+    /// Writes text from other sources, unchanged except for control characters.
     pub(crate) fn write(&mut self, text: &str) -> io::Result<()> {
         if self.asked.take().is_some() && self.echoes {
             self.out.write_all(b"\n")?;
@@ -53,7 +53,7 @@ impl<W: Write> LineWriter<W> {
         Ok(())
     }
 
-    /// Shows an input prompt once; any output in between cancels it.
+    /// Shows an input prompt once. Output in between cancels it.
     pub(crate) fn ask(&mut self, words: &str) -> io::Result<()> {
         if self.asked.as_deref() == Some(words) {
             return Ok(());
@@ -68,12 +68,12 @@ impl<W: Write> LineWriter<W> {
         self.out.flush()
     }
 
-    /// Notes that the user typed a line, which ended the prompt's line.
+    /// Records that the user typed a line, which ended the line of the prompt.
     pub(crate) fn end_prompt(&mut self) -> Option<String> {
         self.asked.take()
     }
 
-    /// Reports whether typed lines appear in the output.
+    /// Returns whether typed lines appear in the output.
     pub(crate) fn echoes(&self) -> bool {
         self.echoes
     }
@@ -86,7 +86,7 @@ impl<W: Write> LineWriter<W> {
         self.out.flush()
     }
 
-    /// Ends an unfinished line and flushes the output.
+    /// Ends an incomplete line and flushes the output.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if self.asked.take().is_some() && self.echoes {
             self.out.write_all(b"\n")?;
@@ -111,7 +111,7 @@ fn to_ascii(words: &str) -> String {
     ASCII.iter().fold(words.to_owned(), |words, (sign, plain)| words.replace(sign, plain))
 }
 
-/// Removes every control character except the tab, as a last safeguard.
+/// Removes all control characters except tabs, as a last safeguard.
 fn strip_controls(line: &str) -> String {
     line.chars().filter(|letter| *letter == '\t' || !letter.is_control()).collect()
 }

@@ -1,10 +1,10 @@
-//! Capabilities reported by the terminal, and the actions that follow.
+//! Capabilities reported by the terminal, and the resulting actions.
 
 use super::TerminalMode;
 use super::emulator::Emulator;
 use crate::tui::input::{ModeState, TerminalReply};
 
-/// Properties of the terminal that are known so far.
+/// Known properties of the terminal.
 #[derive(Debug, Default)]
 pub(crate) struct TerminalCapabilities {
     pub emulator: Emulator,
@@ -64,7 +64,7 @@ impl TerminalCapabilities {
         }
     }
 
-    /// Reports whether shift+enter and ctrl+enter arrive as such.
+    /// Returns whether the terminal distinguishes shift+enter and ctrl+enter from Enter.
     pub(crate) fn reports_modified_enter(&self) -> bool {
         self.kitty || self.modify
     }

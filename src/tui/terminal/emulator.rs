@@ -1,4 +1,4 @@
-//! Terminal emulator according to the environment, and the sequences it supports.
+//! Terminal emulator according to the environment, and the sequences that it supports.
 
 use super::terminfo;
 use crate::tui::theme::Colours;
@@ -11,7 +11,7 @@ pub(crate) struct Emulator {
     /// Other names in the environment, in lower case.
     program: String,
     multiplexer: Option<Multiplexer>,
-    /// Whether this is GNU screen, not only a terminal named like it.
+    /// Whether this is GNU screen itself, not just a terminal with its name.
     is_gnu_screen: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Notice {
     Notify,
 }
 
-/// Terminals with a progress indicator (`OSC 9 ; 4`); others treat the sequence as a notification.
+/// Terminals with a progress indicator (`OSC 9 ; 4`). Others treat the sequence as a notification.
 const PROGRESS: [&str; 7] = ["ghostty", "wezterm", "windows-terminal", "conemu", "mintty", "kitty", "termshot"];
 /// Terminals with true colour that may not report it.
 const TRUE_COLOUR: [&str; 8] = ["kitty", "ghostty", "alacritty", "foot", "wezterm", "contour", "iterm", "konsole"];
@@ -63,17 +63,18 @@ impl Emulator {
         Self { program: names.collect::<Vec<_>>().join(" ").to_lowercase(), term, multiplexer, is_gnu_screen }
     }
 
-    /// Reports whether this is the Linux console or similar: no titles, no strings, one small font.
+    /// Returns whether this is the Linux console or similar: no titles, no string sequences, one
+    /// small font.
     pub(crate) fn is_console(&self) -> bool {
         ["linux", "vt100", "vt102", "vt220", "ansi", "cons25"].contains(&self.term.as_str())
     }
 
-    /// Reports whether Escape is delayed until the next key while mouse reports are on.
+    /// Returns whether Escape is delayed until the next key while mouse reports are on.
     pub(crate) fn delays_escape(&self) -> bool {
         self.is_gnu_screen
     }
 
-    /// Reports whether italics are shown as reversed text.
+    /// Returns whether italics are shown as reversed text.
     pub(crate) fn reverses_italics(&self) -> bool {
         self.is_gnu_screen
     }
@@ -98,7 +99,7 @@ impl Emulator {
         let is_known = self.multiplexer.is_none() && TRUE_COLOUR.iter().any(|name| self.has_name(name));
         match described {
             _ if self.is_console() => Colours::Sixteen,
-            // GNU screen passes on the variables of the outer terminal, but has fewer colours.
+            // GNU screen forwards the variables of the outer terminal, but supports fewer colours.
             _ if self.multiplexer == Some(Multiplexer::Screen) && self.term.contains("256color") => Colours::Indexed256,
             _ if self.multiplexer == Some(Multiplexer::Screen) => Colours::Sixteen,
             _ if says_so || is_known => Colours::True,
@@ -109,19 +110,20 @@ impl Emulator {
         }
     }
 
-    /// Returns the queries sent once before the first frame. No reply is waited for. Every terminal replies to the last query,
-    /// which shows that unanswered ones have no reply. If a terminal prints an unknown query, the first frame paints over it.
+    /// Returns the queries that are sent once before the first frame, without waiting for replies. Every terminal
+    /// replies to the last query, after which earlier queries get no reply. If a terminal prints an unknown query, the
+    /// first frame paints over it.
     pub(crate) fn questions(&self, colours: Colours) -> Vec<u8> {
         if self.is_console() {
             return Vec::new();
         }
         let mut out = Vec::new();
         out.extend(b"\x1b[?u\x1b]11;?\x1b\\");
-        // Some terminals would print `p` and the rest of unknown queries.
+        // Apple's terminal would print `p` and the rest of an unknown query.
         if !self.is_apple() {
             out.extend(b"\x1b[?4m\x1b[m\x1b[?2026$p\x1b[?2027$p\x1b[?2031$p\x1b[?2048$p");
         }
-        // GNU screen passes unknown strings to the outer terminal.
+        // GNU screen forwards unknown strings to the outer terminal.
         if self.multiplexer.is_none() && !self.is_apple() {
             out.extend(b"\x1b[>0q");
             if matches!(colours, Colours::Indexed256 | Colours::Sixteen) {
@@ -132,13 +134,14 @@ impl Emulator {
         out
     }
 
-    /// Reports whether to request xterm's modified key reports without a reply about support.
+    /// Returns whether to request xterm's modified key reports without a reply that confirms
+    /// support.
     pub(crate) fn may_modify_keys(&self) -> bool {
         let is_xterm = ["xterm", "tmux", "mintty", "rxvt"].iter().any(|name| self.term.starts_with(name));
         (is_xterm || self.multiplexer == Some(Multiplexer::Tmux)) && !self.is_apple() && !self.is_console()
     }
 
-    /// Returns the form of notifications; `name` is the name the terminal reported.
+    /// Returns the format of notifications. `name`: the name that the terminal reported.
     pub(crate) fn notice(&self, name: &str) -> Option<Notice> {
         let is = |part: &str| self.has_name(part) || name.to_lowercase().contains(part);
         match () {
@@ -148,7 +151,7 @@ impl Emulator {
         }
     }
 
-    /// Reports whether the terminal has a progress indicator.
+    /// Returns whether the terminal has a progress indicator.
     pub(crate) fn shows_progress(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         self.multiplexer.is_none() && PROGRESS.iter().any(|known| self.has_name(known) || name.contains(known))
@@ -159,12 +162,12 @@ impl Emulator {
         match self.multiplexer {
             None => sequence.as_bytes().to_vec(),
             Some(Multiplexer::Tmux) => format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b")).into_bytes(),
-            // The wrapping string ends at the first terminator, so the inner one ends with BEL.
+            // The outer string ends at the first terminator, so the inner one ends with BEL.
             Some(Multiplexer::Screen) => format!("\x1bP{}\x1b\\", sequence.replace("\x1b\\", "\x07")).into_bytes(),
         }
     }
 
-    /// Reports whether the terminal has a title.
+    /// Returns whether the terminal has a title.
     pub(crate) fn has_title(&self) -> bool {
         !self.is_console()
     }

@@ -1,7 +1,7 @@
 //! Number of colours in the system's terminal description (terminfo).
 //!
-//! Uses no terminfo crate: only one number is needed, and a full parser would have to handle a file named by an environment
-//! variable.
+//! A terminfo crate is not used, because only one number is needed and a full parser would have to handle a file that
+//! an environment variable names.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ const FILE_BYTES: u64 = 64 << 10;
 /// Index of the number of colours in a description.
 const MAX_COLOURS: usize = 13;
 
-/// Returns the number of colours of a terminal; `None` if the system does not know it.
+/// Returns the number of colours of a terminal; `None` if the system has no description of it.
 pub(crate) fn colours<'v>(term: &str, variable: impl Fn(&str) -> &'v str) -> Option<u32> {
     let first = term.chars().next()?;
     if term.contains('/') || term.starts_with('.') {
@@ -46,7 +46,7 @@ fn max_colours(bytes: &[u8]) -> Option<u32> {
     } else {
         u32::from(short(start + MAX_COLOURS * 2)?)
     };
-    // All bits set means undefined.
+    // A value with all bits set is undefined.
     let most = if is_long { 0x7fff_ffff } else { 0x7fff };
     (count <= most).then_some(count)
 }

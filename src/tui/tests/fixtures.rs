@@ -1,4 +1,4 @@
-//! Session data for the tests of the UI.
+//! Session data for UI tests.
 
 use crate::protocol::*;
 use crate::tui::interface::{
@@ -63,7 +63,7 @@ pub(crate) fn trust(items: &[&str]) -> (TrustQuestion, tokio::sync::oneshot::Rec
     (question, answered)
 }
 
-/// Creates a question about a session locked by process 4711, and the receiver of its answer.
+/// Creates a question about a session that process 4711 has open, and the receiver of its answer.
 pub(crate) fn held(problem: Option<&str>, stays: Option<&str>) -> (LockQuestion, tokio::sync::oneshot::Receiver<LockAnswer>) {
     let (answer, answered) = tokio::sync::oneshot::channel();
     let own = |words: Option<&str>| words.map(str::to_owned);
@@ -74,7 +74,7 @@ pub(crate) fn held(problem: Option<&str>, stays: Option<&str>) -> (LockQuestion,
     )
 }
 
-/// Choices of the first-run setup: a key, and a server on this machine.
+/// Choices of the first-time setup: a provider with a key, and a server on this machine.
 pub(crate) fn setup_found() -> SetupInfo {
     let found = |model: &str, by: &str| FoundModel { model: model.to_owned(), by: by.to_owned() };
     let choice = |name: &str, title: &str, words: &str| ApprovalsChoice {
@@ -156,7 +156,7 @@ pub(crate) fn rewind_points() -> Vec<RewindPoint> {
     ]
 }
 
-/// Rewind to before the second prompt; one file was edited by hand since.
+/// Plan for a rewind to before the second prompt. One file was edited outside aye.
 pub(crate) fn rewind_plan() -> RewindPlan {
     let file = |path: &str, change, added, removed, conflict: Option<&str>| RewindFile {
         path: path.into(),
@@ -223,7 +223,7 @@ pub(crate) fn feed(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
 
 pub(crate) fn tell(model: &mut Model, kind: EventKind, now: u64) {
     let effects = update(model, Msg::Event(Box::new(event(kind))), now);
-    // Workspace changes are queried in addition to everything else.
+    // Requests for the git state are ignored.
     let beside = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(HostRequest::Worktree)));
     assert!(effects.iter().all(beside));
 }
@@ -324,7 +324,7 @@ pub(crate) fn hunks_approval(id: &str) -> Approval {
     }
 }
 
-/// Data for saving a rule, as reported by engine and files.
+/// Options for saving a rule, as the policy engine and the files report them.
 pub(crate) fn always(rules: Vec<GrantRule>) -> GrantOptions {
     let place = |scope, file: &str, line| RulePlace {
         scope,
@@ -603,8 +603,7 @@ pub(crate) fn looked_at(id: &str) -> SessionPreview {
     }
 }
 
-/// Returns tasks in several states.
-/// Two proposals for instruction files; the second one cannot be applied.
+/// Returns two proposals for instruction files, the second of which cannot be applied.
 pub(crate) fn memory_proposals() -> Vec<crate::protocol::MemoryProposal> {
     use crate::protocol::{MemoryProposal, MemoryQuote, MemorySource, MemoryTarget};
     let time = jiff::Timestamp::UNIX_EPOCH;

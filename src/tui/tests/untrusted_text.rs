@@ -1,4 +1,4 @@
-//! Text from outside reaches the terminal only as text, wherever it is shown.
+//! Tests that text from outside reaches the terminal only as text, wherever it is shown.
 
 use crate::protocol::*;
 use crate::tui::display::Display;
@@ -72,14 +72,15 @@ fn foreign(bytes: &[u8]) -> Vec<String> {
     found
 }
 
-/// Reports whether a character changes direction or is invisible.
+/// Returns whether a character changes direction or is invisible.
 fn is_unseen(letter: char) -> bool {
     matches!(letter, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 type Make<'t> = Box<dyn Fn() -> Model + 't>;
 
-/// Returns every place that shows text from outside: its name, whether the user decides there, and a screen with it.
+/// Returns every place that shows text from outside: its name, whether the user decides there, and a screen with the
+/// text.
 fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, Model)> {
     let own = |text: &str| text.to_owned();
     let one_line = text.replace(['\n', '\r'], " ");
@@ -224,7 +225,7 @@ fn text_of(case: &serde_json::Value) -> String {
     text.unwrap_or_else(|| case["text"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Returns all pages of the open view, one below the other.
+/// Returns all pages of the open view, joined into one text.
 fn pages(model: &mut Model, faults: &mut Vec<String>, name: &str) -> String {
     let mut all = String::new();
     for page in 0..40 {
@@ -247,7 +248,7 @@ fn untrusted_text_never_controls_the_terminal() {
     for case in &cases() {
         let text = text_of(case);
         let (id, context) = (case["id"].as_str().unwrap_or_default(), case["context"].as_str().unwrap_or_default());
-        // The longest cases repeat one character; they are complete only where they must be.
+        // The longest cases repeat one character, so they are shown in full only where required.
         let limit = text.char_indices().nth(2000).map_or(text.len(), |(at, _)| at);
         let all = places(&text[..limit], |place| place != context).into_iter().chain(places(&text, |place| place == context));
         for (place, decides, mut model) in all {
@@ -347,7 +348,7 @@ fn an_unchanged_frame_writes_nothing() {
     assert_eq!(writes.get(), before);
 }
 
-/// Writer that counts the bytes written.
+/// Writer that only counts bytes.
 struct Counted(Rc<Cell<usize>>);
 
 impl std::io::Write for Counted {

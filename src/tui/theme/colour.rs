@@ -26,7 +26,7 @@ impl Rgb {
         one.max(two) / one.min(two)
     }
 
-    /// Reports whether dark text is more readable than light text on this colour.
+    /// Returns whether dark text is more readable on this colour than light text.
     pub(crate) fn is_light(self) -> bool {
         self.luminance() > 0.18
     }
@@ -44,7 +44,7 @@ impl Rgb {
             .unwrap_or_else(|| if ground.is_light() { 16 } else { 231 })
     }
 
-    /// Returns the nearest of the 256 colours outside the grey ramp, so that a faint tint retains its hue.
+    /// Returns the nearest of the 256 colours outside the grey ramp, so that a faint tint keeps its hue.
     pub(crate) fn nearest_tint(self) -> u8 {
         (16..=231).min_by_key(|index| Self::indexed(*index).distance(self)).unwrap_or(16)
     }

@@ -15,7 +15,7 @@ pub(crate) enum Colours {
     None,
 }
 
-/// Minimum contrast of body text and of other text after rounding colours.
+/// Minimum contrast of body text and of other text after colours are rounded.
 const TEXT_CONTRAST: f64 = 7.0;
 const CONTRAST: f64 = 4.5;
 
@@ -37,7 +37,7 @@ pub(super) fn syntax_style(palette: &Palette, colours: Colours, syntax: Syntax, 
         (Colours::True, Some(tint)) => on_tint(colour, tint, &ExactColours),
         (Colours::Indexed256, None) => Style::new().fg(RoundedColours.text(colour, palette.background, CONTRAST)),
         (Colours::Indexed256, Some(tint)) => on_tint(colour, tint, &RoundedColours),
-        // Without tints, the line's colour shows whether it was added or removed.
+        // Without tints, the colour of the line shows whether it was added or removed.
         (Colours::Sixteen | Colours::None, Some(_)) => token_style(palette, colours, ground),
         (Colours::Sixteen, None) => sixteen_syntax(syntax, palette.light),
         (Colours::None, None) => Style::new(),
@@ -135,7 +135,7 @@ fn word_style(change: Change, fit: &impl Fit) -> Style {
     if fit.tint(change.line).0 == tint { style.add_modifier(Modifier::UNDERLINED) } else { style }
 }
 
-/// Returns the style of a token in sixteen colours. The user defines these colours, so none is used as a background.
+/// Returns the style of a token in sixteen colours. Users can redefine these colours, so none is used as a background.
 fn sixteen(token: Token, light: bool) -> Style {
     let style = Style::new();
     let pick = |dark: Color, on_light: Color| style.fg(if light { on_light } else { dark });

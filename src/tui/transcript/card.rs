@@ -19,17 +19,17 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Lines shown from the start and the end of a long output.
+/// Number of lines shown from the start of a long output, and from its end.
 const HEAD: usize = 3;
 const TAIL: usize = 5;
-/// Rows shown from the start and the end of the changes of an edit.
+/// Number of rows shown from the start of an edit's changes, and from their end.
 const EDIT_ENDS: usize = 2;
 /// Duration from which the time of a call is shown, in milliseconds.
 const NOTABLE_MS: u64 = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CardState {
-    /// The model requested the call; it has not started.
+    /// The model requested the call, but it has not started.
     Requested,
     /// The call waits for the user's approval.
     Waiting,
@@ -50,7 +50,7 @@ pub(crate) enum CardState {
     Stopped {
         message: String,
     },
-    /// The process ended before the call did; the outcome is unknown.
+    /// The process ended before the call did, so the outcome is unknown.
     Unknown,
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum CardState {
 struct Live {
     ansi: text::Ansi,
     cleaner: text::Cleaner,
-    /// Lines that still contain their colour sequences.
+    /// Lines including their colour sequences.
     lines: VecDeque<String>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Card {
     meant: Option<String>,
     pub state: CardState,
     rule: String,
-    /// Description of the sandbox of the run; empty if unknown or irrelevant.
+    /// Description of the run's sandbox; empty if unknown or irrelevant.
     pub held: String,
     /// File that the call affects, as named by the model.
     pub path: Option<String>,
@@ -78,14 +78,14 @@ pub(crate) struct Card {
     pub is_preview: bool,
     /// Whether the preview is a run in a copy before any approval.
     pub is_layer: bool,
-    /// Whether the approval of this call is shown below and repeats the card's title.
+    /// Whether the approval of this call is shown below the card and repeats its title.
     pub has_question_below: bool,
     /// Exit code of a command, from the first line of its output: `3`.
     exit: Option<String>,
     output: Output,
     live: Live,
     diff: Option<Diff>,
-    /// Diff of the call as unparsed text.
+    /// Diff of the call as text.
     source: String,
     /// Description of content hidden from the model.
     hidden: Option<String>,
@@ -95,18 +95,18 @@ pub(crate) struct Card {
     pub by_person: Option<&'static str>,
     /// Whether the command runs in the background.
     pub is_in_background: bool,
-    /// Changes that the command made without an approval, and whether they are only build output.
+    /// Changes that the command made without approval, and whether they are only build output.
     applied: Option<(String, bool)>,
-    /// Reason why it did not ask.
+    /// Reason why the command needed no approval.
     note: Option<String>,
-    /// Kind of content that the call reads, if it makes no changes.
+    /// Kind of content that the call reads, if it changes nothing.
     pub reads: Option<ReadKind>,
-    /// Row that this call shares with its neighbours, and whether it is the first call of the row.
+    /// Group of calls that share a row, and whether this call is the first in the group.
     pub group: Option<Rc<ReadGroup>>,
     pub leads_group: bool,
 }
 
-/// Time after which a command in a layer offers to start in the background.
+/// Time after which aye offers to restart a command in a layer in the background.
 const LONG_RUN_MS: u64 = 10_000;
 
 impl Card {
@@ -146,7 +146,7 @@ impl Card {
         self.by_person.or(edited).map(|whose| format!("  {whose}")).unwrap_or_default()
     }
 
-    /// Replaces the shown command line with the user's edit; `None` restores the original.
+    /// Replaces the displayed command line with the user's edit; `None` restores the original.
     pub(crate) fn set_edited(&mut self, line: Option<&str>) {
         if let Some(meant) = self.meant.take() {
             self.summary = meant;
@@ -160,7 +160,7 @@ impl Card {
         self.state = CardState::Running { since: now };
     }
 
-    /// Adds changes of the command without an approval, and the reason.
+    /// Adds changes that the command made without approval, and the reason.
     pub(crate) fn add_unasked_changes(&mut self, effects: Option<&Effects>, note: Option<&str>) {
         let applied = effects.filter(|effects| !effects.is_empty());
         self.applied =
@@ -211,7 +211,7 @@ impl Card {
         &self.output.text
     }
 
-    /// Returns why the call failed, was denied or was stopped.
+    /// Returns the reason why the call failed, was denied or was stopped.
     pub(crate) fn message(&self) -> &str {
         match &self.state {
             CardState::Failed { message, .. } | CardState::Denied { message } | CardState::Stopped { message } => message,
@@ -236,17 +236,17 @@ impl Card {
         self.summary.starts_with("$ ")
     }
 
-    /// Reports whether a command finished with a non-zero exit code.
+    /// Returns whether a command finished with a non-zero exit code.
     fn has_failed_exit(&self) -> bool {
         matches!(self.state, CardState::Done { .. }) && self.exit.as_ref().is_some_and(|exit| exit != "0")
     }
 
-    /// Reports whether a command ran and waits for approval to rerun with more access; its output helps the user decide.
+    /// Returns whether a command waits for approval to run again with more access. Its output helps the user decide.
     fn is_awaiting_rerun(&self) -> bool {
         self.state == CardState::Waiting && !self.is_preview && !self.live.is_empty()
     }
 
-    /// Reports whether the command has run in its layer for long enough to offer a start in the background instead.
+    /// Returns whether the command has run in its layer long enough to offer a start in the background instead.
     pub(crate) fn offers_background(&self, now: u64) -> bool {
         match self.state {
             CardState::Running { since } => self.is_layer && now.saturating_sub(since) >= LONG_RUN_MS,
@@ -283,7 +283,7 @@ impl Card {
         let faint = look.theme.style(Token::Faint);
         for row in self.body(inner, look) {
             let lead = match row.join {
-                // The bar marks continued lines.
+                // The bar marks continuation rows.
                 Join::Nothing => format!("{}↪", look.glyphs.bar),
                 Join::Line | Join::Space => format!("{} ", look.glyphs.bar),
             };
@@ -295,7 +295,7 @@ impl Card {
     fn title(&self, width: u16, look: RenderContext<'_>) -> Line<'static> {
         let (words, token) = self.result_text(look);
         let right = self.right(look);
-        // Without text at the right, the result may use the full width.
+        // If there is no text on the right, the result may use the full width.
         let right_width = if right.is_empty() { 0 } else { text::width(&right) + 1 };
         let room = usize::from(width).saturating_sub(right_width);
         let words_width = if words.is_empty() { 0 } else { text::width(&words) + 2 };
@@ -374,7 +374,7 @@ impl Card {
         if mark.is_empty() && time.is_empty() { String::new() } else { format!("{mark} {time:>7}") }
     }
 
-    /// Reports whether the body is shown. Failed and running calls open automatically until the user closes them.
+    /// Returns whether the body is shown. Failed and running calls open automatically until the user closes them.
     fn is_open(&self, fold: Fold, is_own: bool) -> bool {
         match self.state {
             CardState::Failed { .. } | CardState::Denied { .. } | CardState::Stopped { .. } | CardState::Running { .. }
@@ -440,7 +440,7 @@ impl Card {
         rows
     }
 
-    /// Returns one row about changes of the command without an approval, and one row about the reason.
+    /// Returns one row about changes of the command without approval, and one row with the reason.
     fn unasked_rows(&self, is_open: bool, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let style = look.theme.style(Token::Muted);
         let applied = self.applied.as_ref().filter(|(_, is_build)| is_open || !is_build).map(|(words, _)| words);
@@ -476,7 +476,7 @@ impl Card {
         rows
     }
 
-    /// Returns the start and the end of the output, and the number of lines in between.
+    /// Returns the start and the end of the output, and the number of lines between them.
     fn excerpt(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let count = self.output.text.lines().count();
         let row = |line: StyledText| truncate_line(&line, width, look);
@@ -489,7 +489,7 @@ impl Card {
         rows
     }
 
-    /// Returns the shown part of the diff: the complete diff, or the first and the last changed lines of an edit.
+    /// Returns the visible part of the diff: all of it, or the first and last changed lines of an edit.
     fn diff_parts(&self, diff: &Diff, width: u16, look: RenderContext<'_>) -> Vec<DiffPart> {
         if self.is_open(look.fold, look.is_own) {
             return vec![DiffPart::Rows(0..diff.height(width))];
@@ -549,8 +549,8 @@ fn diff_rows_in(diff: &Diff, width: u16, range: Range<usize>, theme: &Theme) -> 
     let gutter = diff.gutter();
     let row = |line: Line<'static>| {
         let row = Row::from_line(line);
-        // The cell at this position holds the line number, the continuation mark or the sign, and so identifies the kind of
-        // row.
+        // The cell at this position contains the line number, the continuation mark or the sign, which identifies the
+        // kind of row.
         let mark = row.cells().chars().nth(gutter.saturating_sub(2));
         let join = if mark == Some('↪') { Join::Nothing } else { Join::Line };
         let skip = if matches!(mark, Some(' ' | '↪')) { gutter as u16 } else { 0 };

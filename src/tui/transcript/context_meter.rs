@@ -1,4 +1,4 @@
-//! Context window usage as a chart: one bar for the total, then one row per share.
+//! Context window usage as a chart: one bar for the total, followed by one row for each share.
 
 use super::RenderContext;
 use crate::protocol::ContextUse;
@@ -7,7 +7,7 @@ use crate::tui::format::tokens;
 use crate::tui::theme::Token;
 use ratatui::text::{Line, Span};
 
-/// Colours of the shares, in turn; the names carry the same information.
+/// Colours of the shares, in turn. The names convey the same information.
 const COLOURS: [Token; 6] = [Token::Accent, Token::Ok, Token::Warn, Token::Text, Token::Muted, Token::Faint];
 /// Width of the longest bar, in cells.
 const BAR: usize = 30;
@@ -41,7 +41,7 @@ pub(crate) fn rows(filled: &ContextUse, width: u16, look: RenderContext<'_>) -> 
     let names = shares.iter().map(|(name, ..)| text::width(name)).max().unwrap_or(0);
     let most = filled.shares.iter().map(|share| share.tokens).max().unwrap_or(0).max(1);
     let beside = |figures: usize| width.saturating_sub(names + figures + 2).min(BAR);
-    // If only one of them fits, the bar says more than the percentage.
+    // If only one of them fits, the bar is more informative than the percentage.
     let (room, has_percent) = match beside(8 + 7) {
         room @ MIN_BAR.. => (room, true),
         _ if beside(8) >= MIN_BAR => (beside(8), false),

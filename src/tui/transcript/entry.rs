@@ -1,4 +1,4 @@
-//! Transcript entries and their rows.
+//! Entries of the transcript and their rows.
 
 use super::card::Card;
 use super::text_rows::{hidden_rows_note, more, truncated_row, wrapped};
@@ -16,7 +16,8 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use std::ops::Range;
 
-/// Maximum number of rows of a prompt shown in full, and the number of rows shown of a longer one.
+/// Maximum number of rows of a prompt that is shown in full, and number of rows shown of a longer
+/// one.
 const PROMPT_ROWS: usize = 10;
 const PROMPT_HEAD: usize = 6;
 
@@ -24,7 +25,7 @@ const PROMPT_HEAD: usize = 6;
 pub(crate) enum AnswerState {
     Streaming,
     Done,
-    /// Excluded from the conversation, for this reason.
+    /// Excluded from the conversation for this reason.
     Discarded(String),
 }
 
@@ -61,7 +62,7 @@ pub(crate) enum Kind {
         text: String,
         tone: Tone,
     },
-    /// Error, with its lines as the command line prints them. Only clean text.
+    /// Error, as the lines that the command line would print. Contains only clean text.
     Problem {
         problem: Problem,
         tone: Tone,
@@ -87,13 +88,13 @@ pub(crate) struct Entry {
     pub paste: Option<Range<usize>>,
     /// Number of the rewind that undid this entry.
     pub undone: Option<u32>,
-    /// Fold state of this entry alone, and its global fold round.
+    /// Fold state of this entry alone, and the global fold round in which it was set.
     fold: Option<(Fold, u32)>,
     /// Whether the entry changed since the user scrolled up and its rows were last counted.
     pub is_touched: bool,
     /// Whether the entry has cached rows.
     pub is_warm: bool,
-    /// Cached rows, without the gap and without parts that a document or diff lays out itself.
+    /// Cached rows, without the gap and the parts that a document or diff lays out itself.
     laid: Option<LayoutCache>,
     /// Width and version for which the height was measured.
     measured: Option<(u16, u32)>,
@@ -108,12 +109,12 @@ struct LayoutCache {
 
 /// Rows drawn for an entry in the last frame.
 pub(crate) struct DrawnRows {
-    /// Number of rows of the area above the first drawn row.
+    /// Number of area rows above the first drawn row.
     pub skipped: u16,
     pub rows: Vec<Row>,
 }
 
-/// Reports whether an empty row separates two neighbouring entries.
+/// Returns whether an empty row separates two adjacent entries.
 pub(crate) fn is_separated(before: &Kind, after: &Kind) -> bool {
     match after {
         Kind::User(_) | Kind::Answer { .. } => true,
@@ -142,7 +143,7 @@ impl Entry {
         }
     }
 
-    /// Leaves no row of a note.
+    /// Empties a note, so that it takes no rows.
     pub(crate) fn withdraw(&mut self) {
         self.kind = Kind::Note { text: String::new(), tone: Tone::Plain };
         self.gap = false;
@@ -158,7 +159,7 @@ impl Entry {
         self.measured = None;
     }
 
-    /// Drops cached rows that can be recomputed; the measured height is retained.
+    /// Drops cached rows that can be recomputed. Keeps the measured height.
     pub(crate) fn cool(&mut self) {
         self.laid = None;
         if let Kind::Answer { document, .. } = &mut self.kind {
@@ -181,7 +182,7 @@ impl Entry {
         self.measured == Some((width, version))
     }
 
-    /// Estimates the number of rows before the entry is laid out.
+    /// Estimates the number of rows of an entry that has not been laid out.
     pub(crate) fn guess(&self, width: u16) -> usize {
         let width = usize::from(width.saturating_sub(GUTTER).max(1));
         let rows = match &self.kind {
@@ -213,7 +214,7 @@ impl Entry {
         self.forget_layout();
     }
 
-    /// Advances the fold state of this entry; returns whether it can fold.
+    /// Advances the fold state of this entry. Returns whether it can fold.
     pub(crate) fn fold_next(&mut self, tools: Fold, rest: Fold, round: u32) -> bool {
         let own = self.fold.filter(|(_, at)| *at == round).map(|(fold, _)| fold);
         let next = match &self.kind {
@@ -255,7 +256,7 @@ impl Entry {
             }
     }
 
-    /// Draws the rows from `from` on into the area, whose height is the number of rows to show.
+    /// Draws the rows from `from` on into the area, whose height is the number of rows to draw.
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, from: usize, look: RenderContext<'_>) -> DrawnRows {
         let gap = self.gap_rows();
         let first = from.saturating_sub(gap);
@@ -264,7 +265,7 @@ impl Entry {
         let rows = self.rows(first..first + count, look);
         let (sign, token) = self.symbol(look);
         if matches!(self.kind, Kind::User(_)) {
-            // A block: the background where there is one, and a bar before the other rows.
+            // A block has a background where the theme has one, and a bar before its other rows.
             let rows = Rect { y: area.y + skipped, height: (rows.len() as u16).min(area.height.saturating_sub(skipped)), ..area };
             buffer.set_style(rows, look.theme.style(Token::Prompt));
             for y in rows.y..rows.bottom() {
@@ -278,7 +279,7 @@ impl Entry {
             buffer.set_stringn(area.x, area.y + skipped, sign, GUTTER.into(), look.theme.symbol(token));
         }
         if self.undone.is_some() {
-            // Marked with a bar next to every row, so that colour is not the only signal.
+            // Every row has a bar, so that colour is not the only signal.
             let rows = Rect { y: area.y + skipped, height: (rows.len() as u16).min(area.height.saturating_sub(skipped)), ..area };
             let faint = look.theme.style(Token::Faint);
             buffer.set_style(rows, faint.bg(Color::Reset));
@@ -296,7 +297,7 @@ impl Entry {
         self.lay_out(look);
         let laid = self.laid.as_ref().map_or(&[][..], |laid| laid.rows.as_slice());
         match &mut self.kind {
-            // A discarded response has its note below it.
+            // A note follows a discarded response.
             Kind::Answer { document, state } => {
                 let height = if is_folded(state, look) { 0 } else { document.height(width) };
                 let mut rows = document.rows(width, range.start.min(height)..range.end.min(height), look.theme);
@@ -337,7 +338,7 @@ impl Entry {
 
     fn lay_out(&mut self, look: RenderContext<'_>) {
         let width = look.width.saturating_sub(GUTTER).max(1);
-        // A running call shows its elapsed seconds, so it is laid out for every frame, which is cheap.
+        // A running call shows its elapsed seconds. Laying it out for every frame is cheap.
         let ticking = matches!(&self.kind, Kind::Card(card) if card.is_running());
         let is_laid = |laid: &LayoutCache| laid.width == width && laid.version == look.version;
         if !ticking && self.laid.as_ref().is_some_and(is_laid) {
@@ -377,12 +378,12 @@ impl Entry {
     }
 }
 
-/// Returns whether a response is shown only as a row with the reason for its removal.
+/// Returns whether a response is folded to a row with the reason for its removal.
 fn is_folded(state: &AnswerState, look: RenderContext<'_>) -> bool {
     matches!(state, AnswerState::Discarded(_)) && look.fold == Fold::Quiet
 }
 
-/// Splits a line at its dots; each piece ends with its dot, so that a command to type is not broken.
+/// Splits a line after its dots, so that a command in it is not wrapped.
 fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
     let end = format!(" {dot} ");
     let mut at = 0;
@@ -394,7 +395,7 @@ fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
     line.split_inclusive(end.as_str()).map(piece).collect()
 }
 
-/// Returns the rows of a prompt; a long one is cut to its head until unfolded.
+/// Returns the rows of a prompt. A long prompt is cut to its first rows until it is unfolded.
 fn prompt(text: &str, paste: Option<&Range<usize>>, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     if let Some((before, pasted, after)) = paste.filter(|_| look.fold != Fold::Full).and_then(|paste| split_at(text, paste)) {
         let own: Vec<&str> = [before.trim(), after.trim()].into_iter().filter(|words| !words.is_empty()).collect();
@@ -410,7 +411,7 @@ fn prompt(text: &str, paste: Option<&Range<usize>>, width: u16, look: RenderCont
     rows
 }
 
-/// Cuts long text to its head, with the number of hidden rows.
+/// Cuts long text to its first rows, followed by the number of hidden rows.
 fn cut_head(rows: &mut Vec<Row>, look: RenderContext<'_>) {
     if rows.len() > PROMPT_ROWS {
         let hidden = rows.len() - PROMPT_HEAD;
@@ -424,7 +425,7 @@ fn split_at<'t>(text: &'t str, range: &Range<usize>) -> Option<(&'t str, &'t str
     Some((text.get(..range.start)?, text.get(range.clone())?, text.get(range.end..)?))
 }
 
-/// Returns the rows of a summary; a long one is cut to its first rows until unfolded.
+/// Returns the rows of a summary. A long summary is cut to its first rows until it is unfolded.
 fn summary(head: &str, text: &str, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     let mut rows = wrapped(&head.replace('→', look.glyphs.to), width, look, Token::Muted);
     let body = wrapped(text, width.saturating_sub(2).max(1), look, Token::Text);
@@ -451,7 +452,7 @@ fn thinking(text: &str, live: bool, width: u16, look: RenderContext<'_>) -> Vec<
         let words = format!("thought  {}", format_count(text.lines().count(), "line"));
         return vec![Row::from_line(Line::from(Span::styled(words, faint)))];
     }
-    // Only the last line moves; the row above the composer counts the seconds.
+    // Only the last line changes; the row above the composer counts the seconds.
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     vec![truncated_row(last.trim(), width, look, Token::Faint)]
 }

@@ -4,7 +4,7 @@ use super::{Entry, Kind, Transcript};
 use regex::{Regex, RegexBuilder};
 use std::borrow::Cow;
 
-/// Search query: case-sensitive only if it contains a capital letter.
+/// Search query, which is case-sensitive only if it contains a capital letter.
 #[derive(Debug, Clone)]
 pub(crate) struct Query {
     pub words: String,
@@ -54,7 +54,7 @@ impl Query {
     }
 }
 
-/// Entries with matches and their number, and the current match.
+/// Entries with matches, their numbers of matches, and the current match.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct SearchMatches {
     pub entries: Vec<(usize, usize)>,
@@ -95,7 +95,7 @@ impl SearchMatches {
     }
 }
 
-/// Searches all entries; if the query was only extended, searches only previous matches.
+/// Searches all entries. If the query was only extended, searches only previous matches.
 pub(crate) fn find_all(transcript: &Transcript, query: &Query, before: &SearchMatches, from: usize) -> SearchMatches {
     let narrows = !before.words.is_empty() && query.words.starts_with(&before.words);
     let count = |at: usize| transcript.entries.get(at).map_or(0, |entry| query.count_in(entry));

@@ -1,11 +1,11 @@
-//! Grouping of consecutive reads and searches, which then share one row.
+//! Grouping of consecutive reads and searches in one row.
 
 use super::read_group::ReadGroup;
 use super::{Card, CardState, Transcript};
 use crate::protocol::CallId;
 use std::rc::Rc;
 
-/// Joins a call that has ended with the reads and searches next to it.
+/// Joins a completed call with the reads and searches next to it.
 pub(crate) fn join(transcript: &mut Transcript, id: &CallId) {
     let Some(at) = transcript.calls.get(id).copied() else { return };
     if !is_member(transcript, at) || extend(transcript, at) {
@@ -25,8 +25,8 @@ pub(crate) fn join(transcript: &mut Transcript, id: &CallId) {
     }
 }
 
-/// Adds a call at the end of the group before it; only the entry with the row changes, however long the group is. Returns whether
-/// it was added.
+/// Adds a call to the end of the preceding group. Only the entry with the row changes, whatever the size of the group.
+/// Returns whether the call was added.
 fn extend(transcript: &mut Transcript, at: usize) -> bool {
     let card = |at: usize| transcript.entries.get(at).and_then(|entry| entry.card());
     let is_last = !is_member(transcript, at + 1) && card(at).is_some_and(|card| card.group.is_none());
@@ -43,7 +43,7 @@ fn extend(transcript: &mut Transcript, at: usize) -> bool {
     true
 }
 
-/// Returns whether an entry is a read or search that has succeeded.
+/// Returns whether an entry is a successful read or search.
 fn is_member(transcript: &Transcript, at: usize) -> bool {
     let entry = transcript.entries.get(at).filter(|entry| entry.undone.is_none());
     let is_done = |card: &Card| card.reads.is_some() && matches!(card.state, CardState::Done { .. }) && !card.hides_something();
@@ -58,7 +58,7 @@ pub(crate) fn toggle(transcript: &mut Transcript, at: usize) -> bool {
     true
 }
 
-/// Opens the group of an entry, because one of its calls is to be shown.
+/// Opens the group of an entry, to show one of its calls.
 pub(crate) fn open(transcript: &mut Transcript, at: usize) {
     let group = transcript.entries.get(at).and_then(|entry| entry.card()).and_then(|card| card.group.clone());
     if let Some(group) = group.filter(|group| !group.is_open.get()) {
@@ -73,7 +73,7 @@ fn set_open(transcript: &mut Transcript, group: &Rc<ReadGroup>, is_open: bool) {
     }
 }
 
-/// Splits a group before an entry, because the entries from there on are undone.
+/// Splits a group before an entry, because the entries from there on were undone.
 pub(crate) fn split(transcript: &mut Transcript, at: usize) {
     let card = transcript.entries.get(at).and_then(|entry| entry.card()).filter(|card| !card.leads_group);
     let Some(group) = card.and_then(|card| card.group.clone()) else { return };

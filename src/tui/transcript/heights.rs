@@ -1,6 +1,6 @@
-//! Numbers of rows of all entries, to find a position without visiting every entry.
+//! Row counts of all entries, to find a position without visiting every entry.
 
-/// Row counts and their prefix sums in a Fenwick tree: updates, sums and searches take logarithmic time.
+/// Row counts and their prefix sums in a Fenwick tree. Updates, sums and searches take logarithmic time.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Heights {
     rows: Vec<usize>,
@@ -49,7 +49,7 @@ impl Heights {
         }
     }
 
-    /// Returns the number of rows of all preceding entries.
+    /// Returns the total number of rows of all preceding entries.
     pub(crate) fn rows_before(&self, index: usize) -> usize {
         let (mut at, mut sum) = (index.min(self.sums.len()), 0);
         while at > 0 {

@@ -12,7 +12,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 use std::ops::Range;
 
-/// Cell of an entry: its row, including the gap, and its column after the gutter.
+/// Cell of an entry: its row, counting the gap, and its column after the gutter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Point {
     pub row: usize,
@@ -66,7 +66,7 @@ pub(crate) struct Marks {
     pub chosen: Option<usize>,
     pub selection: Option<Selection>,
     pub query: Option<Query>,
-    /// Starting position of the focused entry in the last frame.
+    /// Start position of the focused entry in the last frame.
     cursor: Option<Position>,
 }
 
@@ -89,7 +89,7 @@ impl Marks {
         self.selection.iter_mut().for_each(|selection| shift(&mut selection.entry));
     }
 
-    /// Returns the starting position of the focused entry in the last frame, if visible.
+    /// Returns the start position of the focused entry in the last frame, if visible.
     pub(crate) fn cursor(&self) -> Option<Position> {
         self.cursor
     }
@@ -169,7 +169,7 @@ fn find_matches(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
 }
 
 impl Transcript {
-    /// Returns the row, including the gap, of the nth match in an entry.
+    /// Returns the row of the nth match in an entry, counting the gap.
     pub(crate) fn match_row(&mut self, at: usize, nth: usize, query: &Query, look: RenderContext<'_>) -> Option<usize> {
         let gap = self.entries.get(at)?.gap_rows();
         let rows = self.rows_of(at, look);
@@ -178,7 +178,7 @@ impl Transcript {
         place.first().map(|(row, _)| gap + row)
     }
 
-    /// Counts the matches in the shown part of an entry.
+    /// Counts the matches in the visible part of an entry.
     pub(crate) fn count_shown(&mut self, at: usize, query: &Query, look: RenderContext<'_>) -> usize {
         find_matches(&self.rows_of(at, look), query).len()
     }
@@ -203,13 +203,13 @@ impl Transcript {
         gap + first..gap + next
     }
 
-    /// Returns the selected text without decoration; wrapped lines are joined.
+    /// Returns the selected text without decoration. Wrapped lines are joined.
     pub(crate) fn selected_text(&mut self, look: RenderContext<'_>) -> Option<String> {
         let selection = self.marks.selection?;
         let gap = self.gap_rows(selection.entry);
         let rows = self.rows_of(selection.entry, look);
         let columns = selection.shape == SelectionShape::Columns;
-        // Tracks whether the table row was selected as a whole.
+        // Whether the table row was selected as a whole.
         let mut whole = false;
         let pieces = rows.iter().enumerate().filter_map(|(nth, row)| {
             let cells = selection.cells(gap + nth)?;

@@ -1,4 +1,4 @@
-//! The transcript as rows, laid out on demand.
+//! Transcript as rows, which are laid out on demand.
 
 mod card;
 mod context_meter;
@@ -71,18 +71,18 @@ pub(crate) struct RenderContext<'a> {
     pub browses: bool,
     /// Key that unfolds all entries.
     pub unfolds: &'a str,
-    /// Number of global fold changes; a fold state from an earlier round no longer applies.
+    /// Number of global fold changes. Fold states from an earlier round no longer apply.
     pub round: u32,
-    /// Layout version; rows of another version are laid out again.
+    /// Layout version. Rows of another version are laid out again.
     pub version: u32,
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
-    /// Whether streaming text is shown only up to its last complete row.
+    /// Whether streamed text is shown only up to its last complete row.
     pub whole_rows: bool,
     pub now: u64,
 }
 
-/// Number of off-screen entries with cached rows.
+/// Maximum number of invisible entries with cached rows.
 const WARM: usize = 256;
 
 pub(crate) struct Transcript {
@@ -97,14 +97,14 @@ pub(crate) struct Transcript {
     rest: Fold,
     round: u32,
     version: u32,
-    /// First row of the last frame, and the number of rows the view has moved down since the start.
+    /// First row of the last frame, and the total number of rows by which the view has moved down.
     top: EntryRow,
     position: u64,
     /// Rows added since the user scrolled up.
     new: usize,
     /// Entries changed since then, with their earlier heights.
     touched: Vec<(usize, usize)>,
-    /// Height of the area of the last frame, in rows.
+    /// Height of the transcript area in the last frame, in rows.
     height: u16,
     /// Whether the next frame, and the last one, has a row that shows the number of lines below.
     tells_below: bool,
@@ -171,7 +171,7 @@ impl Transcript {
         self.touch(at, Some(0));
     }
 
-    /// Removes the last note with this text, because it is no longer true.
+    /// Removes the last note with this text, because the note is no longer true.
     pub(crate) fn withdraw(&mut self, words: &str) {
         let is_it = |entry: &Entry| matches!(&entry.kind, Kind::Note { text, .. } if text == words);
         if let Some(at) = self.entries.iter().rposition(is_it)
@@ -186,18 +186,18 @@ impl Transcript {
         self.entries.iter().skip(first).map(|entry| &entry.kind)
     }
 
-    /// Returns the last entry for appending.
+    /// Returns a mutable reference to the last entry.
     pub(crate) fn last_mut(&mut self) -> Option<&mut Entry> {
         let last = self.entries.len().checked_sub(1)?;
         self.changing(last)
     }
 
-    /// Returns whether the model's reasoning is streaming.
+    /// Returns whether reasoning is being streamed.
     pub(crate) fn is_thinking(&self) -> bool {
         matches!(self.entries.last(), Some(Entry { kind: Kind::Reasoning { live: true, .. }, .. }))
     }
 
-    /// Returns the streaming response; notices that arrive in between follow it and do not split it.
+    /// Returns the response that is being streamed. Notices that arrive during it are placed after it.
     pub(crate) fn streaming_mut(&mut self) -> Option<&mut Document> {
         let aside = |kind: &Kind| {
             matches!(kind, Kind::Note { .. } | Kind::Problem { .. } | Kind::Window(_) | Kind::Summary { .. } | Kind::Recovery(_))
@@ -212,7 +212,7 @@ impl Transcript {
         }
     }
 
-    /// Returns the latest response, wherever it is.
+    /// Returns the latest response, at any position.
     pub(crate) fn last_answer_mut(&mut self) -> Option<&mut Entry> {
         self.changing(self.answer?)
     }
@@ -274,7 +274,8 @@ impl Transcript {
         self.entries.get(at)
     }
 
-    /// Returns an entry for modification: drops its layout and records the changed number of rows.
+    /// Returns a mutable reference to an entry. Drops its layout and records the changed number of
+    /// rows.
     fn changing(&mut self, at: usize) -> Option<&mut Entry> {
         let before = self.entries.get(at)?.is_measured_at(self.width, self.version).then(|| self.heights.get(at));
         self.touch(at, before);
@@ -283,7 +284,7 @@ impl Transcript {
         Some(entry)
     }
 
-    /// Counts an entry as changed while the view is scrolled up.
+    /// Marks an entry as changed if the view is scrolled up.
     fn touch(&mut self, at: usize, before: Option<usize>) {
         if self.anchor == Anchor::End {
             return;
@@ -315,7 +316,7 @@ impl Transcript {
         }
     }
 
-    /// Advances the fold state of all entries and resets their own.
+    /// Advances the fold state of all entries, and resets their own states.
     pub(crate) fn fold_all(&mut self) {
         let next = self.fold.next();
         self.fold_to(next, next);
@@ -352,7 +353,7 @@ impl Transcript {
         done
     }
 
-    /// Unfolds one entry completely.
+    /// Unfolds an entry completely.
     pub(crate) fn unfold(&mut self, at: usize) {
         grouping::open(self, at);
         let round = self.round;
@@ -361,13 +362,14 @@ impl Transcript {
         }
     }
 
-    /// Invalidates all layouts after a change of colours or folding; entries retain their height until they are laid out again.
+    /// Invalidates all layouts after a change of colours or folding. Entries keep their heights until they are laid out
+    /// again.
     pub(crate) fn forget_layout(&mut self) {
         self.version += 1;
         self.marks.selection = None;
     }
 
-    /// Inserts older entries below the greeting. The view does not move; older rows replace the greeting on screen.
+    /// Inserts older entries below the greeting without moving the view. Older rows replace the greeting on the screen.
     pub(crate) fn prepend(&mut self, older: Self, look: RenderContext<'_>) {
         let count = older.entries.len();
         let at = usize::from(matches!(self.entries.first(), Some(Entry { kind: Kind::Greeting(_), .. })));
@@ -385,7 +387,7 @@ impl Transcript {
         };
         self.calls.values_mut().for_each(shift);
         for (call, index) in older.calls {
-            // A server may reuse a call ID; the newer call is the one that later events refer to.
+            // A server may reuse a call ID. Later events refer to the newer call.
             self.calls.entry(call).or_insert(index + at);
         }
         match &mut self.answer {

@@ -1,4 +1,4 @@
-//! Output of a call, in theme colours.
+//! Output of a call in theme colours.
 
 use super::RenderContext;
 use crate::protocol::{UNCHANGED_NOTE, exit_line};
@@ -8,7 +8,7 @@ use crate::tui::theme::{Syntax, Token};
 use ratatui::style::Modifier;
 use std::ops::Range;
 
-/// Output text and its colours.
+/// Output text with its colours.
 #[derive(Default)]
 pub(crate) struct Output {
     pub text: String,
@@ -16,7 +16,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Cleans printed output; for a command also returns its exit code.
+    /// Cleans printed output. For a command, also returns its exit code.
     pub(crate) fn clean(printed: &str, is_command: bool) -> (Self, Option<String>) {
         let mut cleaner = text::Cleaner::new();
         let mut clean = String::new();
@@ -66,7 +66,7 @@ fn apply_paints(line: &str, paints: &[(Range<usize>, text::Paint)]) -> StyledTex
     let whole = text::expand_tabs(line);
     let (mut at, mut rest) = (0, whole.as_ref());
     for (range, paint) in paints {
-        // The end of the piece after tab expansion; the spaces of a tab belong to the piece that contains it.
+        // End of the piece after tab expansion. The spaces of a tab belong to the piece that contains it.
         let end = text::expand_tabs(&line[..range.end]).len();
         let (piece, after) = rest.split_at(end.saturating_sub(at).min(rest.len()));
         out.push(piece, ink(*paint));
@@ -109,15 +109,15 @@ pub(crate) fn truncate_line(line: &StyledText, width: u16, look: RenderContext<'
     row.fit_row(width.into(), look.theme)
 }
 
-/// Removes the exit code line from the output and returns the code; also removes the stream heading if there is only one stream, and the
-/// note that the command changed nothing, which the card shows.
+/// Removes the line with the exit code from the output, and returns the code. Also removes the stream heading if there
+/// is only one stream, and the note about a command without changes, which the card shows.
 pub(crate) fn take_exit(output: &mut String) -> Option<String> {
     let found = exit_line(output).map(|(at, exit)| (at, exit.to_owned()));
     let at = found.as_ref().map_or(0, |(at, _)| *at);
     let changed = output[..at].to_owned();
     let (_, rest) = output[at..].split_once('\n').unwrap_or((&output[at..], ""));
     let exit = found.map(|(_, exit)| exit);
-    // A killed command has no exit code, only output.
+    // A killed command has output, but no exit code.
     let rest = if exit.is_some() { rest } else { output.as_str() };
     let (alone, rest) = rest.strip_prefix("--- stdout ---\n").map_or((exit.is_some(), rest), |rest| (true, rest));
     if alone {
@@ -128,7 +128,8 @@ pub(crate) fn take_exit(output: &mut String) -> Option<String> {
     exit
 }
 
-/// Splits an output with an empty stderr section into stdout and the notes after that section; other outputs are not split.
+/// Splits an output with an empty stderr section into stdout and the notes after that section. Does not split other
+/// outputs.
 fn split_notes(output: &str) -> (&str, &str) {
     let Some((printed, notes)) = output.rsplit_once("--- stderr ---") else { return (output, "") };
     let is_heading = printed.is_empty() || printed.ends_with('\n');

@@ -1,4 +1,4 @@
-//! Entries as Markdown for copying: no symbols, numbers or line wrapping.
+//! Entries as Markdown for copying, without symbols, line numbers and wrapping.
 
 use super::{Card, Kind};
 use crate::tui::markdown::BAR;
@@ -24,7 +24,7 @@ impl super::Entry {
         }
     }
 
-    /// Returns the code blocks of an entry; for a card its changes and its output.
+    /// Returns the code blocks of an entry. Those of a card are its changes and its output.
     pub(crate) fn code(&self) -> Vec<String> {
         match &self.kind {
             Kind::Card(card) => {
@@ -92,11 +92,11 @@ pub(crate) fn code_blocks(source: &str) -> Vec<String> {
             _ => {}
         }
     }
-    // Clean again, because entities and raw text may decode to control characters.
+    // Clean again, because entities and raw text may contain control characters after decoding.
     blocks.iter().map(|code| crate::text::clean(code).into_owned()).collect()
 }
 
-/// Joins pieces of consecutive rows, with line breaks where the text has them.
+/// Joins pieces of consecutive rows, with line breaks only where the text has them.
 pub(crate) fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
     let mut out = String::new();
     for (nth, (piece, join)) in pieces.enumerate() {
@@ -115,7 +115,7 @@ pub(crate) fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
     out
 }
 
-/// Returns the text in these cells of a table row, with `between` instead of the bars.
+/// Returns the text in these cells of a table row, with `between` in place of each bar.
 pub(crate) fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, between: &str) -> String {
     let starts = || bars.iter().map(|bar| *bar as u16);
     // A partially selected bar is ignored.
@@ -133,7 +133,7 @@ pub(crate) fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, betwee
     pieces.join(between)
 }
 
-/// Returns the text in these cells of a row, without decoration; a wide character belongs to its first cell.
+/// Returns the text in these cells of a row, without decoration. A wide character belongs to its first cell.
 pub(crate) fn cells_between(row: &Row, from: u16, to: u16) -> String {
     let from = from.max(row.skip);
     let mut at = 0_usize;

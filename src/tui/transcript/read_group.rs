@@ -1,4 +1,4 @@
-//! Consecutive reads and searches as one row with their count, which expands to the calls.
+//! Consecutive reads and searches as one row with their number, which can be unfolded.
 
 use super::text_rows::truncated_row;
 use super::{Fold, RenderContext};
@@ -17,7 +17,7 @@ pub(crate) enum ReadKind {
 }
 
 impl ReadKind {
-    /// Returns the kind of a tool that only reads or searches the workspace.
+    /// Returns the kind for a tool that only reads or searches the workspace.
     pub(crate) fn for_tool(name: &str) -> Option<Self> {
         match name {
             "ReadFile" => Some(Self::File),
@@ -31,7 +31,7 @@ impl ReadKind {
 /// Calls that share one row.
 #[derive(Debug)]
 pub(crate) struct ReadGroup {
-    /// The first call, whose entry shows the row.
+    /// First call, whose entry shows the row.
     pub leader: CallId,
     files: Cell<usize>,
     directories: Cell<usize>,

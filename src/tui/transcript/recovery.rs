@@ -1,4 +1,4 @@
-//! Unfinished work of the previous process, and its outcome: one entry at the end of the transcript.
+//! Unfinished work of the previous process and its outcome, as one entry at the end of the transcript.
 
 use super::RenderContext;
 use super::text_rows::truncated_row;
@@ -21,17 +21,17 @@ pub(crate) enum RecoveryState {
     Open,
     /// The call was running.
     Ran,
-    /// The outcome is unknown; aye will ask the user.
+    /// The outcome is unknown, and aye will ask the user.
     Unknown,
     /// The call is waiting for the user's answer again.
     Asked,
-    /// The call runs now, or again.
+    /// The call is running, possibly again.
     Runs,
     /// The user answered, and the call did not run.
     Answered,
-    /// Recovery found that the call was complete.
+    /// Recovery found that the call had completed.
     Done,
-    /// Recovery or the session found that the call did not happen.
+    /// Recovery or the session found that the call had no effect.
     NotDone,
 }
 
@@ -44,12 +44,12 @@ impl RecoveryState {
             Self::Asked => "waiting for your answer again",
             Self::Runs => "running now",
             Self::Answered => "answered by you",
-            Self::Done => "found to be complete",
-            Self::NotDone => "did not happen",
+            Self::Done => "had completed",
+            Self::NotDone => "had no effect",
         }
     }
 
-    /// Returns the rank of a call when the list has no room for all; calls that need an answer have priority.
+    /// Returns the priority of a call when the list has no space for all calls. Calls that need an answer come first.
     fn rank(self) -> u8 {
         match self {
             Self::Unknown | Self::Asked => 0,
@@ -62,7 +62,7 @@ impl RecoveryState {
 
 #[derive(Debug, Default)]
 pub(crate) struct Recovery {
-    /// Number of words of the response that was cut off.
+    /// Number of words in the response that was cut off.
     pub answer: Option<usize>,
     pub calls: Vec<(CallId, String, RecoveryState)>,
     pub prompts: Vec<String>,
@@ -110,7 +110,7 @@ impl Recovery {
         lines
     }
 
-    /// Returns at most `most` lines about the calls; the last line gives the number of omitted calls.
+    /// Returns at most `most` lines about the calls. The last line contains the number of omitted calls.
     fn call_lines(&self, most: usize) -> Vec<String> {
         let line = |(_, summary, fate): &(CallId, String, RecoveryState)| format!("{summary}: {}", fate.description());
         let count = self.calls.len();

@@ -1,9 +1,9 @@
-//! Undone entries remain visible and marked until they are restored.
+//! Undone entries, which remain visible and marked until they are restored.
 
 use super::{Kind, Transcript};
 use crate::protocol::{StepId, TaskId};
 
-/// Sets the task and step of subsequent entries.
+/// Sets the task and step of new entries.
 pub(crate) fn tag_new_entries(transcript: &mut Transcript, task: Option<&TaskId>, step: Option<&StepId>) {
     if transcript.task.as_ref() != task {
         transcript.task = task.cloned();
@@ -13,7 +13,7 @@ pub(crate) fn tag_new_entries(transcript: &mut Transcript, task: Option<&TaskId>
     }
 }
 
-/// Marks all entries from this task or step to the end as undone; without a task, starts at the last task that is not undone.
+/// Marks all entries from this task or step on as undone. Without a task, starts at the last task that is not undone.
 pub(crate) fn undo_from(transcript: &mut Transcript, task: Option<&TaskId>, step: Option<&StepId>) {
     let standing = |entry: &&super::Entry| entry.undone.is_none();
     let last = || transcript.entries.iter().rev().filter(standing).find_map(|entry| entry.task.clone());

@@ -14,7 +14,7 @@ pub(crate) fn wrapped(text: &str, width: u16, look: RenderContext<'_>, token: To
     lines.map(|row| row.fit_row(width.into(), look.theme)).collect()
 }
 
-/// Returns a line as one row, cut at the width.
+/// Returns a line as one row, cut to the width.
 pub(crate) fn truncated_row(line: &str, width: u16, look: RenderContext<'_>, token: Token) -> Row {
     let line = text::expand_tabs(line);
     Row::from_line(Line::styled(text::truncate(&line, width.into()).into_owned(), look.theme.style(token)))

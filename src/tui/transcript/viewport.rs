@@ -17,14 +17,14 @@ pub(crate) struct EntryRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
-    /// Follow the end: the last row remains visible.
+    /// Follow the end, so that the last row remains visible.
     End,
     /// Keep this row at the top.
     At(EntryRow),
 }
 
 impl Transcript {
-    /// Returns the number of rows of an entry, and lays it out if necessary.
+    /// Returns the number of rows of an entry, laying it out if necessary.
     pub(super) fn height_of(&mut self, at: usize, look: RenderContext<'_>) -> usize {
         let Some(entry) = self.entries.get_mut(at) else { return 0 };
         if entry.is_measured(look) {
@@ -38,7 +38,7 @@ impl Transcript {
         rows
     }
 
-    /// Adapts to a new width: the same entry remains at the top, and the same part of a long entry.
+    /// Adapts to a new width. The same entry, or the same part of a long entry, remains at the top.
     fn settle_width(&mut self, look: RenderContext<'_>) {
         if self.width == look.width {
             return;
@@ -74,7 +74,7 @@ impl Transcript {
         self.anchor = Anchor::At(EntryRow::default());
     }
 
-    /// Reports whether the view is near the start of the loaded history.
+    /// Returns whether the view is near the start of the loaded history.
     pub(crate) fn is_near_start(&self) -> bool {
         matches!(self.anchor, Anchor::At(spot) if spot.entry < NEAR_START)
     }
@@ -131,7 +131,7 @@ impl Transcript {
         spot
     }
 
-    /// Scrolls as little as necessary to show these rows of an entry; if they do not fit, shows the first ones.
+    /// Scrolls as little as necessary to show these rows of an entry. If they do not fit, the first ones are shown.
     pub(crate) fn show(&mut self, at: usize, rows: std::ops::Range<usize>, look: RenderContext<'_>) {
         self.settle_width(look);
         let height = usize::from(self.height.max(1));
@@ -156,7 +156,8 @@ impl Transcript {
         self.show(at, 0..rows, look);
     }
 
-    /// Returns the rows added since the user scrolled up, and all rows below the view; rows never laid out are estimated.
+    /// Returns the number of rows added since the user scrolled up, and of all rows below the view. The size of rows
+    /// that were never laid out is estimated.
     pub(crate) fn unread_rows(&mut self, look: RenderContext<'_>) -> Option<(usize, usize)> {
         self.settle_width(look);
         self.tells_below = matches!(self.anchor, Anchor::At(_));
@@ -171,14 +172,15 @@ impl Transcript {
             }
         }
         let all = self.heights.total().saturating_sub(self.heights.rows_before(top.entry));
-        // The row with this message takes one row of the view.
+        // The row with this message takes one row from the view.
         let height = self.height.saturating_sub(u16::from(!self.shows_count_below));
         let below = all.saturating_sub(top.row).saturating_sub(height.into());
         self.new = self.new.min(below);
         Some((self.new, below))
     }
 
-    /// Draws the transcript; returns a position that grows with every row the view moves down.
+    /// Draws the transcript. Returns a position that grows with every row by which the view moves
+    /// down.
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, look: RenderContext<'_>) -> u64 {
         self.settle_width(look);
         self.marks.begin_frame();
@@ -204,7 +206,7 @@ impl Transcript {
         self.position
     }
 
-    /// Drops cached rows of entries not shown recently.
+    /// Drops cached rows of entries that were not shown recently.
     fn cool(&mut self, seen: std::ops::Range<usize>) {
         for _ in 0..self.warm.len().saturating_sub(WARM) {
             let Some(at) = self.warm.pop_front() else { return };
@@ -248,7 +250,7 @@ impl Transcript {
         EntryRow::default()
     }
 
-    /// Returns the row that shows the same content as `spot` did at the previous width.
+    /// Returns the row with the content that `spot` had at the previous width.
     fn row_at_width(&mut self, spot: EntryRow, look: RenderContext<'_>) -> usize {
         let before = self.heights.get(spot.entry);
         let Some(entry) = self.entries.get_mut(spot.entry) else { return spot.row };
@@ -272,7 +274,7 @@ impl Transcript {
             let enough = usize::from(self.height) + self.top.row;
             let mut between = 0;
             for at in self.top.entry..top.entry {
-                // Beyond the screen height nothing can be reused, so the exact distance is irrelevant.
+                // Over distances beyond the screen height nothing can be reused, so the exact distance is irrelevant.
                 if between > enough {
                     break;
                 }
@@ -303,7 +305,7 @@ impl Transcript {
         top.entry..(last.entry + 1).min(self.entries.len())
     }
 
-    /// Returns the first visible row of an entry after its gap.
+    /// Returns the first visible row of an entry, after its gap.
     pub(crate) fn first_row_shown(&mut self, at: usize, look: RenderContext<'_>) -> usize {
         let top = self.find_top(self.height.max(1).into(), look);
         let gap = self.gap_rows(at);

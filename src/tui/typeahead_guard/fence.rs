@@ -1,6 +1,6 @@
-//! Status request to the terminal; its response shows that a frame is on the screen.
+//! Status request to the terminal, whose response shows that a frame is on the screen.
 
-/// Responses arrive in the order of the requests and do not identify them.
+/// Pending status requests. Responses arrive in the order of the requests, without an identifier.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fence {
     wanted: bool,
@@ -17,13 +17,14 @@ impl Fence {
         self.own = None;
     }
 
-    /// Drops the wait for a response, because no panel needs it.
+    /// Stops waiting for a response, because no panel needs it.
     pub(crate) fn forget(&mut self) {
         self.wanted = false;
         self.own = None;
     }
 
-    /// Returns whether the frame just drawn is the first one, so that the terminal is queried.
+    /// Returns whether the frame just drawn is the first one with the content, so that the terminal
+    /// must be queried.
     pub(crate) fn take(&mut self) -> bool {
         if !std::mem::take(&mut self.wanted) {
             return false;
@@ -33,7 +34,7 @@ impl Fence {
         true
     }
 
-    /// Handles the response to the oldest request. Returns whether it is about the current content.
+    /// Handles the response to the oldest request. Returns whether it concerns the current content.
     pub(crate) fn on_response(&mut self) -> bool {
         self.answered = (self.answered + 1).min(self.sent);
         self.own == Some(self.answered)

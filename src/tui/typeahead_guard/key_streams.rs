@@ -1,15 +1,15 @@
-//! Recorded keystrokes in other agents while a prompt opened, and the keys that each agent treated as an answer.
+//! Recorded keystrokes from other agents during which a prompt opened, with the keys that each agent took as an answer.
 
 /// Keystrokes: `{2200}` is a pause in milliseconds, `<enter>` is that key, other text is typed.
 pub(crate) struct KeyStream {
-    /// Agent that failed, and the failure.
+    /// Agent that failed, and how.
     pub of: &'static str,
     pub typed: &'static str,
 }
 
-/// Typed without a pause while a task runs.
+/// Text typed without a pause while a task runs.
 const ON: &str = "a yes please also 1 2 p";
-/// Typed with a pause within the sentence, during which the prompt opens.
+/// Text typed with a pause in the middle, during which the prompt opens.
 const REST: &str = "also fix the{2200} bug in case 1 y";
 
 pub(crate) const STREAMS: &[KeyStream] = &[

@@ -1,12 +1,12 @@
-//! The type-ahead guard: decides whether a key answers a prompt or belongs to typed text.
+//! Type-ahead guard: decides whether a key answers a prompt or belongs to typed text.
 //!
-//! Pure: inputs with their times go in, results come out. Times are milliseconds since the start of the screen. It
-//! protects against text that the user was already typing, not against a hasty answer.
+//! The guard is pure: it turns inputs with their times into results. Times are milliseconds since the start of the
+//! screen. It protects against keys of text that the user was already typing, not against hasty answers.
 //!
 //! **Armed.** A prompt is armed when the terminal has answered the status request for its first frame, or 500 ms
-//! (`arming_ms`) after that frame. It is not armed for 300 ms after a change of focus or size, or a resume.
+//! (`arming_ms`) after that frame. It is disarmed for 300 ms after a change of focus or size, and after a resume.
 //!
-//! **Alone.** A letter is alone if no other printable key came in the 350 ms before it.
+//! **Alone.** A letter is alone if no other printable key was pressed in the 350 ms before it.
 //!
 //! | state | input | next state or result |
 //! |---|---|---|
@@ -28,9 +28,10 @@
 //! | none, with a preset choice | Enter, 700 ms after the first frame, 350 ms after any text or other Enter | *decided* |
 //! | any | Backspace or another key that types no text | none |
 //!
-//! A choice that needs Enter (high and critical risk, everything that is saved) is decided by Enter from 80 ms to 5 s after
-//! its letter, and not in the first 250 ms after the prompt was armed: nobody has read it by then. Other marks last 30 s.
-//! With `guard = "strict"` every choice needs Enter, and no time limit applies except that the prompt must be armed.
+//! Choices that need Enter (high and critical risk, and everything that is saved) are decided by Enter from 80 ms to 5
+//! s after their letter, but not in the first 250 ms after the prompt was armed, because nobody can have read it by
+//! then. Other marks last 30 s. With `guard = "strict"` every choice needs Enter, and no time limit applies except that
+//! the prompt must be armed.
 
 mod fence;
 #[cfg(test)]
@@ -40,41 +41,42 @@ mod tests;
 
 pub(crate) use fence::Fence;
 
-/// Minimum pause before a letter that is treated as isolated, and the delay that confirms a choice.
+/// Minimum pause before a letter that counts as alone, and the delay that confirms a choice.
 pub(crate) const ALONE_MS: u64 = 350;
 /// Default time after the first frame at which a prompt is armed if the terminal does not respond.
 pub(crate) const ARMING_MS: u64 = 500;
 /// Default arming time in strict mode.
 const UNANSWERED_MS: u64 = 1500;
-/// Time without input effect after a change of focus or size, or a resume.
+/// Time during which input has no effect after a change of focus or size, or a resume.
 pub(crate) const UNSETTLED_MS: u64 = 300;
-/// Time window for Enter after the letter of a choice that needs it.
+/// Time after the letter of a choice within which Enter is accepted.
 pub(crate) const ENTER_MS: std::ops::RangeInclusive<u64> = 80..=5000;
 /// Minimum time between arming and Enter for such a choice.
 const REACTION_MS: u64 = 250;
-/// Minimum time on the screen before Enter takes a preset choice. A held key repeats earlier.
+/// Minimum time on the screen before Enter confirms a preset choice. A held key repeats earlier.
 const PRESET_MS: u64 = 700;
 /// Lifetime of any other highlight.
 const MARK_MS: u64 = 30_000;
-/// Time within which text can follow letters without effect, which then become its beginning.
+/// Period in which letters without effect may still become the start of text.
 const TYPED_MS: u64 = 5000;
-/// Maximum interval between two keys from a held key or a machine.
+/// Maximum interval between two keys that come from a held key or a machine.
 pub(crate) const MACHINE_MS: u64 = 40;
 /// Maximum interval between three presses that come from a held key.
 const TRAIN_MS: u64 = 120;
-/// Minimum time between the last press of a letter and its confirmation; the next repeat of a held key comes earlier.
+/// Minimum time between the last press of a letter and its confirmation. A held key repeats earlier.
 const SECOND_MS: u64 = 60;
-/// Time in which the letter of the last answer only highlights a choice of the next prompt.
+/// Time during which the letter of the last answer only highlights a choice of the next prompt.
 const ECHO_MS: u64 = 450;
-/// The same time for an empty draft, where the letter is dropped unless more text follows.
+/// Time during which the letter of the last answer is ignored in an empty draft, unless more text
+/// follows.
 const DRAFT_ECHO_MS: u64 = 700;
 /// Minimum time without a key before a prompt takes the focus.
 pub(crate) const IDLE_MS: u64 = 1000;
-/// Maximum delay of a timer. If a timer fires later than this, an unread key may have been pressed before.
+/// Maximum delay of a timer. If a timer fires later, an unread key may have been pressed before it.
 const LATE_MS: u64 = 150;
 /// Number of animation steps of a choice that is being confirmed.
 pub(crate) const STEPS: u64 = 4;
-/// Maximum number of remembered letters of a held key.
+/// Maximum number of stored letters of a held key.
 const MAX_TYPED: usize = 1000;
 
 /// Timing of the guard.
@@ -82,9 +84,9 @@ const MAX_TYPED: usize = 1000;
 pub(crate) struct GuardTiming {
     /// Whether every choice needs its key and Enter, with no other time limits.
     pub strict: bool,
-    /// Time from the first frame until the prompt is armed, if the terminal does not respond, in milliseconds.
+    /// Time in milliseconds from the first frame until the prompt is armed, if the terminal does not respond.
     pub arming_ms: u64,
-    /// Time after which a letter is decided unless Enter confirms it earlier, in milliseconds.
+    /// Time in milliseconds after which a letter decides, unless Enter confirms it earlier.
     pub lone_ms: u64,
 }
 
@@ -94,7 +96,7 @@ impl Default for GuardTiming {
     }
 }
 
-/// Confirmation a choice needs.
+/// Confirmation that a choice needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confirm {
     /// None: the choice only changes the view.
@@ -122,15 +124,15 @@ pub(crate) enum GuardInput {
     Enter,
     Up,
     Down,
-    /// A scroll key; the highlight is unchanged.
+    /// A scroll key, which does not change the highlight.
     Scroll,
-    /// Any other key that does not type text; it cancels a waiting letter.
+    /// Any other key that does not type text. It cancels a waiting letter.
     Other,
     /// The first frame with the panel was sent to the terminal.
     Shown,
     /// The terminal responded: later input was typed with the panel on the screen.
     Fence,
-    /// The focus came back, the window was resized, or the process was resumed.
+    /// The focus returned, the window was resized, or the process was resumed.
     Unsettled,
     /// Only a timer has elapsed.
     Time,
@@ -142,9 +144,9 @@ pub(crate) enum GuardResult {
     Nothing,
     /// The choice with this index is decided.
     Decided(usize),
-    /// These characters belong to the draft, in this order; the prompt returns the keyboard.
+    /// These characters belong to the draft, in this order. The prompt releases the keyboard.
     Draft(String),
-    /// This key is not a choice; the valid keys are to be shown.
+    /// This key is not a choice. The valid keys must be shown.
     NoChoice(char),
 }
 
@@ -154,13 +156,13 @@ pub(crate) enum ChoiceState {
     /// Not armed yet; no choice is possible.
     Arming,
     Ready,
-    /// A letter is being confirmed: choice index, and number of `STEPS` that have passed.
+    /// A letter is being confirmed: the choice index, and the number of `STEPS` that have passed.
     Waiting(usize, u64),
     /// A choice is highlighted; Enter confirms it.
     Highlighted(usize),
 }
 
-/// The pressed choice and the time of the press.
+/// Pressed choice and the time of the press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingChoice {
     None,
@@ -180,7 +182,7 @@ enum PendingChoice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Guard {
     keys: Vec<Key>,
-    /// Number of leading keys with a row that a digit highlights.
+    /// Number of leading choices with a row, which a digit highlights.
     rows: usize,
     pace: GuardTiming,
     shown: Option<u64>,
@@ -192,12 +194,12 @@ pub(crate) struct Guard {
     preset: Option<usize>,
     /// Time of the last Enter while there was such a choice.
     last_enter: Option<u64>,
-    /// Text keys without effect so far. If more text follows, they become its beginning.
+    /// Text keys without effect so far. They become the start of text if more follows.
     typed: String,
-    /// Whether the last text keys only highlighted, and no other text was typed.
+    /// Whether the last text keys only highlighted choices, and no other text was typed.
     only_marks: bool,
-    /// Whether the typed text already had an effect, or was typed elsewhere; only text that follows at once makes it a
-    /// beginning.
+    /// Whether the typed text already had an effect, or was typed elsewhere. It then becomes the start of text only if
+    /// more text follows immediately.
     acted: bool,
     /// Numbers of presses at machine speed, and at the repeat rate of a held key.
     machine: u8,
@@ -205,7 +207,7 @@ pub(crate) struct Guard {
     echo: Option<Echo>,
 }
 
-/// Letter of the last answer and its time; if pressed again soon, it belongs to that prompt.
+/// Letter of the last answer and its time. A press soon afterwards belongs to that answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Echo {
     pub letter: char,
@@ -217,8 +219,8 @@ impl Echo {
         self.letter == letter && now.saturating_sub(self.at) < ECHO_MS
     }
 
-    /// Returns whether a letter in an empty draft is a second press of the answer; the time is longer there, because
-    /// the letter has no effect.
+    /// Returns whether a letter in an empty draft is a second press of the answer. The time limit is longer than in a
+    /// prompt, because the letter has no effect.
     pub(crate) fn is_in_draft(self, letter: char, now: u64) -> bool {
         self.letter == letter && now.saturating_sub(self.at) < DRAFT_ECHO_MS
     }
@@ -252,7 +254,7 @@ impl Guard {
         }
     }
 
-    /// Returns the guard for other keys.
+    /// Returns the guard with other keys.
     #[must_use]
     pub(crate) fn with_keys(self, keys: Vec<Key>) -> Self {
         Self { keys, ..self }
@@ -275,7 +277,7 @@ impl Guard {
         Self { acted: !self.pace.strict && !typed.is_empty(), typed, ..self }
     }
 
-    /// Disarms the prompt when it loses the keyboard: the highlight is removed, and the next frame arms it.
+    /// Disarms the prompt when it loses the keyboard. The highlight is removed, and the next frame arms the prompt.
     pub(crate) fn disarm(&mut self) {
         (self.shown, self.answered) = (None, None);
         self.take_back();
@@ -292,7 +294,7 @@ impl Guard {
         self.preset = choice.filter(|choice| *choice < self.keys.len() && !self.pace.strict);
     }
 
-    /// Returns whether its first frame was sent to the terminal.
+    /// Returns whether the first frame was sent to the terminal.
     pub(crate) fn is_shown(&self) -> bool {
         self.shown.is_some()
     }
@@ -315,11 +317,11 @@ impl Guard {
 
     fn confirm(&self, choice: usize) -> Confirm {
         let key = self.keys[choice];
-        // A typed digit is often a number and not a key.
+        // A typed digit is more likely part of a number than a key.
         if self.pace.strict || key.letter.is_ascii_digit() { Confirm::LetterThenEnter } else { key.confirm }
     }
 
-    /// Returns the time from which the choices work, if known.
+    /// Returns the time from which choices take effect, if known.
     fn armed_at(&self) -> Option<u64> {
         let base = match (self.shown, self.answered) {
             (None, _) => return None,
@@ -344,15 +346,15 @@ impl Guard {
         self.last_text.is_some_and(|at| now.saturating_sub(at) < ALONE_MS)
     }
 
-    /// Returns whether a text key without effect is for the panel: no text was typed just before it, except other such keys. If
-    /// text follows at once, the key was its beginning and goes with it.
+    /// Returns whether a text key without effect belongs to the panel: no text was typed just before it, except other
+    /// such keys. If text follows immediately, the key becomes part of that text.
     pub(crate) fn mark(&mut self, letter: char, now: u64) -> bool {
         let among_marks = self.only_marks || self.acted;
         let alone = among_marks || (!self.is_close(now) && (!self.pace.strict || self.typed.is_empty()));
         if !self.is_armed(now) || !alone || matches!(self.held, PendingChoice::Filling { .. }) {
             return false;
         }
-        // Earlier letters without effect are kept: text that follows began with them.
+        // Earlier letters without effect are kept, because they are the start of text that follows.
         if self.acted && !self.is_close(now) {
             self.typed.clear();
         }
@@ -415,7 +417,8 @@ impl Guard {
                 self.shown.get_or_insert(now);
             }
             GuardInput::Fence => {
-                // A response that arrives after arming by timeout must not disarm the prompt under the user's finger.
+                // A response that arrives after arming by timeout must not disarm the prompt while the user presses a
+                // key.
                 if !self.is_armed(now) {
                     self.answered.get_or_insert(now);
                 }
@@ -435,7 +438,8 @@ impl Guard {
         GuardResult::Nothing
     }
 
-    /// Takes the text that belongs to the draft when an input other than a key, such as a paste, ends the wait.
+    /// Returns and removes the text that belongs to the draft, when an input other than a key, such as a paste, ends
+    /// the wait.
     pub(crate) fn take_draft_text(&mut self) -> String {
         self.held = PendingChoice::None;
         std::mem::take(&mut self.typed)
@@ -454,7 +458,7 @@ impl Guard {
         }
     }
 
-    /// Drops letters that are too old to be confirmed, or to be the beginning of text.
+    /// Drops letters that are too old to be confirmed or to be the start of text.
     fn lapse(&mut self, now: u64) {
         let is_old = self.last_text.is_none_or(|at| now > at + TYPED_MS);
         if self.pace.strict {
@@ -474,7 +478,7 @@ impl Guard {
         }
     }
 
-    /// Confirms that a letter was isolated, which only a timer can, not a later key.
+    /// Confirms that a letter was alone. Only a timer can confirm it, not a later key.
     fn tick(&mut self, now: u64) -> GuardResult {
         let PendingChoice::Filling { choice, at } = self.held else { return GuardResult::Nothing };
         let full = at + self.pace.lone_ms;
@@ -486,7 +490,7 @@ impl Guard {
             return GuardResult::Nothing;
         }
         if self.confirm(choice) == Confirm::LetterThenEnter {
-            // The choice changed its meaning while it was being confirmed.
+            // The choice changed its meaning during the confirmation.
             self.held = PendingChoice::Marked { choice, at };
             return GuardResult::Nothing;
         }
@@ -522,8 +526,8 @@ impl Guard {
         }
     }
 
-    /// Handles a press at machine speed, which has no effect. A single one may be a press that a slow line delivered together
-    /// with the previous one; more are a held key or a paste.
+    /// Handles a press at machine speed, which has no effect. A single such press may have been delayed by a slow
+    /// connection; several are a held key or a paste.
     fn hold_press(&mut self, letter: char, is_repeat: bool) {
         self.remember(letter);
         self.machine = self.machine.saturating_add(1);
@@ -533,7 +537,7 @@ impl Guard {
         self.stop_filling();
     }
 
-    /// Handles the same letter as the last press.
+    /// Handles another press of the last letter.
     fn on_repeated_letter(&mut self, letter: char, since: u64, now: u64) -> GuardResult {
         let Some(choice) = self.choice(letter) else {
             return if self.is_choice_pending() { GuardResult::Nothing } else { GuardResult::NoChoice(letter) };
@@ -557,12 +561,12 @@ impl Guard {
         GuardResult::Nothing
     }
 
-    /// Handles a letter with no other text keys around it.
+    /// Handles a letter without other text keys around it.
     fn begin(&mut self, letter: char, now: u64) -> GuardResult {
         (self.machine, self.train) = (0, 0);
         let choice = self.choice(letter);
         match (self.held, choice) {
-            // Its delay has passed, but no timer event has come yet.
+            // The delay has passed, but no timer event has arrived yet.
             (PendingChoice::Filling { choice: pressed, .. }, choice) => {
                 return if Some(pressed) == choice { GuardResult::Nothing } else { GuardResult::Draft(self.take_draft_text()) };
             }
@@ -591,7 +595,7 @@ impl Guard {
         self.held = if fills { PendingChoice::Filling { choice, at: now } } else { PendingChoice::Marked { choice, at: now } };
     }
 
-    /// Performs a choice that only changes the view. Within text, the letter is still text.
+    /// Performs a choice that only changes the view. Within text, the letter remains text.
     fn perform(&mut self, choice: usize) -> GuardResult {
         self.held = PendingChoice::None;
         self.acted = true;
@@ -603,7 +607,7 @@ impl Guard {
             return self.enter_preset(now);
         };
         let waited = now.saturating_sub(at.max(self.last_text.unwrap_or_default()));
-        // Two keys in one burst do not come from a hand.
+        // Two keys in one burst are not typed by hand.
         if waited < MACHINE_MS {
             let typed = self.take_draft_text();
             return if typed.is_empty() { GuardResult::Nothing } else { GuardResult::Draft(typed) };
@@ -617,8 +621,8 @@ impl Guard {
         GuardResult::Decided(choice)
     }
 
-    /// Confirms the preset choice, unless text or another Enter came just before: the key that opened the prompt may still be
-    /// held down.
+    /// Confirms the preset choice, unless text or another Enter came just before, because the key that opened the
+    /// prompt may still be held down.
     fn enter_preset(&mut self, now: u64) -> GuardResult {
         let before = self.last_enter.replace(now);
         let is_alone = before.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS) && !self.is_close(now);

@@ -96,7 +96,7 @@ fn a_single_letter_is_confirmed_after_its_delay_or_by_enter() {
             ("10 y 360 tick", "y!"),
             ("1000 y 1040 enter", "y!"),
             ("1000 y 1100 enter", "y!"),
-            // A letter and Enter in one burst are text.
+            // A letter and Enter in one burst count as text.
             ("1000 y 1001 enter", "\"y\""),
             // A delay that is checked too late starts again.
             ("1000 y 1600 tick", "(y)"),
@@ -140,7 +140,7 @@ fn a_second_press_during_confirmation_changes_nothing() {
             ("1000 y 1100 y 1350 tick", "y!"),
             ("1000 y 1100 y 1250 y 1350 tick", "y!"),
             ("1000 y 1290 y 1350 tick", "y!"),
-            // The next repeat of a held key would arrive by then.
+            // A held key would have repeated by then.
             ("1000 y 1340 y 1350 tick", "(y)"),
             ("1000 y 1340 y 1400 tick", "y!"),
             ("1000 y 1150 y 1250 enter", "y!"),
@@ -159,7 +159,7 @@ fn different_letters_without_a_pause_are_text() {
             ("1000 j 1200 y", "?j \"jy\""),
             ("1000 1 1100 space", "\"1 \""),
             ("1000 x 1100 y", "x! \"xy\""),
-            // The delay of the previous letter has passed, but no timer event came.
+            // The delay of the previous letter has passed, but no timer event has arrived.
             ("1000 y 1400 n", "\"yn\""),
         ],
     );
@@ -178,7 +178,7 @@ fn a_key_without_a_choice_is_reported_and_keeps_the_prompt_open() {
             ("1000 Y", "?Y"),
             ("1000 j 1350 y 1700 tick", "?j y!"),
             ("5 j 600 y 950 tick", "?j y!"),
-            // After another key, Enter does not take the earlier highlight.
+            // After another key, Enter does not confirm the earlier highlight.
             ("1000 down 2000 j 3000 enter", "?j"),
         ],
     );
@@ -221,7 +221,7 @@ fn choices_that_need_enter_accept_enter_only_within_the_time_window() {
             ("1000 a 1080 enter", "a!"),
             ("1000 a 6000 enter", "a!"),
             ("1000 a 6001 enter", ""),
-            // Nobody has read it by then.
+            // Nobody can have read the prompt by then.
             ("20 a 259 enter", "[a]"),
             ("20 a 260 enter", "a!"),
         ],
@@ -263,7 +263,7 @@ fn a_held_key_confirms_nothing_once_it_repeats() {
             }
         }
     }
-    // A single press that a slow line delivered together with the previous one stays highlighted.
+    // A single press that a slow connection delayed stays highlighted.
     check(
         &armed(),
         &[("1000 y 1010 y 2000 tick", "[y]"), ("1000 y 1010 y 1500 enter", "y!"), ("1000 y 1010 y 1500 y 1850 tick", "y!")],
@@ -271,7 +271,7 @@ fn a_held_key_confirms_nothing_once_it_repeats() {
     check(&armed(), &[("1000 y 1200 +y 2000 tick", "")]);
 }
 
-/// A key continues to repeat while the next prompt has the keyboard; its first repeat looks like a press.
+/// Tests a key that repeats into the next prompt, where its first repeat looks like a press.
 #[test]
 fn a_held_key_never_answers_a_second_prompt() {
     for apart in [15, 33, 39, 40, 50, 59, 92, 110] {
@@ -385,7 +385,7 @@ proptest! {
         begin in 0_u64..4000,
         answer in prop::option::of(1_u64..900),
     ) {
-        // One key pressed repeatedly is not a sentence.
+        // A repeated single key is not a sentence.
         let first = sentence.chars().next().unwrap();
         prop_assume!(sentence.chars().any(|letter| letter != first));
         let mut guard = guard(None, GuardTiming::default());
@@ -396,10 +396,10 @@ proptest! {
             if let Some(at) = fence.take_if(|at| *at <= now) {
                 prop_assert_eq!(guard.step(GuardInput::Fence, at), GuardResult::Nothing);
             }
-            // A letter typed several times at the beginning is typed fast.
+            // A letter that is repeated at the start counts as typed fast.
             let starts = sentence.chars().take(nth + 1).all(|before| before == first);
             if open {
-                // Time passes in between, as when frames are drawn.
+                // Time events occur in between, as when frames are drawn.
                 prop_assert_eq!(guard.step(GuardInput::Time, now), GuardResult::Nothing);
                 match guard.step(GuardInput::Letter(letter), now) {
                     GuardResult::Nothing | GuardResult::NoChoice(_) => {}
@@ -431,7 +431,7 @@ fn a_preset_choice_is_confirmed_by_a_late_enter_and_never_by_a_held_key() {
     let strict = GuardTiming { strict: true, ..GuardTiming::default() };
     for (script, expected) in [
         ("1000 enter", "a!"),
-        // The key that opened the prompt is still held: its first repeat, and the following ones.
+        // The key that opened the prompt is still held and repeats.
         ("500 enter 530 enter 560 enter 700 enter 900 enter", "[a]"),
         ("699 enter", "[a]"),
         ("650 enter 1100 enter", "a!"),

@@ -3,7 +3,7 @@
 use crate::protocol::CallId;
 use crate::tui::model::{Activity, Model};
 
-/// Sets the activity of the task, unless it is being stopped; an unchanged activity keeps its timer.
+/// Sets the activity of the task, unless the task is being stopped. An unchanged activity keeps its timer.
 pub(crate) fn set_activity(model: &mut Model, activity: Activity, now: u64) {
     model.task.paused = None;
     if model.task.activity == Activity::Stopping {
@@ -39,7 +39,7 @@ pub(crate) fn add_running_call(model: &mut Model, call: (CallId, String), now: u
     }
 }
 
-/// Updates the activity when a call ends; after the last one the model continues.
+/// Updates the activity when a call ends. After the last call, the model continues.
 pub(crate) fn remove_running_call(model: &mut Model, id: &CallId, now: u64) {
     if let Activity::Running { calls } = &mut model.task.activity {
         calls.retain(|(running, _)| running != id);

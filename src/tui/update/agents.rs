@@ -1,4 +1,4 @@
-//! Agents of the session: their events, and the command that lists, opens and stops them.
+//! Agents of the session: their events, and the command to list, open and stop them.
 
 use super::draft::take_draft;
 use super::notes::show_requested;

@@ -1,4 +1,4 @@
-//! Keys that amend a proposal: selecting hunks, editing lines and commands, and opening a file in an editor.
+//! Keys that amend a proposal: select hunks, edit lines and commands, and open a file in an editor.
 
 use crate::protocol::{Amendment, ApprovalId, Command, Decision};
 use crate::text;
@@ -9,7 +9,7 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::ALONE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Returns whether the letter was a hunk key. If it is part of text, the change is undone and the letter becomes part of the
+/// Handles a hunk key, and returns whether the letter was one. A letter within text has no effect on hunks and stays
 /// text.
 pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = HunkMark::from_key(letter) else { return false };
@@ -38,7 +38,7 @@ fn is_fresh(marked: &RecentMarks, now: u64) -> bool {
     now.saturating_sub(marked.at) < ALONE_MS
 }
 
-/// Undoes hunk keys that were the beginning of typed text.
+/// Undoes hunk keys that were the start of typed text.
 pub(crate) fn take_back(model: &mut Model, now: u64) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     if let Some(marked) = panel.marked.take().filter(|marked| is_fresh(marked, now)) {
@@ -143,7 +143,7 @@ fn take_field_text(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         }
         (AmendTarget::Hunk, _) => {
             panel.replace_hunk(&text);
-            // The content has changed, so its keys take effect once it is on the screen.
+            // The content has changed, so keys take effect once it is on the screen.
             model.dialogs.open_current(Some(now));
         }
         (AmendTarget::Command, _) => {}
@@ -157,7 +157,7 @@ fn on_amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, no
     effects.push(Effect::Send(Command::Decide { approval_id, decision }));
 }
 
-/// Opens the resulting text of a file in an editor, with the current decisions.
+/// Opens the resulting text of a file in an editor, with the decisions so far.
 pub(crate) fn on_proposed_text(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
     let is_it = |panel: &&Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *approval_id);
     let Some(panel) = model.dialogs.iter().find(is_it) else { return };
@@ -179,7 +179,7 @@ pub(crate) fn on_edited(model: &mut Model, edit: EditFile, outcome: Result<Strin
             model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
         }
         Ok(mut edited) => {
-            // Editors add a line end to the last line; it is removed if the file had none.
+            // Editors add a line ending to the last line. It is removed if the file had none.
             if !text.ends_with('\n') && edited.ends_with('\n') {
                 edited.pop();
             }

@@ -1,4 +1,4 @@
-//! Listing and opening of the artifacts of the session.
+//! Artifacts of the session: lists and opens them.
 
 use super::draft::take_draft;
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, Query, SessionQuery, size};
@@ -22,7 +22,8 @@ pub(crate) fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut 
     effects.push(Effect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));
 }
 
-/// Sets the artifacts of the session, and returns whether there are any; reports it if not.
+/// Sets the artifacts of the session, and returns whether there are any. If there are none, reports
+/// that.
 pub(crate) fn on_listed(model: &mut Model, artifacts: Vec<Artifact>, now: u64) -> bool {
     model.info.artifacts = artifacts;
     let has_some = !model.info.artifacts.is_empty();
@@ -32,7 +33,7 @@ pub(crate) fn on_listed(model: &mut Model, artifacts: Vec<Artifact>, now: u64) -
     has_some
 }
 
-/// Returns one row per artifact, by its number.
+/// Returns one row for each artifact, with its number.
 pub(crate) fn rows(model: &Model) -> Vec<Row> {
     let row = |(index, artifact): (usize, &Artifact)| {
         let (number, name) = ((index + 1).to_string(), text::clean_line(&artifact.name));

@@ -18,8 +18,8 @@ pub(crate) fn request_clipboard(model: &mut Model, now: u64, effects: &mut Vec<E
     effects.push(Effect::Ask(Query::LookUp(HostRequest::Clipboard)));
 }
 
-/// Returns whether the pasted data was not text. Text that may be file paths goes into the draft at once, and is
-/// replaced with references once the files are known to exist.
+/// Handles a paste, and returns whether it was not text. Text that may be file paths is inserted into the draft
+/// immediately, and replaced with references once the files are known to exist.
 pub(crate) fn on_paste(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
     let elsewhere = model.has_layer() || model.browse.is_some() || model.draft.search.is_some();
     if elsewhere || model.startup.is_session_chooser {
@@ -31,7 +31,7 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str, now: u64, effects: &mut 
         return true;
     }
     let draft = model.composer.text();
-    // In a command, a path is a plain argument.
+    // In a command, a path is an ordinary argument.
     let takes_words = super::user_shell::parse_command(&draft).is_some() || slash::is_command(&draft, &[]);
     let readings = if takes_words { Vec::new() } else { drag_drop::interpretations(pasted) };
     if !readings.is_empty() {
@@ -99,7 +99,7 @@ pub(crate) fn on_clipboard(model: &mut Model, clipped: ClipboardData, now: u64, 
     }
 }
 
-/// Inserts text into the draft; a dialog that opened since keeps the keyboard.
+/// Inserts text into the draft. A dialog that has opened since keeps the keyboard.
 fn insert_text(model: &mut Model, words: &str, now: u64) {
     if model.dialogs.is_open() || model.has_layer() {
         model.composer.insert(words);
@@ -124,7 +124,7 @@ fn image_blind_model(model: &Model) -> Option<String> {
     model.info.facts.as_ref().filter(|facts| !facts.images).map(|facts| text::clean(&facts.name).into_owned())
 }
 
-/// Returns whether the draft is held back because the model cannot see its image. The next Enter sends it.
+/// Returns whether the draft is not sent yet, because the model cannot see its image. The next Enter sends it.
 pub(crate) fn is_held_back(model: &mut Model, draft: &str, now: u64) -> bool {
     let Some(name) = image_blind_model(model).filter(|_| model.draft.attached.said.as_deref() != Some(draft)) else {
         return false;

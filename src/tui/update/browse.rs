@@ -10,7 +10,7 @@ use crate::tui::transcript::{
 };
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Enters browse mode; selects the newest entry, or the one at the top if the user has scrolled up.
+/// Enters browse mode. Selects the newest entry, or the one at the top if the user has scrolled up.
 pub(crate) fn enter(model: &mut Model, now: u64) {
     let Some(last) = model.transcript.len().checked_sub(1) else {
         return model.show_toast("nothing to browse yet", now);
@@ -18,7 +18,7 @@ pub(crate) fn enter(model: &mut Model, now: u64) {
     let at = if model.transcript.is_following() { last } else { model.transcript.first_shown() };
     model.toast = None;
     model.browse = Some(Browse::default());
-    // Rows name the unfold key, which is another one now.
+    // Rows contain the key that unfolds them, which has changed.
     model.transcript.forget_layout();
     choose(model, at, now);
 }
@@ -105,7 +105,7 @@ fn on_plain_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Ef
     history_page::request_older(model, effects);
 }
 
-/// Handles a letter that is not a key: a notice explains how to return to typing.
+/// Handles a letter without a binding: a notice explains how to return to typing.
 fn on_unbound_key(model: &mut Model, key: KeyEvent, now: u64) {
     if let Some(letter) = is_text(&key) {
         model.show_toast(format!("`{letter}` does nothing while you browse; esc goes back to typing"), now);
@@ -165,7 +165,7 @@ fn fold_all(model: &mut Model, now: u64, fold: impl FnOnce(&mut Transcript)) {
     choose(model, at, now);
 }
 
-/// Scrolls by a page or part of it; the selection moves along.
+/// Scrolls by a page or part of it. The selection follows.
 fn page(model: &mut Model, down: bool, part: usize, now: u64, effects: &mut Vec<Effect>) {
     let (transcript, look) = model.transcript_look(now);
     let rows = transcript.page() / part;
@@ -255,7 +255,7 @@ fn next(model: &mut Model, forward: bool, now: u64) {
     };
     let from = selected_index(model);
     let Some(browse) = model.browse.as_mut() else { return };
-    // New messages are searched too.
+    // Search new messages too.
     let at = browse.found.at;
     browse.found = find_all(&model.transcript, &query, &SearchMatches::default(), from);
     browse.found.at = at.min(browse.found.count().saturating_sub(1));

@@ -1,4 +1,4 @@
-//! Effects of tool calls, their approvals and the commands of the user on the screen.
+//! Screen updates for tool calls, their approvals and the user's commands.
 
 use super::activity::{add_running_call, remove_running_call};
 use super::notes::note;
@@ -124,8 +124,8 @@ fn on_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str>,
     add_running_call(model, call, now);
 }
 
-/// Shows that the command runs in a preview. It cannot move to the background, but a command that was not approved can start
-/// again there.
+/// Shows that the command runs in a preview. It cannot move to the background, but a command without approval can
+/// restart there.
 fn on_preview_started(model: &mut Model, id: &CallId, is_layer: bool, now: u64) {
     model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };

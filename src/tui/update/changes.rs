@@ -31,6 +31,6 @@ pub(crate) fn show(model: &mut Model, changed: ChangedFiles) {
     if let Some(open) = model.layers.find_mut::<ChangesView>() {
         return open.set_files(changed);
     }
-    // A list that was opened in the meantime keeps the keyboard.
+    // A list that was opened since keeps the keyboard.
     model.layers.insert_below(ChangesView::new(changed));
 }

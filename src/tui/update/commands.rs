@@ -1,4 +1,4 @@
-//! Background commands: moving, listing and stopping.
+//! Background commands: moves, lists and stops them.
 
 use super::draft::take_draft;
 use crate::protocol::{CallId, Command, RunningCommand, RunningState};
@@ -21,7 +21,7 @@ pub(crate) fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>)
     true
 }
 
-/// Returns whether the task is waiting for an unapproved command in a copy, which can start again in the background.
+/// Returns whether the task is waiting for a command without approval in a copy, which can restart in the background.
 fn is_running_in_layer(model: &Model) -> bool {
     layers(model).any(Card::is_running)
 }
@@ -55,7 +55,7 @@ fn running_calls(model: &Model) -> &[(CallId, String)] {
     }
 }
 
-/// Returns one row per background command, for `/ps`.
+/// Returns one row for each background command, for `/ps`.
 pub(crate) fn rows(model: &Model) -> Vec<Row> {
     let row = |command: &RunningCommand| {
         let line = text::clean_line(&command.line);
@@ -85,7 +85,7 @@ pub(crate) fn to_text(model: &Model) -> String {
     lines.iter().map(|line| text::clean_line(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// Updates the background commands. The end of one is reported in a note, because its card is complete.
+/// Updates the background commands. A note reports the end of a command, because its card is already complete.
 pub(crate) fn on_changed(model: &mut Model, commands: Vec<RunningCommand>) {
     for one in &commands {
         let card = one.tool_call_id.as_ref().and_then(|id| model.transcript.card_mut(id));

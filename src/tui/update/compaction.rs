@@ -9,7 +9,7 @@ use crate::tui::format::{format_count, tokens};
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 
-/// Percentage from which the usage is shown in percent.
+/// Usage from which it is shown in percent.
 const FULL_PERCENT: u64 = 50;
 
 /// Handles `/compact`, `/compact FOCUS` and `/compact undo`.
@@ -52,7 +52,7 @@ pub(crate) fn window_usage(model: &Model) -> String {
 pub(crate) fn on_start(model: &mut Model, trigger: CompactionTrigger, messages: u64, used: u64, now: u64) {
     model.info.tally.context_tokens = used;
     if trigger == CompactionTrigger::TooLong {
-        note(model, "the provider says the conversation is too long for the model", Tone::Warning);
+        note(model, "the provider reports that the conversation is too long for the model", Tone::Warning);
     }
     model.task.summing_up = Some(messages);
     model.set_activity(Activity::Compacting { messages }, now);

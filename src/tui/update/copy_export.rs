@@ -1,4 +1,4 @@
-//! Copying, opening in an editor, and exporting parts of the session.
+//! Copying and exporting parts of the session, and opening them in an editor.
 
 use super::draft::take_draft;
 use super::readiness::check_session;
@@ -17,7 +17,7 @@ pub(crate) fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Ef
     }
 }
 
-/// Copies a code block of an entry; pressed again, the next one.
+/// Copies a code block of an entry. Pressed again, copies the next one.
 pub(crate) fn code_of_entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
     let blocks = model.transcript.entry(at).map(crate::tui::transcript::Entry::code).unwrap_or_default();
     let Some(browse) = model.browse.as_mut() else { return };
@@ -97,7 +97,7 @@ pub(crate) fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec
     let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
     let (form, file) = match ExportForm::from_name(first) {
         Some(form) => (form, rest.trim()),
-        // A single word that is not a format is a mistake and not a file name.
+        // A single word that is not a format is a mistake rather than a file name.
         None if !words.is_empty() && !words.contains(['.', '/']) => {
             let word = text::clean_line(words);
             let word = text::truncate(&word, 24);
@@ -111,7 +111,7 @@ pub(crate) fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec
     effects.push(Effect::Ask(Query::Export { form, path }));
 }
 
-/// Reports that the text was copied or the editor was closed.
+/// Reports that text was copied or an editor was closed.
 pub(crate) fn report_done(model: &mut Model, words: &str, now: u64) {
     model.show_toast(text::clean(words).into_owned(), now);
 }

@@ -16,12 +16,12 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::{ALONE_MS, GuardInput, GuardResult, MACHINE_MS};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// Time after losing the focus in which Escape returns to a prompt without stopping the task, in milliseconds.
+/// Time in milliseconds after losing the focus during which Escape returns to a prompt instead of stopping the task.
 const RETURN_MS: u64 = 3000;
-/// Number of wide characters without a space that are treated as more than one word.
+/// Number of wide characters without a space that count as more than one word.
 const WIDE_WORDS: usize = 4;
 
-/// Adds an approval prompt; an updated one takes the position of the former one.
+/// Adds an approval prompt. An updated one replaces the former one.
 pub(crate) fn on_approval_requested(model: &mut Model, approval: Approval, focus: bool) {
     let last_text = model.keys.last_text;
     if !model.dialogs.replace_pending(&approval, last_text) {
@@ -63,7 +63,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         return stimulus(model, if repeats { GuardInput::Repeat(letter) } else { GuardInput::Letter(letter) }, now, effects);
     }
     let navigation = match key.code {
-        // A held key confirms nothing.
+        // A held key must not confirm.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat => return,
         KeyCode::Enter if key.modifiers.is_empty() => GuardInput::Enter,
         KeyCode::Up => GuardInput::Up,
@@ -113,13 +113,14 @@ fn marks_part(model: &mut Model, letter: char, now: u64) -> bool {
     panel.body.has_parts() && panel.guard.mark(letter, now) && mark_part(panel, forward)
 }
 
-/// Opens the rule of the selected part with Enter, unless a choice waits for Enter. Returns whether the rule was opened.
+/// Opens the rule of the selected part with Enter, unless a choice waits for Enter. Returns whether the rule was
+/// opened.
 fn opens_rule(model: &mut Model, now: u64) -> bool {
     let Some(panel) = model.dialogs.open_mut() else { return false };
     if panel.guard.is_choice_pending() || !panel.guard.is_armed(now) || panel.body.marked_part().is_none() {
         return false;
     }
-    // The typed keys were selections.
+    // The typed keys selected parts.
     panel.guard.step(GuardInput::Other, now);
     model.dialogs.open_rule(Some(now))
 }
@@ -146,8 +147,8 @@ fn key_name(letter: char) -> String {
     if letter == ' ' { "space".to_owned() } else { format!("`{letter}`") }
 }
 
-/// Handles a key while a prompt is pending without the focus: for a while, Escape returns to it, and Enter on a single word,
-/// because the word was meant for it. Returns whether the key was handled.
+/// Handles a key while a prompt is pending without the focus, and returns whether it did. For a while, Escape returns
+/// to the prompt, and so does Enter after a single word, because the word was probably meant for it.
 pub(crate) fn handle_return_key(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if model.dialogs.is_empty() || model.is_too_small() {
         return false;
@@ -162,7 +163,8 @@ pub(crate) fn handle_return_key(model: &mut Model, key: &KeyEvent, now: u64, eff
     }
 }
 
-/// Handles Enter while an approval is pending: a single word is not sent, and the choice with its letter is highlighted instead.
+/// Handles Enter while an approval is pending. A single word is not sent; instead, the choice with its letter is
+/// highlighted.
 fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let draft = model.composer.text();
     let word = draft.trim();
@@ -188,7 +190,8 @@ fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Returns whether a string is at most one word. In scripts without spaces, more than a few cells are several words.
+/// Returns whether a string is at most one word. In scripts without spaces, more than a few cells count as several
+/// words.
 fn is_one_word(text: &str) -> bool {
     let wide = text.chars().filter(|letter| text::width(letter.encode_utf8(&mut [0; 4])) > 1).count();
     !text.is_empty() && !text.contains(char::is_whitespace) && wide < WIDE_WORDS
@@ -328,8 +331,8 @@ pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String
     });
 }
 
-/// Returns whether a letter in an empty draft is a second press of the answer key. If text follows immediately, it was its
-/// beginning.
+/// Returns whether a letter in an empty draft is a second press of the answer key. If text follows immediately, the
+/// letter becomes part of it.
 pub(crate) fn consume_echo(model: &mut Model, letter: Option<char>, now: u64) -> bool {
     let before = model.keys.echo.take();
     let Some(letter) = letter else { return false };
@@ -353,7 +356,8 @@ fn on_text_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Eff
     };
     let Some(field) = &mut panel.words else { return };
     match key.code {
-        // A line end within pasted text, or typed just before the screen changed, sends nothing.
+        // A line ending within pasted text, or typed just before the screen changed, submits
+        // nothing.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat || !panel.guard.is_settled(now) => {}
         KeyCode::Enter if model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS) => field.insert(" "),
         KeyCode::Enter if keeps.is_some() => {

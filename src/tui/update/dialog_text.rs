@@ -6,7 +6,7 @@ use crate::tui::browse;
 use crate::tui::layers::RewindList;
 use crate::tui::model::Model;
 
-/// Moves text that belongs to the draft to the draft; the panel releases the keyboard.
+/// Moves text to the draft, and makes the panel release the keyboard.
 pub(crate) fn to_draft(model: &mut Model, text: &str, now: u64) {
     amend::take_back(model, now);
     model.dialogs.stay();

@@ -1,12 +1,12 @@
-//! The draft: taking it to send it, and saving it.
+//! Sending and saving of the draft.
 
 use crate::protocol::Command;
 use crate::tui::model::{Effect, Model};
 
-/// Delay between the last change of the draft and its saving, in milliseconds.
+/// Delay in milliseconds between the last change of the draft and its saving.
 const SAVE_DRAFT_MS: u64 = 300;
 
-/// Takes the draft for sending; the saved draft is deleted.
+/// Takes the draft for sending, and deletes its saved copy.
 pub(crate) fn take_draft(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> String {
     let (text, kept) = model.composer.take();
     if let Err(error) = kept {

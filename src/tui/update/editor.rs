@@ -10,7 +10,7 @@ pub(crate) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     effects.push(Effect::EditFile(edit));
 }
 
-/// Applies the text from the editor to the draft, or reports why there is none.
+/// Replaces the draft with the text from the editor, or reports why there is none.
 pub(crate) fn on_editor_closed(model: &mut Model, edited: Result<String, String>, now: u64) {
     model.screen.dirty = true;
     match edited {

@@ -58,7 +58,7 @@ pub(crate) fn on_picked(model: &mut Model, pick: FormAction, now: u64, effects: 
         FormAction::Decline => send(model, ElicitationAnswer::Decline, now, effects),
         FormAction::Dismiss => send(model, ElicitationAnswer::Cancel, now, effects),
         FormAction::Copy => {
-            // A line end in the URL would act as Enter where it is pasted.
+            // A line ending in the URL would act as Enter where it is pasted.
             let plain = |url: &str| url.chars().filter(|one| !one.is_control() && !one.is_whitespace()).collect();
             let clip = |url| Clip { text: plain(url), what: "the URL".to_owned() };
             effects.extend(asking.address().map(clip).map(Effect::Copy));
@@ -123,7 +123,8 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     let Question::Asking(asking) = &mut panel.question else { return false };
     let is_typed = asking.entry().is_some_and(|(_, entry)| entry.is_typed());
     match key.code {
-        // A line end within pasted text, or typed just before the screen changed, sends nothing.
+        // A line ending within pasted text, or typed just before the screen changed, submits
+        // nothing.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat || !is_settled => return true,
         KeyCode::Enter if model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS) => return true,
         KeyCode::Enter => {
@@ -211,7 +212,7 @@ pub(crate) fn is_filling(model: &Model) -> bool {
     matches!(open, Some(Question::Asking(asking)) if asking.is_filling())
 }
 
-/// Sets the current field from a line in line mode; without a line, goes back to the choices.
+/// Sets the current field from a line of line mode. Without a line, returns to the choices.
 pub(crate) fn fill_line(model: &mut Model, line: Option<&str>) -> Result<(), String> {
     let Some(panel) = model.dialogs.open_mut() else { return Ok(()) };
     let Question::Asking(asking) = &mut panel.question else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Effects of session events on the screen.
+//! Screen updates for session events.
 
 use super::draft::on_draft_changed;
 use super::notes::{note, note_problem};
@@ -19,8 +19,8 @@ pub(crate) fn apply_tagged(model: &mut Model, event: Event) -> Event {
     event
 }
 
-/// Applies an event that live sessions and replays show in the same way. The last ones are shown live by `apply`, and have no
-/// effect in a replay.
+/// Applies an event that looks the same live and in a replay. Events at the end are handled by `apply` when live, and
+/// have no effect in a replay.
 pub(crate) fn apply_shared(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { .. }
@@ -107,7 +107,7 @@ fn on_artifacts(model: &mut Model, artifacts: Vec<Artifact>, now: u64) {
     }
 }
 
-/// Stores the budgets, and shows them if the user asked.
+/// Stores the budgets, and shows them if the user requested them.
 fn on_budgets(model: &mut Model, budgets: Vec<Budget>) {
     match spending::set_budgets(model, budgets) {
         Some(BudgetRequest::Show) => overview::open(model, Topic::Cost),
@@ -163,7 +163,7 @@ fn on_session_changed(model: &mut Model, kind: EventKind, now: u64) {
     }
 }
 
-/// Adds the command that undoes or stops it to notices about saved rules and summaries.
+/// Appends the command that undoes or stops it to a notice about a saved rule or a summary.
 fn with_commands(message: String) -> String {
     if message.starts_with(RULE_SAVED) || message.starts_with(RULE_UNTIL_QUIT) {
         format!("{message} — /policy undo removes it")
@@ -174,7 +174,7 @@ fn with_commands(message: String) -> String {
     }
 }
 
-/// Restores text from before, or queued messages that were not sent, below the current draft.
+/// Restores earlier text, or queued messages that were not sent, below the current draft.
 pub(crate) fn on_draft_restored(model: &mut Model, text: &str, now: u64) {
     model.task.waiting.clear();
     let before = model.composer.text();

@@ -1,4 +1,4 @@
-//! Messages for failures of a task or the session, and how to continue.
+//! Messages about failures of a task or the session, and about how to continue.
 
 use super::notes::note_problem;
 use super::{retry, save_errors, streaming};
@@ -19,7 +19,7 @@ pub(crate) fn on_failed(model: &mut Model, failure: &Failure) {
 
 pub(crate) fn on_paused(model: &mut Model, failure: &Failure, now: u64) {
     if failure.kind == FailureKind::NotSaved {
-        // How to continue is shown above the composer as long as it applies.
+        // The row above the composer shows how to continue, as long as that is possible.
         model.task.paused = None;
         if save_errors::on_stopped(model, failure, now) {
             note_problem(model, &Problem::new(failure.text()), Tone::Failure);
@@ -31,7 +31,7 @@ pub(crate) fn on_paused(model: &mut Model, failure: &Failure, now: u64) {
     }
     model.task.paused = Some(match failure.kind {
         FailureKind::BudgetExceeded => over_budget(failure.remedy),
-        // It may take long until then, so this row stays visible.
+        // This may take long, so the row remains visible.
         kind if retry::is_passing(kind) => {
             PauseNotice::new(format!("{} {} /continue when it is back", pause_location(model), model.screen.glyphs.dot))
         }
@@ -40,7 +40,7 @@ pub(crate) fn on_paused(model: &mut Model, failure: &Failure, now: u64) {
     note_problem(model, &problem(model, failure), Tone::Warning);
 }
 
-/// Returns the pause after a rejected API key; Enter in the empty draft replaces the key.
+/// Returns the pause after a rejected API key. Enter in the empty draft replaces the key.
 fn rejected_key_pause(model: &Model) -> PauseNotice {
     let dot = model.screen.glyphs.dot;
     let ways = vec![
@@ -51,7 +51,7 @@ fn rejected_key_pause(model: &Model) -> PauseNotice {
     PauseNotice { ways, wants_key: true, wants_price: false }
 }
 
-/// Returns the pause after a reached budget, with the command that raises it if the user can raise it.
+/// Returns the pause after a budget was reached, with the command that raises it if the user may do that.
 fn over_budget(remedy: Option<Remedy>) -> PauseNotice {
     let ways = match remedy {
         Some(Remedy::RaiseBudget { scope, unit, limit }) => {
@@ -96,7 +96,8 @@ pub(crate) fn pause_location(model: &Model) -> String {
     }
 }
 
-/// Returns whether another key, a better connection or waiting lets the same task continue.
+/// Returns whether the same task can continue after a change of the key, a better connection or a
+/// delay.
 fn is_of_provider(kind: FailureKind) -> bool {
     match kind {
         FailureKind::Authentication
@@ -121,10 +122,10 @@ fn is_of_provider(kind: FailureKind) -> bool {
     }
 }
 
-/// Returns the failure with the commands of the screen that solve it.
+/// Returns the failure as an error, with the commands of the screen that solve it.
 fn problem(model: &Model, failure: &Failure) -> Problem {
     let provider = model.info.header.model.split_once('/').map(|(provider, _)| provider);
-    // Key and account failures do not name the provider themselves.
+    // The messages of key and account failures do not name the provider.
     let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
     let mut problem = match provider {
         Some(provider) if failure.status.is_none() && of_account => failure.problem().with_location(format!("{provider} says")),
@@ -138,7 +139,7 @@ fn problem(model: &Model, failure: &Failure) -> Problem {
         FailureKind::Authentication | FailureKind::NotFound | FailureKind::Billing | FailureKind::RateLimited => {
             problem = problem.hint("use /model to choose another model");
         }
-        // Reading it again is all that is left to do here.
+        // The only option here is to reload the policy.
         FailureKind::PolicyExpired => problem = problem.hint("use /policy reload to read it again"),
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! Findings of the last review: their list, the view of one, and the task to fix it.
+//! Findings of the last review: the list, the view of one finding, and the task to fix it.
 
 use super::draft::on_draft_changed;
 use super::notes::note;
@@ -22,7 +22,7 @@ pub(crate) fn open(model: &mut Model, at: usize) {
         return note(model, &text, Tone::Plain);
     }
     let view = FindingView::new(review, at);
-    // The list below marks the same finding.
+    // Highlight the same finding in the list below.
     if let Some(overview) = model.layers.find_mut::<Overview>().filter(|overview| overview.topic == Topic::Findings) {
         overview.highlight(&at.to_string());
     }
@@ -33,7 +33,7 @@ pub(crate) fn open(model: &mut Model, at: usize) {
     model.screen.dirty = true;
 }
 
-/// Writes the task to fix a finding into the draft, before any existing text, and closes the list.
+/// Writes a task to fix a finding into the draft, before existing text, and closes the list.
 pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
     let Some(finding) = model.reviews.last.as_ref().and_then(|review| review.findings.get(at)) else { return };
     let (place, severity) = (text::reveal_line(&finding.location()), finding.severity.as_str());
@@ -54,7 +54,7 @@ pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
     );
 }
 
-/// Returns one row per finding, by its index.
+/// Returns one row for each finding, with its index.
 pub(crate) fn rows(model: &Model) -> Vec<Row> {
     let row = |(at, finding): (usize, &Finding)| {
         let place = text::reveal_line(&finding.location());
@@ -71,7 +71,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
     findings.enumerate().map(row).collect()
 }
 
-/// Returns the reviewed changes, the summary, and omitted parts.
+/// Returns the reviewed changes, the summary, and notes about omitted parts.
 pub(crate) fn notices(model: &Model) -> Vec<String> {
     let Some(review) = &model.reviews.last else { return Vec::new() };
     let left_out = review.changes.left_out_names().map(|names| format!("not in the diff: {names}"));

@@ -1,4 +1,4 @@
-//! Goals: `/goal`, the row above the composer, and notes about its progress.
+//! Goals: the `/goal` command, the row above the composer, and notes about progress.
 
 use super::draft::{on_draft_changed, take_draft};
 use super::notes::{note, show_requested};
@@ -9,7 +9,7 @@ use crate::tui::approval::{GoalChoice, Question, goal_dialog};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 
-/// Choices about a paused goal.
+/// Commands for a paused goal.
 const CHOICES: &str = "\n/goal continue resumes it, /goal check COMMAND replaces the check, /goal stop ends it";
 
 /// Handles `/goal` and its forms.
@@ -39,7 +39,7 @@ pub(crate) fn goal(model: &mut Model, words: &str, now: u64, effects: &mut Vec<E
     effects.push(Effect::Send(sends));
 }
 
-/// Returns the text without the quotes around it.
+/// Returns the text without its enclosing quotes.
 fn unquoted(text: &str) -> &str {
     let inner = |quote: char| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
     inner('"').or_else(|| inner('\'')).unwrap_or(text)
@@ -87,7 +87,7 @@ pub(crate) fn on_changed(model: &mut Model, state: GoalState, now: u64) {
     model.task.goal = Some(state).filter(GoalState::is_active);
 }
 
-/// Carries out a choice of the dialog about a goal.
+/// Performs a choice of the dialog about a goal.
 pub(crate) fn on_choice(model: &mut Model, goal: &Goal, choice: GoalChoice, now: u64, effects: &mut Vec<Effect>) {
     match choice {
         GoalChoice::Continue => effects.push(Effect::Send(Command::Continue)),
@@ -109,7 +109,7 @@ pub(crate) fn status_row(model: &Model, now: u64) -> Option<String> {
     if goal.is_running() {
         goal.elapsed_ms = goal.elapsed_ms.saturating_add(now.saturating_sub(model.task.goal_at));
     }
-    // The goal is reported with every round, the cost of the session with every request.
+    // The goal is reported after every round, and the cost of the session after every request.
     if let Some(cost) = model.info.tally.cost_usd {
         let more = (cost - model.task.goal_session_cost.unwrap_or_default()).max(0.0);
         goal.cost_usd = Some(goal.cost_usd.unwrap_or_default() + more);

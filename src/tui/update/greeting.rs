@@ -25,7 +25,7 @@ pub(crate) fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledTe
     lines
 }
 
-/// Returns the last session on one row, regardless of its title.
+/// Returns the last session in one row, even if its title is long.
 fn last_session_row(model: &Model, words: &str) -> StyledText {
     let words = text::reveal_line(words).replace('·', model.screen.glyphs.dot);
     StyledText::new(&words, SpanStyle::from_token(Token::Muted))
@@ -58,7 +58,7 @@ fn rules(model: &Model, start: &Start) -> StyledText {
     line
 }
 
-/// Returns the suggestions; `own` is a task from this project.
+/// Returns the suggestions; `own`: a task from this project.
 fn attempts(model: &Model, own: Option<&str>) -> StyledText {
     let mut line = StyledText::new("Try: ", SpanStyle::from_token(Token::Muted));
     let own = own.map(text::reveal_line);

@@ -1,4 +1,4 @@
-//! The help, and the user's key file.
+//! Help and the user's key file.
 
 use super::dialog;
 use super::focus::focus;
@@ -10,13 +10,13 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::GuardInput;
 
-/// Opens the help. A letter waiting in a dialog does not take effect.
+/// Opens the help. A letter that waits for confirmation in a dialog has no effect.
 pub(crate) fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
-    // A field keeps its text, and no key decides before it is visible again.
+    // A field keeps its text. Other keys decide only once they are visible again.
     if focus(model) != Focus::Field {
         dialog::stimulus(model, GuardInput::Other, now, effects);
     }
-    // The word that was just sent no longer has a menu.
+    // The menu for the submitted word is no longer needed.
     if model.composer.is_empty() {
         model.menu.set_typing(None);
         model.menu.set(Vec::new());
@@ -26,7 +26,7 @@ pub(crate) fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<E
     model.screen.dirty = true;
 }
 
-/// Applies the key file after it was read again. A file that cannot be read leaves the keys unchanged.
+/// Applies the key file after it was read again. If it cannot be read, the keys do not change.
 pub(crate) fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
     if file.text == model.options.keys.text {
         return;
@@ -49,7 +49,7 @@ pub(crate) fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
     check_keys(model);
 }
 
-/// Reports invalid entries of the key file once the transcript can show them.
+/// Reports invalid entries of the key file, once the transcript can show them.
 pub(crate) fn check_keys(model: &mut Model) {
     if model.keys.problems.is_empty() {
         return;

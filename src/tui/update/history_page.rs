@@ -4,7 +4,7 @@ use super::replay::{after_replay, replay};
 use crate::protocol::{Event, HistorySum, Query};
 use crate::tui::model::{Effect, Model};
 
-/// Requests the older part once the user scrolls near its end.
+/// Requests an older part once the user scrolls near the start of the loaded history.
 pub(crate) fn request_older(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(before) = model.info.older.before
         && !model.info.older.is_asked
@@ -15,7 +15,7 @@ pub(crate) fn request_older(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Inserts the older part at the beginning; the visible rows stay in place, and the rest of the session is unchanged.
+/// Inserts an older part at the start. The visible rows do not move, and the rest of the session is unchanged.
 pub(crate) fn on_loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: u64) {
     model.info.older.is_asked = false;
     model.info.older.before = before;
@@ -34,7 +34,7 @@ pub(crate) fn on_loaded(model: &mut Model, history: Vec<Event>, before: Option<i
     transcript.prepend(older, look);
 }
 
-/// Sets the totals of a session of which only the end was loaded.
+/// Sets the totals of a session whose end alone was loaded.
 pub(crate) fn on_totals(model: &mut Model, sum: HistorySum) {
     model.info.tally.usage = sum.usage;
     model.info.tally.cost_usd = sum.cost_usd;

@@ -68,7 +68,7 @@ pub(crate) fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effect
     }
 }
 
-/// Confirms the highlighted choice; otherwise opens the current dialog, without a decision.
+/// Confirms the highlighted choice. Without one, opens the current dialog without deciding it.
 fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     if inbox.guard.is_choice_pending() {
@@ -83,7 +83,7 @@ fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Answers each of the selected dialogs, and rearms the guards of the remaining ones.
+/// Answers all selected dialogs, and arms the remaining ones again.
 fn decide(model: &mut Model, yes: bool, now: u64, effects: &mut Vec<Effect>) {
     let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return };
     let marked = inbox.selected_dialogs(panels);

@@ -104,7 +104,7 @@ fn review(model: &mut Model) {
     }
 }
 
-/// Handles Enter; `steer` sends the message to the next step of the running task.
+/// Handles Enter. `steer`: sends the message with the next step of the running task.
 pub(crate) fn on_enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>) {
     if model.composer.take_backslash() {
         return new_line_in_draft(model, now);
@@ -157,7 +157,8 @@ pub(crate) fn on_enter(model: &mut Model, steer: bool, now: u64, effects: &mut V
     }
 }
 
-/// Interrupts the task. Its command and calls end soon after; a later Escape kills any that do not.
+/// Interrupts the task. Its command and calls end soon afterwards; a later Escape kills those that
+/// do not.
 fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.task.activity == Activity::Stopping {
         if now.saturating_sub(model.task.since) >= KILL_MS {
@@ -183,7 +184,7 @@ fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     ask_to_quit(model, "ctrl+c", now, effects);
 }
 
-/// Scrolls the transcript; `home` and `end` go to the line first if there is one.
+/// Scrolls the transcript. `home` and `end` move within the line first, if there is one.
 fn scroll(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     if matches!(key.code, KeyCode::Home | KeyCode::End) && !model.composer.is_empty() {
         return edit_draft(model, now, |composer| composer.key(key));

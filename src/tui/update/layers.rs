@@ -1,4 +1,4 @@
-//! Input for the topmost layer, and what layers request.
+//! Input for the topmost layer, and requests of layers.
 
 use super::{
     changes, findings, memory, models, overview, palette, queue, rewind, servers, sessions, slash, tasks, theme_command, tree,
@@ -16,7 +16,7 @@ pub(super) enum KeyOutcome {
     /// No layer is open.
     NoLayer,
     Handled,
-    /// The topmost layer closed, and the key acts on the view below.
+    /// The topmost layer closed, and the view below handles the key.
     Closed,
 }
 
@@ -28,7 +28,7 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     let covers_questions = layer.covers_questions();
     model.keys.last_key = Some(now);
     model.toast = None;
-    // Pending questions come first.
+    // Pending dialogs come first.
     if key.code == KeyCode::Tab && waits && !covers_questions {
         model.dialogs.open_current(model.keys.last_text);
         return KeyOutcome::Handled;
@@ -47,7 +47,7 @@ pub(super) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     KeyOutcome::Handled
 }
 
-/// Passes pasted text to the topmost layer. Returns whether the layer took it.
+/// Passes pasted text to the topmost layer. Returns whether the layer accepted it.
 pub(super) fn paste(model: &mut Model, text: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(layer) = model.layers.top_mut() else { return false };
     match layer.paste(text) {
@@ -57,7 +57,7 @@ pub(super) fn paste(model: &mut Model, text: &str, now: u64, effects: &mut Vec<E
     true
 }
 
-/// Scrolls the drawn layer by these rows. Returns whether there is one.
+/// Scrolls the visible layer by this number of rows. Returns whether there is one.
 pub(super) fn wheel(model: &mut Model, rows: isize, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(layer) = model.layers.top_mut() else { return false };
     layer.wheel(rows);
@@ -74,7 +74,7 @@ pub(super) fn click(model: &mut Model, row: u16, now: u64, effects: &mut Vec<Eff
     Some(result)
 }
 
-/// Closes the topmost layer. The guard of a question below the layer is armed again.
+/// Closes the topmost layer. A dialog below it is armed again.
 fn close_top(model: &mut Model) {
     if model.layers.covers_questions() {
         model.dialogs.arm_again(model.keys.last_text);
@@ -83,7 +83,7 @@ fn close_top(model: &mut Model) {
     model.screen.dirty = true;
 }
 
-/// Requests what the layer needs for the row that is highlighted now.
+/// Requests what the layer needs for the newly highlighted row.
 pub(super) fn on_highlight_moved(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if let Some(request) = model.layers.top_mut().and_then(|layer| layer.on_highlight_moved()) {
         serve(model, request, now, effects);
@@ -138,7 +138,7 @@ fn serve(model: &mut Model, request: LayerRequest, now: u64, effects: &mut Vec<E
     }
 }
 
-/// Runs a command of a row and keeps the draft.
+/// Runs the command of a row, and keeps the draft.
 fn run_command(model: &mut Model, command: &str, now: u64, effects: &mut Vec<Effect>) {
     let draft = model.composer.text();
     model.composer.set(command);

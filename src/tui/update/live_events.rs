@@ -1,4 +1,4 @@
-//! Effects of live events: effects that open dialogs, and effects of every event.
+//! Screen updates for live events: those that open dialogs, and updates after every event.
 
 use super::activity::remove_running_call;
 use super::call_events::{on_approval_requested, on_interrupted};

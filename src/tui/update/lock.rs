@@ -1,4 +1,4 @@
-//! Dialog before the start about a session that another process has open.
+//! Startup dialog about a session that another process has open.
 
 use crate::tui::approval::{Question, lock_dialog};
 use crate::tui::interface::{ExitReason, LockAnswer, LockQuestion};
@@ -11,7 +11,7 @@ pub(crate) fn ask(model: &mut Model, held: LockQuestion, now: u64) {
     model.dialogs.add(lock_dialog(held), focus, model.keys.last_text);
 }
 
-/// Removes the dialog, because the session is open.
+/// Removes the dialog, because the session is now open.
 pub(crate) fn forget(model: &mut Model) {
     let last_text = model.keys.last_text;
     model.dialogs.forget(|panel| matches!(panel.question, Question::Held(_)), last_text);
@@ -27,6 +27,6 @@ pub(crate) fn on_answer(model: &mut Model, held: LockQuestion, answer: LockAnswe
         LockAnswer::Another => effects.push(Effect::Exit(ExitReason::Another)),
         LockAnswer::Quit => effects.push(Effect::Exit(ExitReason::Quit)),
     }
-    // The answer is sent before the screen closes.
+    // Send the answer before the screen closes.
     effects.insert(0, Effect::Held(held, answer));
 }

@@ -69,14 +69,14 @@ fn ask(request: MemoryRequest, effects: &mut Vec<Effect>) {
     effects.push(Effect::Ask(Query::LookUp(HostRequest::Memory(request))));
 }
 
-/// Asks for the proposals when a task has ended.
+/// Requests the proposals when a task has ended.
 pub(crate) fn request_after(model: &Model, kind: &EventKind, effects: &mut Vec<Effect>) {
     if model.options.memory && matches!(kind, EventKind::TaskCompleted { .. }) {
         ask(MemoryRequest::List, effects);
     }
 }
 
-/// Sets the proposals, and reports what was done.
+/// Sets the proposals, and reports the result of the request.
 pub(crate) fn set(model: &mut Model, proposals: Vec<MemoryProposal>, done: (Option<String>, Option<Problem>), now: u64) {
     let is_list_open = model.layers.is_open::<MemoryList>();
     let announcement = model.memory.set(proposals, is_list_open);
@@ -107,21 +107,21 @@ pub(super) fn show(model: &mut Model, id: &str) {
     model.layers.push(viewer);
 }
 
-/// Applies a proposal of the list.
+/// Applies a proposal from the list.
 pub(super) fn apply_listed(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
     if let Some(proposal) = model.memory.find(id).cloned() {
         apply(model, &proposal, now, effects);
     }
 }
 
-/// Opens the text of a proposal of the list in the editor.
+/// Opens the text of a proposal from the list in the editor.
 pub(super) fn edit_listed(model: &Model, id: &str, effects: &mut Vec<Effect>) {
     if let Some(proposal) = model.memory.find(id) {
         edit(proposal, effects);
     }
 }
 
-/// Proposes an instruction of the list for the next file.
+/// Moves an instruction from the list to the next file.
 pub(super) fn move_listed(model: &Model, id: &str, effects: &mut Vec<Effect>) {
     if let Some(proposal) = model.memory.find(id) {
         let target = Some(proposal.target.next());
@@ -133,7 +133,7 @@ pub(super) fn drop_listed(id: String, effects: &mut Vec<Effect>) {
     ask(MemoryRequest::Drop { id }, effects);
 }
 
-/// Applies a proposal with the diff as it is shown.
+/// Applies a proposal with the diff that is shown.
 fn apply(model: &mut Model, proposal: &MemoryProposal, now: u64, effects: &mut Vec<Effect>) {
     match &proposal.problem {
         Some(problem) => model.show_toast(format!("cannot apply {}: {}", proposal.id, text::reveal_line(problem)), now),
@@ -146,7 +146,7 @@ fn edit(proposal: &MemoryProposal, effects: &mut Vec<Effect>) {
     effects.push(Effect::EditFile(EditFile { what, name: "memory.md".to_owned(), text: format!("{}\n", proposal.text) }));
 }
 
-/// Changes the text of a proposal to that from the editor.
+/// Replaces the text of a proposal with the text from the editor.
 pub(crate) fn on_edited(
     model: &mut Model,
     edit: &EditFile,

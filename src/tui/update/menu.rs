@@ -9,13 +9,13 @@ use crate::tui::menu::{self, EnterAction, Item, Typing};
 use crate::tui::model::{Effect, Model};
 use crate::tui::slash;
 
-/// Maximum number of resources in the menu: next to files as long as no file name is typed, and otherwise.
+/// Maximum number of resources in the menu: next to files while no file name is typed, and otherwise.
 const FEW_RESOURCES: usize = 5;
 const MAX_RESOURCES: usize = 50;
-/// Number of recent history entries searched for used commands.
+/// Number of recent history entries that are searched for commands.
 const USED: usize = 30;
 
-/// Updates the menu from the draft; called after every possible change of the draft.
+/// Updates the menu for the draft. Called after every possible change of the draft.
 pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     let typing = if is_elsewhere(model) {
         None
@@ -37,7 +37,7 @@ pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Some(Typing::Command(draft)) => {
             if begins {
                 model.menu.used = recent_commands(model);
-                // Command files may have been written since.
+                // Command files may have changed.
                 effects.push(Effect::Ask(Query::LookUp(HostRequest::Commands)));
                 if model.servers.any_answers() {
                     effects.push(Effect::Ask(Query::Session(SessionQuery::ServerPrompts)));
@@ -65,7 +65,7 @@ pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Returns the commands used last, newest first.
+/// Returns the recently used commands, newest first.
 pub(crate) fn recent_commands(model: &mut Model) -> Vec<String> {
     let sent = model.composer.prompts_starting_with("/");
     sent.iter().take(USED).map(|typed| slash::whole_name(typed, &model.menu.own)).collect()
@@ -80,12 +80,12 @@ pub(crate) fn on_servers_changed(model: &Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Returns whether these words after an `@` are the ones at the cursor.
+/// Returns whether the word at the cursor consists of these words after an `@`.
 pub(crate) fn is_typed(model: &Model, words: &str) -> bool {
     matches!(model.menu.typing(), Some(Typing::File { words: typed, .. }) if typed == words)
 }
 
-/// Returns whether the user is busy with another task.
+/// Returns whether the menu cannot be shown, because the user does something else.
 fn is_elsewhere(model: &Model) -> bool {
     model.dialogs.is_open() || model.layers.top().is_some() || model.draft.search.is_some() || model.composer.is_browsing()
 }
@@ -104,17 +104,18 @@ pub(crate) fn on_symbols_found(model: &mut Model, words: String, symbols: Vec<Fo
     complete_pending_tab(model, now, effects);
 }
 
-/// Returns whether files or symbols were requested and have not arrived; resources are ignored.
+/// Returns whether requested files or symbols have not arrived yet. Ignores resources.
 pub(crate) fn is_searching(model: &Model) -> bool {
     let of_server = matches!(model.menu.typing(), Some(Typing::File { words, .. }) if model.servers.is_named_in(words));
     !of_server && model.menu.is_searching()
 }
 
-/// Applies a Tab that came before the results; results for another text leave it waiting.
+/// Applies a Tab that was pressed before the results arrived. Results for other text do not
+/// complete it.
 fn complete_pending_tab(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.menu.is_searching() && model.menu.take_pending_completion() && !is_elsewhere(model) {
         complete(model, now);
-        // The menu belonged to the letters before, and would take the next Enter.
+        // The menu was for earlier text, and would handle the next Enter.
         refresh(model, effects);
     }
 }
@@ -130,7 +131,7 @@ fn show_symbols(model: &mut Model) {
     model.menu.set(items);
 }
 
-/// Returns the menu row of a symbol, which the prompt names by its lines.
+/// Returns the menu row of a symbol, which a prompt references by its lines.
 fn symbol(symbol: &FoundSymbol) -> Option<Item> {
     let text = menu::lines(&symbol.path, symbol.first, symbol.last)?;
     let name = display_line(&format!("{} {}", symbol.kind, symbol.name));
@@ -143,7 +144,7 @@ fn display_line(words: &str) -> String {
     text::reveal(words).replace(['\n', '\r', '\t'], " ")
 }
 
-/// Updates the menu to other commands.
+/// Updates the menu with other commands.
 pub(crate) fn commands(model: &mut Model) {
     if let Some(Typing::Command(draft)) = model.menu.typing() {
         let items = command_items(model, draft);
@@ -182,7 +183,7 @@ pub(crate) fn show_files(model: &mut Model) {
     model.menu.set(items);
 }
 
-/// Returns the menu row of a resource, as a prompt names it.
+/// Returns the menu row of a resource, as it is referenced in a prompt.
 fn resource(resource: &ServerResource) -> Option<Item> {
     let text = menu::path_reference(&format!("{}:{}", resource.server, resource.uri))?;
     let is_odd = |one: char| one.is_control();
@@ -202,7 +203,7 @@ fn item(file: &FoundFile) -> Option<Item> {
     Some(Item { text, name, words, tokens: file.tokens, then: EnterAction::Complete })
 }
 
-/// Completes the common beginning of the rows, or else the highlighted row.
+/// Completes the common prefix of the rows, or else the highlighted row.
 pub(crate) fn complete(model: &mut Model, now: u64) {
     if let Some(Typing::Command(draft)) = model.menu.typing().filter(|_| !model.menu.is_moved()) {
         let whole = common_prefix(model.menu.items(), draft);

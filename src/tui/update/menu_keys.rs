@@ -38,7 +38,7 @@ fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     }
     let Some(item) = model.menu.highlighted_if_seen(now).cloned() else { return false };
     if item.then == EnterAction::Run {
-        // The history keeps the command that is run.
+        // Save the resulting command in the history.
         model.composer.set(&item.text);
         let typed = item.text.trim_start_matches('/').to_owned();
         slash::run(model, &typed, now, effects);

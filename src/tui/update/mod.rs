@@ -1,4 +1,4 @@
-//! State transitions: the model and a message in, effects out.
+//! State transitions: a message updates the model and produces effects.
 
 mod activity;
 mod agents;
@@ -100,21 +100,21 @@ pub(crate) enum Msg {
     Input(Input),
     Event(Box<Event>),
     Start(Box<Start>),
-    /// A dialog before the start.
+    /// Startup dialog.
     Ahead(Box<StartupQuestion>),
     Resize(Size),
     /// Result of an editor.
     Edited(Box<EditFile>, Result<String, String>),
     Resumed,
-    /// Input that was not read when the terminal was lent to another program.
+    /// Input that was not read before the terminal was released to another program.
     TypedBefore(String),
-    /// A deadline of the model was reached.
+    /// A deadline of the model has passed.
     Time,
     /// The process must end.
     Signal(i32),
-    /// Loading failed; the loader reports why.
+    /// Loading failed. The loader reports the reason.
     NoStart,
-    /// An effect is complete, with a message for the user.
+    /// An effect completed, with a message for the user.
     Done(String),
     /// No more events follow.
     SessionGone,
@@ -124,7 +124,7 @@ pub(crate) enum Msg {
 pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     let mut effects = Vec::new();
     let had_focus = model.dialogs.is_open();
-    // Events and time do not touch the text that is being typed.
+    // Events and time do not affect the text that is being typed.
     let typed = !matches!(msg, Msg::Event(_) | Msg::Time);
     match msg {
         Msg::Input(input) => on_input(model, input, now, &mut effects),
@@ -178,7 +178,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     }
     let orphaned = model.dialogs.flush_guard(now);
     if !orphaned.is_empty() {
-        // The text was typed into a dialog that is gone.
+        // The text was typed into a dialog that no longer exists.
         dialog_text::to_draft(model, &orphaned, now);
     }
     if had_focus && !model.dialogs.is_open() {
@@ -263,7 +263,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
         Input::FocusIn => {
             model.screen.pointer.focused = Some(now);
             notifications::focus(model, true, effects);
-            // The user may have worked elsewhere.
+            // The user may have worked in another window.
             worktree::request_if_changed(model, effects);
             terminal::ask_again(model, effects);
             on_unsettled(model, now, effects);
@@ -291,7 +291,7 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
     }
     let key = focus::translate_key(model, pressed);
     if is_text(&pressed).is_some() && is_text(&key).is_none() {
-        // Any text key shows that the user is typing, which a dialog it opens must know.
+        // Any text key shows that the user is typing, which a dialog that it opens must know.
         model.keys.last_text = Some(now);
     }
     if key.code == KeyCode::F(1) {
@@ -310,7 +310,7 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
 fn dispatch_key(model: &mut Model, pressed: KeyEvent, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     match layers::key(model, key, now, effects) {
         KeyOutcome::Handled => {}
-        // Each part of the screen has its own key map.
+        // The view below has its own key bindings.
         KeyOutcome::Closed => on_key(model, pressed, now, effects),
         KeyOutcome::NoLayer => {
             if !browse::key(model, key, now, effects) {
@@ -368,7 +368,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
         let focus = model.may_take_focus(now);
         model.dialogs.add(trust_dialog(trust), focus, model.keys.last_text);
     }
-    // A prompt of the command line comes before questions, if there is a model for it.
+    // A prompt from the command line takes precedence over setup, if there is a model for it.
     if start.is_first && !(ready && model.startup.waiting_prompt.is_some()) {
         onboarding::request_setup(effects);
     }

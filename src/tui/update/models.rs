@@ -24,7 +24,8 @@ pub(crate) fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<E
     effects.push(Effect::Send(Command::SetModel { name: name.to_owned() }));
 }
 
-/// Opens the key input if the provider rejected the API key and no request has continued since. Returns whether it was opened.
+/// Opens the key input if the provider rejected the API key and no request has succeeded since. Returns whether it was
+/// opened.
 pub(crate) fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let wants = model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if !wants || model.is_running() || !model.dialogs.is_empty() || model.info.header.model.is_empty() {
@@ -35,7 +36,7 @@ pub(crate) fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect
     true
 }
 
-/// Opens the list and asks for the API key of this model first.
+/// Opens the list, and requests the API key of this model first.
 pub(crate) fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     open(model, now, effects);
     if let Some(list) = model.layers.find_mut::<ModelPicker>() {
@@ -43,7 +44,7 @@ pub(crate) fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mu
     }
 }
 
-/// Opens the list with the known models; models of the providers follow.
+/// Opens the list with the known models. Models that the providers list are added later.
 pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !has_session(model) {
         model.startup.wants_picker = true;
@@ -55,7 +56,7 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     effects.push(Effect::Send(Command::ListModels { ask: true }));
 }
 
-/// Handles `/effort high`.
+/// Handles `/effort`, for example `/effort high`.
 pub(crate) fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let effort = match (name, Effort::from_name(name)) {
         ("auto" | "default", _) => None,
@@ -77,7 +78,7 @@ pub(crate) fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<
     }
 }
 
-/// Returns the efforts to choose from: the levels of the model in use, or all levels if the model is not known yet.
+/// Returns the efforts to choose from: those of the model in use, or all if the model is unknown.
 pub(crate) fn efforts(model: &Model) -> &[Effort] {
     model.info.facts.as_ref().map_or(&Effort::ALL, |facts| facts.supported_efforts())
 }
@@ -119,7 +120,7 @@ pub(crate) fn show_message(model: &mut Model, message: &str) {
     }
 }
 
-/// Uses a model; the effort is set only if the user changed it.
+/// Uses a model. The effort is set only if the user changed it.
 pub(super) fn choose(model: &mut Model, name: String, effort: Option<Effort>, effects: &mut Vec<Effect>) {
     if name != model.info.header.model {
         effects.push(Effect::Send(Command::SetModel { name }));

@@ -12,16 +12,16 @@ use crate::tui::transcript::{Point, Selection, SelectionShape};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-/// Rows per step of the wheel.
+/// Number of rows for each step of the wheel.
 const WHEEL_ROWS: usize = 3;
-/// Time in which a click that brings the window to the front is ignored, in milliseconds.
+/// Time in milliseconds during which a click that brings the window to the front is ignored.
 const SETTLE_MS: u64 = 300;
-/// Delay between two rows while the pointer is held at an edge, in milliseconds.
+/// Delay in milliseconds between two rows while the pointer is held at an edge.
 const EDGE_MS: u64 = 60;
 
 pub(crate) fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
     if model.layers.covers_questions() {
-        // Nothing below the layer is under the pointer.
+        // The layer covers everything below the pointer.
         let rows = WHEEL_ROWS.cast_signed();
         model.screen.dirty |= match event.kind {
             MouseEventKind::ScrollUp => layers::wheel(model, -rows, now, effects),
@@ -46,7 +46,7 @@ pub(crate) fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mu
     }
 }
 
-/// Highlights the choice that was clicked; only Enter confirms it.
+/// Highlights the choice that was clicked. Only Enter confirms it.
 fn point(model: &mut Model, event: MouseEvent, now: u64) {
     model.screen.dirty = true;
     let place = Position { x: event.column, y: event.row };
@@ -59,7 +59,7 @@ fn point(model: &mut Model, event: MouseEvent, now: u64) {
     }
 }
 
-/// Handles a click on a row with a target. Returns whether there is such a row.
+/// Handles a click on a clickable row above the composer. Returns whether there is one.
 fn click_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
     let clicked = model.screen.pointer.strip.iter().find(|(row, _)| *row == event.row).map(|(_, click)| *click);
     let Some(click) = clicked.filter(|_| !is_window_activation(model, now) && !model.is_too_small()) else { return false };
@@ -78,7 +78,8 @@ fn is_window_activation(model: &Model, now: u64) -> bool {
     model.screen.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS)
 }
 
-/// Highlights the clicked row of a list or menu, or chooses it if it is already highlighted. Returns whether there is a row.
+/// Highlights the clicked row of a list or menu, or chooses it if it is already highlighted. Returns whether there is
+/// such a row.
 fn click_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if is_window_activation(model, now) || model.dialogs.is_open() || model.is_too_small() {
         return false;
@@ -182,13 +183,13 @@ pub(crate) fn scroll_at_edge(model: &mut Model, now: u64) {
     }
     let kept = transcript.marks.selection;
     drag(model, event, now);
-    // At the end of the text nothing moves any more, so no further timer is needed.
+    // At the end of the text the selection no longer changes, so no further timer is needed.
     if model.transcript.marks.selection == kept {
         model.screen.pointer.edge = None;
     }
 }
 
-/// Copies the selection; without one, handles the click.
+/// Copies the selection, or handles the click if there is none.
 fn release(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
     model.screen.pointer.edge = None;
     let Some((entry, from)) = model.screen.pointer.pressed.take() else { return };

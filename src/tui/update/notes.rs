@@ -23,7 +23,8 @@ pub(crate) fn note_problem(model: &mut Model, problem: &Problem, tone: Tone) {
     model.transcript.push(Kind::Problem { problem, tone });
 }
 
-/// Shows output that the user requested and scrolls to its end; a pending dialog does not cover it until the user returns there.
+/// Shows output that the user requested, and scrolls to its end. A pending dialog does not cover it until the user
+/// returns to the dialog.
 pub(crate) fn show_requested(model: &mut Model, what: Kind) {
     model.transcript.push(what);
     model.transcript.follow_end();

@@ -1,4 +1,4 @@
-//! Desktop notifications and terminal progress while the window is unfocused.
+//! Desktop notifications and terminal progress while the window has no focus.
 
 use crate::text;
 use crate::tui::interface::Notices;
@@ -14,7 +14,7 @@ pub(crate) fn focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effec
     }
 }
 
-/// Sends notifications for new events after a change of the model.
+/// Sends notifications about new events after a change of the model.
 pub(crate) fn send_new(model: &mut Model, effects: &mut Vec<Effect>) {
     let (waiting, running) = (model.dialogs.len(), model.is_running());
     let before = (model.screen.attention.waiting, model.screen.attention.was_running);
@@ -69,7 +69,7 @@ fn show(model: &mut Model, progress: Progress, effects: &mut Vec<Effect>) {
     let state: &[u8] = match progress {
         Progress::None => b"\x1b]9;4;0\x1b\\",
         Progress::Ended => b"\x1b]9;4;1;100\x1b\\",
-        // Yellow, in terminals that use colours for it.
+        // Terminals with coloured progress show this as yellow.
         Progress::Waits => b"\x1b]9;4;4;100\x1b\\",
     };
     effects.push(Effect::Write(state.to_vec()));

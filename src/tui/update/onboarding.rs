@@ -1,4 +1,4 @@
-//! The setup on the screen: `/setup`, and the first start.
+//! First-time setup on the screen: `/setup`, and the first start.
 
 use super::notes::note_problem;
 use crate::protocol::{Command, Mode, Query, SetupEvent, SetupInfo, SetupRequest};
@@ -15,7 +15,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 const AUTO: &str = "auto";
 
-/// Requests the setup choices; the dialog opens when they arrive.
+/// Requests the setup data. The dialog opens when it arrives.
 pub(crate) fn request_setup(effects: &mut Vec<Effect>) {
     effects.push(Effect::Ask(Query::Setup(SetupRequest::Look)));
 }
@@ -36,7 +36,7 @@ pub(crate) fn apply_answer(model: &mut Model, told: SetupEvent, now: u64, effect
     match told {
         SetupEvent::Found(found) if state(model).is_none() => open(model, found, now),
         told if state(model).is_some() => feed(model, SetupInput::Told(told), now, effects),
-        // The setup is over; only what was written, or could not be, is reported.
+        // The setup has ended; report only which files were written, or why they could not be.
         SetupEvent::Ended { lines, .. } | SetupEvent::Taken { lines, .. } => note(model, &lines, Tone::Plain),
         SetupEvent::Failed { problem } => note_problem(model, &problem, Tone::Failure),
         SetupEvent::Found(_) | SetupEvent::Tested { .. } => {}
@@ -111,7 +111,7 @@ fn feed(model: &mut Model, input: SetupInput<'_>, now: u64, effects: &mut Vec<Ef
     model.screen.dirty = true;
 }
 
-/// Switches the session to the model, if there is a session that can.
+/// Switches the session to the model, if there is a session that accepts one.
 fn uses(model: &Model, name: String, effects: &mut Vec<Effect>) {
     let is_asked = model.info.model_access == Some(ModelAccess::Ready) && model.info.header.model == name;
     let only_read = matches!(model.info.model_access, Some(ModelAccess::ReadOnly { .. }));
@@ -141,7 +141,7 @@ fn note(model: &mut Model, lines: &[String], tone: Tone) {
     }
 }
 
-/// Handles a key for the setup: text for its input line, or a key that only the setup has. Returns whether the key was handled.
+/// Handles a key for the setup: text for its input line, or a setup key. Returns whether the key was handled.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(setup) = open_state(model) else { return false };
     let (types, has_typed, may_be_kept) = (setup.types(), setup.has_typed(), setup.is_keepable());
@@ -151,7 +151,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     let is_free = is_armed && !panel.guard.is_choice_pending();
     let repeats = key.kind == KeyEventKind::Repeat;
     let input = match key.code {
-        // Nothing can be skipped that was not on the screen.
+        // A page must have been on the screen before it can be skipped.
         KeyCode::Char('c') if ctrl && !is_armed => return true,
         KeyCode::Esc if !types && !is_armed => return true,
         KeyCode::Char('c') if ctrl => SetupInput::Leave,
@@ -162,7 +162,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Esc => SetupInput::Escape,
         KeyCode::Left if types || is_free => SetupInput::Turn(-1),
         KeyCode::Right if types || is_free => SetupInput::Turn(1),
-        // A line end within pasted text, or typed just before the page changed, submits nothing.
+        // A line ending within pasted text, or typed just before the page changed, submits nothing.
         KeyCode::Enter if types => {
             let from_machine = model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS);
             if repeats || from_machine || !is_settled || !(is_armed || has_typed) {
@@ -183,7 +183,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     true
 }
 
-/// Handles pasted text. Returns whether the text went to the setup.
+/// Handles pasted text. Returns whether the setup accepted it.
 pub(crate) fn on_paste(model: &mut Model, words: &str, now: u64) -> bool {
     if !open_state(model).is_some_and(|setup| setup.accepts_paste(words)) {
         return false;

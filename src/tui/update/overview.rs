@@ -1,4 +1,4 @@
-//! Overviews: opening them and keeping them up to date.
+//! Overviews: opens them and keeps them up to date.
 
 use super::notes::show_requested;
 use super::{artifacts, commands, findings, planned_steps, policy, queue, spending, stats, status_command};
@@ -8,7 +8,7 @@ use crate::tui::model::Model;
 use crate::tui::picker::Row;
 use crate::tui::transcript::{Kind, Tone};
 
-/// Opens an overview; line mode prints it.
+/// Opens an overview. Line mode prints it instead.
 pub(crate) fn open(model: &mut Model, topic: Topic) {
     if model.screen.in_lines {
         let text = match &topic {

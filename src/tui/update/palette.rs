@@ -1,4 +1,4 @@
-//! Command palette: every command by a few letters of its name.
+//! Command palette, which finds every command by a few letters of its name.
 
 use super::draft::on_draft_changed;
 use super::menu;
@@ -16,7 +16,7 @@ pub(crate) fn open(model: &mut Model) {
     model.layers.open(palette);
 }
 
-/// Runs a command and keeps the draft; one that needs an argument goes into the draft if that is empty.
+/// Runs a command without changing the draft. A command that needs an argument is put into the draft if that is empty.
 pub(super) fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let wants = slash::needs_argument(name, &model.menu.own);
     let draft = model.composer.text();
@@ -29,7 +29,7 @@ pub(super) fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Eff
     }
     model.composer.set(name);
     run_command(model, name.trim_start_matches('/'), now, effects);
-    // A command that could not be run would stay in the draft, although nobody typed it.
+    // A command that could not run would remain in the draft, although the user did not type it.
     if model.composer.is_empty() || model.composer.text() == name {
         model.composer.set(&draft);
     }

@@ -1,4 +1,4 @@
-//! Steps that the model planned: one row above the composer, and the whole list on request.
+//! Steps that the model planned: one row above the composer, and the complete list on request.
 
 use crate::protocol::{PlannedStep, StepStatus};
 use crate::text;
@@ -11,7 +11,7 @@ pub(crate) fn changed(model: &mut Model, steps: Vec<PlannedStep>) {
     model.task.planned_steps = steps.into_iter().map(clean).collect();
 }
 
-/// Returns the row above the composer; `None` without steps, or if all steps are done and no task runs.
+/// Returns the row above the composer; `None` if there are no steps, or if all are done and no task runs.
 pub(crate) fn status_row(model: &Model) -> Option<String> {
     let steps = &model.task.planned_steps;
     let shows = model.is_running() || PlannedStep::current(steps).is_some();

@@ -1,9 +1,9 @@
-//! Hand-over of the mouse between aye and the terminal.
+//! Switching the mouse between aye and the terminal.
 
 use crate::tui::model::{Effect, Model};
 use crate::tui::pointer::Pointer;
 
-/// Handles ctrl+s: gives the mouse to the terminal for its own selection, or captures it again.
+/// Handles ctrl+s: releases the mouse to the terminal for its own selection, or captures it again.
 pub(crate) fn toggle_mouse_capture(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let is_captured = !model.screen.pointer.is_captured;
     model.screen.pointer = Pointer { focused: model.screen.pointer.focused, ..Pointer::new(is_captured) };

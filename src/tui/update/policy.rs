@@ -1,4 +1,4 @@
-//! Commands about the policy and the mode.
+//! Commands for the policy and the approval mode.
 
 use super::draft::take_draft;
 use super::queue;
@@ -12,9 +12,9 @@ use crate::tui::session_info::ExpiryStage;
 use crate::tui::transcript::{Kind, Tone};
 use std::cmp::Ordering;
 
-/// Added to the goal of `/plan GOAL`.
+/// Text that `/plan GOAL` appends to the goal.
 const PLAN_FIRST: &str = "Plan mode is on: change nothing. Explore, ask if you must, then propose a plan with ProposePlan.";
-const WATCHED: &str = "the files are watched; /policy reload rereads them now";
+const WATCHED: &str = "the files are watched; /policy reload reloads them now";
 
 pub(crate) const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
 
@@ -25,11 +25,12 @@ pub(crate) fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<
             take_draft(model, now, effects);
             effects.push(Effect::Send(Command::ReloadPolicy));
         }
-        _ => model.show_toast("`/policy` shows the policy in effect, `/policy reload` rereads the files", now),
+        _ => model.show_toast("`/policy` shows the policy in effect, `/policy reload` reloads the files", now),
     }
 }
 
-/// Handles `/mode NAME`: switches to a stricter mode at once, and asks before a laxer one.
+/// Handles `/mode NAME`. Switches to a stricter mode immediately, and asks before switching to a
+/// more permissive one.
 pub(crate) fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(mode) = MODES.into_iter().find(|mode| mode.as_str() == name) else {
         let now_on = model.info.header.mode.as_str();
@@ -44,7 +45,7 @@ pub(crate) fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Ef
     }
 }
 
-/// Handles `/plan` and `/plan GOAL`: switches to plan mode, and sends the goal once the session is ready.
+/// Handles `/plan` and `/plan GOAL`. Switches to plan mode, and sends the goal once the session is ready.
 pub(crate) fn plan(model: &mut Model, goal: &str, now: u64, effects: &mut Vec<Effect>) {
     if goal.is_empty() {
         return mode(model, Mode::Plan.as_str(), now, effects);
@@ -60,18 +61,19 @@ pub(crate) fn plan(model: &mut Model, goal: &str, now: u64, effects: &mut Vec<Ef
     queue::send(model, prompt, false, effects);
 }
 
-/// Asks before a less strict mode.
+/// Asks before switching to a more permissive mode.
 fn ask_about_mode(model: &mut Model, mode: Mode) {
     let last_text = model.keys.last_text;
     model.dialogs.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
     model.dialogs.add(mode_dialog(mode), false, last_text);
-    // The user has just requested it, and the guard holds back what is typed next.
+    // The user has just requested the switch, and the guard holds back further typing.
     if !model.is_too_small() {
         model.dialogs.focus(model.dialogs.len() - 1, last_text);
     }
 }
 
-/// Handles `/approve NAME`. With either choice, the user approves a command or its effects, so no confirmation is needed.
+/// Handles `/approve NAME`. The user still approves either each command or its effects, so the switch needs no
+/// confirmation.
 pub(crate) fn approve(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     let Some(approve) = Approve::from_name(name) else {
         return model.show_toast("choose what aye asks about: `/approve command` or `/approve effects`", now);
@@ -80,10 +82,10 @@ pub(crate) fn approve(model: &mut Model, name: &str, now: u64, effects: &mut Vec
     effects.push(Effect::Send(Command::SetApprove { approve }));
 }
 
-/// Handles shift+tab: switches to the next stricter mode at once, and reverses direction at the strictest one. On the way back,
-/// asks before each less strict mode, and reverses again if the user declines.
+/// Handles shift+tab. Switches to the next stricter mode immediately, and reverses direction at the strictest one. In
+/// the other direction, asks before each switch, and reverses again if the user declines.
 pub(crate) fn cycle_mode(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
-    // The mode is unknown before there is a session.
+    // The mode is unknown until there is a session.
     if model.info.model_access.is_none() {
         return model.show_toast("starting: try again in a moment", now);
     }
@@ -118,7 +120,7 @@ pub(crate) fn report_expiry(model: &mut Model, now: u64) {
     model.transcript.push(Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Warning });
 }
 
-/// Returns a row for each layer of the policy, for `/policy`.
+/// Returns one row for each policy layer, for `/policy`.
 pub(crate) fn rows(model: &Model) -> Vec<Row> {
     let layers = model.info.policy.layers.iter();
     layers.enumerate().map(|(number, layer)| row(number, layer)).collect()

@@ -1,4 +1,4 @@
-//! Dialog for the price of a model, when a budget in dollars needs it.
+//! Dialog that asks for the price of a model when a dollar budget requires it.
 
 use super::dialog_text::to_draft;
 use crate::protocol::{BudgetUnit, Command};
@@ -9,7 +9,8 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::typeahead_guard::MACHINE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// Asks for the price of the model in use. In line mode, the failure names the command.
+/// Opens the dialog for the price of the model in use. In line mode, the failure message names the
+/// command instead.
 pub(crate) fn ask(model: &mut Model, now: u64) {
     forget(model);
     if model.screen.in_lines {
@@ -56,7 +57,8 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     let from_machine = model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS);
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
-        // A line end within pasted text, or typed just before the screen changed, sends nothing.
+        // A line ending within pasted text, or typed just before the screen changed, submits
+        // nothing.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat || !is_settled || from_machine => {}
         KeyCode::Enter => on_enter(model, now, effects),
         KeyCode::Esc => leave(model, now),
@@ -82,7 +84,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     true
 }
 
-/// Closes the dialog. Text that was typed while it opened goes to the draft.
+/// Closes the dialog. Text that was typed while the dialog opened goes to the draft.
 fn leave(model: &mut Model, now: u64) {
     let input = open(model).and_then(|(_, field)| field.as_ref().map(Field::text)).unwrap_or_default();
     model.dialogs.dismiss();

@@ -1,4 +1,4 @@
-//! Results of look-ups, each passed to the requesting part of the screen.
+//! Results of look-ups, passed to the part of the screen that requested them.
 
 use super::notes::note_problem;
 use super::{
@@ -12,7 +12,7 @@ use crate::tui::layers::{SessionList, TextViewer, Topic};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::Tone;
 
-/// Applies the result of a lookup.
+/// Applies the result of a look-up.
 pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, effects: &mut Vec<Effect>) {
     model.screen.dirty = true;
     match told {
@@ -38,7 +38,7 @@ pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, ef
             }
         }
         HostResponse::Transcript { session_id, title, text } => {
-            // If another session is highlighted by now, the transcript is not shown.
+            // If another session is highlighted now, the transcript is not shown.
             let highlighted = model.layers.find::<SessionList>().and_then(SessionList::highlighted);
             if highlighted.is_some_and(|at| at.session_id == session_id) {
                 model.toast = None;

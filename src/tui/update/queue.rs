@@ -6,7 +6,7 @@ use crate::text;
 use crate::tui::model::{Effect, Model, RetractState, RetractedMessage};
 use crate::tui::picker::Row;
 
-/// Beginning of the marker that replaces a secret: `[redacted:KIND:8 hex]`.
+/// Prefix of the marker that replaces a secret: `[redacted:KIND:8 hex]`.
 const MARKER: &str = "[redacted:";
 
 /// Handles `/steer TEXT`.
@@ -21,7 +21,7 @@ pub(crate) fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<
     }
 }
 
-/// Sends a message to the model; with the next step if requested and a task is running.
+/// Sends a message to the model, with the next step if requested and if a task is running.
 pub(crate) fn send(model: &mut Model, text: String, steer: bool, effects: &mut Vec<Effect>) {
     model.transcript.follow_end();
     model.task.sent.push(text.clone());
@@ -52,7 +52,7 @@ pub(crate) fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<
     effects.push(Effect::Send(Command::EditWaiting { id, text: String::new() }));
 }
 
-/// Returns one row per queued message, for `/queue`.
+/// Returns one row for each queued message, for `/queue`.
 pub(crate) fn rows(model: &Model) -> Vec<Row> {
     let row = |waiting: &QueuedMessage| Row {
         key: waiting.id.to_string(),
@@ -75,12 +75,12 @@ pub(crate) fn to_text(model: &Model) -> String {
     [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns when the message is sent.
+/// Describes the time at which the message is sent.
 fn delivery_text(waiting: &QueuedMessage) -> &'static str {
     if waiting.steer { "next step" } else { "after the task" }
 }
 
-/// Moves a queued message to the beginning of the draft: the message with this ID, or the last one.
+/// Moves a queued message to the start of the draft: the message with this ID, or the last one.
 pub(crate) fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
     let id = id.or_else(|| model.task.waiting.iter().map(|waiting| waiting.id).max());
     let place = model.task.waiting.iter().position(|waiting| Some(waiting.id) == id);
@@ -92,8 +92,8 @@ pub(crate) fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &
     let whole = if draft.trim().is_empty() { clean.clone() } else { format!("{clean}\n\n{draft}") };
     model.composer.set(&whole);
     model.task.taken_back.push(RetractedMessage { id, text: clean, steer, race: RetractState::Open });
-    // The draft is saved before the message leaves the queue, so that a crash in between duplicates it and does not
-    // lose it.
+    // Save the draft before the message leaves the queue, so that a crash in between duplicates the message instead of
+    // losing it.
     model.draft.save_at = None;
     effects.push(Effect::Send(Command::SaveDraft { text: whole }));
     effects.push(Effect::Send(Command::EditWaiting { id, text: String::new() }));
@@ -116,7 +116,7 @@ pub(crate) fn on_queue_changed(model: &mut Model, mut waiting: Vec<QueuedMessage
         let waits = waiting.iter().any(|waiting| waiting.id == one.id);
         one.race = match one.race {
             RetractState::Won => RetractState::Won,
-            // Another message with the same text was meant.
+            // Another message with the same text was delivered.
             RetractState::Open | RetractState::Said if waits => RetractState::Open,
             RetractState::Open => RetractState::Gone,
             RetractState::Gone => RetractState::Won,
@@ -126,7 +126,7 @@ pub(crate) fn on_queue_changed(model: &mut Model, mut waiting: Vec<QueuedMessage
             }
         };
     }
-    // It is in the draft; the session has not been told yet.
+    // The message is in the draft, but the session does not know that yet.
     waiting.retain(|waiting| model.task.taken_back.iter().all(|one| one.id != waiting.id));
     model.task.waiting = waiting;
     for id in lost {
@@ -140,7 +140,7 @@ pub(crate) fn on_delivered(model: &mut Model, words: &str, now: u64) {
     let clean = text::clean(words);
     let mut lost = Vec::new();
     for one in &mut model.task.taken_back {
-        // Another message with the same text left the queue, or is about to; it was that one.
+        // Another message with the same text has left the queue, or is about to, and was delivered.
         let other = model.task.left_queue.iter().chain(model.task.waiting.iter().map(|waits| &waits.text));
         if !contains_message(&clean, &one.text) || other.into_iter().any(|other| other.trim() == one.text.trim()) {
             continue;
@@ -165,7 +165,7 @@ fn contains_message(words: &str, message: &str) -> bool {
     !message.is_empty() && format!("\n\n{words}\n\n").contains(&format!("\n\n{message}\n\n"))
 }
 
-/// Removes text from the draft that was sent before it could be moved back to the draft, so that it is not sent twice.
+/// Removes text from the draft that was delivered before it could be moved there, so that it is not sent twice.
 fn on_retract_failed(model: &mut Model, id: u64, now: u64) {
     let Some(at) = model.task.taken_back.iter().position(|one| one.id == id) else { return };
     let RetractedMessage { text, .. } = model.task.taken_back.remove(at);
@@ -186,7 +186,7 @@ fn remove_prompt(prompts: &mut Vec<String>, prompt: &str) {
     }
 }
 
-/// Returns whether a message was received as this text: unchanged, or with a marker instead of each secret.
+/// Returns whether a message was received as this text: unchanged, or with a marker in place of each secret.
 fn is_received_as(message: &str, received: &str) -> bool {
     let mut parts = received.split(MARKER);
     let Some(mut rest) = parts.next().and_then(|first| message.strip_prefix(first)) else { return message == received };
@@ -198,7 +198,7 @@ fn is_received_as(message: &str, received: &str) -> bool {
         last = Some(text);
     }
     match last {
-        // A secret at the end has no text behind it.
+        // No text follows a secret at the end.
         Some("") => true,
         Some(text) => message.ends_with(text) || message == received,
         None => rest.is_empty(),

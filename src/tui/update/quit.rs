@@ -1,11 +1,11 @@
-//! Quitting, and the confirmation if work would be stopped.
+//! Quitting, with a confirmation if work would be stopped.
 
 use super::draft::save_draft;
 use crate::protocol::{Command, RunningState};
 use crate::tui::interface::ExitReason;
 use crate::tui::model::{Effect, Model};
 
-/// A second ctrl+c within this time quits.
+/// Time in milliseconds within which a second ctrl+c quits.
 const QUIT_MS: u64 = 3000;
 
 pub(crate) fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -14,12 +14,12 @@ pub(crate) fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
     effects.push(Effect::Exit(ExitReason::Quit));
 }
 
-/// Quits, or asks for a second press if work is running or pending.
+/// Quits, or requests a second key press if work is running or pending.
 pub(crate) fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if open_work(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
 }
 
-/// Returns the running and pending work that would stop with aye.
+/// Returns the running and pending work that would stop if aye quit.
 fn open_work(model: &Model) -> Vec<String> {
     let counted = |count: usize, one: &str, more: &str| match count {
         0 => None,
@@ -38,7 +38,7 @@ fn open_work(model: &Model) -> Vec<String> {
     open.into_iter().flatten().collect()
 }
 
-/// Quits on a second press; the first one reports the work that would stop.
+/// Quits on the second press. The first press reports which work would stop.
 pub(crate) fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut Vec<Effect>) {
     if model.keys.quit_pending.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
         return quit(model, effects);
@@ -47,7 +47,7 @@ pub(crate) fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effect
     show_quit_hint(model, key, now);
 }
 
-/// Repeats the notice about quitting with the current state, which changed right after the key.
+/// Updates the notice about quitting with the current state, which may change right after the key.
 pub(crate) fn refresh_quit_hint(model: &mut Model, now: u64) {
     if let Some((key, at, true)) = model.keys.quit_pending
         && now.saturating_sub(at) <= QUIT_MS

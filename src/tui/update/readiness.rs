@@ -1,4 +1,4 @@
-//! Readiness of the session and its model, and the notice to the user without one.
+//! Checks whether the session and its model are ready, and notices if they are not.
 
 use crate::text;
 use crate::tui::interface::ModelAccess;
@@ -6,7 +6,7 @@ use crate::tui::keymap::Focus;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::Model;
 
-/// Reports why the prompt is not sent; the next Enter adds the missing key.
+/// Reports why the prompt is not sent. The next Enter starts adding the missing key.
 pub(crate) fn refuse(model: &mut Model, now: u64) {
     model.keys.no_key_shown = Some(now);
     is_ready(model, now);
@@ -24,12 +24,12 @@ pub(crate) fn has_session(model: &Model) -> bool {
     model.info.model_access.is_some()
 }
 
-/// Returns whether there is a session, with or without a model; reports it if not.
+/// Returns whether there is a session, with or without a model. If not, reports that.
 pub(crate) fn check_session(model: &mut Model, now: u64) -> bool {
     matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
 }
 
-/// Returns whether there is a session and a model; reports it if not.
+/// Returns whether there is a session with a model. If not, reports that.
 pub(crate) fn is_ready(model: &mut Model, now: u64) -> bool {
     match &model.info.model_access {
         Some(ModelAccess::Ready) => true,
@@ -38,7 +38,8 @@ pub(crate) fn is_ready(model: &mut Model, now: u64) -> bool {
             false
         }
         Some(ModelAccess::NoKey { message, .. }) => {
-            // The whole message is in the transcript; a narrow row shows what to do, a wide one the first clause too.
+            // The transcript contains the full message. A narrow row shows only the hint, and a wide one the first
+            // clause too.
             let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
             let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
             if model.screen.in_lines {

@@ -1,11 +1,11 @@
-//! Report of work that an earlier process left in progress, updated until new work starts.
+//! Report about work that an earlier process left unfinished, updated until new work starts.
 
 use crate::protocol::{CallId, EventKind, QueuedMessage, ToolStatus};
 use crate::text;
 use crate::tui::model::Model;
 use crate::tui::transcript::{AnswerState, CardState, Kind, Recovery, RecoveryState};
 
-/// Reports unfinished work at the end of the replay, when the earlier process stopped before its end.
+/// Reports unfinished work at the end of the replay, if the earlier process stopped within a task.
 pub(crate) fn report_unfinished(model: &mut Model) {
     let answer = model.transcript.last_answer_mut().and_then(|entry| match &entry.kind {
         Kind::Answer { document, state: AnswerState::Discarded(_) | AnswerState::Streaming } if entry.undone.is_none() => {
@@ -29,7 +29,7 @@ pub(crate) fn report_unfinished(model: &mut Model) {
     }
 }
 
-/// Updates the report from a live event, until a new request or prompt begins.
+/// Updates the report with a live event, until a new request or prompt begins.
 pub(crate) fn update_report(model: &mut Model, kind: &EventKind) {
     if !model.startup.recovering {
         return;
@@ -59,7 +59,7 @@ pub(crate) fn update_report(model: &mut Model, kind: &EventKind) {
                 recovery.draft = Some(draft).filter(|draft| !draft.is_empty());
             }
         }
-        // From here on the report is history.
+        // From here on, the report no longer changes.
         EventKind::TaskStarted { .. } | EventKind::StepStarted { .. } | EventKind::LlmRequestStarted { .. } => {
             model.startup.recovering = false;
         }
@@ -67,7 +67,7 @@ pub(crate) fn update_report(model: &mut Model, kind: &EventKind) {
     }
 }
 
-/// Returns the entry, and creates it if there is unfinished work to report.
+/// Returns the entry. Creates it if there is unfinished work to report.
 fn entry_mut(model: &mut Model, says: bool) -> Option<&mut Recovery> {
     if says && model.transcript.recovery_mut().is_none() {
         model.transcript.push(Kind::Recovery(Recovery::default()));

@@ -1,4 +1,4 @@
-//! Events of an earlier run, shown without opening dialogs.
+//! Events of an earlier process, shown without opening dialogs.
 
 use super::call_events::{on_approval_requested, on_interrupted};
 use super::events::{apply_shared, apply_tagged};
@@ -8,7 +8,7 @@ use crate::tui::model::{Activity, Model};
 use crate::tui::task::PauseNotice;
 use crate::tui::transcript::CardState;
 
-/// Applies an event of an earlier run: shows it and opens no dialog.
+/// Shows an event of an earlier process without opening a dialog.
 pub(crate) fn replay(model: &mut Model, event: Event, now: u64) {
     let Event { session_id, kind, .. } = apply_tagged(model, event);
     model.info.session = Some(session_id);
@@ -49,10 +49,10 @@ pub(crate) fn replay(model: &mut Model, event: Event, now: u64) {
     }
 }
 
-/// Reports unfinished work of a killed process, without continuing it.
+/// Reports unfinished work of a killed process without continuing it.
 pub(crate) fn after_replay(model: &mut Model) {
     for card in model.transcript.cards_mut() {
-        // The sandbox of that time is not known now.
+        // The sandbox of the earlier process is unknown.
         card.held.clear();
         if card.is_running() {
             card.state = CardState::Unknown;

@@ -1,4 +1,4 @@
-//! Status of a failed request that is retried, and the key that retries immediately.
+//! Status of a failed request that will be retried, and the key that retries immediately.
 
 use crate::protocol::{Command, FailureKind, Usage};
 use crate::text;
@@ -6,11 +6,11 @@ use crate::tui::format;
 use crate::tui::model::{Activity, Effect, Model, Retry};
 use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
 
-/// Delay from which the time of day is shown too, in milliseconds.
+/// Delay in milliseconds from which the time of day is also shown.
 const LONG_MS: u64 = 60_000;
 /// Width in cells below which the short form is used.
 const WIDE: u16 = 70;
-/// Width in cells from which the provider's requested delay is shown.
+/// Width in cells from which the delay that the provider requested is shown.
 const ROOMY: u16 = 92;
 /// Width in cells below which the time of day is not shown.
 const NARROW: u16 = 50;
@@ -62,7 +62,7 @@ pub(crate) fn on_retry(model: &mut Model, failed: FailedRequest, now: u64) {
     model.set_activity(Activity::Retrying(Box::new(retry)), now);
 }
 
-/// Returns the status with the remaining seconds; narrow screens get a short form, because the countdown has priority.
+/// Returns the status with the remaining seconds. Narrow screens show a short form, because the countdown has priority.
 pub(crate) fn status_text(retry: &Retry, width: u16, now: u64) -> String {
     let Retry { attempt, max_attempts, .. } = retry;
     let (long, short) = describe_failure(retry.kind);
@@ -92,7 +92,7 @@ pub(crate) fn status_text(retry: &Retry, width: u16, now: u64) -> String {
         0 => format!("{short}: retrying, attempt {attempt} of {max_attempts}"),
         _ => format!("{short}: retry in {count}{at}, attempt {attempt} of {max_attempts}"),
     };
-    // The hint needs room too, and no sentence is cut for it.
+    // The hint needs space too, and sentences are not cut for it.
     let fits = |words: &String| text::width(words) + KEYS <= usize::from(width);
     let many = Some(many).filter(|_| width >= WIDE);
     many.into_iter().chain([some]).find(fits).unwrap_or(few)
@@ -100,20 +100,20 @@ pub(crate) fn status_text(retry: &Retry, width: u16, now: u64) -> String {
 
 /// Returns the provider's message and the cost of the attempt.
 pub(crate) fn details(retry: &Retry, dot: &str) -> Option<String> {
-    // A message that only repeats the row, or the mark at the interrupted response, is not shown.
+    // A message that only repeats the row, or the mark at the interrupted response, is omitted.
     let said = retry.kind == FailureKind::CutStream
         || describe_failure(retry.kind).0.to_lowercase().contains(&retry.message.to_lowercase());
     let message = (!said).then(|| retry.message.clone());
     let id = retry.request_id.as_ref();
     let id = id.map(|id| if retry.shows_id { format!("request {id}") } else { "x show request ID".to_owned() });
-    // With the request ID shown, the message needs the room.
+    // If the request ID is shown, the message needs the space.
     let wasted = retry.wasted.clone().filter(|_| !retry.shows_id);
     let (first, last) = if retry.shows_id { (id, None) } else { (None, id) };
     let parts: Vec<String> = first.into_iter().chain(wasted).chain(message).chain(last).collect();
     (!parts.is_empty()).then(|| parts.join(&format!(" {dot} ")))
 }
 
-/// Returns whether the failure is temporary and not caused by the request.
+/// Returns whether the failure is temporary and independent of the request.
 pub(crate) fn is_passing(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::RateLimited | FailureKind::Overloaded | FailureKind::Network | FailureKind::Timeout)
 }
@@ -160,7 +160,7 @@ pub(crate) fn on_char(model: &mut Model, letter: char, last_text: Option<u64>, n
     }
 }
 
-/// Performs the key, because no more text followed it.
+/// Performs the action of the key, because no text followed it.
 pub(crate) fn perform_due_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if model.keys.retry_at.is_none_or(|at| now < at) {
         return;

@@ -1,4 +1,4 @@
-//! Reviews of changes: `/review`, which runs alongside the session, and `/findings`.
+//! Reviews of changes: `/review`, which runs independently of the session's task, and `/findings`.
 
 use super::draft::take_draft;
 use super::notes::{note, note_problem};
@@ -83,7 +83,7 @@ pub(crate) fn apply(model: &mut Model, told: ReviewUpdate) {
     }
 }
 
-/// Adds the usage of a request to the review and the session, but not to any task.
+/// Adds the usage of a request to the review and the session, but not to a task.
 pub(crate) fn on_usage(
     model: &mut Model,
     usage: Usage,
@@ -106,7 +106,7 @@ pub(crate) fn on_usage(
     }
 }
 
-/// Reports the end of a review, and opens the list of findings if no panel has the keyboard.
+/// Reports the end of a review. Opens the list of findings if no panel has the keyboard.
 fn on_ended(model: &mut Model, review: Review) {
     let used = model.reviews.running.take().and_then(|running| used(model, &running));
     if review.changes.diffs.is_empty() {
@@ -124,19 +124,19 @@ fn on_ended(model: &mut Model, review: Review) {
     let way = if model.screen.in_lines { "" } else { "; /findings lists them" };
     note(model, &format!("{said}{way}"), if review.is_severe() { Tone::Warning } else { Tone::Plain });
     model.reviews.last = Some(review);
-    // Opening it does not take keys that are meant for a draft, and does not cover a task.
+    // The list must neither receive keys that are meant for a draft nor cover a task.
     if model.screen.in_lines || model.has_room_for_question() && model.dialogs.is_empty() && !model.is_running() {
         overview::open(model, Topic::Findings);
     }
 }
 
-/// Adds the usage to a sentence.
+/// Appends the usage to a sentence.
 fn with_usage(model: &Model, words: &str, used: Option<String>) -> String {
     let between = if model.screen.in_lines { ", ".to_owned() } else { format!(" {} ", model.screen.glyphs.dot) };
     used.map_or_else(|| words.to_owned(), |used| format!("{words}{between}{used}"))
 }
 
-/// Returns the tokens and the cost of a review, if it used any.
+/// Returns the tokens and cost of a review; `None` if it used no model.
 fn used(model: &Model, running: &RunningReview) -> Option<String> {
     let RunningReview { usage, cost_usd, is_estimated, .. } = running;
     if usage.input_tokens + usage.output_tokens == 0 {
@@ -167,7 +167,7 @@ pub(crate) fn status_row(model: &Model, now: u64) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(&between))
 }
 
-/// Returns how a running review is stopped.
+/// Returns the hints on how to stop a running review.
 pub(crate) fn stop_hint(model: &Model) -> &'static [&'static str] {
     let is_stopping = model.reviews.running.as_ref().is_some_and(|running| running.is_stopping);
     let is_elsewhere = model.dialogs.is_open() || model.has_layer();

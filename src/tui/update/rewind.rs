@@ -1,4 +1,4 @@
-//! Commands `/rewind`, `/undo` and `/redo`: request, display and execution.
+//! Commands `/rewind`, `/undo` and `/redo`: their requests, dialog and results.
 
 use super::draft::{on_draft_changed, take_draft};
 use super::readiness::check_session;
@@ -10,14 +10,14 @@ use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::rewind::PendingRewind;
 use crate::tui::transcript::{Kind, Tone, last_standing_answer, redo_latest, undo_from};
 
-/// Minimum time without a key before the first of two Escapes, in milliseconds.
+/// Minimum time in milliseconds without a key before the first of two Escapes.
 const REST_MS: u64 = 3000;
-/// Maximum time between the two Escapes, in milliseconds.
+/// Maximum time in milliseconds between the two Escapes.
 const TWICE_MS: u64 = 1500;
-/// Maximum number of named unchanged paths; further ones are counted.
+/// Maximum number of unchanged paths that are named; the rest is counted.
 const MAX_NAMED: usize = 8;
 
-/// Opens the list of prompts to rewind to.
+/// Opens the list of prompts to which the session can be rewound.
 pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !can(model, "/rewind", now) {
         return;
@@ -47,12 +47,12 @@ pub(crate) fn plan(model: &mut Model, target: RewindTarget, now: u64, effects: &
     effects.push(Effect::Send(Command::PlanRewind { target, scope: RewindScope::Both }));
 }
 
-/// Returns whether a rewind is possible, which it is not while a task is running.
+/// Returns whether a rewind is possible; it is not while a task is running. If not, reports that.
 fn can(model: &mut Model, name: &str, now: u64) -> bool {
     if !check_session(model, now) {
         return false;
     }
-    // A task that only waits for an answer ends with the rewind.
+    // A task that only waits for an answer is ended by the rewind.
     let waits = model.dialogs.approvals() > 0 && (!model.is_running() || model.is_waiting_for_user());
     if model.is_running() && !waits {
         let words = match model.task.activity {
@@ -65,8 +65,8 @@ fn can(model: &mut Model, name: &str, now: u64) -> bool {
     true
 }
 
-/// Handles Escape on an empty draft while no task is running: two of them after a pause open the list. `before` is the time of
-/// the previous key.
+/// Handles Escape on an empty draft without a running task. Two of them after a pause open the list. `before`: the time
+/// of the previous key.
 pub(crate) fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         return;
@@ -75,7 +75,7 @@ pub(crate) fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: 
     if first.is_some_and(|at| now.saturating_sub(at) <= TWICE_MS) {
         return open(model, now, effects);
     }
-    // Repeated Escapes to stop a task that has just ended are meant for that task.
+    // Repeated Escapes just after a task has ended were meant to stop that task.
     let still = before.unwrap_or(0).max(model.task.since);
     if before.is_none() && model.task.since == 0 || now.saturating_sub(still) >= REST_MS {
         model.keys.rested_escape = Some(now);
@@ -94,14 +94,15 @@ pub(crate) fn on_listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: b
     }
 }
 
-/// Opens the rewind dialog if the user requested it.
+/// Opens the rewind dialog, if the user requested it.
 pub(crate) fn on_planned(model: &mut Model, plan: RewindPlan) {
     let Some((_, asked)) = model.info.rewind.awaits.take_if(|(awaits, _)| *awaits == PendingRewind::Plan) else { return };
     model.toast = None;
     forget_question(model);
     let last_text = model.keys.last_text;
     model.dialogs.add(rewind_dialog(plan), false, last_text);
-    // The user has just requested it; text typed since is a draft, and the guard holds back what is typed next.
+    // The user has just requested the dialog. Text typed since then is a draft, and the guard holds back further
+    // typing.
     let quiet = model.composer.is_empty() && model.keys.last_key.is_none_or(|at| at <= asked);
     if quiet && !model.is_too_small() && model.draft.search.is_none() {
         model.dialogs.focus(model.dialogs.len() - 1, last_text);
@@ -123,7 +124,7 @@ pub(crate) fn on_confirmed(model: &mut Model, now: u64) {
     model.show_toast("rewinding", now);
 }
 
-/// Applies a rewind, live or from an earlier run.
+/// Applies a rewind, either live or from an earlier process.
 pub(crate) fn on_done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     forget_question(model);
     model.layers.close::<RewindList>();
@@ -141,7 +142,7 @@ pub(crate) fn on_done(model: &mut Model, done: Rewound, live: bool, now: u64) {
         model.info.last_answer = last_standing_answer(&model.transcript);
         model.task.paused = None;
         let last_text = model.keys.last_text;
-        // Dialogs of undone tasks are removed; nothing of these tasks is running.
+        // Remove the dialogs of undone tasks, of which nothing is running.
         while model.dialogs.iter().any(is_of_task) {
             model.dialogs.forget(is_of_task, last_text);
         }
@@ -156,7 +157,7 @@ pub(crate) fn on_done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     }
 }
 
-/// Returns the report of a rewind; with `keeps_draft`, the prompt is not restored, because the draft is not empty.
+/// Returns the report about a rewind. `keeps_draft`: the prompt was not restored, because the draft is not empty.
 fn describe_result(done: &Rewound, keeps_draft: bool) -> String {
     let mut lines = vec![text::clean(&done.message).trim_end().to_owned()];
     let path = |file: &RewindFile| text::reveal(&file.path.to_string_lossy()).replace(['\n', '\r'], " ");
@@ -189,7 +190,7 @@ fn forget_question(model: &mut Model) {
     model.dialogs.forget(|panel| matches!(panel.question, Question::Rewind(_)), last_text);
 }
 
-/// Closes the rewind dialog. Returns whether it was open; the list is shown again if there is one.
+/// Closes the rewind dialog. Returns whether it was open. An open list is visible again.
 pub(crate) fn close_dialog(model: &mut Model, now: u64) -> bool {
     if !model.dialogs.current().is_some_and(|panel| matches!(panel.question, Question::Rewind(_))) {
         return false;
@@ -201,7 +202,7 @@ pub(crate) fn close_dialog(model: &mut Model, now: u64) -> bool {
     true
 }
 
-/// Returns whether the letter was a key for a conflicting path; false if it is part of typed text.
+/// Handles a key for a conflicting path. Returns false if the letter is part of typed text.
 pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = Mark::from_key(letter) else { return false };
     let Some(panel) =

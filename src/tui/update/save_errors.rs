@@ -1,4 +1,4 @@
-//! Errors while saving the session: the message, and the two keys that continue.
+//! Failures to save the session: the message, and the two keys to continue.
 
 use crate::protocol::{Command, Failure, HostCommand, SessionStatus};
 use crate::text;
@@ -6,10 +6,10 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::save_state::SaveState;
 use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
 
-/// Stops the session because it cannot be saved. Returns whether the state changed.
+/// Pauses the session because it cannot be saved. Returns whether the state changed.
 pub(crate) fn on_stopped(model: &mut Model, failure: &Failure, now: u64) -> bool {
     let words = text::clean_line(&failure.message);
-    // The same failure again: the keys do not start again under the user's finger.
+    // If the failure repeats, the state of the keys does not change while the user presses one.
     let same = model.info.saving.stopped.as_ref().is_some_and(|(before, _)| *before == words);
     if !same {
         model.info.saving.stopped = Some((words, now));
@@ -24,19 +24,20 @@ pub(crate) fn on_changed(model: &mut Model, saved: bool) {
     model.info.saving = SaveState { unsaved: !saved, stopped: None, again: false, lost: false };
 }
 
-/// Handles a running session: it was saved, or it continues in memory.
+/// Handles a running session, which was saved or continues in memory.
 pub(crate) fn clear(model: &mut Model, status: SessionStatus) {
     if status != SessionStatus::Paused {
         (model.info.saving.stopped, model.info.saving.lost) = (None, false);
     }
 }
 
-/// Disables the keys of an earlier stop, because this process can no longer save the session.
+/// Disables the keys, because this process can no longer save the session.
 pub(crate) fn on_lost(model: &mut Model) {
     (model.info.saving.stopped, model.info.saving.lost) = (None, true);
 }
 
-/// Returns the message that fits into this many cells; the transcript has the full text without the keys.
+/// Returns the message in a form that fits into this many cells. The transcript contains the full text without the
+/// keys.
 pub(crate) fn status_text(model: &Model, room: usize) -> Option<String> {
     let (why, _) = model.info.saving.stopped.as_ref()?;
     let dot = model.screen.glyphs.dot;
@@ -61,7 +62,7 @@ pub(crate) fn on_char(model: &mut Model, letter: char, last_text: Option<u64>, n
     }
 }
 
-/// Performs the key, because no more text followed it.
+/// Performs the action of the key, because no text followed it.
 pub(crate) fn perform_due_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some((letter, _)) = model.keys.saving_at.take_if(|(_, at)| now >= *at) else { return };
     if model.info.saving.stopped.is_none() || model.composer.text() != letter.to_string() {

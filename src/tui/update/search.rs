@@ -10,7 +10,8 @@ pub(crate) fn start(model: &mut Model) {
     model.draft.search = Some(HistorySearch { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
 }
 
-/// Handles a key of the search. Returns whether the key was handled; other keys end the search and act as usual.
+/// Handles a key of the search. Returns whether the key was handled. Other keys end the search and have their usual
+/// effect.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     let Some(mut search) = model.draft.search.take() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -45,7 +46,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
     true
 }
 
-/// Searches for the next match; at the oldest one, keeps it.
+/// Searches for the next match. Stays at the oldest one.
 fn find(model: &mut Model, mut search: HistorySearch) {
     let found =
         if search.query.is_empty() { Some(search.draft.clone()) } else { model.composer.find_prompt(&search.query, search.nth) };

@@ -1,4 +1,4 @@
-//! MCP servers of the session: reports of changes, access to their resources and prompts, and the `/mcp` list.
+//! MCP servers of the session: notices about changes, their resources and prompts, and the `/mcp` list.
 
 use super::draft::{on_draft_changed, take_draft};
 use super::menu;
@@ -12,7 +12,7 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard;
 use std::collections::BTreeMap;
 
-/// Maximum number of files named in a warning about server text.
+/// Maximum number of files that are named in a warning about text from a server.
 const MAX_NAMED: usize = 8;
 
 pub(crate) fn on_changed(model: &mut Model, servers: Vec<ServerStatus>) {
@@ -54,7 +54,7 @@ pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Ef
     open(model, Some(&status.name));
 }
 
-/// Opens the list, with this server highlighted.
+/// Opens the list with this server highlighted.
 fn open(model: &mut Model, name: Option<&str>) {
     let list = ServerList::new(&model.servers.statuses, name);
     model.layers.open(list);
@@ -80,7 +80,7 @@ pub(super) fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut
 
 /// Sets the resources that were found.
 pub(crate) fn on_resources(model: &mut Model, words: String, resources: Vec<ServerResource>) {
-    // Each typed letter sends a search, and results arrive in any order; only those for the current text are kept.
+    // Each typed letter sends a search, and results arrive in any order. Keep only those for the current text.
     if !menu::is_typed(model, &words) {
         return;
     }
@@ -88,7 +88,7 @@ pub(crate) fn on_resources(model: &mut Model, words: String, resources: Vec<Serv
     menu::show_files(model);
 }
 
-/// Sets the prompts, which become commands; commands from files take precedence.
+/// Sets the prompts, which become commands. Commands from files take precedence.
 pub(crate) fn set_prompts(model: &mut Model, prompts: Vec<ServerPrompt>) {
     let old = model.servers.commands();
     model.menu.own.retain(|command| !old.contains(command));
@@ -105,7 +105,7 @@ pub(crate) fn add_commands(model: &mut Model) {
     }
 }
 
-/// Requests the text of a prompt. Returns whether the command is one.
+/// Requests the text of a server prompt. Returns whether the command is one.
 pub(crate) fn run_prompt(
     model: &mut Model,
     command: &CustomCommand,
@@ -135,7 +135,8 @@ pub(crate) fn run_prompt(
     true
 }
 
-/// Returns the arguments: `name=value` for known names; other words by position, and the last position takes the remaining words.
+/// Parses the arguments: `name=value` for known names, other words by position. The last position takes the remaining
+/// words.
 fn parse_arguments(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, String> {
     let mut given = BTreeMap::new();
     let mut places = Vec::new();
@@ -159,8 +160,8 @@ fn parse_arguments(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, S
     given
 }
 
-/// Inserts the text of a prompt into the draft, to be read before it is sent, with a note that it comes from the
-/// server.
+/// Inserts the text of a server prompt into the draft, with a note about its source, so that the user can read it
+/// before sending it.
 pub(crate) fn insert_prompt_text(model: &mut Model, server: &str, name: &str, words: Result<String, String>, now: u64) {
     if model.servers.asked.take_if(|asked| asked.0 == server && asked.1 == name).is_none() {
         return;
@@ -174,7 +175,7 @@ pub(crate) fn insert_prompt_text(model: &mut Model, server: &str, name: &str, wo
             return note_problem(model, &problem, Tone::Failure);
         }
     };
-    // Text that is being typed must not mix with other text.
+    // Do not mix the prompt with text that is being typed.
     if !typeahead_guard::may_take_focus(model.composer.is_empty(), model.keys.last_key, now) {
         return note(
             model,

@@ -1,4 +1,4 @@
-//! Sessions: the list, a new one, a fork, and renaming.
+//! Sessions: the list, and commands to create, fork and rename one.
 
 use super::draft::{save_draft, take_draft};
 use crate::protocol::{Command, ForkUntil, HostRequest, Query, RunningState, SessionId, TaskId};
@@ -11,7 +11,7 @@ use crate::tui::model::{Activity, Effect, Model};
 /// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 80;
 
-/// Opens the list at once; its content is loaded afterwards.
+/// Opens the list immediately; its content is loaded afterwards.
 pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {
         take_draft(model, now, effects);
@@ -20,7 +20,7 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     show(model, list, effects);
 }
 
-/// Opens the list as the only content. Text typed in the meantime goes to the chosen session.
+/// Opens the list as the only view. Text that is typed until then goes to the chosen session.
 pub(crate) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     model.startup.is_session_chooser = true;
     let list = SessionList::alone(model.info.session.clone(), &model.screen.glyphs);
@@ -44,7 +44,8 @@ pub(super) fn query(effects: &mut Vec<Effect>, what: HostRequest) {
     effects.push(Effect::Ask(Query::LookUp(what)));
 }
 
-/// Returns whether the session can be left, because no command is running; reports it if not.
+/// Returns whether the user can switch to another session, because no command is running. If not,
+/// reports that.
 pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
     let words = if model.task.activity == Activity::Stopping {
         format!("the task is still stopping; try {name} again once it has stopped")
@@ -60,7 +61,7 @@ pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
     false
 }
 
-/// Handles `/new`: leaves the session unchanged, so that it can be resumed.
+/// Handles `/new`: switches to a new session. The current one can be resumed later.
 pub(crate) fn new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     if may_leave(model, "/new", now) {
         take_draft(model, now, effects);
@@ -74,7 +75,7 @@ pub(super) fn leave(model: &mut Model, next: SessionTarget, effects: &mut Vec<Ef
     effects.push(Effect::Exit(ExitReason::Open(next)));
 }
 
-/// Handles `/resume ID`, and the highlighted session of the list.
+/// Handles `/resume ID`, and the choice of a session in the list.
 pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
     if model.info.session.as_ref() == Some(&id) {
         model.layers.close::<SessionList>();
@@ -110,7 +111,7 @@ pub(crate) fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Forks from the rewind dialog: the copy ends before that prompt, and this session is unchanged.
+/// Forks from the rewind dialog. The copy ends before that prompt, and this session is unchanged.
 pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects: &mut Vec<Effect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "the fork", now) {
@@ -137,7 +138,7 @@ pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<Sessi
     model.info.session.clone()
 }
 
-/// Opens the session that was chosen in the list. A pending question about deleting that session comes first.
+/// Opens the session that was chosen in the list. A pending dialog about its deletion comes first.
 pub(super) fn open_chosen(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
     if model.dialogs.iter().any(|panel| panel.question.is_about_deleting(&id)) {
         model.dialogs.open_current(model.keys.last_text);
@@ -162,21 +163,21 @@ pub(super) fn ask_to_delete(model: &mut Model, id: SessionId, title: &str) {
     model.dialogs.focus(model.dialogs.len() - 1, last_text);
 }
 
-/// Adds text that was typed into a dialog over the list to the filter. Returns whether there is a list.
+/// Adds text that was typed into a dialog above the list to the filter. Returns whether there is a list.
 pub(crate) fn add_to_filter(model: &mut Model, words: &str) -> bool {
     let Some(list) = model.layers.find_mut::<SessionList>() else { return false };
     list.insert_typed_elsewhere(words);
     true
 }
 
-/// Requests the list again if text that was typed elsewhere has changed its filter.
+/// Requests the list again, if text typed elsewhere has changed its filter.
 pub(crate) fn refresh_if_filter_changed(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.layers.find_mut::<SessionList>().is_some_and(SessionList::take_stale) {
         request_list(model, effects);
     }
 }
 
-/// Deletes the session that the user confirmed.
+/// Deletes a session, as the user confirmed.
 pub(crate) fn forget(id: SessionId, effects: &mut Vec<Effect>) {
     query(effects, HostRequest::Delete { session_id: id });
 }

@@ -12,7 +12,7 @@ use crate::tui::layers::Topic;
 use crate::tui::model::{Effect, Model};
 use crate::tui::slash::{resolve_alias, unknown_command};
 
-/// Runs exactly the typed command; an unknown command leaves the draft unchanged.
+/// Runs the command exactly as typed. An unknown command leaves the draft unchanged.
 pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) {
     let (word, argument) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
     let word = resolve_alias(word);

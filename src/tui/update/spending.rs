@@ -13,7 +13,7 @@ use crate::tui::transcript::{Kind, Tone};
 
 const FORMS: &str = "`/budget 10` dollars, `/budget 2M tokens`, `/budget task 1.50`, `/budget steps 200`";
 
-/// Adds the usage and cost of a finished request, and the session's own total.
+/// Adds the usage and cost of a completed request, and sets the total that the session reports.
 pub(crate) fn on_usage(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
     model.task.usage += usage;
     model.info.tally.usage += usage;
@@ -26,7 +26,7 @@ pub(crate) fn on_usage(model: &mut Model, usage: Usage, cost_usd: Option<f64>, s
     }
 }
 
-/// Marks the sums as estimated if part of the usage of a request is.
+/// Marks the sums as estimated if a request's usage is partly estimated.
 pub(crate) fn doubt(model: &mut Model, estimated: bool) {
     model.task.is_estimated |= estimated;
     model.info.tally.is_estimated |= estimated;
@@ -85,7 +85,7 @@ fn row(name: &str, usage: Usage, cost: String) -> Row {
     }
 }
 
-/// Returns whether figures are estimates, and how to set a budget.
+/// Returns notes about estimates and about how to set a budget.
 pub(crate) fn notices(model: &Model) -> Vec<String> {
     let mut words = Vec::new();
     if model.info.tally.is_estimated {
@@ -141,7 +141,7 @@ pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec
     }
 }
 
-/// Handles `/budget price 3,15`: assumes a price for the model in use.
+/// Handles `/budget price`, for example `/budget price 3,15`: assumes a price for the model in use.
 fn assume_price(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     match AssumedPrice::parse(words) {
         Some(price) if is_ready(model, now) => {
@@ -162,7 +162,8 @@ pub(crate) fn set_budgets(model: &mut Model, budgets: Vec<Budget>) -> Option<Bud
     model.info.tally.budget_request.take()
 }
 
-/// Shows the budgets that are set as a note, which does not hide the task that continues with them.
+/// Shows the budgets that are set as a note, which does not cover the task that continues with
+/// them.
 pub(crate) fn note_budgets(model: &mut Model) {
     let lines: Vec<String> = model.info.tally.budgets.iter().filter(|budget| is_set(budget)).map(budget_line).collect();
     if !lines.is_empty() {
@@ -184,7 +185,7 @@ pub(crate) fn on_approaching(model: &mut Model, budget: Budget) {
     model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
 }
 
-/// Returns a budget as a line: `session: $4.10 of $5.00 used, 82 %, set by policy.toml:12, at most $50.00`.
+/// Formats a budget: `session: $4.10 of $5.00 used, 82 %, set by policy.toml:12, at most $50.00`.
 pub(crate) fn budget_line(budget: &Budget) -> String {
     let Budget { scope, unit, limit, used, set_by, most } = budget;
     let scope = scope_name(*scope);
@@ -224,7 +225,8 @@ fn unknown_budget(word: &str) -> String {
     format!("`{}` is not an amount", text::truncate(word, 16))
 }
 
-/// Parses an amount such as `10`, `$1.50`, `500k`, `2M` or `1_000_000`, and its unit if it shows.
+/// Parses an amount such as `10`, `$1.50`, `500k`, `2M` or `1_000_000`, and its unit if the word
+/// contains one.
 fn quantity(word: &str) -> Option<(f64, Option<BudgetUnit>)> {
     let (digits, mut unit) = match word.strip_prefix('$') {
         Some(digits) => (digits, Some(BudgetUnit::CostUsd)),

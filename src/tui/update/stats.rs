@@ -6,7 +6,7 @@ use crate::tui::format::format_count;
 use crate::tui::model::Model;
 use crate::tui::picker::Row;
 
-/// Returns one row per tool, most used first.
+/// Returns one row for each tool, most used first.
 pub(crate) fn rows(model: &Model) -> Vec<Row> {
     let row = |one: ToolUse| Row {
         key: one.tool_name.clone(),

@@ -18,13 +18,13 @@ struct Fact {
     more: String,
 }
 
-/// Asks for the file locations, which the overview shows.
+/// Requests the file locations for the overview.
 pub(crate) fn request_places(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     take_draft(model, now, effects);
     effects.push(Effect::Ask(Query::LookUp(HostRequest::Places)));
 }
 
-/// Returns a row for each fact.
+/// Returns one row for each fact.
 pub(crate) fn rows(model: &Model, places: &[(String, String)]) -> Vec<Row> {
     let row = |fact: Fact| Row {
         cells: vec![text::reveal_line(&fact.name), text::reveal_line(&fact.value)],

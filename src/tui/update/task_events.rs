@@ -1,4 +1,4 @@
-//! Effects of tasks and their steps on the screen.
+//! Screen updates for tasks and their steps.
 
 use super::activity::set_activity;
 use super::notes::note;
@@ -9,7 +9,7 @@ use crate::text;
 use crate::tui::model::{Activity, Model, TOAST_MS};
 use crate::tui::transcript::{Kind, Tone};
 
-/// Minimum time for which a notice is shown before an event may remove it, in milliseconds.
+/// Minimum time in milliseconds for which a notice is shown before an event may remove it.
 const READ_MS: u64 = 2000;
 
 /// Applies an event of a task or step.
@@ -22,7 +22,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             streaming::complete_response(model);
             show_prompt(model, &text);
         }
-        // Other events report what the session does; only the end of all activity may be reported by this one alone.
+        // Other events report the activity of the session; this event is needed only for its end.
         EventKind::StateChanged { session_status, .. } => {
             if session_status != SessionStatus::Running {
                 compaction::on_end(model, now);
@@ -44,7 +44,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             if !text.is_empty() {
                 model.info.last_answer = Some(text);
             }
-            // Some requests did not report it.
+            // Some requests did not report their cost.
             if model.task.cost_usd.is_none() {
                 model.info.tally.spend(cost_usd);
                 model.task.cost_usd = cost_usd;
@@ -80,7 +80,7 @@ fn on_started(model: &mut Model, prompt: &str, now: u64) {
     refresh_quit_hint(model, now);
 }
 
-/// Ends the activity of a task or of a command of the user.
+/// Ends the activity of a task or of a user command.
 pub(crate) fn on_ended(model: &mut Model, now: u64) {
     streaming::complete_response(model);
     model.task.goes_on = false;
@@ -90,8 +90,8 @@ pub(crate) fn on_ended(model: &mut Model, now: u64) {
     refresh_quit_hint(model, now);
 }
 
-/// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, is shown long
-/// enough to be read.
+/// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, stays
+/// long enough to be read.
 fn remove_outdated_notices(model: &mut Model, now: u64) {
     if let Some((_, until)) = &mut model.toast {
         *until = (*until).min((*until + READ_MS).saturating_sub(TOAST_MS));

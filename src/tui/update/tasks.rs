@@ -31,7 +31,7 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     model.layers.open(list);
 }
 
-/// Sets the tasks, and reports stopped ones.
+/// Sets the tasks, and reports those that stopped.
 pub(crate) fn set(model: &mut Model, tasks: Vec<ListedTask>) {
     for notice in model.tasks.set(tasks) {
         note(model, &notice, Tone::Plain);
@@ -41,7 +41,7 @@ pub(crate) fn set(model: &mut Model, tasks: Vec<ListedTask>) {
     }
 }
 
-/// Hands the terminal to a command about a task.
+/// Releases the terminal to a command about a task.
 pub(super) fn run(model: &mut Model, id: &str, program: TaskProgram, now: u64, effects: &mut Vec<Effect>) {
     let Some(task) = model.tasks.find(id) else { return };
     let refusal = match (program, task.state) {

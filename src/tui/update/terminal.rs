@@ -1,4 +1,4 @@
-//! Capabilities reported by the terminal.
+//! Screen updates for capabilities that the terminal reports.
 
 use crate::tui::input::TerminalReply;
 use crate::tui::interface::ThemeChoice;
@@ -14,7 +14,7 @@ pub(crate) fn on_reply(model: &mut Model, answer: TerminalReply, effects: &mut V
         CapabilityEffect::Push(what) => effects.push(Effect::Push(what)),
         CapabilityEffect::Synchronise(synchronised) => effects.push(Effect::Synchronise(synchronised)),
         CapabilityEffect::Scheme { light } => {
-            // The exact colour comes with the next report.
+            // The next report contains the exact colour.
             background(model, if light { (255, 255, 255) } else { (0, 0, 0) });
             effects.push(Effect::Write(ASK_GROUND.to_vec()));
         }
@@ -40,7 +40,8 @@ pub(crate) fn background(model: &mut Model, colour: (u8, u8, u8)) {
     }
 }
 
-/// Without the reports of mode 2031, a colour change is detected when the window gets the focus.
+/// Requests the background colour again when the window gets the focus, for terminals without the
+/// reports of mode 2031.
 pub(crate) fn ask_again(model: &Model, effects: &mut Vec<Effect>) {
     if model.screen.background.is_some() && model.options.theme == ThemeChoice::Auto {
         effects.push(Effect::Write(ASK_GROUND.to_vec()));

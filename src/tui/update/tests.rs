@@ -87,7 +87,7 @@ fn keys(script: &str) -> Vec<Msg> {
     out
 }
 
-/// Presses the keys 100 ms apart and returns what was sent.
+/// Presses the keys 100 ms apart, and returns the commands that were sent.
 fn play(model: &mut Model, from: u64, script: &str) -> Vec<String> {
     let mut said = Vec::new();
     for (at, msg) in (from..).step_by(100).zip(keys(script)) {
@@ -103,7 +103,8 @@ fn wait(model: &mut Model, at: u64) -> Vec<String> {
     said
 }
 
-/// Draws a frame and does what the loop does after it. The terminal responds at once.
+/// Draws a frame, and does what the main loop does after a frame. The terminal responds
+/// immediately.
 fn draw(model: &mut Model, at: u64) -> String {
     let mut buffer = Buffer::empty(Rect::from(model.screen.size));
     view::draw(model, &mut buffer, at);
@@ -121,7 +122,7 @@ fn words(effect: &Effect) -> Option<String> {
         Effect::Send(Command::Decide { approval_id, decision }) => Some(format!("{approval_id} {decision:?}")),
         Effect::Send(Command::Resolve { tool_call_id, resolution }) => Some(format!("{tool_call_id} {resolution:?}")),
         Effect::Send(Command::SaveDraft { text }) => (!text.is_empty()).then(|| format!("draft {text:?}")),
-        // Lookups that accompany typing.
+        // Look-ups that accompany typing.
         Effect::Ask(
             Query::LookUp(
                 HostRequest::Commands | HostRequest::Files { .. } | HostRequest::Symbols { .. } | HostRequest::Worktree,
@@ -521,13 +522,13 @@ fn text_typed_before_the_terminal_was_handed_over_joins_the_draft() {
 }
 
 #[test]
-fn escape_discards_the_dialog_about_a_laxer_mode() {
+fn escape_discards_the_dialog_about_a_more_permissive_mode() {
     let mut model = model(80, 24);
     play(&mut model, 1000, "/mode auto<enter>");
     assert!(model.dialogs.is_open());
     assert_eq!(play(&mut model, 3000, "<esc>"), Vec::<String>::new());
     assert!(model.dialogs.is_empty());
-    // Pending dialogs stay.
+    // Pending dialogs remain.
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4000);
     play(&mut model, 5000, "<esc>");
     play(&mut model, 6000, "/mode auto<enter>");

@@ -21,14 +21,14 @@ pub(crate) fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<E
         if problem.starts_with("unknown theme") {
             return model.show_toast(problem, now);
         }
-        // The problem with a file may be long and goes into the transcript.
+        // The problem of a file may be long, so it goes into the transcript.
         return note(model, problem, Tone::Warning);
     }
     let _ = take_draft(model, now, effects);
     choose(model, name, now, effects);
 }
 
-/// Applies a theme and saves the choice.
+/// Applies a theme, and saves the choice.
 pub(super) fn choose(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
     model.options.theme = if name == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(name.to_owned()) };
     model.choose_theme();
@@ -37,7 +37,7 @@ pub(super) fn choose(model: &mut Model, name: &str, now: u64, effects: &mut Vec<
     warn_of_contrast(model);
 }
 
-/// Opens the list of themes; line mode prints it.
+/// Opens the list of themes. Line mode prints it instead.
 fn open(model: &mut Model) {
     if model.screen.in_lines {
         return note(model, to_text(model), Tone::Plain);
@@ -75,7 +75,7 @@ pub(crate) fn names(model: &Model) -> Vec<String> {
     std::iter::once(AUTO).chain(Theme::names()).map(str::to_owned).chain(own).collect()
 }
 
-/// Reports an unusable configured theme once the transcript can show it.
+/// Reports an unusable theme in the settings, once the transcript can show it.
 pub(crate) fn check(model: &mut Model) {
     let ThemeChoice::Named(name) = &model.options.theme else { return };
     if let Err(problem) = theme::find(model.options.themes.as_deref(), name) {

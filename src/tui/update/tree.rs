@@ -1,4 +1,4 @@
-//! The `/tree` list: branches of this session, to continue one of them.
+//! The `/tree` list of the session's branches, from which the user continues one.
 
 use super::draft::take_draft;
 use super::sessions::{has_words, may_leave, query, resume};
@@ -19,7 +19,7 @@ pub(crate) fn set_branches(model: &mut Model, branches: Vec<Branch>) {
     }
 }
 
-/// Opens a session; an undone branch is forked instead, because undone content does not come back automatically.
+/// Opens a branch. An undone branch is forked, because undone content is never restored automatically.
 pub(crate) fn open_branch(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
     let Branch { session_id, records, .. } = branch;
     if records.is_none() && model.info.session.as_ref() == Some(&session_id) {

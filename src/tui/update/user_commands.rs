@@ -1,4 +1,4 @@
-//! Custom commands: Markdown files whose text becomes a prompt. Two are built in.
+//! Custom commands: Markdown files whose text becomes a prompt. Some are built in.
 
 use super::draft::take_draft;
 use super::readiness::{is_ready, wait_for_session};
@@ -28,7 +28,7 @@ pub(crate) fn set_commands(model: &mut Model, commands: Vec<CustomCommand>, mut 
     }
 }
 
-/// Sends the text of a command. Returns whether a command has this name.
+/// Sends the text of a command. Returns whether a command with this name exists.
 pub(crate) fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(command) = find(model, name) else { return false };
     if servers::run_prompt(model, &command, arguments, now, effects) {
@@ -50,7 +50,7 @@ pub(crate) fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effe
         wait_for_session(model, &prompt, now);
     } else if is_ready(model, now) {
         let prompt = command.expand(arguments);
-        // The history keeps what was typed.
+        // Save the typed command in the history.
         take_draft(model, now, effects);
         queue::send(model, prompt, false, effects);
     }

@@ -29,7 +29,7 @@ pub(crate) fn run(model: &mut Model, command: String, shared: bool, now: u64, ef
             super::readiness::is_ready(model, now);
             return;
         }
-        // It needs no model.
+        // Commands need no model.
         Some(ModelAccess::Ready | ModelAccess::NoKey { .. }) => {}
     }
     if model.is_running() || model.dialogs.approvals() > 0 {
@@ -40,7 +40,7 @@ pub(crate) fn run(model: &mut Model, command: String, shared: bool, now: u64, ef
     effects.push(Effect::Send(Command::Shell { line: command, shared }));
 }
 
-/// Handles the start of a command: whether it is shared with the model, and whether it is the check of the goal.
+/// Handles the start of a command, which may be shared with the model, or be the check of the goal.
 pub(crate) fn on_started(model: &mut Model, id: CallId, command: &str, (shared, check): (bool, bool), now: u64) {
     let whose = match (check, shared) {
         (true, _) => CHECK_LABEL,
@@ -52,12 +52,12 @@ pub(crate) fn on_started(model: &mut Model, id: CallId, command: &str, (shared, 
     model.set_activity(Activity::Running { calls: vec![(id, format!("$ {}", text::clean_line(command)))] }, now);
 }
 
-/// Returns the label of a call's card if the user runs it.
+/// Returns the label for the card of a call that the user runs.
 pub(crate) fn mark(model: &Model, id: &CallId) -> Option<&'static str> {
     model.info.user_command.as_ref().filter(|own| own.id == *id).map(|own| own.whose)
 }
 
-/// Handles the end of the command; `told` is true if the model will see it.
+/// Handles the end of the command. `told`: whether the model will see it.
 pub(crate) fn on_ended(model: &mut Model, told: bool) {
     let Some(own) = model.info.user_command.take() else { return };
     model.task.paused = own.paused;

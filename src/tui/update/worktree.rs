@@ -1,4 +1,4 @@
-//! Git state of the workspace for the status row, updated after changes and never by a timer.
+//! Git state of the workspace for the status row, updated only after changes and never by a timer.
 
 use crate::protocol::{EventKind, HostRequest, Query};
 use crate::text;
@@ -6,7 +6,7 @@ use crate::tui::model::{Effect, Model};
 use crate::tui::status_items;
 use crate::tui::transcript::{Kind, Tone};
 
-/// Tools that change no files; all others may.
+/// Tools that change no files. All other tools may change some.
 const READS: [&str; 19] = [
     "ReadFile",
     "ListDirectory",
@@ -29,7 +29,7 @@ const READS: [&str; 19] = [
     "FindTools",
 ];
 
-/// Starts with the session.
+/// Requests the first update at the start of the session.
 pub(crate) fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(words) = status_items::unknown_fields_warning(&model.options.status) {
         model.transcript.push(Kind::Note { text: text::clean(&words).into_owned(), tone: Tone::Warning });
@@ -44,12 +44,12 @@ pub(crate) fn request_if_changed(model: &Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Records an export, which no tool writes; a notice reports its end.
+/// Records an export, which no tool writes. A notice reports its end.
 pub(crate) const fn exports(model: &mut Model) {
     model.info.worktree.wrote = true;
 }
 
-/// Records whether an event requires an update: the end of a step with changes, or of the user's own actions.
+/// Records whether an event requires an update: the end of a step with changes, or an action of the user.
 pub(crate) fn note(model: &mut Model, kind: &EventKind) {
     let worktree = &mut model.info.worktree;
     match kind {

@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 
 /// Maximum width of a name that has a description, in cells.
 const NAME: usize = 48;
-/// Width reserved at the right for the symbol that shows that more items follow.
+/// Width reserved on the right for the symbol that shows that more items follow.
 const MORE: usize = 3;
 
 pub(crate) fn rows(model: &Model, limit: u16) -> u16 {

@@ -25,7 +25,7 @@ const WIDE: u16 = 76;
 /// Width below which text is shortened.
 const NARROW: u16 = 52;
 
-/// Height below which a panel leaves one row above it.
+/// Height below which a panel leaves one row free above it.
 const LOW: u16 = 14;
 
 /// Minimum height of a pending approval that is shown above the composer.
@@ -67,7 +67,7 @@ pub(crate) fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStat
         filter
     } else {
         let drafted = draw_composer(model, lower, buffer);
-        // The cursor is where keys go: the search, the browsed entry or the draft.
+        // The cursor marks the recipient of keys: the search, the browsed entry or the draft.
         let browsed = model.browse.as_ref().and(model.transcript.marks.cursor());
         strip::cursor(&rows, strip).or(browsed).or(Some(drafted))
     };
@@ -87,7 +87,8 @@ pub(crate) fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStat
     DrawStats { cursor, scroll }
 }
 
-/// Draws the transcript or the layer that covers it. Returns the cursor of a filter and the scroll position of the transcript.
+/// Draws the transcript or the layer that covers it. Returns the cursor of a filter and the scroll position of the
+/// transcript.
 fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (Option<Position>, Option<Scroll>) {
     let is_question_open = model.dialogs.is_open();
     let (layers, canvas) = model.layers_and_canvas();
@@ -99,7 +100,7 @@ fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (
     (None, Some(Scroll { area, position }))
 }
 
-/// Paints a theme's own background wherever no other background is set.
+/// Paints the theme's own background wherever no other background is set.
 fn paint(buffer: &mut Buffer, ground: Color) {
     for cell in &mut buffer.content {
         if cell.bg == Color::Reset {
@@ -132,7 +133,7 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
     match model.dialogs.open() {
         Some(panel) => {
             let limit = match panel.height {
-                // On a low screen one row is left for the activity; the panel's head repeats the card's title.
+                // On a low screen, one row remains for the activity. The panel's head repeats the card's title.
                 Height::Part if model.screen.size.height < LOW => rest.height.saturating_sub(1),
                 // Two rows of the conversation stay visible.
                 Height::Part if panel.is_card() => rest.height.saturating_sub(2),
@@ -146,7 +147,7 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
     }
 }
 
-/// Returns the height of a pending approval that the user typed over and that is shown above the composer.
+/// Returns the height of a pending approval that is shown above the composer, because the user typed over it.
 fn staying_height(model: &Model, rest: Rect) -> u16 {
     let limit = (model.screen.size.height * 7 / 10).min(rest.height.saturating_sub(1));
     match model.dialogs.staying() {
@@ -214,7 +215,7 @@ fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
             (true, false, _) => "Type ahead: enter sends it next",
         };
         let words = model.keymap.translate_keys(Focus::Composer, words);
-        // One cell is left for the cursor.
+        // One cell remains for the cursor.
         buffer.set_stringn(inner.x + 1, inner.y, words, inner.width.saturating_sub(1).into(), faint);
     }
     cursor

@@ -25,7 +25,7 @@ const MAX_TEXT_ROWS: usize = 3;
 pub(crate) struct Row {
     sign: &'static str,
     words: String,
-    /// Key hints, longest first; the longest that fits is shown.
+    /// Key hints, longest first. The longest that fits is shown.
     right: &'static [&'static str],
     token: Token,
     /// Whether the row names pending dialogs.
@@ -33,7 +33,7 @@ pub(crate) struct Row {
     click: Option<Click>,
     /// Offset of the text cursor, if the row is an input field.
     typed: Option<usize>,
-    /// Whether the parts after a dot are dropped, last one first, before text is cut.
+    /// Whether parts after a dot are dropped, last one first, before text is cut.
     gives: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
     if let Some(words) = save_errors::status_text(model, usize::from(width.saturating_sub(GUTTER))) {
         rows.push(Row::new(glyphs.failed, words, Token::Danger));
     }
-    // A pending question comes first; queued prompts already say how to continue.
+    // A pending dialog comes first; the rows of queued prompts already show how to continue.
     let asks = !model.dialogs.is_empty() || !model.task.waiting.is_empty() || model.layers.is_open::<ModelPicker>();
     if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running()) {
         let (words, right) = pause_text(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
@@ -82,7 +82,7 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
     if let Some(words) = review::status_row(model, now) {
         rows.push(Row { right: review::stop_hint(model), gives: true, ..Row::new(glyphs.running, words, Token::Muted) });
     }
-    // Pending questions, queued prompts and the retry countdown keep their rows.
+    // Pending dialogs, queued prompts and the retry countdown keep their rows.
     let most = limit.saturating_sub(1 + rows.len()).max(1);
     rows.extend(activity(model, width, most, now));
     if let Some((words, _)) = &model.toast {
@@ -106,7 +106,7 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
             ..Row::new("", format!("{words}{none}"), if search.found { Token::Accent } else { Token::Warn })
         });
     }
-    // The last rows matter most; pending questions are always shown.
+    // The last rows are the most important, and pending dialogs are always shown.
     while rows.len() > limit {
         let first = rows.iter().position(|row| !row.asks).unwrap_or(0);
         rows.remove(first);
@@ -121,7 +121,8 @@ fn steps_row(model: &Model) -> Option<Row> {
     Some(Row { right: &["/steps to list", "/steps"], click: Some(Click::Steps), ..row })
 }
 
-/// Returns the rows of the current activity, below at most `most` rows of the provider's message.
+/// Returns the rows of the current activity, with at most `most` rows of the provider's message
+/// above them.
 fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
     let Some((sign, words, right)) = status::activity(model, now) else { return Vec::new() };
     let glyphs = &model.screen.glyphs;
@@ -142,7 +143,7 @@ fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
     rows
 }
 
-/// Wraps text into at most `most` rows; further text is truncated.
+/// Wraps text into at most `most` rows, and truncates the rest.
 fn wrap_capped(words: &str, room: usize, most: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for range in text::wrap(words, room) {
@@ -158,7 +159,7 @@ fn wrap_capped(words: &str, room: usize, most: usize) -> Vec<String> {
     rows
 }
 
-/// Explains why the task is paused, in the longest form that fits. The remedy is never cut.
+/// Returns the reason why the task is paused, in the longest form that fits. The hint is never cut.
 fn pause_text(paused: &PauseNotice, room: usize, dot: &str) -> (String, &'static [&'static str]) {
     if let [words] = paused.ways.as_slice() {
         let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue to resume") };
@@ -235,7 +236,7 @@ pub(crate) fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer)
             row.words.clone()
         };
         let wide = text::width(&words);
-        // Use the longest hints that leave the text whole, else the shortest ones if enough text remains.
+        // Use the longest hints that leave the text whole, or else the shortest ones if enough text remains.
         let fits = |right: &&&str| room >= right.len() + 2 + wide;
         let least = |right: &&str| room >= right.len() + 2 + WORDS.min(wide);
         let right = row.right.iter().find(fits).copied().or_else(|| row.right.last().copied().filter(least)).unwrap_or("");
@@ -252,7 +253,8 @@ pub(crate) fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer)
     }
 }
 
-/// Drops the parts after the last dots as needed. In the end the activity is cut, not its duration.
+/// Drops parts after the last dots as needed. As a last resort, cuts the activity rather than its
+/// duration.
 fn drop_trailing_parts(words: &str, dot: &str, room: usize) -> String {
     let dot = format!(" {dot} ");
     let mut left: Vec<&str> = words.split(&dot).collect();

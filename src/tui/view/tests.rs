@@ -43,7 +43,7 @@ fn check(name: &str, scene: impl Fn(&mut Model)) {
     for (width, height) in SIZES {
         let mut model = model(width, height);
         scene(&mut model);
-        // The second frame, because only the first one determines how much is visible.
+        // Use the second frame, because the first one determines how much is visible.
         picture(&mut model, 20_000);
         snapshot::check(&format!("ui-{name}-{width}x{height}"), &picture(&mut model, 20_000));
     }
@@ -187,7 +187,7 @@ fn background_commands_are_shown_in_a_row() {
 }
 
 #[test]
-fn no_key() {
+fn screen_without_an_api_key() {
     for (width, height) in SIZES {
         let mut model = Model::new(options(), Some("Explain the parser".to_owned()), Size::new(width, height));
         let message = "No key for Anthropic. Set ANTHROPIC_API_KEY, or try `aye demo`, which needs none.".to_owned();
@@ -199,7 +199,7 @@ fn no_key() {
 }
 
 #[test]
-fn the_help() {
+fn help_overview() {
     check("help", |model| model.layers.push(Help::new(Focus::Composer, "")));
 }
 
@@ -344,7 +344,7 @@ fn status_command_overview() {
     });
 }
 
-/// Shows the first-run setup without a choice, then after these inputs.
+/// Shows the first-time setup without a choice, then after these inputs.
 fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::SetupInput<'static>]) {
     model.startup.wants_setup = true;
     tell(model, EventKind::LookedUp(HostResponse::Setup(SetupEvent::Found(setup_found()))), 9000);

@@ -1,4 +1,4 @@
-//! Cursor movement and cutting in the draft, by position.
+//! Cursor movement and deletion in the draft, by position.
 
 use super::motion::{Lines, Place};
 use tui_textarea::{CursorMove, TextArea};
@@ -15,7 +15,7 @@ pub(super) fn line_end(lines: &Lines, at: Place) -> Place {
 /// Last row and column to which the cursor can move.
 const FARTHEST: usize = u16::MAX as usize;
 
-/// Reports whether the text has positions to which the cursor cannot move.
+/// Returns whether the text has positions that the cursor cannot reach.
 pub(crate) fn is_too_large(area: &TextArea<'_>) -> bool {
     let is_long = |line: &String| line.len() > FARTHEST && line.chars().count() > FARTHEST;
     area.lines().len() > FARTHEST || area.lines().iter().any(is_long)

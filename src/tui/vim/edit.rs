@@ -5,7 +5,8 @@ use super::{Extent, KeyOutcome, MAX_AGAIN, Mode, RecordedKey, Register, Vim, cur
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
 
-/// Maximum size of text inserted by one count, in bytes, so that a mistyped count does not hang.
+/// Maximum size in bytes of text that one count inserts, so that a mistyped count does not block
+/// the UI.
 const MAX_PUT: usize = 1 << 20;
 
 impl Vim {
@@ -100,13 +101,14 @@ impl Vim {
         self.finish_command(did)
     }
 
-    /// Handles a key in insert mode; the caller types everything except Escape.
+    /// Handles a key in insert mode. The caller inserts all keys except Escape.
     pub(super) fn insert(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         if key.code != KeyCode::Esc {
             return KeyOutcome::Nothing;
         }
         if area.is_empty() {
-            // An empty draft has no use for commands, so Escape stops the task as elsewhere.
+            // Commands are useless in an empty draft, so Escape stops the task as it does without
+            // Vim keys.
             return KeyOutcome::Nothing;
         }
         self.mode = Mode::Normal;
@@ -130,7 +132,7 @@ impl Vim {
     pub(super) fn repeat(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let count = self.count;
         self.finish_command(KeyOutcome::Moved);
-        // A draft typed from the start begins with an insertion.
+        // A draft that was typed from the start begins with an insertion.
         if self.last_change.first().is_some_and(|(_, mode)| *mode == Mode::Insert) {
             self.last_change.insert(0, command('i'));
         }
@@ -148,7 +150,7 @@ impl Vim {
         }
         self.repeats = true;
         for (key, mode) in keys {
-            // A mismatch of modes ends the repetition: text is not a command, and vice versa.
+            // If the modes differ, stop: text must not become commands, or vice versa.
             if self.mode != mode {
                 break;
             }
@@ -179,7 +181,7 @@ fn command(letter: char) -> RecordedKey {
     (KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE), Mode::Normal)
 }
 
-/// Moves the cursor back onto a character, if the line has one.
+/// Moves the cursor back onto a character, if the line has any.
 pub(super) fn settle_cursor(area: &mut TextArea<'_>) {
     let at = cursor_place(area);
     move_cursor(area, Place { column: at.column.min(Lines::new(area.lines()).last(at.row)), ..at });

@@ -1,5 +1,4 @@
-//! Vim keys that are useful in a draft: normal and insert mode, operators, motions, text objects, counts,
-//! undo and `.`.
+//! Vim keys for the draft: normal and insert mode, operators, motions, text objects, counts, undo and `.`.
 
 mod area;
 mod edit;
@@ -24,7 +23,7 @@ use undo::Undo;
 const MAX: usize = 9_999;
 /// Keys that only make sense in a non-empty draft.
 const FOR_TEXT: &str = ":/?!=<>|{}%\"'`[]@mqzZ";
-/// Maximum number of keys repeated by a count, so that a mistyped count does not hang.
+/// Maximum number of keys that a count repeats, so that a mistyped count does not block the UI.
 const MAX_AGAIN: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub(crate) enum Mode {
 pub(crate) enum KeyOutcome {
     /// The key is not for the draft.
     Nothing,
-    /// The cursor may have moved; the text is unchanged.
+    /// The cursor may have moved, but the text is unchanged.
     Moved,
     Changed,
 }
@@ -58,9 +57,9 @@ enum PendingKeys {
     Object {
         around: bool,
     },
-    /// Name of a register or mark; drafts have neither.
+    /// Name of a register or mark, which drafts do not have.
     Name,
-    /// Vim command line, up to its end; drafts have none.
+    /// Vim command line up to its end, which drafts do not have.
     Line,
 }
 
@@ -96,7 +95,7 @@ pub(crate) struct Vim {
     /// Whether the current keys already form a change.
     is_change: bool,
     repeats: bool,
-    /// Keys typed in insert mode, how often to repeat them, and whether each repetition gets its own row.
+    /// Keys typed in insert mode, how often they are repeated, and whether each repetition is on its own row.
     inserted: Vec<KeyEvent>,
     insert_times: usize,
     inserts_rows: bool,
@@ -129,7 +128,7 @@ impl Vim {
         self.mode
     }
 
-    /// Reports whether a Vim command line is being typed; it is ignored.
+    /// Returns whether a Vim command line is being typed. It is ignored.
     pub(crate) fn is_in_line(&self) -> bool {
         self.waits == PendingKeys::Line
     }
@@ -176,7 +175,7 @@ impl Vim {
         if is_idle && !self.repeats {
             self.undo.end_change(area);
             let typed = std::mem::take(&mut self.typed);
-            // Repeats and undos do not count as changes.
+            // Repetition and undo do not count as changes.
             if std::mem::take(&mut self.is_change) && !typed.is_empty() {
                 self.last_change = typed;
             }
@@ -194,12 +193,12 @@ impl Vim {
             return match key.code {
                 KeyCode::Enter => self.finish_command(KeyOutcome::Moved),
                 KeyCode::Char(_) | KeyCode::Backspace if is_typed => KeyOutcome::Moved,
-                // Keys that stop a task or answer a question work everywhere.
+                // Keys that stop a task or answer a dialog work everywhere.
                 _ => self.finish_command(KeyOutcome::Nothing),
             };
         }
         if key.code == KeyCode::Enter && (self.waits != PendingKeys::Nothing || self.operator.is_some()) {
-            // Enter cancels a pending command, since it is unlikely to be meant as sending the draft.
+            // Enter cancels a pending command, because the user is unlikely to want to send the draft.
             return self.finish_command(KeyOutcome::Moved);
         }
         let KeyCode::Char(letter) = key.code else { return KeyOutcome::Nothing };
@@ -232,7 +231,7 @@ impl Vim {
         }
     }
 
-    /// Cancels a pending command; if there is none, the key is not for the draft.
+    /// Cancels a pending command. Without one, the key is not for the draft.
     fn escape(&mut self) -> KeyOutcome {
         let is_open = self.operator.is_some() || self.count.is_some() || self.waits != PendingKeys::Nothing;
         self.finish_command(if is_open { KeyOutcome::Moved } else { KeyOutcome::Nothing })
@@ -252,7 +251,7 @@ impl Vim {
             self.count = Some((self.count.unwrap_or(0) * 10 + digit as usize).min(MAX));
             return KeyOutcome::Moved;
         }
-        // In an empty draft the key may start text, or be a key of the UI.
+        // In an empty draft, the key may start text or be a key of the UI.
         if area.is_empty() && self.operator.is_none() && FOR_TEXT.contains(letter) {
             return self.finish_command(KeyOutcome::Nothing);
         }
@@ -325,7 +324,7 @@ impl Vim {
         let lines = Lines::new(area.lines());
         let at = cursor_place(area);
         let Some(to) = lines.motion_target(at, motion, self.times()) else {
-            // On its first or last line a draft may be replaced by another one.
+            // On its first or last line, a draft may be replaced by another one.
             let leaves = matches!(motion, Motion::Up | Motion::Down);
             return self.finish_command(if leaves { KeyOutcome::Nothing } else { KeyOutcome::Moved });
         };
@@ -336,7 +335,7 @@ impl Vim {
     fn apply_operator(&mut self, area: &mut TextArea<'_>, operator: Operator, motion: Motion) -> KeyOutcome {
         let lines = Lines::new(area.lines());
         let from = cursor_place(area);
-        // On the last character of a word only that character remains to be changed.
+        // On the last character of a word, only that character is changed.
         let behind = Place { column: lines.next_column(from), ..from };
         if let (Operator::Change, Motion::WordForward { big }, 1) = (operator, motion, self.times())
             && lines.word(from, big, false).end == behind.column
@@ -371,7 +370,7 @@ impl Vim {
         self.apply(area, operator, &Extent::Letters(from, to))
     }
 
-    /// Starts an operator, which waits for its range; twice the same operator applies to the row.
+    /// Starts an operator, which waits for its range. The same operator twice applies to the row.
     fn begin_operator(&mut self, area: &mut TextArea<'_>, operator: Option<Operator>) -> KeyOutcome {
         match (self.operator, operator) {
             (Some((before, _)), Some(operator)) if before == operator => self.rows(area, operator),
@@ -383,7 +382,7 @@ impl Vim {
         }
     }
 
-    /// Applies an operator to this row and the rows below, according to the count.
+    /// Applies an operator to this row and the rows below, by the count.
     fn rows(&mut self, area: &mut TextArea<'_>, operator: Operator) -> KeyOutcome {
         let row = cursor_place(area).row;
         let last = (row + self.times() - 1).min(area.lines().len() - 1);
@@ -404,7 +403,7 @@ impl Vim {
             move_cursor(area, if by_lines { cursor_place(area) } else { from });
             return self.finish_command(KeyOutcome::Moved);
         }
-        // Deleting a row removes one line end.
+        // Deleting a row removes one line ending.
         let (start, end) = match (by_lines && operator == Operator::Delete, from.row > 0, to.row + 1 < lines.count()) {
             (true, _, true) => (from, Place { row: to.row + 1, column: 0 }),
             (true, true, false) => (line_end(&lines, Place { row: from.row - 1, column: 0 }), to),

@@ -1,4 +1,4 @@
-//! Targets of motions: pure functions on lines and columns. Columns count characters; a grapheme is skipped as a whole.
+//! Targets of motions, as pure functions on lines and columns. Columns count characters; graphemes are never split.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -39,19 +39,19 @@ pub(crate) enum Motion {
     LineStart,
     FirstLetter,
     LineEnd,
-    /// Line with a number, counted from 1; without a number, the first line.
+    /// Line with this number, counted from 1; the first line if absent.
     Line(Option<usize>),
     LastLine,
     Find(Find),
 }
 
 impl Motion {
-    /// Reports whether an operator takes whole lines.
+    /// Returns whether an operator applies to whole lines.
     pub(crate) fn is_by_lines(self) -> bool {
         matches!(self, Self::Up | Self::Down | Self::Line(_) | Self::LastLine)
     }
 
-    /// Reports whether an operator includes the last character.
+    /// Returns whether an operator includes the last character.
     pub(crate) fn is_inclusive(self) -> bool {
         matches!(self, Self::WordEnd { .. } | Self::LineEnd | Self::Find(Find { forward: true, .. }))
     }
@@ -72,7 +72,7 @@ pub(super) fn class(letter: char, big: bool) -> Class {
     }
 }
 
-/// Lines as characters, the form for motions.
+/// Lines as characters, for computing motions.
 pub(crate) struct Lines(pub(super) Vec<Vec<char>>);
 
 impl Lines {
@@ -252,7 +252,7 @@ impl Lines {
 
     fn find(&self, from: Place, Find { letter, forward, till, again }: Find, count: usize) -> Option<Place> {
         let line = &self.0[from.row];
-        // A repeated `t` is already next to its match and must skip it.
+        // A repeated `t` is already next to its match, which it must skip.
         let is_it = |at: &usize| line[*at] == letter;
         let column = if forward {
             let first = from.column + 1 + usize::from(till && again && line.get(from.column + 1) == Some(&letter));

@@ -1,4 +1,4 @@
-//! Text objects around a position: pure functions.
+//! Text objects around a position, as pure functions.
 
 use super::motion::{Class, Lines, Place, class};
 use std::ops::Range;
@@ -43,7 +43,8 @@ impl Lines {
         Some(pair[0] - before..pair[1] + 1 + behind)
     }
 
-    /// Returns the text in brackets around a position, end exclusive; `around` includes the brackets.
+    /// Returns the range of the text in brackets around a position; the end is exclusive. `around` includes the
+    /// brackets.
     pub(crate) fn bracket_range(&self, at: Place, (open, close): (char, char), around: bool) -> Option<(Place, Place)> {
         let here = self.0[at.row].get(at.column).copied();
         let start = if here == Some(open) { at } else { self.enclosing_bracket(at, (open, close))? };

@@ -1,4 +1,4 @@
-//! Drafts before and after keys. `|` is the cursor.
+//! Drafts before and after keys; `|` is the cursor.
 
 use super::*;
 use proptest::prelude::*;
@@ -248,7 +248,7 @@ fn an_insertion_is_undone_and_redone_as_a_unit() {
 #[test]
 fn dot_repeats_only_completed_changes_and_their_inserted_text() {
     for (text, keys, expected) in [
-        // Without an X before the end the rest would be commands, including the dot.
+        // Without an X before the end, the rest would be commands, including the dot.
         ("|one X two", "ctX.d⎋$.", ".dX tw|o"),
         ("|one X two", "ctXdd⎋0fX.", "dd|X two"),
         ("|a b", "ciw.⎋u.", "|. b"),
@@ -281,7 +281,7 @@ fn commands_on_many_rows_are_fast_and_puts_are_bounded_in_size() {
 fn pending_commands_are_cancelled_when_the_draft_changes_or_enter_is_pressed() {
     let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("|short"));
     press(&mut vim, &mut area, "2d");
-    // Another draft took its place.
+    // Another draft replaced the text.
     vim.reset_pending();
     press(&mut vim, &mut area, "l");
     assert_eq!((shown(&area).as_str(), vim.mode()), ("s|hort", Mode::Normal));

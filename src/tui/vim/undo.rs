@@ -1,4 +1,4 @@
-//! Undo history in Vim's units: all text typed in one insertion is one change.
+//! Undo history in Vim's units: all text of one insertion is one change.
 
 use super::{Place, move_cursor};
 use tui_textarea::TextArea;
@@ -43,7 +43,7 @@ impl Undo {
         }
     }
 
-    /// Undoes the last change; returns false if there is none, or if the draft was changed otherwise.
+    /// Undoes the last change. Returns false if there is none, or if the draft was changed otherwise.
     pub(crate) fn undo(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
         let text = area_text(area);
@@ -53,7 +53,7 @@ impl Undo {
         true
     }
 
-    /// Redoes the last undone change; returns false if there is none, or if the draft was changed since.
+    /// Redoes the last undone change. Returns false if there is none, or if the draft was changed since.
     pub(crate) fn redo(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
         let text = area_text(area);
@@ -68,7 +68,7 @@ fn area_text(area: &TextArea<'_>) -> String {
     area.lines().join("\n")
 }
 
-/// Replaces the text and puts the cursor at the first difference.
+/// Replaces the text, and moves the cursor to the first difference.
 fn replace_text(area: &mut TextArea<'_>, from: &str, to: &str) {
     let same = from.chars().zip(to.chars()).take_while(|(one, other)| one == other).map(|(one, _)| one.len_utf8()).sum();
     let yanked = area.yank_text();

@@ -1,5 +1,5 @@
-//! Counts uncommitted changes by reading the index file. Git is never run, because it would run programs from the
-//! project's configuration, which is not evaluated here.
+//! Count of uncommitted changes, determined from the index file. Git is never run, because it could run programs from
+//! the project's configuration, which is not evaluated here.
 
 use super::Repository;
 use super::index_diff::{CommittedTree, Hash, Trees};
@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Maximum bytes of the index. Reading a larger one is not worth it for a hint.
+/// Maximum bytes of the index. Reading a larger one takes too long for a hint.
 const INDEX_BYTES: u64 = 32 << 20;
 /// Maximum bytes of a file that is hashed.
 const FILE_BYTES: u64 = 4 << 20;
@@ -23,7 +23,7 @@ const FILE_BYTES: u64 = 4 << 20;
 const CONFIG_BYTES: u64 = 64 << 10;
 /// Maximum number of files checked.
 const FILES: usize = 20_000;
-/// Maximum time of the count.
+/// Time limit of the count.
 const TIME: Duration = Duration::from_millis(100);
 
 /// Files that differ from the last commit, or are untracked.
@@ -55,12 +55,12 @@ struct Entry {
     hash: Hash,
     /// True for an unmerged file, or one added with `--intent-to-add`.
     open: bool,
-    /// True if git was told to ignore changes of the file.
+    /// True if git was configured to ignore changes of the file.
     unwatched: bool,
 }
 
 impl Repository {
-    /// Counts the changed files below the workspace; `None` if there is no index, or only git can read it.
+    /// Counts the changed files below the workspace; `None` if there is no index, or if only git can read it.
     pub(crate) fn changes(&self, workspace: &Path) -> Option<Changes> {
         let began = Instant::now();
         let config = read_small(&self.common.join("config"), CONFIG_BYTES).unwrap_or_default();
@@ -113,7 +113,7 @@ impl Repository {
 struct IndexComparison {
     converts: bool,
     modes: bool,
-    /// The time of the index: an equally recent file may have changed after it.
+    /// Time of the index. A file with an equally recent time may have changed after it.
     written: u32,
 }
 
@@ -140,12 +140,12 @@ impl IndexComparison {
     }
 }
 
-/// Returns the time as git stores it: the lower 32 bits.
+/// Returns the time in git's format: the lower 32 bits of the seconds.
 fn seconds(time: i64) -> u32 {
     time as u32
 }
 
-/// Returns the git hash of a file; `None` if the file is too large for a hint.
+/// Returns the git hash of a file; `None` if hashing the file takes too long for a hint.
 fn hash(path: &Path, now: &Metadata) -> Option<Hash> {
     let content =
         if now.is_symlink() { path.read_link().ok()?.as_os_str().as_bytes().to_vec() } else { read_small(path, FILE_BYTES)? };
@@ -155,7 +155,7 @@ fn hash(path: &Path, now: &Metadata) -> Option<Hash> {
     Some(hash.finalize().into())
 }
 
-/// Returns a regular file, unless it is larger than `most` bytes.
+/// Returns the content of a regular file; `None` if it is larger than `most` bytes.
 fn read_small(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     crate::sys::path::open_file(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;

@@ -1,5 +1,5 @@
-//! Finds staged changes: compares the index with the trees of the last commit that are loose objects. Packed objects are not
-//! unpacked for a hint.
+//! Detection of staged changes: compares the index with those trees of the last commit that are loose objects. Packed
+//! objects are not unpacked, because the result is only a hint.
 
 use super::{Repository, one_line};
 use flate2::read::ZlibDecoder;
@@ -23,7 +23,7 @@ pub(super) type Hash = [u8; HASH];
 pub(super) struct Trees(HashMap<PathBuf, Hash>);
 
 impl Trees {
-    /// Parses the extensions of an index, after its entries.
+    /// Parses the extensions of an index, which follow its entries.
     pub(super) fn parse(mut rest: &[u8]) -> Self {
         let mut trees = Self::default();
         while let Some((name, after)) = rest.split_first_chunk::<4>()
@@ -60,7 +60,7 @@ impl Trees {
 #[derive(Default)]
 pub(super) struct CommittedTree {
     files: HashMap<PathBuf, Hash>,
-    /// Directories to ignore: they are unchanged, or packed.
+    /// Directories to ignore, because they are unchanged or packed.
     left_out: HashSet<PathBuf>,
     read: usize,
     /// True if a needed object is packed.
@@ -116,7 +116,7 @@ impl CommittedTree {
         }
     }
 
-    /// Returns true if a file of the index is as committed, or if that is unknown.
+    /// Returns whether a file of the index is as committed; true if that is unknown.
     pub(super) fn has(&self, path: &Path, hash: &Hash) -> bool {
         self.files.get(path) == Some(hash) || path.ancestors().skip(1).any(|above| self.left_out.contains(above))
     }
@@ -128,7 +128,7 @@ impl CommittedTree {
 }
 
 impl Repository {
-    /// Returns true if the current branch has no commit yet.
+    /// Returns whether the current branch has no commit yet.
     fn is_unborn(&self) -> bool {
         let Some(head) = one_line(&self.git.join("HEAD")) else { return false };
         let Some(name) = head.strip_prefix("ref: ").filter(|_| super::branch_from_head(&head).is_some()) else { return false };

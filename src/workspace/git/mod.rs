@@ -1,8 +1,8 @@
-//! Reads the state of a repository from `.git` without running git. The project is not trusted yet, so only content in
-//! the form that git itself writes is accepted.
+//! Repository state, read from `.git` without running git. The project is not trusted yet, so only content in the form
+//! that git itself writes is accepted.
 //!
-//! `gix` is not used: its index and object support would add about thirty crates for what `changes` and `staged` read
-//! within limits of size and time.
+//! `gix` is not used: its index and object support would add about thirty crates for the work that `changes` and
+//! `staged` do within limits of size and time.
 
 pub(crate) mod changes;
 pub(crate) mod index_diff;
@@ -10,17 +10,17 @@ pub(crate) mod index_diff;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of `HEAD`, which has one line.
+/// Maximum bytes of `HEAD`, which consists of one line.
 const HEAD_BYTES: u64 = 1024;
-/// Maximum bytes of a branch name; a longer one is not shown.
+/// Maximum bytes of a branch name. Longer names are not shown.
 const BRANCH_BYTES: usize = 120;
 /// Maximum bytes of the list of packed branches.
 const PACKED_BYTES: u64 = 4 << 20;
 /// Bytes read from the end of the reflog.
 const LOG_BYTES: u64 = 256 << 10;
-/// Digits of an abbreviated commit.
+/// Number of digits of an abbreviated commit.
 const COMMIT_LETTERS: usize = 9;
-/// Files in `.git` that exist during an operation, and its name.
+/// Files in `.git` that exist during an operation, each with the name of the operation.
 const UNDER_WAY: [(&str, &str); 6] = [
     ("MERGE_HEAD", "a merge"),
     ("rebase-merge", "a rebase"),
@@ -33,9 +33,9 @@ const UNDER_WAY: [(&str, &str); 6] = [
 pub(crate) struct Repository {
     /// The top directory of the work tree.
     level: PathBuf,
-    /// The git directory of this work tree: `HEAD` and the current operation.
+    /// Git directory of this work tree, with `HEAD` and the current operation.
     git: PathBuf,
-    /// The git directory with the branches; it differs for linked work trees.
+    /// Git directory with the branches, which differs for linked work trees.
     common: PathBuf,
 }
 
@@ -58,7 +58,8 @@ impl Repository {
         branch_from_head(&one_line(&self.git.join("HEAD"))?)
     }
 
-    /// Returns the branch that was checked out at a time, or the oldest or current one if the reflog does not go back that far.
+    /// Returns the branch that was checked out at a time. If the reflog does not go back that far, returns the oldest
+    /// one in it or the current one.
     pub(crate) fn branch_at(&self, time: jiff::Timestamp) -> Option<String> {
         let text = tail(&self.git.join("logs/HEAD")).unwrap_or_default();
         let moves = text.lines().filter_map(|line| {
@@ -107,7 +108,7 @@ impl Repository {
         UNDER_WAY.iter().find(|(name, _)| self.git.join(name).symlink_metadata().is_ok()).map(|(_, what)| *what)
     }
 
-    /// Returns the branch and the operation in one line: `main at 1a2b3c4d5, a rebase is in progress`.
+    /// Describes the branch and the operation in one line: `main at 1a2b3c4d5, a rebase is in progress`.
     pub(crate) fn describe(&self) -> Option<String> {
         let branch = self.branch()?;
         let commit = self.commit().filter(|commit| *commit != branch).map_or_else(String::new, |commit| format!(" at {commit}"));
@@ -116,7 +117,7 @@ impl Repository {
     }
 }
 
-/// Returns the only line of a small regular file. Other files are not opened, so that reading cannot block the start.
+/// Returns the only line of a small regular file. Other files are not opened, so that reading cannot block startup.
 fn one_line(real: &Path) -> Option<String> {
     let mut text = String::new();
     crate::sys::path::open_file(real).ok()?.take(HEAD_BYTES).read_to_string(&mut text).ok()?;

@@ -1,4 +1,4 @@
-//! Messages that a server wants to send to the model, parsed and bounded: only text and images.
+//! Messages that a server sends to the model, parsed and limited to text and images.
 
 use crate::agent::context::estimate;
 use crate::agent::limits::{
@@ -110,7 +110,7 @@ impl Reader {
         let bytes = BASE64_STANDARD.decode(data).map_err(|_| "an image is not valid base64")?.len() as u64;
         let uri = format!("sampling:{}", self.images.len());
         self.images.insert(uri.clone(), data.into());
-        // Its size is unknown, so it counts as much as an image can.
+        // Its size is unknown, so assume the largest possible image.
         Ok(Part::Image(Image { uri, media_type: media_type.to_owned(), width: 0, height: 0, bytes }))
     }
 }
@@ -123,7 +123,7 @@ impl Conversation {
         words + system + MAX_IMAGE_TOKENS * self.images.len() as u64
     }
 
-    /// Returns the whole request for the user; an error if it is too long to review.
+    /// Returns the whole request as text for the user; an error if it is too long to review.
     pub(crate) fn to_review_text(&self, server: &str, model: &str) -> Result<String, String> {
         let mut words = format!(
             "The server sends a request for up to {} tokens to {model}, the model of this session. The tokens count toward your \

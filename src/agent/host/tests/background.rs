@@ -1,4 +1,4 @@
-//! Background work: previews, background commands, and their end with the session.
+//! Background work of a session: previews and background commands, and how they end with the session.
 
 use super::*;
 use crate::policy::PreviewPermit;
@@ -8,12 +8,12 @@ use tokio_util::sync::CancellationToken;
 
 const ASKS: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n";
 
-/// Commands that print a word and then run until they are stopped.
+/// Tools whose commands print a word and then run until they are stopped.
 #[derive(Default)]
 struct Views {
     /// Log of events, in order.
     log: Arc<Mutex<Vec<String>>>,
-    /// Lets previews and runs finish.
+    /// Allows previews and runs to finish.
     go_on: CancellationToken,
 }
 
@@ -91,7 +91,7 @@ struct Beside {
     running: watch::Sender<Vec<RunningCommand>>,
 }
 
-/// Returns a session in which the model has called a command.
+/// Returns a session whose model has called a command.
 async fn beside() -> Beside {
     beside_with(None).await
 }
@@ -174,7 +174,7 @@ async fn a_preview_streams_output_and_approving_its_effects_applies_them() {
 }
 
 #[tokio::test]
-async fn denying_the_effects_removes_the_view() {
+async fn denying_the_effects_removes_the_preview() {
     let mut beside = beside().await;
     beside.previewing().await;
     beside.views.go_on.cancel();
@@ -203,11 +203,11 @@ async fn an_interrupted_task_ends_even_if_its_command_keeps_running() {
     let approval = beside.asked().await;
     beside.decide(approval, Decision::Approved).await;
     beside.session.until(|kind| matches!(kind, EventKind::ToolStarted { .. }).then_some(())).await;
-    // Commands have a time of their own, and this one ignores the interrupt.
+    // Commands have their own grace period, and this one ignores the interrupt.
     beside.session.send(Command::Cancel).await;
     assert_eq!(beside.completed().await.1, Some(ErrorCode::OutcomeUnknown));
     beside.session.until(|kind| matches!(kind, EventKind::TaskCancelled { .. }).then_some(())).await;
-    // A later result belongs to nothing any more.
+    // A result that arrives later is ignored.
     beside.session.script.0.lock().unwrap().push_back(said("Once more.", StopReason::ToolUse, Some("c2")));
     beside.session.say("again").await;
     let approval = beside.asked().await;

@@ -1,11 +1,11 @@
-//! Model change during a session: used once it is allowed and saved, with facts from its server.
+//! Model changes during a session: a model is used once it is allowed and saved, with facts from its server.
 
 use super::servers::Beside;
 use super::*;
 
 const ONLY_TEST: &str = "schema_version = 1\n[llm]\nallowed_models = [\"test/*\"]\n[capabilities.\"Shell.Exec\"]\n";
 
-/// Model that reports its own name, and whose server knows its context window.
+/// Model that reports its own name and the context window of its server.
 struct Named(String);
 
 impl Model for Named {
@@ -117,7 +117,7 @@ impl Models for Reporting {
 }
 
 #[tokio::test]
-async fn a_summary_model_that_could_not_be_opened_is_opened_with_the_next_model_that_is_chosen() {
+async fn an_unavailable_summary_model_is_opened_when_a_model_is_chosen() {
     let (report, mut opened) = mpsc::unbounded_channel();
     let summary_model = SummaryModelSetup { name: Some("small/model".to_owned()), model: None };
     let beside = Beside::under(POLICY, true, |setup| Setup { models: Arc::new(Reporting(report)), summary_model, ..setup });

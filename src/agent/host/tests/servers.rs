@@ -27,7 +27,7 @@ impl Fake {
         Arc::new(Self { statuses: Mutex::new(statuses), changed: watch::channel(0).0, log: Mutex::default() })
     }
 
-    /// Returns the requests to them, in order.
+    /// Returns the requests to the servers, in order.
     pub(crate) fn log(&self) -> Vec<String> {
         self.log.lock().unwrap().clone()
     }
@@ -69,7 +69,7 @@ impl RemoteServers for Fake {
             is_template: false,
         };
         let all = vec![resource("file:///guide.md", "The guide"), resource("file:///api.md", "The API"), resource("x:1", "x")];
-        // Like a real server, it responds later.
+        // The response arrives later, as from a real server.
         Box::pin(async move {
             tokio::task::yield_now().await;
             Ok(all)
@@ -254,10 +254,10 @@ async fn the_user_answers_each_elicitation_once() {
     assert_eq!(two.await.unwrap(), ElicitationAnswer::Decline);
     beside.send(answer(&second.elicitation_id, ElicitationAnswer::Decline)).await;
     assert!(beside.notice().await.contains("no longer waiting for this answer"));
-    // An ended call withdraws its request.
+    // A call that ends withdraws its request.
     one.abort();
     assert_eq!(beside.outcome().await, (first.elicitation_id, ElicitationOutcome::Withdrawn));
-    // The end of the session answers open requests.
+    // Pending requests are cancelled when the session ends.
     let three = tokio::spawn(async move { asks.elicit(form(1)).await });
     beside.asked().await;
     beside.send(Command::Quit).await;
@@ -328,7 +328,7 @@ async fn queries_typed_during_a_resource_request_share_its_response() {
 }
 
 #[tokio::test]
-async fn queries_are_answered_until_the_session_ends_and_do_not_keep_the_event_channel_open() {
+async fn queries_do_not_keep_the_event_channel_open_after_the_session_ends() {
     let mut beside = Beside::new();
     beside.queries.answer(SessionQuery::ListArtifacts);
     beside.until(|kind| matches!(kind, EventKind::ArtifactsListed { .. }).then_some(())).await;
@@ -341,7 +341,7 @@ async fn queries_are_answered_until_the_session_ends_and_do_not_keep_the_event_c
 }
 
 #[tokio::test]
-async fn typing_the_name_of_a_sleeping_server_wakes_it() {
+async fn typing_the_name_of_a_sleeping_server_starts_it() {
     let mut beside = Beside::new();
     beside.stand().await;
     for words in ["git", "github:"] {
@@ -416,7 +416,7 @@ async fn resources_that_require_approval_are_read_only_after_the_user_approves()
 }
 
 #[tokio::test]
-async fn the_tools_of_a_server_are_in_force_before_it_is_reported_ready() {
+async fn server_tools_are_available_before_the_server_is_reported_ready() {
     let (follower, receive) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
     let (kept, asked) = (follower.clone(), receive.clone());
     let mut beside = Beside::under(POLICY, true, move |setup| {

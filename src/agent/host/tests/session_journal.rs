@@ -1,4 +1,4 @@
-//! Sessions that continue unsaved.
+//! Sessions that continue while saving fails.
 
 use super::*;
 

@@ -13,16 +13,16 @@ const USER_MESSAGES: &str = "\n\n[The user's messages so far, verbatim, oldest f
 const EARLIER_USER_MESSAGES: &str = "\n\n[What the person said until here, in their own words, the oldest first]\n\n";
 const BETWEEN: &str = "\n\n---\n\n";
 const FILES: &str = "\n\n[Files mentioned so far]\n\n";
-/// Heading of the planned steps, whose current state is known independently of the summary.
+/// Heading of the planned steps. Their state comes from the task list, not from the summary.
 const STEPS: &str = "\n\n[Steps of the current task, as last set with UpdateSteps]\n\n";
 /// Heading of the files in summaries of earlier versions.
 const FILES_EARLIER: &str = "\n\n[Files that came up until here]\n\n";
-/// Arguments that name files, in any tool.
+/// Arguments of any tool that contain file names.
 const PATHS: [&str; 8] = ["path", "file_path", "paths", "files", "source", "destination", "from", "to"];
-/// Patch lines that name files.
+/// Prefixes of patch lines that contain file names.
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// Returns the instructions for the model.
+/// Returns the instructions for writing a summary.
 pub(super) fn question(focus: Option<&str>) -> Part {
     let text = match focus {
         Some(focus) => {
@@ -33,7 +33,7 @@ pub(super) fn question(focus: Option<&str>) -> Part {
     Part::Text { text }
 }
 
-/// Returns the text of the response, without reasoning and calls.
+/// Returns the text of the response without reasoning and tool calls.
 pub(super) fn plain_text(content: &[Part]) -> String {
     let texts = content.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
@@ -88,7 +88,7 @@ pub(super) fn content(
     content
 }
 
-/// Returns the user's messages and the files that an earlier summary message preserves.
+/// Returns the user messages and the files that an earlier summary preserves.
 fn preserved_items(summary: &Message) -> (Vec<String>, Vec<String>) {
     let (mut said, mut files) = (Vec::new(), Vec::new());
     for part in summary.content.iter().skip(1) {
@@ -102,7 +102,7 @@ fn preserved_items(summary: &Message) -> (Vec<String>, Vec<String>) {
     (said, files)
 }
 
-/// Returns the files that a call names.
+/// Returns the file names in the arguments of a call.
 fn paths(call: &ToolCall) -> Vec<String> {
     let Arguments::Object(arguments) = &call.arguments else { return Vec::new() };
     let mut paths = Vec::new();

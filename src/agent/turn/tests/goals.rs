@@ -1,4 +1,4 @@
-//! Goals under random events and crashes: rounds are bounded, and checks run one at a time.
+//! Goals under random events and crashes: the number of rounds is limited, and checks run one at a time.
 
 use super::*;
 use crate::ports::GoalChange;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 /// Maximum number of rounds of the goals here.
 const ROUNDS: u32 = 4;
 
-/// World of a session with one goal.
+/// Environment of a session with one goal.
 struct World {
     machine: TurnMachine,
     now: Timestamp,
@@ -118,7 +118,7 @@ impl World {
         self.journal.iter().filter(failed).count() as u32
     }
 
-    /// Kills the process, and opens the session again.
+    /// Kills the process, and reopens the session.
     fn crash(&mut self, unfinished: ResumePolicy) {
         (self.is_streaming, self.plan, self.preview, self.comparison, self.approval) = (false, None, None, None, None);
         self.machine = machine(Approver::User, 20);
@@ -128,7 +128,7 @@ impl World {
         self.perform(effects);
     }
 
-    /// Lets what runs make progress. Returns whether anything ran.
+    /// Advances the running work. Returns whether anything was running.
     fn advance(&mut self, how: u8) -> bool {
         if let Some(call) = self.plan.take() {
             self.give(Input::Planned(vec![Planned { index: 0, scope: Vec::new(), plan: Ok(exec(call)) }]));

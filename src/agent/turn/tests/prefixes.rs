@@ -1,4 +1,5 @@
-//! Crashes after each record of each case: calls that need approval never run without it, and results of blocked runs reach the model.
+//! Crashes after every record of every case: calls that need approval never run without it, and results of blocked runs
+//! reach the model.
 
 use super::*;
 use crate::protocol::StepId;
@@ -21,14 +22,14 @@ fn records_of(path: &Path) -> (Sim, Vec<Record>) {
     (sim, all)
 }
 
-/// Returns how to continue after a crash: one way per record in turn, or with `AYE_ALL_PREFIXES` all of them.
+/// Returns the ways to continue after a crash: one per record in turn, or all of them with `AYE_ALL_PREFIXES`.
 fn ways_to_go_on(length: usize) -> impl Iterator<Item = &'static str> {
     let all = std::env::var_os("AYE_ALL_PREFIXES").is_some();
     let is_tried = move |(index, _): &(usize, &str)| all || *index == length % 3;
     ["", "go-on", "replace"].into_iter().enumerate().filter(is_tried).map(|(_, how)| how)
 }
 
-/// Returns what starts if every planned call turns out to be a command that asks.
+/// Returns the effects if every planned call turns out to be a command that requires approval.
 fn begun(sim: &mut Sim, how: &str) -> Vec<Effect> {
     let mut effects = sim.crash(how);
     let mut begun = Vec::new();
@@ -54,7 +55,7 @@ fn begun(sim: &mut Sim, how: &str) -> Vec<Effect> {
     begun
 }
 
-/// Returns results in the journal's last step that no later run replaced.
+/// Returns results in the last step of the journal that no later run replaced.
 fn kept_back(records: &[Record]) -> Vec<&ToolResult> {
     let mut kept: Vec<&ToolResult> = Vec::new();
     for record in records {
@@ -149,15 +150,15 @@ fn a_restored_machine_agrees_with_the_state_of_its_journal() {
     assert!(compared > 500, "only {compared} journals were compared");
 }
 
-/// Steps of a journal, as the three views of it count them.
+/// Numbers of steps in a journal, as three views count them.
 #[derive(Debug, PartialEq)]
 struct Steps {
-    /// Of an export, and of a session that is opened.
+    /// In an export, and in a session that is opened.
     last_task: Option<(TaskId, u32)>,
     cursor: Option<StepId>,
-    /// Of the session list.
+    /// In the session list.
     listed: u64,
-    /// Of all tasks together.
+    /// In all tasks together.
     counted: u64,
 }
 

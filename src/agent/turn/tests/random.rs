@@ -1,4 +1,5 @@
-//! Random inputs in random order, with crashes anywhere: the guarantees of the machine, checked against a simple model of the world.
+//! Random inputs in random order, with crashes at any point: the guarantees of the machine are checked against a simple
+//! model of its environment.
 
 use super::*;
 use crate::ports::{FileRewind, FileRewindResult, SavedRules};
@@ -9,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Call of a step; providers may reuse an ID in a later step.
 type Key = (String, CallId);
 
-/// `missing` cannot be planned, and `same` has nothing to change, until another call of the step is done; then they write.
+/// Tools. `missing` cannot be planned, and `same` has nothing to change, until another call of the step is done; then
+/// they write.
 const TOOLS: [&str; 12] = [
     "read a",
     "read b",
@@ -25,8 +27,8 @@ const TOOLS: [&str; 12] = [
     "same b",
 ];
 
-/// Contents of the policy file, one after the other: the usual one, one that denies what would ask, an expired one, and one that requires
-/// previews of all commands.
+/// Successive contents of the policy file: the usual one, one that denies actions that would need approval, an expired
+/// one, and one that requires previews of all commands.
 const POLICIES: [&str; 4] = [
     POLICY,
     "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
@@ -40,13 +42,13 @@ const POLICIES: [&str; 4] = [
 /// Call to be planned, with the access to grant.
 type ToPlan = (usize, ToolCall, Vec<SandboxAccess>);
 
-/// World outside the machine: running work, and the disk.
+/// Environment of the machine: running work, and the disk.
 struct World {
     machine: TurnMachine,
     person: bool,
     now: Timestamp,
     journal: Vec<Record>,
-    /// Only while the process lives.
+    /// Valid only while the process is running.
     streaming: bool,
     plans: Vec<Vec<ToPlan>>,
     previews: Vec<(usize, u64, Plan)>,
@@ -61,10 +63,10 @@ struct World {
     unknown: Vec<CallId>,
     completed: BTreeSet<Key>,
     ended: bool,
-    /// Changes of the world, and how often each may still happen.
+    /// Completed runs by call.
     ran: BTreeMap<Key, u32>,
     rerun: BTreeSet<Key>,
-    /// Calls that ran again with more access.
+    /// Calls that ran again with additional access.
     reopened: BTreeSet<Key>,
     prompts: Vec<(String, bool)>,
     /// Number of messages so far, so that each is unique.
@@ -90,7 +92,7 @@ fn check_completed_steps(effects: &[Effect]) {
     assert_eq!(effects.iter().map(saved).sum::<usize>(), effects.iter().filter(emitted).count(), "{effects:?}");
 }
 
-/// Returns a machine whose context window fills up quickly.
+/// Returns a machine whose context window fills quickly.
 fn small(approver: Approver) -> TurnMachine {
     let mut machine = machine(approver, 6);
     machine.cx.options.model.context_window = 8_000;
@@ -148,7 +150,7 @@ impl World {
         InputTime { now: self.now, jitter: 0.5 }
     }
 
-    /// Sends an input and performs at most `survived` of the effects; then the process dies.
+    /// Sends an input and performs at most `survived` of the effects; then the process is killed.
     fn give(&mut self, input: Input, survived: Option<usize>, unfinished: ResumePolicy) {
         let at = self.at();
         let effects = self.machine.handle(input, at);
@@ -333,7 +335,7 @@ impl World {
         }
     }
 
-    /// Checks that a client sees the same step count as an export and the session list.
+    /// Checks that a client counts the same steps as an export and the session list.
     fn has_the_steps_of_the_journal(&self) {
         let state = crate::session::SessionState::from_records(&self.journal);
         let task = self.machine.tasks.current().filter(|task| task.user_command().is_none());
@@ -342,7 +344,7 @@ impl World {
         }
     }
 
-    /// Checks that the user's request is present verbatim, whatever was summarized or dropped.
+    /// Checks that the user's request is present verbatim, regardless of summaries and dropped messages.
     fn has_what_the_person_wants(&self, messages: &[Arc<Message>]) {
         if self.machine.is_compacting() {
             return;
@@ -371,8 +373,8 @@ impl World {
         self.journal.push(record);
     }
 
-    /// Checks that the result of a blocked call that did not run again has the output of the blocked run. A run in a copy that was
-    /// interrupted says first where the output is from.
+    /// Checks that the result of a blocked call that did not run again contains the output of the blocked run. For an
+    /// interrupted run in a copy, the result first states the origin of the output.
     fn what_ran_is_told(&self, told: &ToolResult) {
         let of_it = self.of_this_step().iter().rev().find_map(|record| match record {
             Record::Started { tool_call_id, .. } if *tool_call_id == told.tool_call_id => Some(None),
@@ -385,7 +387,7 @@ impl World {
         }
     }
 
-    /// Returns whether the user approved another run.
+    /// Returns whether the user approved a second run.
     fn was_opened(&self, id: &CallId) -> bool {
         let records = self.of_this_step();
         let kept = |record: &Record| matches!(record, Record::KeptFrom { result, .. } if result.tool_call_id == *id);
@@ -451,7 +453,7 @@ impl World {
         self.runs.push((index, plan));
     }
 
-    /// Plans calls in the current state of the world.
+    /// Plans calls in the current state of the environment.
     fn planned(&self, calls: Vec<ToPlan>) -> Input {
         let early = !self.of_this_step().iter().any(|record| matches!(record, Record::Finished { .. }));
         let planned = |(index, call, opens): ToPlan| {
@@ -466,7 +468,7 @@ impl World {
         Input::Planned(calls.into_iter().map(planned).collect())
     }
 
-    /// Checks that a call runs after each earlier one of its step whose effects it could meet.
+    /// Checks that a call runs only after the earlier calls of its step whose effects it could observe.
     fn earlier_calls_are_done(&self, index: usize) {
         let Some(calls) = self.machine.tasks.calls().map(CallBatch::calls) else { return };
         let Some(call) = calls.get(index) else { return };
@@ -476,8 +478,8 @@ impl World {
         }
     }
 
-    /// Checks that each message is present once: as a task, in one, queued, or returned to the user. Messages queued for the same step are
-    /// one message.
+    /// Checks that each message is present once: as a task, in a task, queued, or returned to the user. Messages queued
+    /// for the same step become one message.
     fn prompts_are_kept(&self) {
         let mut there: HashMap<String, u32> = HashMap::new();
         let mut queue: &[QueuedMessage] = &[];
@@ -500,7 +502,7 @@ impl World {
         }
     }
 
-    /// Performs one random action, chosen by three numbers.
+    /// Performs one random action, selected by three numbers.
     fn happen(&mut self, [what, which, how]: [u8; 3]) {
         let unfinished = [ResumePolicy::Pause, ResumePolicy::Continue, ResumePolicy::Discard][usize::from(how) % 3];
         // Every fourth time the process dies during the effects.
@@ -747,7 +749,7 @@ impl World {
         Completion { content, stop_reason, usage: Usage { input_tokens: 10, ..Usage::default() }, model: None }
     }
 
-    /// From here on nothing fails and the user continues; then everything must finish.
+    /// Completes the session without further failures. Everything must finish.
     fn comes_to_an_end(&mut self) {
         // An ending machine accepts no more input.
         if self.machine.quitting {
@@ -806,7 +808,7 @@ fn plenty() -> Vec<Command> {
     kinds.map(|kind| Command::SetBudget { limit: limit(kind) }).into()
 }
 
-/// Returns what a call of this name writes or reads, and whether it is a command.
+/// Returns the paths that a call of this name writes or reads, and whether it is a command.
 fn reach_of(name: &str) -> (Option<&str>, bool, bool) {
     match name.split_once(' ').unwrap() {
         ("read", path) => (Some(path), false, false),
@@ -863,7 +865,7 @@ fn plan_of(call: ToolCall, opens: Vec<SandboxAccess>, early: bool) -> Result<Pla
     })
 }
 
-/// Checks what every provider requires of a thread.
+/// Checks the requirements that all providers have for a thread.
 fn check_request(messages: &[Arc<Message>]) {
     assert_eq!(messages[0].role, Role::User);
     assert_ne!(messages.last().unwrap().role, Role::Assistant, "the model's own words are no question");

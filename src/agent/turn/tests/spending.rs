@@ -13,7 +13,7 @@ fn requests(effects: &[Effect]) -> Vec<&ModelRequest> {
     found
 }
 
-/// Plays these inputs and saves the commits; returns the last effects.
+/// Plays these inputs and saves the commits. Returns the effects of the last input.
 fn played(sim: &mut Sim, lines: &[&str]) -> Vec<Effect> {
     let mut last = Vec::new();
     for line in lines {

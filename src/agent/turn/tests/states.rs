@@ -8,7 +8,7 @@ use std::collections::HashSet;
 /// States without a running task.
 const OVER: [TaskStatus; 4] = [TaskStatus::Idle, TaskStatus::TaskCompleted, TaskStatus::TaskFailed, TaskStatus::TaskCancelled];
 
-/// Reported transitions, of one process after the other.
+/// Reported transitions of successive processes.
 #[derive(Debug)]
 pub(super) struct Changes {
     session: SessionStatus,
@@ -29,7 +29,7 @@ impl Changes {
         (self.session, self.task) = (SessionStatus::Created, TaskStatus::Idle);
     }
 
-    /// Checks that the state an event announces is in effect.
+    /// Checks that the announced state of an event is in effect.
     pub(super) fn is_in_force(&self, announced: &EventKind, person: bool) {
         let (session, task) = (self.session, self.task);
         let is_in_force = match announced {

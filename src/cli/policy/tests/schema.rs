@@ -30,7 +30,7 @@ fn schema() -> Value {
     serde_json::from_str(SCHEMA).unwrap()
 }
 
-/// Converts a value to JSON. In a schema, a TOML date-time is a string.
+/// Converts a value to JSON. A TOML date-time is a string in a schema.
 fn as_json(value: &toml::Value) -> Value {
     match value {
         toml::Value::Datetime(time) => json!(time.to_string()),
@@ -55,7 +55,7 @@ fn the_schema_accepts_the_reference_bundle() {
     Validator::new().check(&text).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A bundle that uses most features.
+/// Bundle that uses most features.
 const FULL: &str = r#"
 schema_version = 1
 expires_at = 2027-06-30T00:00:00Z
@@ -164,7 +164,7 @@ fn the_schema_and_the_parser_reject_the_same_mistakes() {
     }
 }
 
-/// The tables of a bundle: the text before their keys, and their place in the schema.
+/// Tables of a bundle: the text before their keys, and their location in the schema.
 const TABLES: &[(&str, &str)] = &[
     ("", ""),
     ("[llm]", "/properties/llm"),
@@ -192,7 +192,7 @@ const TABLES: &[(&str, &str)] = &[
     ("[[redaction]]", "/$defs/redaction"),
 ];
 
-/// Returns the keys that the parser accepts in a table, as its own error lists them.
+/// Returns the keys that the parser accepts in a table, according to its own error.
 fn keys_of_the_reader(header: &str) -> BTreeSet<String> {
     const STRANGE: &str = "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq";
     let text = format!("schema_version = 1\n{header}\n{STRANGE} = {{}}\n");

@@ -11,7 +11,7 @@ fn hints(headers: &[(&str, &'static str)]) -> RetryHints {
 
 const S: u64 = 1000;
 
-/// Headers, and the delay in milliseconds that they request.
+/// Response headers, and the delay in milliseconds that they request.
 type Case = (&'static [(&'static str, &'static str)], Option<u64>);
 
 #[test]
@@ -24,7 +24,7 @@ fn retry_after_is_parsed_in_every_format() {
         (&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], Some(80 * S)),
         (&[("retry-after", "Wed, 21 Oct 2009 07:28:00 GMT")], Some(0)),
         (&[("retry-after", "2015-10-21T07:28:00Z")], Some(80 * S)),
-        // The server's clock is an hour ahead of ours.
+        // The server's clock is one hour ahead.
         (&[("retry-after", "Wed, 21 Oct 2015 08:28:00 GMT"), ("date", "Wed, 21 Oct 2015 08:27:30 GMT")], Some(30 * S)),
         (&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT"), ("date", "yesterday")], Some(80 * S)),
         (&[("retry-after-ms", "1500"), ("retry-after", "1")], Some(1500)),
@@ -66,7 +66,7 @@ fn rate_limit_headers_give_the_reset_time_of_the_exhausted_limit() {
             ],
             Some(3 * S),
         ),
-        // No limit is used up, so the cause is unknown.
+        // No limit is exhausted, so the cause is unknown.
         (&[("x-ratelimit-reset-tokens", "3s"), ("x-ratelimit-remaining-tokens", "9")], None),
         (
             &[
@@ -94,7 +94,7 @@ fn the_should_retry_header_is_parsed() {
 }
 
 #[test]
-fn the_wait_is_read_from_fields_or_the_message_of_the_body() {
+fn the_delay_is_read_from_fields_or_the_message_of_the_body() {
     let google = r#"{"error":{"code":429,"details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure"},
         {"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"38.5s"}]}}"#;
     let cases = [

@@ -1,4 +1,4 @@
-//! Responses that no recording contains: missing, repeated and unusual events.
+//! Tests of responses that no recording contains: missing, repeated and unusual events.
 
 use super::*;
 
@@ -157,7 +157,7 @@ async fn arguments_are_read_in_pieces_or_whole_and_truncated_ones_are_malformed(
         |arguments: &str| json!({"type": "response.function_call_arguments.done", "output_index": 0, "arguments": arguments});
     let whole = |arguments: Value| done(0, json!({"type": "function_call", "call_id": "a", "arguments": arguments}));
     let cases = [
-        // Its end event never came, though it happens to be complete.
+        // The end event is missing, although the arguments happen to be complete.
         (pieces(&["{\"k\"", ":1}"]), completed(json!([])), malformed("{\"k\":1}")),
         ([pieces(&["{\"k\""]), vec![told_whole("{\"k\":1}")]].concat(), completed(json!([])), object("{\"k\":1}")),
         ([pieces(&["{\"k\":1}"]), vec![told_whole("{\"k\":1}")]].concat(), limited.clone(), object("{\"k\":1}")),

@@ -1,4 +1,4 @@
-//! Streams whose final items number their parts, their items or their ids differently from the deltas before them.
+//! Tests of streams whose final items number their parts, items or IDs differently from the deltas before them.
 
 use super::answers::{added, calls, completed, delta, done, function, hear, words};
 use super::*;
@@ -35,7 +35,7 @@ fn answered(completion: &Completion) -> String {
     completion.content.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None }).collect()
 }
 
-/// Checks that each stream produces `text` once, on the screen and in the response.
+/// Checks that each stream produces `text` exactly once, on the screen and in the response.
 async fn say_once(text: &str, cases: Vec<(&str, Vec<Value>)>) {
     for (label, events) in cases {
         let (deltas, end) = hear(&events).await;

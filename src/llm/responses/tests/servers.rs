@@ -1,4 +1,4 @@
-//! Servers that do not support all features of a request.
+//! Tests with servers that do not support all features of a request.
 
 use super::*;
 

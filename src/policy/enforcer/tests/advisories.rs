@@ -1,4 +1,4 @@
-//! Tests of published attack mechanisms, and of everyday lines that must not be blocked.
+//! Tests of published attacks, and of everyday lines that must not be blocked.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ struct Mechanism {
     deny: Vec<String>,
     #[serde(default)]
     ask: Vec<String>,
-    /// Lines that must not be allowed, whether they ask or are denied.
+    /// Lines that must not be allowed; asking and denying are both correct.
     #[serde(default)]
     held: Vec<String>,
     /// Harmless lines that look similar.

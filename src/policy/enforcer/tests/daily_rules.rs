@@ -1,4 +1,4 @@
-//! Rules for what people run every day: interpreters and task runners in a copy, commits, lines that change directory.
+//! Rules for commands of everyday work: interpreters and task runners in a copy, commits, lines that change directory.
 
 use super::grants::{kept, said, with};
 use super::*;
@@ -356,7 +356,7 @@ fn a_rule_edited_by_the_user_cannot_drop_sandboxed() {
     }
 }
 
-/// A small generator of random choices, which needs no state outside the test.
+/// Small pseudo-random generator without external state.
 struct Choices(u64);
 
 impl Choices {

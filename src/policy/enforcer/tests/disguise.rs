@@ -1,4 +1,4 @@
-//! A blocked program is denied in every disguise that a real shell sees through, and no disguise makes a verdict milder.
+//! A blocked program is denied in every disguise that a real shell resolves, and no disguise makes a verdict milder.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,9 +1,9 @@
-//! The fast checks of entries and of file actions, compared with the full verdict.
+//! Fast checks of entries and of file actions, compared with the full verdict.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Only few names, so that paths and patterns coincide.
+/// Generates one of few names, so that paths and patterns coincide.
 fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "a", "b.rs", ".ssh", ".config", "gcloud", ".aye", ".env", "proc", "self", "user", "home", "root", ".aws",

@@ -1,4 +1,4 @@
-//! No text makes a verdict panic, and a panic would be a denial without side effects.
+//! No text makes a verdict panic, and a panic results in a denial without side effects.
 
 use super::*;
 use crate::policy::guard::FAILED;

@@ -19,7 +19,7 @@ pub(super) fn said(always: &GrantOptions) -> Vec<String> {
     always.offers.iter().map(|offer| rules(&offer.rules)).collect()
 }
 
-/// Saves an offer for this project, as a file would.
+/// Saves an offered rule for this project, as a file would.
 pub(super) fn kept(enforcer: &Enforcer, actions: &[Action], offer: usize) -> Enforcer {
     let always = enforcer.always(actions, now());
     let rules = &always.offers.get(offer).unwrap_or_else(|| panic!("nothing is offered: {always:?}")).rules;
@@ -247,7 +247,7 @@ fn git_filter_clean_git_rules_need_approval_without_a_sandbox() {
     }
 }
 
-/// Checks every line of the corpus that deletes, downloads, computes or hides what it runs.
+/// Checks every line of the corpus that deletes, downloads, computes, or hides what it runs.
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 fn offers_never_allow_more_than_their_own_words() {
@@ -298,7 +298,7 @@ fn offers_never_allow_more_than_their_own_words() {
     println!("{offered} of {} lines have an offer", lines.len());
 }
 
-/// Returns the result of a rule that the user wrote: the offer, or the error.
+/// Returns the result for a rule that the user wrote: the offer, or the error.
 fn written(enforcer: &Enforcer, actions: &[Action], line: &str) -> String {
     let offers = enforcer.always(actions, now()).offers;
     match enforcer.offer_written(actions, &offers, line, now()) {

@@ -1,4 +1,4 @@
-//! Interaction of layers and rules: individual cases, and random bundles.
+//! Interaction of layers and rules, in single cases and with random bundles.
 
 use super::*;
 use proptest::prelude::*;
@@ -62,7 +62,7 @@ fn extending(scope: Scope, rest: &str) -> Layer {
 }
 
 #[test]
-fn an_extending_file_overrides_its_own_keys_and_inherits_the_rest_of_the_built_in_policy() {
+fn an_extending_file_overrides_its_keys_and_inherits_all_others() {
     use VerdictKind::{Allow, Ask, Deny};
     let user = extending(Scope::User, "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/*\"]\nrequires_approval = true\n");
     let enforcer = Enforcer::new(vec![user], context());
@@ -530,7 +530,7 @@ fn actions() -> BoxedStrategy<Vec<Action>> {
     prop::collection::vec(one, 1..3).boxed()
 }
 
-/// Returns everything of a run that is not a layer: mode, sandbox, grants.
+/// Returns all settings of a run except the layers: mode, sandbox and grants.
 fn surroundings() -> BoxedStrategy<(Mode, Sandbox, bool)> {
     let modes = prop::sample::select(vec![Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto]);
     (modes, prop::sample::select(vec![Sandbox::Present, Sandbox::Absent]), any::<bool>()).boxed()
@@ -550,7 +550,7 @@ fn placed(layers: Vec<Layer>, (mode, sandbox, granted): (Mode, Sandbox, bool)) -
     enforcer
 }
 
-/// Returns bundles without a project's: the built-in one, a user's, a managed one above it.
+/// Returns bundles except a project's: the built-in one, a user's, and a managed one.
 fn bases() -> BoxedStrategy<Vec<(Scope, String)>> {
     prop_oneof![
         Just(Vec::new()),

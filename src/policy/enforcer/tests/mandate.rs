@@ -1,4 +1,4 @@
-//! Mandates: what an approved plan allows, and what it never does.
+//! Mandates: actions that an approved plan allows, and actions that it never allows.
 
 use super::*;
 use crate::protocol::Coverage;
@@ -81,7 +81,7 @@ fn never() -> Vec<Action> {
 }
 
 #[test]
-fn an_approved_plan_allows_exactly_what_it_names_and_only_until_it_ends() {
+fn an_approved_plan_allows_exactly_its_lines_until_it_ends() {
     let mut policy = enforcer(Mode::Ask);
     let planned = [write("src/a.rs"), run("cargo test"), get("https://docs.example/")];
     for action in &planned {
@@ -112,7 +112,7 @@ fn an_approved_plan_allows_exactly_what_it_names_and_only_until_it_ends() {
 }
 
 #[test]
-fn a_plan_never_covers_what_needs_its_own_approval() {
+fn a_plan_never_covers_actions_that_need_separate_approval() {
     let mut policy = enforcer(Mode::Ask);
     let all = never();
     for (action, coverage) in all.iter().zip(policy.coverage(&all, now())) {
@@ -125,14 +125,14 @@ fn a_plan_never_covers_what_needs_its_own_approval() {
 }
 
 #[test]
-fn lines_that_a_rule_already_allows_say_which_one() {
+fn plan_lines_already_allowed_name_their_rule() {
     let policy = enforcer(Mode::Ask);
     let told = policy.coverage(&[write("free")], now());
     assert!(matches!(&told[..], [Coverage::Allowed { rule }] if rule.starts_with("user:")), "{told:?}");
 }
 
 #[test]
-fn managed_questions_stay_questions_whatever_a_plan_names() {
+fn a_plan_cannot_lift_approvals_required_by_a_managed_policy() {
     let managed = "schema_version = 1\n[capabilities.\"File.Write\"]\nrequires_approval = true\n[capabilities.\"Shell.Exec\"]\n\
         requires_approval = true\n[capabilities.\"Network.Http\"]\nrequires_approval = true\n";
     let layers = vec![Layer::new(Scope::User, parsed(RULES)), Layer::new(Scope::Managed, parsed(managed))];
@@ -148,7 +148,7 @@ fn managed_questions_stay_questions_whatever_a_plan_names() {
 }
 
 #[test]
-fn a_policy_that_becomes_stricter_takes_back_what_a_plan_allowed() {
+fn a_stricter_policy_revokes_permissions_of_a_plan() {
     let mut policy = enforcer(Mode::Ask);
     policy.set_mandate(&[write("src/a.rs"), run("cargo test")], now());
     let stricter = format!("{RULES}[[capabilities.\"File.Write\".rules]]\npaths = [\"src\"]\ndecision = \"deny\"\n");
@@ -159,7 +159,7 @@ fn a_policy_that_becomes_stricter_takes_back_what_a_plan_allowed() {
 }
 
 #[test]
-fn plan_mode_and_a_missing_sandbox_are_stronger_than_a_plan() {
+fn a_plan_overrides_neither_plan_mode_nor_a_missing_sandbox() {
     let planned = [write("src/a.rs"), run("cargo test")];
     let mut policy = enforcer(Mode::Plan);
     assert_eq!(policy.coverage(&planned, now()), [Coverage::Covered, Coverage::Covered], "it holds once plan mode is left");
@@ -176,7 +176,7 @@ fn plan_mode_and_a_missing_sandbox_are_stronger_than_a_plan() {
     assert_eq!(verdict(&bare, &planned[1]), VerdictKind::Ask);
 }
 
-/// Returns actions of all kinds, of which some can be covered.
+/// Returns actions of all kinds, some of which a mandate can cover.
 fn actions() -> BoxedStrategy<Action> {
     let words =
         prop::sample::select(vec!["cargo", "test", "ls", "git", "status", "python3", "make", "rm", "-rf", "src", "a;b", "npm"]);
@@ -194,7 +194,7 @@ fn actions() -> BoxedStrategy<Action> {
 
 proptest! {
     #[test]
-    fn a_mandate_allows_only_covered_actions_and_nothing_is_left_when_it_ends(
+    fn a_mandate_allows_only_covered_actions_and_nothing_after_its_end(
         planned in prop::collection::vec(actions(), 0..6),
         asked in prop::collection::vec(actions(), 1..6),
         mode in prop::sample::select(vec![Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto]),

@@ -1,4 +1,4 @@
-//! Enforcers within another: an agent may do only what the session that starts it may do.
+//! Nested enforcers: an agent may do only what the session that started it may do.
 
 use super::*;
 use crate::policy::{ToolLimit, ToolNames};
@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_an_enforcer_within_another_allows_both_allow(
+    fn a_nested_enforcer_allows_only_what_both_enforcers_allow(
         (own_policy, own_mode) in (0..POLICIES.len(), 0..MODES.len()),
         (outer_policy, outer_mode) in (0..POLICIES.len(), 0..MODES.len()),
         chosen in proptest::collection::vec(0..18_usize, 1..4),
@@ -75,7 +75,7 @@ proptest! {
 }
 
 #[test]
-fn a_tool_or_a_capability_that_either_lacks_is_not_offered() {
+fn tools_and_capabilities_missing_from_either_policy_are_not_offered() {
     let limit = |names: &[&str]| ToolLimit {
         rule: "test".to_owned(),
         names: ToolNames::Allowed(names.iter().map(|name| (*name).to_owned()).collect()),
@@ -89,7 +89,7 @@ fn a_tool_or_a_capability_that_either_lacks_is_not_offered() {
 }
 
 #[test]
-fn a_replaced_policy_keeps_the_outer_enforcer_of_the_new_one() {
+fn replacing_a_policy_also_replaces_its_outer_policy() {
     let write = [Action::Write { target: target("src/a.rs") }];
     let mut within = under(4, 3).within(under(4, 3));
     assert!(matches!(within.judge(&write, NOW), Verdict::Allow(_)));

@@ -1,4 +1,4 @@
-//! Hosts that a saved rule lets one command reach in its layer.
+//! Hosts to which a saved rule lets one command connect in its layer.
 
 use super::grants::said;
 use super::*;

@@ -1,4 +1,5 @@
-//! Files that run code when a folder is opened ask in every mode; those of a build do not.
+//! Changes of files that run code when a folder is opened need approval in every mode; changes of files used in builds
+//! do not.
 
 use super::*;
 use crate::protocol::RunsWhen;
@@ -147,7 +148,7 @@ fn files_that_run_code_when_the_folder_is_opened_need_approval_in_every_mode() {
 }
 
 #[test]
-fn code_running_file_names_are_matched_in_every_spelling_at_any_depth_and_through_links() {
+fn code_running_names_match_in_every_spelling_at_any_depth_and_through_links() {
     let enforcer = in_mode(Mode::AutoEdit);
     for path in [
         ".NPMRC",

@@ -59,7 +59,7 @@ fn computed_program_names_need_approval_in_every_mode_if_programs_are_blocked() 
     all(&shell("requires_approval = false"), VerdictKind::Allow, &["$x id", "env $x id"]);
 }
 
-/// Lines in which a program that no table knows, or a text for one that interprets code, names a blocked program.
+/// Lines that pass the name of a blocked program to an unlisted program, or to one that interprets code.
 const PASSED: &[&str] = &[
     "frobnicate sudo id",
     "frobnicate --with=sudo",
@@ -236,7 +236,7 @@ fn options_built_by_braces_and_quotes_are_checked() {
 }
 
 #[test]
-fn conditions_are_reads_and_not_critical() {
+fn shell_conditions_are_reads_and_not_critical() {
     let enforcer = built_in();
     for (line, wanted, risk) in [
         ("[ -f x ]", VerdictKind::Allow, Risk::Low),

@@ -1,4 +1,4 @@
-//! Tools of MCP servers: an unknown one asks, a changed one asks again, a disabled one does not exist.
+//! MCP tools: an unknown tool needs approval, a changed one needs a new approval, and a disabled one does not exist.
 
 use super::*;
 
@@ -282,7 +282,7 @@ fn uploads_need_the_upload_capability_and_a_readable_file() {
 }
 
 #[test]
-fn servers_may_sample_if_every_layer_allows_sampling_and_projects_can_only_restrict() {
+fn every_layer_must_allow_sampling_and_projects_can_only_restrict_it() {
     let own = |more: &str| format!("[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\n{more}");
     let layer = |scope, text: &str| Layer::new(scope, parsed(&format!("schema_version = 1\n{text}")));
     let under =

@@ -1,4 +1,4 @@
-//! One run outside the sandbox: who may ask for it, and when.
+//! Runs outside the sandbox: who may request one, and when.
 
 use super::*;
 use crate::protocol::APPROVED_UNSANDBOXED;

@@ -1,19 +1,20 @@
-//! Reader of shell words. A substitution in a word contains commands, so it and the scanner of the lexer call each other.
+//! Reader of shell words. A substitution in a word contains commands, so the reader and the scanner of the lexer call
+//! each other.
 
 use crate::policy::shell::escapes::{Style, decode};
 use crate::policy::shell::word::{Parameter, Word, WordPart};
 use std::cell::Cell;
 
-/// Reads words from text and collects the content of all substitutions.
+/// Reads words from text, and collects the content of all substitutions.
 pub(crate) struct Reader<'t> {
     pub text: &'t str,
     pub at: usize,
     pub substitutions: Vec<String>,
     /// Whether a quote or a parenthesis never closes.
     pub unterminated: bool,
-    /// Whether the text is nested too deeply, or too expensive to read.
+    /// Whether the text is nested too deeply or takes too much work to read.
     pub exhausted: bool,
-    /// Whether the text is the result of brace expansion: `$'` and `$"` in it begin no quotes.
+    /// Whether the text is the result of brace expansion, in which `$'` and `$"` do not begin quotes.
     expanded: bool,
     depth: usize,
     work: Cell<usize>,
@@ -21,7 +22,7 @@ pub(crate) struct Reader<'t> {
     searches: Cell<usize>,
 }
 
-/// Operators that may follow the name in `${…}`; the longer of two comes first.
+/// Operators that may follow the name in `${…}`. Longer operators precede their prefixes.
 const OPERATORS: &[&str] = &[
     ":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,", ":", "-", "=", "?", "+", "#", "%", "/", "^", ",", "@",
     "~~", "~",
@@ -139,7 +140,7 @@ impl<'t> Reader<'t> {
         self.at = (end + 1).min(self.text.len());
     }
 
-    /// Reads double-quoted text up to `close`; with a `close` of 0, to the end of the text (a here-document).
+    /// Reads double-quoted text up to `close`. If `close` is 0, reads to the end of the text (a here-document).
     pub(crate) fn double_quotes(&mut self, word: &mut Word, close: u8) {
         word.push_text("", true);
         loop {
@@ -313,7 +314,7 @@ impl<'t> Reader<'t> {
         word.push_text(&text, true);
     }
 
-    /// Returns the text of `$'…'` from its first quote; a shell finds the last quote before it decodes escapes.
+    /// Returns the text of `$'…'` from its first quote. A shell finds the closing quote before it decodes escapes.
     pub(crate) fn ansi_text(&mut self) -> String {
         let from = self.at + 1;
         let bytes = self.text.as_bytes();
@@ -347,7 +348,7 @@ impl<'t> Reader<'t> {
         (self.text.as_bytes().get(inner + 1) == Some(&b')')).then_some(inner + 2)
     }
 
-    /// Returns the position of the bracket that matches the bracket at `from`, outside quotes.
+    /// Returns the position of the unquoted bracket that closes the one at `from`.
     fn closing(&self, from: usize, open: u8, close: u8) -> Option<usize> {
         if self.searches.get() > DEPTH || self.work.get() > WORK {
             self.work.set(WORK + 1);
@@ -399,8 +400,8 @@ impl<'t> Reader<'t> {
         self.text.as_bytes().iter().skip(from).position(|byte| *byte == wanted).map(|offset| from + offset)
     }
 
-    /// Returns where the parenthesis at `open` closes, parsed as commands: `case` patterns, comments and here-documents also
-    /// contain parentheses.
+    /// Returns the position at which the parenthesis at `open` closes. The content is parsed as commands, because
+    /// `case` patterns, comments and here-documents contain parentheses too.
     fn substitution_end(&self, open: usize) -> Option<usize> {
         if self.depth > DEPTH || self.work.get() > WORK {
             self.work.set(WORK + 1);
@@ -417,7 +418,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Returns whether the inside of `((…))` must be parsed as commands because it is not arithmetic.
+/// Returns whether the content of `((…))` is not arithmetic and must be parsed as commands.
 pub(crate) fn could_be_commands(inner: &str) -> bool {
     inner.contains([';', '\n'])
 }

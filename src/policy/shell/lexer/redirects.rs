@@ -27,7 +27,7 @@ impl Scanner<'_> {
         self.current.redirects.push(Redirect { operator: operator.to_owned(), target });
     }
 
-    /// Handles a number directly before a redirect, which is its descriptor and not a word.
+    /// Handles a number directly before a redirect, which is a descriptor instead of a word.
     fn descriptor(&mut self) {
         let glued = self.reader.at > 0 && !self.reader.text.as_bytes()[self.reader.at - 1].is_ascii_whitespace();
         let number = |word: &Word| !word.raw.is_empty() && word.raw.bytes().all(|byte| byte.is_ascii_digit());

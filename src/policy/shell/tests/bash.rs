@@ -1,4 +1,4 @@
-//! Comparison of the words that aye reads from a line with those that bash passes to a program.
+//! Comparison of the words that aye parses from a line with those that bash passes to a program.
 
 use super::super::arg::UNKNOWN;
 use super::super::{Arg, Line, read};
@@ -293,8 +293,8 @@ fn given(arg: &Arg) -> String {
     if arg.tilde && (arg.text == "~" || arg.text.starts_with("~/")) { arg.text.replacen('~', HOME, 1) } else { arg.text.clone() }
 }
 
-/// Returns whether the reading of `words WORD` is complete, or how it differs from bash. A line that asks for another reason
-/// allows nothing, whatever its words are.
+/// Returns whether the reading of `words WORD` is complete. The error describes how it differs from bash. A line that
+/// needs approval for another reason allows nothing, whatever its words are.
 fn difference(line: &Line, expanded: Option<&Expanded>) -> Result<bool, String> {
     let floors: Vec<&str> = line.floors.iter().chain(line.parts.iter().flat_map(|part| &part.floors)).copied().collect();
     let readings: Vec<&[Arg]> = line
@@ -373,7 +373,7 @@ fn words_are_expanded_as_in_bash() {
     alike(1_000, 0x2545_F491_4F6C_DD1D);
 }
 
-/// `AYE_WORDS` sets the number of words, `AYE_WORDS_SEED` the seed.
+/// Expands a million words. `AYE_WORDS` sets the number of words, `AYE_WORDS_SEED` the seed.
 #[test]
 #[ignore = "expands a million words with bash, which takes minutes"]
 fn a_million_words_are_expanded_as_in_bash() {

@@ -1,5 +1,5 @@
-//! The shared corpus of URLs, for verdicts that depend only on the text. Cases that need a resolver run where requests are
-//! made.
+//! Shared corpus of URLs, for verdicts that depend only on the text. Cases that need a resolver run with the code that
+//! makes requests.
 
 use super::*;
 

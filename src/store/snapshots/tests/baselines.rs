@@ -7,7 +7,7 @@ fn owner() -> Owner {
 }
 
 impl Bench {
-    /// Changes a file as a tool does: stores the baseline, writes, settles.
+    /// Changes a file in the same way as a tool: stores the baseline, writes, and records the result.
     fn changes_file(&self, path: &str, text: impl AsRef<[u8]>) {
         let place = vec![self.root().join(path)];
         block_on(self.snapshots.keep(owner(), place.clone())).unwrap();

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 type Tree = BTreeMap<PathBuf, (u32, u64, Vec<u8>)>;
 
-/// Returns names, modes, inodes and content of everything, including directories.
+/// Returns names, modes, inodes and contents of all entries, including directories.
 fn tree(root: &Path) -> Tree {
     let mut found = Tree::new();
     let mut open = vec![root.to_owned()];
@@ -123,7 +123,7 @@ fn a_file_changed_since_the_check_aborts_the_whole_commit() {
 }
 
 #[test]
-fn a_change_at_the_last_moment_is_restored_as_well() {
+fn a_last_moment_change_is_also_restored() {
     for (late, name) in [(0, "a"), (4, "b"), (5, "gone")] {
         let (_directory, root, steps) = work();
         let before = tree(&root);
@@ -193,7 +193,7 @@ fn data_written_to_a_file_being_replaced_is_kept_beside_the_file() {
     assert!(tree(&root).into_values().any(|(_, _, content)| content == b"old a and theirs"));
 }
 
-/// Commits and stops before the rename of this step, as if the process were killed there.
+/// Commits and stops before the rename of this step, as if the process had been killed there.
 fn killed_before(steps: Vec<Step>, at: usize) {
     let (reached, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Copying of trees: the copy is completed under a temporary name next to its target, then renamed.
+//! Copying of trees. The copy is completed under a temporary name next to its target, then renamed.
 
 use super::remove::take_apart;
 use super::survey::{stat_entry, survey_at};
@@ -17,8 +17,8 @@ use std::path::Path;
 /// Number of bytes of one file copied between two checks for cancellation.
 const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Copies the entry at `from` to `to`, which must not exist, if it still matches `planned` at the end. Missing directories
-/// above `to` are created. Symlinks are copied as symlinks, modes are kept. If stopped, nothing is left behind.
+/// Copies the entry at `from` to `to`, which must not exist, if it still matches `planned` at the end. Creates missing
+/// directories above `to`. Symlinks are copied as symlinks, and modes are kept. If stopped, leaves nothing behind.
 pub(crate) fn duplicate(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<(), TreeError> {
     publish(copy_aside(from, to, planned, stop)?)
 }
@@ -46,7 +46,7 @@ impl Drop for Copy {
     }
 }
 
-/// Adds permissions to a copied directory, because the original modes can prevent even the owner from removing it.
+/// Adds permissions to a copied directory, because the original mode can prevent even the owner from removing it.
 fn unseal(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     if Form::from_stat(&stat_entry(parent, name)?) != Form::Directory {
         return Ok(());
@@ -141,12 +141,12 @@ fn copy_directory(
     Ok(dress(&copy, stat)?)
 }
 
-/// Sets the mode of the original. Set-ID bits are dropped: they belonged to another owner's content.
+/// Sets the mode of the original. Set-ID bits are dropped, because they belonged to content of another owner.
 fn dress(copy: impl AsFd, stat: &FileStat) -> nix::Result<()> {
     fchmod(copy, Mode::from_bits_truncate(stat.st_mode & 0o1777))
 }
 
-/// Writes the whole copy to disk before it gets its name.
+/// Syncs the whole copy to disk before it gets its name.
 #[cfg(target_os = "linux")]
 fn sync_copy(copy: &Copy) -> Result<(), TreeError> {
     use nix::errno::Errno;

@@ -24,12 +24,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum depth; deeper trees would need more open files than a process may have.
+/// Maximum depth. Deeper trees would need more open files than a process may have.
 const MAX_DEPTH: usize = 256;
-/// Maximum number of entries; larger trees are better handled by a program that the user can watch.
+/// Maximum number of entries. For larger trees, the user should run a program that shows its progress.
 const MAX_ENTRIES: u64 = 500_000;
 
-/// Called from time to time during a copy; returns whether the user wants to stop.
+/// Called periodically during a copy; returns whether the user wants to stop.
 pub(crate) type StopCheck<'a> = &'a dyn Fn() -> bool;
 
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +54,7 @@ pub(crate) enum TreeError {
     /// Stopped before any change.
     #[error("stopped")]
     Stopped,
-    /// Partly removed; the remaining entries are still in place.
+    /// Partly removed. The remaining entries are still in place.
     #[error("only partly removed: {0}")]
     Partly(io::Error),
     /// Copied completely, but not removed from its old location.
@@ -86,7 +86,7 @@ impl From<WriteError> for TreeError {
     }
 }
 
-/// Opens the directory that contains `real`; returns it with the last name.
+/// Opens the directory that contains `real`. Returns it with the last name.
 fn parent_of(real: &Path) -> Result<(OwnedFd, &OsStr), TreeError> {
     open_parent(real).map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
         Some(errno @ (Errno::ELOOP | Errno::ENOTDIR | Errno::ENOENT)) => errno.into(),
@@ -94,7 +94,7 @@ fn parent_of(real: &Path) -> Result<(OwnedFd, &OsStr), TreeError> {
     })
 }
 
-/// Opens a directory for listing; a symlink in its place is an error.
+/// Opens a directory for listing. A symlink at its path is an error.
 pub(in crate::sys) fn open_directory_at(parent: impl AsFd, name: &OsStr) -> nix::Result<OwnedFd> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     openat(parent, name, flags, Mode::empty())
@@ -115,13 +115,13 @@ pub(in crate::sys) fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Renames an entry within its directory; the new name must not exist. No symlink is followed.
+/// Renames an entry within its directory without following symlinks. The new name must not exist.
 pub(crate) fn rename_in_place(real: &Path, name: &OsStr) -> io::Result<()> {
     let (parent, before) = crate::sys::path::open_parent(real)?;
     Ok(rename_to_new((&parent, before), (&parent, name))?)
 }
 
-/// Renames an entry; the new name must not exist.
+/// Renames an entry. The new name must not exist.
 pub(in crate::sys) fn rename_to_new(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr)) -> nix::Result<()> {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,4 @@
-//! Removal of trees: the tree is renamed in one step, and then deleted.
+//! Removal of trees: the tree is renamed atomically, and then deleted.
 
 use super::survey::{identity, stat_entry, survey_as, survey_at};
 use super::{Form, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new};
@@ -24,7 +24,7 @@ pub(crate) fn remove(real: &Path, planned: &Survey) -> Result<(), TreeError> {
     Ok(())
 }
 
-/// Renames the entry first, so that it is never half visible, and so that it can be verified.
+/// Renames the entry first, so that it is never visible half-removed, and so that it can be verified.
 fn remove_aside(parent: &OwnedFd, name: &OsStr, real: &Path, planned: &Survey) -> Result<(), TreeError> {
     let aside = temporary_name();
     rename_to_new((parent, name), (parent, &aside))?;
@@ -49,7 +49,7 @@ fn remove_aside(parent: &OwnedFd, name: &OsStr, real: &Path, planned: &Survey) -
     })
 }
 
-/// Removes a tree entry by entry; the descriptors cannot reach anything outside it.
+/// Removes a tree entry by entry. The descriptors cannot reach anything outside it.
 pub(super) fn take_apart(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     if Form::from_stat(&stat_entry(parent, name)?) != Form::Directory {
         return unlinkat(parent, name, UnlinkatFlags::NoRemoveDir);

@@ -29,7 +29,7 @@ impl Form {
     }
 }
 
-/// State of a file, a symlink or a directory with all entries below it, at one moment.
+/// State of a file, a symlink, or a directory with everything below it, at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Survey {
     pub form: Form,
@@ -40,7 +40,7 @@ pub(crate) struct Survey {
     pub bytes: u64,
     /// The first device, FIFO or socket.
     pub special: Option<PathBuf>,
-    /// The first directory from which this process may not remove entries.
+    /// The first directory from which this process cannot remove entries.
     pub sealed: Option<PathBuf>,
     pub(super) identity: Identity,
     fingerprint: blake3::Hash,
@@ -58,7 +58,7 @@ impl Survey {
     }
 }
 
-/// Surveys the entry at `real` and all entries below it, without following symlinks; calls `visit` for every path.
+/// Surveys the entry at `real` and everything below it, without following symlinks. Calls `visit` for every path.
 pub(crate) fn survey(real: &Path, visit: &mut dyn FnMut(&Path, Form)) -> Result<Survey, TreeError> {
     let (parent, name) = parent_of(real)?;
     survey_at(&parent, name, real, visit)
@@ -73,7 +73,7 @@ pub(super) fn survey_at(
     survey_as(name, (parent, name), real, visit)
 }
 
-/// Surveys an entry under a temporary name, with the paths of its real name `known_as`.
+/// Surveys an entry under a temporary name. The paths are those below its real name `known_as`.
 pub(super) fn survey_as(
     known_as: &OsStr,
     (parent, name): (&OwnedFd, &OsStr),
@@ -170,7 +170,8 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Adds the properties that must not change. The times of a directory are ignored, because its entries are compared.
+    /// Adds the properties that must not change. The times of a directory are left out, because its entries are
+    /// compared.
     fn note(&mut self, name: &OsStr, stat: &FileStat, form: Form) {
         self.hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
         self.hasher.update(&stat.st_ino.to_le_bytes()).update(&stat.st_mode.to_le_bytes());

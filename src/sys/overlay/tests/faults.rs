@@ -1,7 +1,7 @@
 use super::*;
 use std::os::unix::net::UnixListener;
 
-/// A change of the real files behind the back of a view.
+/// A change of the real files that is made behind the back of a view.
 type Meddling = (&'static str, fn(&Path), &'static [&'static str]);
 
 const MEDDLING: &[Meddling] = &[
@@ -54,7 +54,7 @@ fn concurrent_changes_abort_the_whole_commit() {
     }
 }
 
-/// Replaces a file by a copy of itself, with another inode and other times.
+/// Replaces a file with a copy of itself, with another inode and other times.
 fn copied_over(path: &Path) {
     let (copy, mode) = (path.with_extension("copy"), fs::metadata(path).unwrap().permissions());
     fs::write(&copy, fs::read(path).unwrap()).unwrap();
@@ -66,7 +66,7 @@ fn touched(path: &Path) {
     fs::File::options().append(true).open(path).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
 }
 
-/// Something that others do to the real files while a view waits.
+/// A change that others make to the real files while a view is waiting.
 type Touching = (&'static str, fn(&Path));
 
 /// Cases in which the content of the real files stays the same.
@@ -186,7 +186,7 @@ fn an_interrupted_copy_across_file_systems_leaves_no_temporary_files() {
     }
 }
 
-/// Returns a disk that fails from one change to another.
+/// Returns a disk that fails between two changes.
 fn failing(from: usize, to: usize, errno: nix::errno::Errno) -> impl FnMut() -> io::Result<()> {
     let mut steps = 0;
     move || {
@@ -394,7 +394,7 @@ fn trees_with_overlong_paths_are_not_committed_and_can_be_removed() {
 
 const FULL: &str = "AYE_TEST_LAYER_FULL";
 
-/// Runs where the real directory is a small separate file system.
+/// Runs on a small separate file system.
 #[test]
 fn commits_to_a_full_disk() {
     let Some(root) = std::env::var_os(FULL).map(PathBuf::from) else { return };
@@ -442,10 +442,10 @@ fn a_full_disk_aborts_a_commit_before_anything_is_written() {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
 }
 
-/// Variable that tells the child of the test below where its small disk is.
+/// Environment variable with the path of the small disk, for the child process of the test below.
 const SMALL_DISK: &str = "AYE_TEST_SMALL_DISK";
 
-/// Commits to a workspace on a disk that becomes full, and again once there is space.
+/// Commits to a workspace on a disk that becomes full, and again after space is freed.
 #[test]
 #[ignore = "a part of another test"]
 fn commits_to_a_small_disk() {

@@ -11,10 +11,10 @@ const DIRECTORY: &str = "AYE_TEST_LAYER";
 const BEGAN: &str = "AYE_TEST_LAYER_BEGAN";
 /// Number of changes after which the process waits to be killed.
 const STOP_AT: &str = "AYE_TEST_LAYER_STOP_AT";
-/// Printed by the process when it waits to be killed.
+/// Line that the process prints when it waits to be killed.
 const WAITING: &str = "waiting to be killed";
 
-/// Commits, or continues a commit, up to the change where it is killed.
+/// Commits, or continues a commit, up to the change at which the process is killed.
 #[test]
 fn a_process_killed_during_a_commit() {
     let Some(root) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
@@ -47,7 +47,7 @@ fn start(place: &Place, stop_at: usize) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Kills the process where it waits; returns whether it came to that point.
+/// Kills the process where it waits. Returns whether it reached that point.
 fn is_killed(mut child: Child) -> bool {
     let mut output = child.stdout.take().unwrap();
     let (mut printed, mut byte) = (Vec::new(), [0]);

@@ -1,11 +1,13 @@
-//! Capabilities of a command that runs as root: over files and its own processes, not over the machine.
+//! Capabilities of a command that runs as root: it keeps those over files and its own processes, and loses those over
+//! the machine.
 
 use super::Backend;
 use nix::errno::Errno;
 use nix::unistd::geteuid;
 use std::io;
 
-/// Capabilities for installing, unpacking and changing users. `SYS_ADMIN` is excluded, because it could unmount the sandbox.
+/// Capabilities needed for installing, unpacking and switching users. `SYS_ADMIN` is excluded, because it could unmount
+/// the sandbox.
 const KEPT_BY_ROOT: [u32; 8] = [CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, NET_BIND_SERVICE];
 const CHOWN: u32 = 0;
 const DAC_OVERRIDE: u32 = 1;
@@ -33,7 +35,7 @@ struct Half {
 
 const VERSION_3: u32 = 0x2008_0522;
 
-/// Removes all capabilities from the bounding set and from this process, except capabilities that root needs for files.
+/// Removes all capabilities from the bounding set and from this process, except those that root needs for files.
 pub(super) fn keep_only_file_capabilities(strength: Backend) -> io::Result<()> {
     let kept: &[u32] = if geteuid().is_root() { &KEPT_BY_ROOT } else { &[] };
     clear_ambient();
@@ -79,7 +81,7 @@ fn permitted_now() -> Result<u32, Errno> {
     Ok(halves[0].permitted)
 }
 
-/// Sets the capabilities; all retained ones are in the lower half.
+/// Sets the capabilities. All retained ones are in the lower half.
 #[expect(unsafe_code, reason = "no safe call changes the sets")]
 fn set(permitted: u32) -> Result<(), Errno> {
     let header = Header { version: VERSION_3, pid: 0 };

@@ -1,4 +1,5 @@
-//! Landlock rules on paths: a second barrier to writes under the mounts, and the only one if namespaces are not available.
+//! Landlock rules on paths. Under mounts they are a second barrier against writes; without namespaces they are the only
+//! one.
 
 use super::places::grants;
 use super::{Backend, Confinement};
@@ -11,13 +12,13 @@ use landlock::{
 use std::io;
 use std::path::PathBuf;
 
-/// Newest supported version of Landlock; an older kernel applies the rights that it knows.
+/// Newest supported version of Landlock. An older kernel enforces the rights that it supports.
 const NEWEST: ABI = ABI::V7;
 
-/// Paths that a command with its own mounts may always write: they are its own, or covered.
+/// Paths that a command with its own mounts can always write, because they are private or covered.
 const ITS_OWN: [&str; 5] = ["/tmp", "/var/tmp", "/run", "/dev", "/proc"];
 
-/// A complete set of rules that is not yet in effect.
+/// Complete set of rules that is not in effect yet.
 #[derive(Debug)]
 pub(super) struct Rules {
     ruleset: RulesetCreated,
@@ -46,7 +47,8 @@ impl Rules {
     }
 }
 
-/// Returns the rules under the mounts. The mounts control read access; the rules only limit writes, in case a mount is wrong.
+/// Returns the rules under mounts. The mounts control read access; the rules only limit writes, in case a mount is
+/// wrong.
 fn rules_under_mounts(confinement: &Confinement) -> Result<RulesetCreated, RulesetError> {
     let writing = AccessFs::from_write(NEWEST);
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(writing)?;
@@ -59,7 +61,7 @@ fn rules_under_mounts(confinement: &Confinement) -> Result<RulesetCreated, Rules
     ruleset.add_rules(path_beneath_rules(places, writing))
 }
 
-/// Returns the rules without mounts: hidden paths are not covered, and the network is shared.
+/// Returns the rules without mounts, where hidden paths cannot be covered and the network is shared.
 fn rules_without_mounts(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Result<RulesetCreated, RulesetError> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(AccessFs::from_all(NEWEST))?;
     let ruleset = match confinement.network {

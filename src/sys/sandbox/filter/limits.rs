@@ -5,21 +5,21 @@ use crate::sys::sandbox::ResourceLimits;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 
-/// Niceness of commands, below the user's own programs.
+/// Niceness of commands, which gives them a lower priority than the user's own programs.
 pub(super) const NICER: i32 = 10;
-/// OOM score: if memory is short, the kernel ends a command before the user's programs.
+/// OOM score. If memory is short, the kernel ends a command before the user's programs.
 const OOM_SCORE: &str = "500";
-/// Seconds that a process has after `SIGXCPU` to end on its own.
+/// Seconds for a process to exit on its own after `SIGXCPU`.
 const CPU_GRACE_SECONDS: u64 = 1;
 /// Process IDs below this number are not reused once the kernel has used every ID.
 const RESERVED_PROCESS_IDS: u64 = 300;
-/// First kernel with a maximum process ID per namespace; older ones have one for the whole machine.
+/// First kernel version with a maximum process ID per namespace. Older ones have one for the whole machine.
 const PID_MAX_PER_NAMESPACE: (u32, u32) = (6, 14);
-/// First kernel that counts a user's processes per user namespace.
+/// First kernel version that counts a user's processes per user namespace.
 const PROCESSES_PER_NAMESPACE: (u32, u32) = (5, 14);
 
-/// Limits the number of processes in this PID namespace, including for root. Must be called by its first process, while its `/proc`
-/// is writable and before it loses its capabilities.
+/// Limits the number of processes in this PID namespace, including those of root. Must be called by the first process,
+/// while its `/proc` is writable and before it loses its capabilities.
 pub(crate) fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
     let Some(processes) = limits.processes else { return Ok(()) };
     if !limits_process_ids() || std::process::id() != 1 {
@@ -38,7 +38,7 @@ pub(crate) fn limits_process_ids() -> bool {
     kernel_version() >= PID_MAX_PER_NAMESPACE
 }
 
-/// Limits System V shared memory of this IPC namespace, in bytes. Before Linux 5.19 only root can do that.
+/// Limits System V shared memory of this IPC namespace, in bytes. Before Linux 5.19, only root can do this.
 pub(crate) fn limit_shared_memory(most: Option<u64>) {
     let Some(most) = most.filter(|_| std::process::id() == 1) else { return };
     let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten().and_then(|page| u64::try_from(page).ok());
@@ -49,7 +49,7 @@ pub(crate) fn limit_shared_memory(most: Option<u64>) {
     }
 }
 
-/// Limits to set, with all lookups already done.
+/// Limits to set, after all lookups are done.
 #[derive(Debug)]
 pub(super) struct Limits {
     /// Soft and hard limits.
@@ -67,8 +67,8 @@ pub(super) fn prepare(confinement: &Confinement) -> io::Result<Limits> {
     Ok(Limits { each })
 }
 
-/// Returns the limit in terms of the kernel: with namespaces, the command's own processes and the first one; otherwise all
-/// processes of the user.
+/// Converts the limit to what the kernel counts: with namespaces, the command's own processes and the first one;
+/// otherwise all processes of the user.
 fn countable(processes: u64, strength: Backend) -> Option<u64> {
     match strength {
         Backend::Namespaces if kernel_version() < PROCESSES_PER_NAMESPACE => None,
@@ -89,7 +89,7 @@ impl Limits {
     }
 }
 
-/// Lets the kernel end this process first if memory is short. The sandbox's own `/proc` can be written only during set-up.
+/// Lets the kernel end this process first if memory is short. The sandbox's own `/proc` is writable only during setup.
 pub(crate) fn end_before_others() {
     // Best effort: without /proc there is no alternative.
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
@@ -112,7 +112,7 @@ fn threads_of_user() -> u64 {
         .sum()
 }
 
-/// Returns `6.18` of `6.18.44-…`; 0.0 if it cannot be read, so that no feature is assumed.
+/// Parses `6.18` from `6.18.44-…`. Returns 0.0 if it cannot be read, so that no feature is assumed.
 fn kernel_version() -> (u32, u32) {
     let Ok(names) = nix::sys::utsname::uname() else { return (0, 0) };
     parse_version(&names.release().to_string_lossy())

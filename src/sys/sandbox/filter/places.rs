@@ -1,4 +1,4 @@
-//! Paths to grant, for rules that can only add: a hidden path is excluded by naming its siblings.
+//! Paths to grant, for rules that can only add access. A hidden path is excluded by granting its siblings.
 
 use super::Confinement;
 use crate::sys::sandbox::places::{Access, named_paths};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of named paths; in a directory with more siblings, no file can be protected.
+/// Maximum number of granted paths. In a directory with more siblings, no file can be protected.
 const MAX_PLACES: usize = 100_000;
 
 /// Allowed devices; others include disks, memory and the terminals of other windows.
@@ -17,9 +17,9 @@ const OF_OTHERS: [&str; 4] = ["/dev", "/run/user", "/run/secrets", "/run/credent
 
 /// Returns the paths to grant, each including its subtree.
 ///
-/// A path with fewer rights cannot be below one that is granted: instead, its existing neighbours, and those of each directory
-/// above it, are granted one by one. So no new entries can be created directly in those directories, which is the price of
-/// protecting `.git/hooks` in a workspace where nothing can be mounted.
+/// A path with fewer rights must not be below a granted one. Instead, its existing siblings, and those of each
+/// directory above it, are granted one by one. New entries therefore cannot be created directly in those directories,
+/// which is the cost of protecting `.git/hooks` in a workspace where nothing can be mounted.
 pub(super) fn grants(confinement: &Confinement) -> io::Result<Vec<(PathBuf, Access)>> {
     let mut places: BTreeMap<PathBuf, Access> = OF_OTHERS.iter().map(|path| (PathBuf::from(path), Access::Nothing)).collect();
     places.extend(DEVICES.iter().map(|path| (PathBuf::from(path), Access::Write)));
@@ -55,7 +55,8 @@ impl Walk {
     }
 }
 
-/// Returns the entries of a directory; none if it is not readable. Symlinks are skipped, because they would grant their target.
+/// Returns the entries of a directory; empty if it is not readable. Skips symlinks, because a rule would grant their
+/// target.
 fn children(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Ok(Vec::new()) };
     let mut children = Vec::new();

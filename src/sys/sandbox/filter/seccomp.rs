@@ -65,11 +65,11 @@ pub(super) const FORBIDDEN: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
 ];
-/// Not in `libc` yet; the same number on every architecture.
+/// Number of a system call that is not in `libc` yet; it is the same on every architecture.
 const OPEN_TREE_ATTR: c_long = 467;
 
-/// System calls that are refused with `ENOSYS`, as by an older kernel, so that programs fall back. A filter cannot see the
-/// flags of `clone3`, the mode for `openat2`, or anything that goes through a ring.
+/// System calls refused with `ENOSYS`, as by an older kernel, so that programs fall back. A filter cannot see the flags
+/// of `clone3`, the mode for `openat2`, or operations that go through a ring.
 pub(super) const UNKNOWN: &[c_long] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_openat2];
 
@@ -87,10 +87,10 @@ const NEW_NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWNET,
     CLONE_NEWTIME,
 ];
-/// Only for `unshare`: `clone` has its signal in these bits.
+/// Flag of `unshare` only: `clone` has its signal in these bits.
 const CLONE_NEWTIME: libc::c_int = 0x80;
 
-/// Terminal requests that type for the user, or load a line discipline.
+/// Terminal requests that inject input, or that load a line discipline.
 const TERMINAL_REQUESTS: [u64; 3] = [0x5412, 0x541C, 0x5423];
 
 /// System calls that set the mode of a file, with the index of that argument.
@@ -176,8 +176,9 @@ fn new_namespaces(flags: &[libc::c_int]) -> io::Result<Vec<SeccompRule>> {
     }))
 }
 
-/// Returns rules against set-ID programs: outside, another user would run them with rights that the command has only inside. A
-/// filter cannot see whether the path is a directory, so the bit is refused there too.
+/// Returns rules against set-ID programs. Outside the sandbox, another user would run such a program with rights that
+/// the command has only inside. A filter cannot see whether the path is a directory, so the bit is refused for
+/// directories too.
 fn other_users() -> io::Result<Rules> {
     let bits = [libc::S_ISUID, libc::S_ISGID].map(u64::from);
     let set = |argument, bit| (argument, SeccompCmpOp::MaskedEq(bit), bit);
@@ -193,8 +194,8 @@ fn other_users() -> io::Result<Rules> {
     Ok(rules)
 }
 
-/// Returns rules that limit System V shared memory to a quarter of the memory limit, for the maximum number of segments. For root
-/// the namespace limits it; an ordinary user may not set that limit.
+/// Returns rules that limit System V shared memory to a quarter of the memory limit, for the maximum number of
+/// segments. For root, the namespace limits it; an ordinary user cannot set that limit.
 fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
     const MAX_SEGMENTS: u64 = 4096;
     let Some(bytes) = confinement.limits.memory_bytes.filter(|_| !nix::unistd::geteuid().is_root()) else {
@@ -205,7 +206,7 @@ fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
     Ok(Rules::from([(libc::SYS_shmget, vec![SeccompRule::new(vec![larger]).map_err(io::Error::other)?])]))
 }
 
-/// Returns the socket families that are refused; of netlink, routes and addresses remain available.
+/// Returns rules that refuse socket families. Of netlink, routes and addresses stay available.
 fn refused_sockets(confinement: &Confinement) -> Vec<Conditions> {
     let family = |family: libc::c_int| u64::from(family.cast_unsigned());
     let allowed: &[libc::c_int] = match (confinement.strength, confinement.network) {
@@ -220,7 +221,7 @@ fn refused_sockets(confinement: &Confinement) -> Vec<Conditions> {
     ]
 }
 
-/// Compiles rules that fail with `errno`; a call of another architecture ends the process.
+/// Compiles rules that fail with `errno`. A call of another architecture ends the process.
 fn compile(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
     let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
     let refused = SeccompAction::Errno(errno.cast_unsigned());
@@ -228,8 +229,8 @@ fn compile(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
     filter.try_into().map_err(io::Error::other)
 }
 
-/// Returns a filter for x32, the second set of system call numbers on x86-64, which is not used in practice: all of its calls
-/// fail.
+/// Returns a filter for x32, the second set of system call numbers on x86-64. It is not used in practice, so all of its
+/// calls fail.
 #[cfg(target_arch = "x86_64")]
 fn foreign_numbers() -> Option<BpfProgram> {
     use seccompiler::sock_filter;

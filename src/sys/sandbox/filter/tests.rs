@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Makes the test program a command that issues system calls: it must start in that role before any thread.
+/// Makes the test program a command that issues system calls. It must start in that role before any thread.
 #[expect(unsafe_code, reason = "runs before the test harness")]
 #[used]
 // SAFETY: the loader calls each function of this section once; the standard library is usable by then.
@@ -192,7 +192,7 @@ fn helper(who: Who) -> (Helper, Option<tempfile::TempDir>) {
     (Helper { program: script, ..Helper::default() }, Some(directory))
 }
 
-/// Returns a copy of this program in a separate directory, because its own may be covered.
+/// Returns a copy of this program in a separate directory, because its own directory may be covered.
 fn probe() -> (tempfile::TempDir, PathBuf) {
     let (directory, path) = workspace();
     let (program, name) = (std::env::current_exe().unwrap(), path.join("probe"));
@@ -357,7 +357,7 @@ mod by_rules_alone {
 mod in_namespaces {
     use super::*;
 
-    /// Returns whether this kernel lets both users create namespaces; prints a message if not.
+    /// Returns whether this kernel lets both users create namespaces. Prints a message if not.
     fn possible() -> bool {
         let possible = std::process::Command::new("unshare").args(["-Ur", "true"]).output();
         let possible = possible.is_ok_and(|output| output.status.success());

@@ -1,4 +1,4 @@
-//! Network access of a command. The client is this program itself, so that the behaviour of a shell does not matter.
+//! Network access of a command. The client is this program itself, so that the tests do not depend on a shell.
 
 use super::*;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,8 +18,8 @@ fn a_client_connects() {
     }
 }
 
-/// Returns whether an empty network namespace keeps a client from the address. If software outside this machine intercepts
-/// connections, no namespace can.
+/// Returns whether an empty network namespace keeps a client from connecting to the address. If software outside this
+/// machine intercepts connections, no namespace can.
 fn kernel_holds(address: &str) -> bool {
     let mut client = std::process::Command::new("unshare");
     client.args(["--user", "--map-root-user", "--net"]).arg(std::env::current_exe().unwrap());
@@ -31,7 +31,7 @@ fn kernel_holds(address: &str) -> bool {
     !reached
 }
 
-/// Returns what a confined client reports about its connection.
+/// Returns the report of a confined client about its connection.
 async fn connection(ground: &Ground, address: &str, confinement: Confinement) -> String {
     // A command has its own `/tmp`, and these tests may have been built in the real one.
     let client = ground.path("client");

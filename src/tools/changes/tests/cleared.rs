@@ -1,4 +1,4 @@
-//! Ignored files are saved before a command removes them, up to the limit, and the rest is named.
+//! Ignored files are saved before a command removes them, up to the limit; the rest is listed.
 
 use super::*;
 use crate::ports::{FileRewind, RewindStart};

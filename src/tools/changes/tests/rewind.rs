@@ -219,7 +219,7 @@ enum Deed {
     Remove,
     Mode,
     Link,
-    /// A link to another of the places, in the place of whatever is there.
+    /// A symlink to another path, replacing the existing entry.
     LinkToPlace,
     MakeDirectory,
     RemoveTree,
@@ -307,7 +307,7 @@ fn start() -> Session {
     session
 }
 
-/// Plays each act in its own step. Returns the trees before each step and the final one.
+/// Performs each act in its own step. Returns the trees before each step and the final one.
 fn played(mut session: Session, acts: &[Act]) -> (Session, Vec<BTreeMap<String, String>>) {
     let mut trees = Vec::new();
     for (step, one) in acts.iter().enumerate() {
@@ -322,7 +322,7 @@ fn played(mut session: Session, acts: &[Act]) -> (Session, Vec<BTreeMap<String, 
     (session, trees)
 }
 
-/// Rewinds to before each step, and undoes it. The acts do not edit anything by hand.
+/// Rewinds to before each step, and undoes the rewind. The acts contain no manual edits.
 #[track_caller]
 fn goes_back_and_forth(acts: &[Act]) {
     let last = acts.len();

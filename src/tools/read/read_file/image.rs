@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// Size limit in bytes: providers accept 5 MB as base64.
 const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
-/// Limit of the longer side.
+/// Maximum number of pixels of the longer side.
 const MAX_PIXELS: usize = 8_000;
 
 /// Describes and stores an image; `None` if its dimensions cannot be read.

@@ -1,4 +1,4 @@
-//! Reading of a range of lines in one pass from the start. Only the returned text is in memory.
+//! Reading of a line range in one pass from the start of a file. Only the returned text is held in memory.
 
 use super::skip::{SkipPosition, skip_to};
 use crate::policy::redact::Redactor;
@@ -7,7 +7,7 @@ use crate::tools::document::charset::{CHUNK_BYTES, DecodingReader, decode};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::io::{self, Cursor, Read};
 
-/// Number of bytes examined around a cut in a line, so that no secret is shown in parts.
+/// Number of bytes examined around a cut in a line, so that no part of a secret is shown.
 const AROUND_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
@@ -21,15 +21,15 @@ pub(super) struct Range {
 
 pub(super) const ALL: Range = Range { first: 1, count: u64::MAX, column: 1 };
 
-/// The lines read, and the omitted ones.
+/// Lines that were read, and the reason for omitted ones.
 pub(super) struct LineSelection {
     pub text: String,
     /// Number of lines read from the start of the file.
     pub seen: u64,
-    /// Number of additional lines that the first shown line replaces.
+    /// Number of additional lines that the first shown line represents.
     pub folded: u64,
     pub rest: RemainingText,
-    /// The first line is inside a private key.
+    /// Whether the first line is inside a private key.
     pub in_key: bool,
 }
 
@@ -109,7 +109,7 @@ struct LineReader {
     most_bytes: usize,
     /// Number of the current line, from 1.
     line: u64,
-    /// No part of that line has been read yet.
+    /// Whether no part of that line has been read yet.
     at_start: bool,
     /// Number of skipped characters of the first line.
     passed: u64,
@@ -125,7 +125,7 @@ impl Default for LineReader {
 }
 
 impl LineReader {
-    /// Takes the text of the range, slightly beyond the size limit. Returns the reason to stop, if any.
+    /// Takes the text of the range, slightly beyond the size limit. Returns the reason to stop, if there is one.
     fn take(&mut self, piece: &str) -> Option<RemainingText> {
         for part in piece.split_inclusive('\n') {
             if self.line - self.range.first.min(self.line) >= self.range.count {
@@ -189,7 +189,7 @@ impl LineReader {
         LineSelection { text: self.text, seen, folded, rest, in_key: false }
     }
 
-    /// Cuts at the last complete line, or within a line that is too long by itself.
+    /// Cuts after the last complete line, or within a line that exceeds the limit by itself.
     fn cut(&mut self, redactor: &Redactor) -> RemainingText {
         if let Some(end) = self.text.as_bytes()[..self.most_bytes].iter().rposition(|byte| *byte == b'\n') {
             self.text.truncate(end + 1);

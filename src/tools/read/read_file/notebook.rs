@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// Maximum number of bytes stored of one output, from its start and end.
+/// Maximum number of bytes returned of one output, from its start and end.
 const OUTPUT_BYTES: usize = 8 * 1024;
 
 #[derive(Deserialize)]
@@ -74,7 +74,7 @@ impl Lines {
 ///
 /// # Errors
 ///
-/// The reason why it is not a notebook.
+/// The JSON is not a notebook, for this reason.
 pub(super) fn text(json: &[u8]) -> Result<String, String> {
     let json = json.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(json);
     let notebook: Notebook = serde_json::from_slice(json).map_err(|error| error.to_string())?;

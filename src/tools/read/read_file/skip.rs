@@ -1,4 +1,4 @@
-//! Skipping of the lines before a range, as raw bytes. The only state is whether the following line is inside a private key.
+//! Skipping of the lines before a range, as raw bytes. The only state is whether the next line is inside a private key.
 
 use crate::policy::redact::opens_or_closes;
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
@@ -6,19 +6,19 @@ use memchr::memmem::Finder;
 use memchr::{memchr, memchr_iter};
 use std::io::{self, Read};
 
-/// Small in tests, which therefore cover many chunk ends.
+/// Chunk size in bytes. Small in tests, so that they cover many chunk boundaries.
 const CHUNK_BYTES: usize = if cfg!(test) { 16 * 1024 } else { 512 * 1024 };
 /// Number of bytes examined after dashes that may start a key.
 const AHEAD_BYTES: usize = 4 * 1024;
 const DASHES: &str = "-----";
 
-/// The position where reading continues.
+/// Position at which reading continues.
 pub(super) struct SkipPosition {
     /// Number of the line that starts there, from 1; if there is none, one more than the number of lines.
     pub line: u64,
-    /// Bytes already read from that line on.
+    /// Bytes of that line and following ones that were already read.
     pub rest: Vec<u8>,
-    /// The line is inside a private key.
+    /// Whether the line is inside a private key.
     pub in_key: bool,
 }
 
@@ -129,7 +129,7 @@ impl Units {
     }
 }
 
-/// The private-key markers in the lines so far, as `opens_or_closes` reports them for each line.
+/// Private-key markers in the lines so far, as `opens_or_closes` reports them for each line.
 struct Keys {
     in_key: bool,
     units: Units,
@@ -164,7 +164,7 @@ impl Keys {
         }
     }
 
-    /// Examines the markers that start before `until`, continuing after the previous call.
+    /// Examines the markers that start before `until`, continuing from the previous call.
     fn scan(&mut self, buffer: &[u8], until: usize) {
         let width = self.units.width();
         let found_in = &buffer[..buffer.len().min(until + self.dash.len() * DASHES.len() - 1)];
@@ -200,7 +200,7 @@ impl Keys {
         }
     }
 
-    /// Returns the effect of the remaining line starting at these dashes.
+    /// Returns the effect of the rest of the line that starts with these dashes.
     fn marker_effect(&self, buffer: &[u8], at: usize) -> Option<bool> {
         let seen = &buffer[at..buffer.len().min(at + AHEAD_BYTES)];
         let (text, _) = self.encoding.decode_without_bom_handling(seen);

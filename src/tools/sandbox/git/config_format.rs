@@ -1,4 +1,4 @@
-//! Parser for git configuration files, with git's rules for sections, variables, values and includes, within limits.
+//! Parser of git configuration files, with git's rules for sections, variables, values and includes, within limits.
 
 use crate::sys::file::{ReadError, read};
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Size limit of a file in bytes; configuration is written by hand.
+/// Size limit of a file in bytes. Configuration is written by hand.
 const MAX_BYTES: u64 = 1 << 20;
 /// Maximum number of files read together.
 const MAX_FILES: usize = 64;
@@ -27,7 +27,7 @@ pub(super) struct Variable {
     pub value: Option<Vec<u8>>,
 }
 
-/// The variables of a file, up to the point where git fails.
+/// Variables of a file, up to the line at which git would fail.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ParsedConfig {
     pub variables: Vec<Variable>,
@@ -43,7 +43,8 @@ pub(super) struct Files {
     /// Reasons why the variables may be incomplete.
     pub gaps: Vec<String>,
     read: usize,
-    /// Paths already read. A file may have several paths, and its includes depend on the directory of the path.
+    /// Paths that were already read. A file may have several paths, and its includes depend on the directory of the
+    /// path.
     known: BTreeSet<PathBuf>,
 }
 
@@ -51,7 +52,7 @@ pub(super) struct Files {
 pub(super) type Follows<'a> = &'a dyn Fn(&[u8], &Path) -> bool;
 
 impl Files {
-    /// Reads a file and its includes. A missing file sets no keys.
+    /// Reads a file and its includes. A missing file sets no variables.
     pub(super) fn add(&mut self, file: &Path, home: Option<&Path>, follows: Follows<'_>) {
         self.add_at(file, home, follows, 0);
     }
@@ -109,7 +110,7 @@ fn include_path(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf
     Some(file.parent().unwrap_or(Path::new("/")).join(text))
 }
 
-/// Parses text like git.
+/// Parses text in the same way as git.
 pub(super) fn parse(text: &[u8]) -> ParsedConfig {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut reader = Reader { text, at: 0 };

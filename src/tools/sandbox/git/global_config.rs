@@ -1,5 +1,5 @@
-//! Reduced global git configuration for sandboxed commands: user, line endings and ignore rules, but no key that starts a
-//! program.
+//! Reduced global git configuration for sandboxed commands: it has the user, line endings and ignore rules, but no key
+//! that starts a program.
 
 use super::config_format::{Files, Variable};
 use crate::sys::file::{ReadError, read};
@@ -45,7 +45,7 @@ pub(crate) struct Sources {
     pub directory: PathBuf,
 }
 
-/// The configuration, created for the first command.
+/// The reduced configuration, created for the first command.
 #[derive(Debug, Clone)]
 pub(crate) struct GlobalConfig {
     sources: Arc<Sources>,
@@ -78,7 +78,7 @@ impl GlobalConfig {
         }
     }
 
-    /// Makes git use the configuration.
+    /// Sets the environment so that git uses the configuration.
     pub(in crate::tools) fn apply(directory: Option<&Path>, environment: &mut Vec<(OsString, OsString)>) {
         let file = directory.map_or_else(|| OsString::from("/dev/null"), |directory| directory.join(CONFIG).into_os_string());
         environment.retain(|(name, _)| name != "GIT_CONFIG_GLOBAL" && name != "GIT_CONFIG_SYSTEM");
@@ -110,7 +110,8 @@ impl ConfigFiles {
                 write_variable(&mut config, variable);
             }
         }
-        // The name depends on the content, so that several aye processes share it and it never changes under a running command.
+        // The name depends on the content, so that several aye processes share it and it never changes while a command
+        // runs.
         let mut name = blake3::Hasher::new();
         name.update(&(config.len() as u64).to_le_bytes()).update(&config).update(&ignore);
         let directory = sources.directory.join(&name.finalize().to_hex()[..16]);

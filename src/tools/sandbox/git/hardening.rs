@@ -1,4 +1,4 @@
-//! Environment for git that prevents it from starting programs configured by a repository.
+//! Git environment that prevents git from starting programs configured by a repository.
 
 use super::programs::{Override, Use, always, replacement};
 use super::repositories::{ReachableRepositories, RepositoryTrust, SearchScope, reachable_repositories};
@@ -13,17 +13,17 @@ use std::sync::Arc;
 
 /// Maximum number of overridden variables.
 const MAX_OVERRIDES: usize = 1_000;
-/// Size limit in bytes of all overrides, because the system limits the environment.
+/// Size limit in bytes of all overrides. The system limits the size of the environment.
 const MAX_BYTES: usize = 128 << 10;
 
-/// Characters with which a shell computes words from others.
+/// Characters with which a shell computes words.
 const COMPUTES: [char; 3] = ['$', '`', '{'];
 /// Wildcard characters, which match file names.
 const MATCHES: [char; 3] = ['*', '?', '['];
-/// Beginnings of the options with which git enters submodules, and the command for them.
+/// Prefixes of the options that make git enter submodules, and the command that does.
 const ENTERING: [&str; 3] = ["--sub", "--rec", "submodule"];
 
-/// Variables for every hardened line: without a terminal, git must not prompt or fetch anything.
+/// Variables for every hardened line. Without a terminal, git must not prompt or fetch anything.
 const BOTH: &[(&str, &str)] = &[
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_ATTR_NOSYSTEM", "1"),
@@ -39,7 +39,7 @@ const READING: &[(&str, &str)] =
     &[("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none"), ("GIT_SSH_COMMAND", "false")];
 const WRITING: &[(&str, &str)] = &[("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"), ("GIT_SSH_COMMAND", "ssh")];
 
-/// Strictness of the restrictions on git for a line.
+/// Strictness of the restrictions on git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Strictness {
     /// Not restricted.
@@ -55,7 +55,7 @@ pub(in crate::tools) enum Purpose {
 }
 
 impl Strictness {
-    /// Returns the strictness for a line, from the reason why it may run and the trust in the project.
+    /// Returns the strictness for a line, based on the reason why it may run and the trust in the project.
     pub(in crate::tools) fn for_line(line: &str, unasked: Option<UnaskedConditions>, trust: RepositoryTrust) -> Self {
         if unasked.is_some_and(|unasked| unasked.as_reading) {
             return Self::NoPrograms(Purpose::Reads);
@@ -70,30 +70,30 @@ impl Strictness {
     }
 }
 
-/// Returns whether a string may start git: it names git, apart from quotes and escapes, or computes a word.
+/// Returns whether a line may start git: it contains the name, ignoring quotes and escapes, or it computes a word.
 pub(in crate::tools) fn mentions_git(line: &str) -> bool {
     line.contains(COMPUTES) || strip_quotes(line).contains("git")
 }
 
-/// Returns whether git may enter a submodule for a line. Git accepts shortened options.
+/// Returns whether git may enter a submodule for a line. Git accepts abbreviated options.
 fn may_enter_submodules(line: &str) -> bool {
     let plain = strip_quotes(line);
     line.contains(COMPUTES) || line.contains(MATCHES) || ENTERING.iter().any(|word| plain.contains(word))
 }
 
-/// Returns a line in lower case without the quotes and escapes that can hide a word.
+/// Returns a line in lower case without quotes and escapes, which can hide a word.
 fn strip_quotes(line: &str) -> String {
     let plain = line.chars().filter(|letter| !matches!(letter, '\'' | '"' | '\\' | '\n'));
     plain.collect::<String>().to_ascii_lowercase()
 }
 
-/// Locations where git may find repositories and configuration.
+/// Locations in which git may find repositories and configuration.
 pub(in crate::tools) struct GitWorkspace<'a> {
     pub roots: &'a [PathBuf],
     pub home: Option<&'a Path>,
-    /// Scan without large build and package directories; `None` without a sandbox.
+    /// Scan that omits large build and package directories; `None` without a sandbox.
     pub scan: Option<&'a Arc<ProtectedScan>>,
-    /// Search of the whole workspace, if no repository may be missed.
+    /// Search of the whole workspace, if every repository must be found.
     pub repositories: Option<&'a RepositoryScan>,
 }
 
@@ -101,7 +101,7 @@ pub(in crate::tools) struct GitWorkspace<'a> {
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Hardening {
     variables: Vec<(OsString, OsString)>,
-    /// Reasons why a program of a repository may still start.
+    /// Reasons why git may still start a program of a repository.
     pub gaps: Vec<String>,
 }
 
@@ -172,7 +172,7 @@ impl Hardening {
         environment.extend(self.variables.iter().cloned());
     }
 
-    /// Returns why a line that must not start programs of the repository needs approval.
+    /// Returns the reason why a line that must not start programs of the repository needs approval.
     pub(in crate::tools) fn doubt(&self) -> Option<String> {
         let gap = self.gaps.first()?;
         Some(format!("git may run programs that the repository configures, because {gap}"))

@@ -1,4 +1,4 @@
-//! Git in commands: their configuration, and protection from programs configured by a repository.
+//! Git in commands: its configuration, and protection from programs that a repository configures.
 
 mod config_format;
 mod global_config;

@@ -14,7 +14,7 @@ pub(super) enum Use {
 /// A variable that names a program.
 struct Program {
     section: &'static str,
-    /// Whether there is a name between section and variable.
+    /// Whether there is a subsection between the section and the variable.
     named: bool,
     /// `*` for every variable of the section.
     variable: &'static str,
@@ -22,7 +22,7 @@ struct Program {
     value: &'static str,
 }
 
-/// Compares two files like `git diff`, but without its headers, because a driver cannot be unset.
+/// Command that compares two files like `git diff`, but without its headers, because a driver cannot be unset.
 const COMPARE: &str = r#"sh -c 'diff -u --label "a/$0" --label "b/$0" -- "$1" "$4"; :'"#;
 /// Git's default merge program.
 const MERGE: &str = "git merge-file %A %O %B";

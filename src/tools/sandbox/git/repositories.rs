@@ -1,4 +1,4 @@
-//! The repositories whose configuration git may read for a line, and their configuration files.
+//! Repositories whose configuration git may read for a line, and their configuration files.
 
 use super::config_format::Files;
 use super::repository_scan::RepositoryScan;
@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Beginning of a pointer file.
+/// Prefix of the content of a pointer file.
 const POINTER: &[u8] = b"gitdir: ";
 /// Size limit of a pointer file in bytes.
 const POINTER_BYTES: u64 = 4096;
@@ -35,11 +35,11 @@ pub(crate) enum RepositoryTrust {
     Untrusted,
 }
 
-/// Repositories that a line may use.
+/// Repositories that git may use for a line.
 #[derive(Debug, Default)]
 pub(super) struct ReachableRepositories {
     pub files: Files,
-    /// Reasons why there may be more.
+    /// Reasons why there may be further repositories.
     pub gaps: Vec<String>,
 }
 
@@ -52,9 +52,9 @@ pub(super) struct SearchScope<'a> {
     /// Whether the line also examines submodules.
     pub into_submodules: bool,
     pub home: Option<&'a Path>,
-    /// The current scan of the workspace, without large build and package directories.
+    /// Current scan of the workspace, which omits large build and package directories.
     pub known: Option<Arc<ScanResult>>,
-    /// Search of the whole workspace, if no repository may be missed.
+    /// Search of the whole workspace, if every repository must be found.
     pub all: Option<&'a RepositoryScan>,
 }
 
@@ -167,8 +167,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns whether the index of a repository may contain submodules, based on the mode of such an entry. An unreadable index is
-/// treated as true.
+/// Returns whether the index of a repository may contain submodules, based on the mode of such an entry. Returns true
+/// if the index is unreadable.
 fn has_places_for_others(directory: &Path) -> bool {
     let mut indexes = vec![directory.join("index")];
     let others = std::fs::read_dir(directory).into_iter().flatten().flatten();
@@ -182,7 +182,7 @@ fn has_places_for_others(directory: &Path) -> bool {
     })
 }
 
-/// Returns whether a file contains the bytes; also true if it is too large or unreadable.
+/// Returns whether a file contains these bytes. Returns true if it is too large or unreadable.
 fn file_contains(mut file: File, wanted: &[u8]) -> bool {
     let (mut buffer, mut kept, mut read) = (vec![0; CHUNK], 0, 0_u64);
     loop {
@@ -206,10 +206,11 @@ fn is_git_directory(directory: &Path) -> bool {
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
-/// Returns the text of a file that names a git directory, without the line break at its end; `None` if there is none.
+/// Returns the content of a file that points to a git directory, without the final line break; `None` if the file does
+/// not exist.
 ///
 /// # Errors
-/// Returns a gap if the file cannot be read in full.
+/// The file cannot be read in full; the error is a gap.
 fn pointer(file: &Path) -> Result<Option<Vec<u8>>, String> {
     let gap = |why: &dyn std::fmt::Display| format!("`{}` cannot be read: {why}", file.display());
     let mut text = Vec::new();

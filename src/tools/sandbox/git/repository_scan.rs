@@ -1,4 +1,4 @@
-//! Finds every `.git` below some directories, and caches unchanged directories.
+//! Search for every `.git` below some directories. Unchanged directories are cached.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Maximum number of examined entries.
 const MAX_ENTRIES: usize = 200_000;
-/// A directory changed this recently may change again without a newer timestamp.
+/// Age in seconds below which a changed directory may change again without a newer timestamp.
 const TICK_SECONDS: i64 = 2;
 
 /// The search and its cache.
@@ -39,7 +39,7 @@ struct CachedListing {
 }
 
 impl RepositoryScan {
-    /// Searches below these directories, and below the repository that contains them.
+    /// Creates a search of these directories, and of the repository that contains them.
     pub(crate) fn new(roots: &[PathBuf]) -> Arc<Self> {
         let mut places = roots.to_vec();
         for root in roots {

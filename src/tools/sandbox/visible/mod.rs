@@ -1,5 +1,5 @@
-//! Visible parts of the system for commands: system directories, toolchains, caches and the programs of `PATH`. Everything else
-//! is hidden.
+//! Parts of the system that commands can see: system directories, toolchains, caches and the programs of `PATH`.
+//! Everything else is hidden.
 
 mod programs;
 mod table;
@@ -15,9 +15,9 @@ use table::{CREDENTIAL_WORDS, HOST_KEYS, SETTINGS, SYSTEM, SYSTEM_LINKS, SYSTEM_
 
 /// Maximum number of symlinks followed in one path.
 const MAX_LINKS: usize = 40;
-/// Size in bytes above which a settings file is not examined and not shown.
+/// Size in bytes above which a settings file is not examined and stays hidden.
 const MAX_SETTINGS_BYTES: u64 = 256 * 1024;
-/// Private empty directories of each command. Paths in them are shown as in hidden ones.
+/// Private empty directories of each command. Paths in them are made visible as in hidden directories.
 const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 
 /// The visible paths, found once per session. All paths are real.
@@ -25,7 +25,7 @@ const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 pub(crate) struct Visible {
     /// Directories hidden by default: home directories, and directories that are not part of the system.
     pub(in crate::tools) hidden: Vec<PathBuf>,
-    /// Files and directories with credentials in visible places.
+    /// Files and directories with credentials inside visible directories.
     pub(in crate::tools) masked: Vec<PathBuf>,
     /// Visible paths inside the hidden directories.
     pub(in crate::tools) shown: BTreeSet<PathBuf>,
@@ -33,13 +33,13 @@ pub(crate) struct Visible {
     pub(in crate::tools) links: BTreeSet<(PathBuf, PathBuf)>,
     /// Repositories around the workspace, visible except to lines that only read.
     pub(in crate::tools) around: Vec<PathBuf>,
-    /// Home directories and aye's own directories, which are never made visible because of an entry inside them.
+    /// Home directories and aye's own directories. No entry inside one makes the directory itself visible.
     never: Vec<PathBuf>,
     /// Directories that contain the workspace, which are treated like `never`.
     roots: Vec<PathBuf>,
 }
 
-/// Properties of the system and the user.
+/// Facts about the system and the user.
 pub(crate) struct Machine<'a> {
     pub home: &'a Path,
     /// Home directories of other users.
@@ -52,7 +52,7 @@ pub(crate) struct Machine<'a> {
 }
 
 impl Visible {
-    /// Searches for existing paths, which takes a few milliseconds at most.
+    /// Finds the existing paths, which takes a few milliseconds at most.
     pub(crate) fn find(machine: &Machine<'_>) -> Self {
         let homes = std::iter::once(machine.home).chain(machine.homes.iter().map(PathBuf::as_path));
         let homes: Vec<PathBuf> = homes.filter(|home| home.parent().is_some()).map(Path::to_owned).collect();
@@ -91,7 +91,7 @@ impl Visible {
         visible
     }
 
-    /// Shows the repository around a root, because build tools read settings and members above the root.
+    /// Shows the repository around a root, because build tools read settings and workspace members above the root.
     fn repositories(&mut self, roots: &[PathBuf]) {
         for root in roots {
             let git = GitOutside::find(root);
@@ -125,7 +125,7 @@ impl Visible {
         self.masked.extend(masks.filter(|place| crate::sys::path::may_read(place)));
     }
 
-    /// Shows the parts of a toolchain in this directory.
+    /// Shows the parts of a toolchain in a directory.
     fn toolchain(&mut self, toolchain: &Toolchain, directory: &Path) {
         if directory.symlink_metadata().is_err() {
             return;
@@ -160,7 +160,7 @@ impl Visible {
         self.links.extend(found.links);
     }
 
-    /// Returns whether a real path is hidden only because it belongs to no project.
+    /// Returns whether a real path is hidden only because it is not part of the project.
     #[cfg(test)]
     pub(in crate::tools) fn is_veiled(&self, real: &Path) -> bool {
         self.hidden.iter().any(|hidden| real.starts_with(hidden)) && !self.shown.iter().any(|shown| real.starts_with(shown))
@@ -220,7 +220,7 @@ fn resolve_links(given: &Path) -> Option<ResolvedLinks> {
     Some(ResolvedLinks { links, real })
 }
 
-/// Returns the entries of `/` that are not system directories. Whether a symlink there is visible depends on its target.
+/// Returns the entries of `/` that are not system directories. The visibility of a symlink depends on its target.
 fn top_level() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/").into_iter().flatten().flatten();
     let hidden = entries.filter(|entry| !entry.file_type().is_ok_and(|kind| kind.is_symlink()));

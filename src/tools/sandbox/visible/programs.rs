@@ -1,4 +1,4 @@
-//! Directories of `PATH` below hidden directories, and the toolchains of their programs.
+//! Directories of `PATH` inside hidden directories, and the toolchains of their programs.
 
 use super::table::{PREFIX_PARTS, TOOLCHAINS};
 use super::{Machine, Visible, resolve_links};
@@ -57,7 +57,8 @@ impl Visible {
         self.lead(found.links);
     }
 
-    /// Shows the files of the programs in a directory: the known toolchain, or the prefix of the `bin`.
+    /// Shows the files of the programs in a directory: the known toolchain, or the prefix that contains the `bin`
+    /// directory.
     fn show_prefix(&mut self, directory: &Path, machine: &Machine<'_>, done: &mut BTreeSet<PathBuf>) {
         let homes = std::iter::once(machine.home).chain(machine.homes.iter().map(PathBuf::as_path));
         let home = homes.filter(|home| home.parent().is_some()).find(|home| directory.starts_with(home));

@@ -1,13 +1,13 @@
 //! Visible parts of home directories and `/`: toolchains, caches, settings of build tools, system directories.
 
-/// Programs that store their files in one directory.
+/// A toolchain: programs that store their files in one directory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Toolchain {
     /// Environment variable that names the directory; empty if there is none.
     pub variable: &'static str,
-    /// Default location in the home directory; empty if only the variable names it.
+    /// Default path in the home directory; empty if only the variable names it.
     pub at_home: &'static str,
-    /// Visible parts; all if empty.
+    /// Visible parts; empty for all of them.
     pub shows: &'static [&'static str],
     /// Files with credentials.
     pub masks: &'static [&'static str],
@@ -330,7 +330,7 @@ pub(super) const SYSTEM_MASKS: &[&str] = &[
 /// Private host keys: entries of this directory with this prefix and without this suffix.
 pub(super) const HOST_KEYS: (&str, &str, &str) = ("/etc/ssh", "ssh_host_", ".pub");
 
-/// Visible parts of a program's prefix next to its `bin`.
+/// Visible parts of a program's prefix, next to its `bin` directory.
 pub(super) const PREFIX_PARTS: &[&str] = &[
     "bin",
     "sbin",

@@ -61,7 +61,7 @@ fn servers_run_in_the_same_sandbox_as_commands() {
         Err(why) => return eprintln!("skipped: {why}"),
     }
     assert!(bench.path("here.txt").exists() && !bench.root.join("outside.txt").exists());
-    // The new settings apply to servers started from now on.
+    // The new settings apply to servers that start later.
     launcher.set_settings(crate::tools::tests::settings(bench.settings.workspace.clone(), bench.root.join("home")));
     block_on(said(&launcher, program(&bench, SERVER))).unwrap();
     assert!(bench.root.join("outside.txt").exists());

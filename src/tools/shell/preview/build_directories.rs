@@ -1,4 +1,5 @@
-//! Directories for build output: names that build tools use, and the conditions under which a command may write them without approval.
+//! Directories for build output: the names that build tools use, and the conditions under which a command may write to
+//! them without approval.
 
 use crate::protocol::RunsWhen;
 use crate::sys::git_index::read_index;
@@ -12,7 +13,8 @@ use std::fs::DirEntry;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Names of directories that build tools create and delete freely. Never `.env*`, `.venv`, `node_modules` or a database.
+/// Names of directories that build tools create and delete freely. They never include `.env*`, `.venv`, `node_modules`
+/// or a database.
 const NAMES: &[&str] = &[
     "target",
     "build",
@@ -58,12 +60,12 @@ const TAG_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 /// Size in bytes above which a git index is not read.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
 
-/// Depth below the workspace at which existing build directories are searched for.
+/// Maximum depth below the workspace at which existing build directories are searched for.
 const MAX_DEPTH: usize = 4;
 /// Maximum number of directories that the search lists.
 const MAX_LISTED: usize = 1_000;
 
-/// Build directories of one directory of the workspace.
+/// Build directories in one root of the workspace.
 pub(super) struct BuildDirectories<'a> {
     root: &'a Path,
     settings: &'a Settings,
@@ -78,7 +80,8 @@ impl<'a> BuildDirectories<'a> {
         Self { root, settings, known: HashMap::new(), tracked: HashMap::new() }
     }
 
-    /// Returns whether a directory met all conditions for unasked writing before the run. `directory` is relative to the root.
+    /// Returns whether a directory met all conditions for writing without approval before the run. `directory`:
+    /// relative to the root.
     pub(super) fn qualifies(&mut self, directory: &Path, ignored: &mut IgnoreRules<'_>) -> bool {
         if let Some(known) = self.known.get(directory) {
             return *known;
@@ -112,16 +115,16 @@ impl<'a> BuildDirectories<'a> {
     }
 }
 
-/// Existing directories with names of build directories that the search found before its limit.
+/// Existing directories with the name of a build directory, found before the search reached its limit.
 #[derive(Debug, Default)]
 pub(super) struct FoundDirectories {
-    /// Relative to the root.
+    /// Paths relative to the root.
     pub directories: Vec<PathBuf>,
-    /// Whether the search listed every directory down to its depth.
+    /// Whether the search listed every directory down to its maximum depth.
     pub is_whole: bool,
 }
 
-/// Searches a directory of the workspace for build directories, without following symlinks.
+/// Searches a root of the workspace for build directories, without following symlinks.
 pub(super) fn find_build_directories(root: &Path) -> FoundDirectories {
     let mut found = FoundDirectories { directories: Vec::new(), is_whole: true };
     let (mut open, mut listed) = (VecDeque::from([(PathBuf::new(), 0)]), 0);

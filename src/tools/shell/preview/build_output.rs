@@ -13,7 +13,7 @@ use crate::tools::settings::Settings;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-/// The build output in one directory of the workspace.
+/// Build output in one root of the workspace.
 pub(super) struct BuildOutput<'a> {
     changes: &'a Changes,
     settings: &'a Settings,
@@ -27,7 +27,7 @@ impl<'a> BuildOutput<'a> {
         Self { changes, settings, directories, found: BTreeMap::new() }
     }
 
-    /// Counts a change if it is build output, and returns whether it is.
+    /// Counts a change if it is build output. Returns whether it is.
     pub(super) fn count_if_output(&mut self, change: &Change, reader: Option<CodeReader>, ignored: &mut IgnoreRules<'_>) -> bool {
         let Some(directory) = self.output_directory(change, reader, ignored) else { return false };
         let name = display_path_one_line(&self.changes.old(&directory), self.settings);
@@ -64,7 +64,7 @@ impl<'a> BuildOutput<'a> {
         (qualifies && self.can_apply(change, reader, &directory)).then_some(directory)
     }
 
-    /// Returns whether this entry may be applied as build output.
+    /// Returns whether an entry may be applied as build output.
     fn can_apply(&self, change: &Change, reader: Option<CodeReader>, directory: &Path) -> bool {
         if change.moved_from.as_ref().is_some_and(|from| !from.starts_with(directory)) {
             return false;

@@ -10,7 +10,7 @@ const MAX_FILES: usize = 20;
 /// Maximum bytes of a file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A changed file: its path, and the place of its new content, if it still exists.
+/// A changed file: its path, and the path of its new content, if it still exists.
 pub(in crate::tools) struct ChangedFile {
     path: PathBuf,
     is_known: bool,

@@ -1,4 +1,4 @@
-//! Atomic application of approved effects; the output goes to the model.
+//! Atomic application of approved effects. The command's output is returned to the model.
 
 use super::effects::{ShownEffects, collect_effects, describe_applied, refusals};
 use super::kept_times::renew_times;
@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Applies the effects, except excluded ones. Returns the view if its outcome must outlive this process.
+/// Applies the effects, except excluded ones. Returns the view if its outcome must be kept beyond this process.
 pub(in crate::tools) async fn commit(
     kept: PreviewedCommand,
     id: CallId,
@@ -101,7 +101,8 @@ enum ApplyError {
     Commit(CommitError),
 }
 
-/// Applies the changes, after the result of the call is stored. Returns that result, and the outcome; `None`: there are no changes.
+/// Applies the changes after the result of the call is stored. Returns that result and the outcome; `None` if there are
+/// no changes.
 fn apply(kept: &mut PreviewedCommand, settings: &Settings) -> (ToolResult, Result<Option<Outcome>, ApplyError>) {
     let words = describe_applied(&kept.changes);
     let mut result = kept.result.clone();
@@ -113,7 +114,7 @@ fn apply(kept: &mut PreviewedCommand, settings: &Settings) -> (ToolResult, Resul
     if let Err(error) = kept.view.keep_result(&result) {
         return (result, Err(ApplyError::Store(error)));
     }
-    // Whatever happens from now on, the next start completes what was begun.
+    // Whatever happens from now on, the next start completes the application.
     kept.view.keep_on_drop();
     let outcome = overlay::commit(kept.view.path(), &kept.changes).or_else(|error| match error {
         CommitError::Io { error, .. } if overlay::has_begun(kept.view.path()) => retry_commit(&kept.view, error),
@@ -163,8 +164,8 @@ fn finish_failed(
     finish_call(view, ToolResult::from_error(id, tool_name, error), settings)
 }
 
-/// Removes all build output from the changes if only build output is in conflict: another build wrote it in the meantime, and
-/// build output can be rebuilt. Returns whether anything was removed.
+/// Removes all build output from the changes if nothing else is in conflict: another build has written it in the
+/// meantime, and build output can be rebuilt. Returns whether anything was removed.
 fn discard_build_output(kept: &mut PreviewedCommand, conflicts: &[PathBuf], settings: &Settings) -> bool {
     let is_output = |path: &Path| kept.build.iter().any(|directory| path.starts_with(directory));
     if conflicts.is_empty() || !conflicts.iter().all(|path| is_output(path)) {
@@ -189,7 +190,8 @@ fn discard_build_output(kept: &mut PreviewedCommand, conflicts: &[PathBuf], sett
     true
 }
 
-/// Touches the files whose changes the user left out, because the command wrote build output made from them.
+/// Updates the modification times of the files whose changes the user left out, because the command wrote build output
+/// from the discarded versions.
 fn touch_discarded(listed: &[Changes], kept: &[Changes]) {
     for (listed, kept) in listed.iter().zip(kept) {
         let applied: BTreeSet<&Path> = kept.entries().iter().map(|change| change.path.as_path()).collect();
@@ -199,7 +201,7 @@ fn touch_discarded(listed: &[Changes], kept: &[Changes]) {
     }
 }
 
-/// Completes the call: only the outcome is stored, until the session has recorded it.
+/// Completes the call. Only the outcome is stored, until the session has recorded it.
 fn finish_call(mut view: OverlayDir, result: ToolResult, settings: &Settings) -> (ToolResult, Option<CommittedRun>) {
     view.discard_direct();
     if settings.session.is_none() {
@@ -213,7 +215,7 @@ fn finish_call(mut view: OverlayDir, result: ToolResult, settings: &Settings) ->
     (result, Some(CommittedRun(view, false)))
 }
 
-/// Retries the changes, as after a crash.
+/// Retries the application of the changes, as after a crash.
 fn retry_commit(view: &OverlayDir, error: io::Error) -> Result<Outcome, CommitError> {
     let path = view.path().to_owned();
     match overlay::recover(view.path()) {
@@ -222,7 +224,7 @@ fn retry_commit(view: &OverlayDir, error: io::Error) -> Result<Outcome, CommitEr
     }
 }
 
-/// Returns the remedy for a full disk, as the end of a sentence; empty for other errors.
+/// Returns advice for a full disk, as the end of a sentence; empty for other errors.
 fn advice(error: &io::Error) -> &'static str {
     if is_full(error) { ". Free some space on the disk, and run the command again" } else { "" }
 }

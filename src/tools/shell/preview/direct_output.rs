@@ -1,5 +1,5 @@
-//! Build output that a command in a layer writes directly (`build_output = "direct"`): it remains regardless of the decision
-//! about the other effects, so output built from discarded files must not appear newer than the sources.
+//! Build output that a command in a layer writes directly (`build_output = "direct"`). It remains regardless of the
+//! decision about the other effects, so output built from discarded files must not be newer than the sources.
 
 use super::build_directories::{BuildDirectories, find_build_directories};
 use super::build_output::is_target_inside;
@@ -33,7 +33,7 @@ pub(super) struct DirectOutput {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DirectlyWritten {
     pub counted: Vec<CountedEffects>,
-    /// Entries that were removed again.
+    /// Entries that were removed again, with the reasons.
     pub refused: Vec<RefusedEffect>,
 }
 
@@ -95,7 +95,7 @@ impl DirectOutput {
         written
     }
 
-    /// Calls `each` for every entry that changed since the run began, and whether it was created since then.
+    /// Calls `each` for every entry that changed since the run began. The flag is true for entries created since then.
     fn look_through(&self, directory: &Path, left: &mut usize, mut each: impl FnMut(&Path, &Metadata, bool)) {
         let began = (self.began.0, self.began.1);
         let start = UNIX_EPOCH + Duration::new(began.0.unsigned_abs(), u32::try_from(began.1).unwrap_or_default());
@@ -116,7 +116,8 @@ impl DirectOutput {
         }
     }
 
-    /// Touches the files whose changes are discarded, so that the next build does not use output made from them.
+    /// Updates the modification times of the files whose changes are discarded, so that the next build does not use
+    /// output made from those changes.
     pub(super) fn discard(&self) {
         for layered in &self.layers {
             let touched = overlay::changes(layered, self.began).and_then(|changes| overlay::touch_replaced(&changes, |_| true));
@@ -127,7 +128,7 @@ impl DirectOutput {
     }
 }
 
-/// Returns why an entry is not allowed in build output.
+/// Returns the reason why an entry is not allowed in build output; `None` if it is.
 fn refusal_reason(path: &Path, data: &Metadata, directory: &Path, settings: &Settings) -> Option<&'static str> {
     if data.is_dir() {
         return None;

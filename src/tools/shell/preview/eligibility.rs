@@ -1,4 +1,4 @@
-//! Eligibility of a command for a preview, and the reason against one.
+//! Eligibility of a command for a preview, with the reason if it is not eligible.
 
 use crate::policy::{Attendance, GitWrites, attendance, git_writes};
 use crate::ports::LayerRun;
@@ -24,7 +24,7 @@ fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
     layer_obstacle(work, settings)
 }
 
-/// Returns why a command cannot run in a layer, regardless of its access.
+/// Returns the reason why a command cannot run in a layer, regardless of its access.
 fn layer_obstacle(work: &Work, settings: &Settings) -> Option<String> {
     let sandbox = &settings.command.sandbox;
     if work.background {
@@ -43,7 +43,7 @@ fn layer_obstacle(work: &Work, settings: &Settings) -> Option<String> {
         return Some(why.clone());
     }
     if sandbox.network == NetworkAccess::Open {
-        return Some("the command has network access by the policy, and previews do not support that".to_owned());
+        return Some("the policy gives the command network access, which previews do not support".to_owned());
     }
     if git_writes(&work.line) != GitWrites::Nothing {
         return Some("git commands that write cannot be previewed: previews do not include `.git`".to_owned());
@@ -55,7 +55,7 @@ fn layer_obstacle(work: &Work, settings: &Settings) -> Option<String> {
 /// Returns whether a planned line can run in a layer whose effects are approved. Performs blocking I/O.
 pub(in crate::tools) fn layer(work: &Work, settings: &Settings) -> LayerRun {
     let impossible = |reason: String| LayerRun::Impossible { reason };
-    // Named commands and custom tools: the policy author specified what they run.
+    // The author of the policy determined what named commands and custom tools run.
     if work.pinned.is_none() || work.answer.is_some() {
         return LayerRun::None;
     }

@@ -1,4 +1,4 @@
-//! End of a run in a view: its output and its effects, as they are shown and as they are stored with the layer.
+//! End of a run in a view: its output and its effects, for display and for storage with the layer.
 
 use super::direct_output::DirectlyWritten;
 use super::effects::{ListedEffect, ShownEffects, collect_effects};
@@ -12,7 +12,7 @@ use crate::tools::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// End of a run, apart from its changes.
+/// End of a run, without its changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunEnd {
@@ -28,7 +28,7 @@ pub(super) struct RunEnd {
     pub direct: DirectlyWritten,
 }
 
-/// Effects of a run, with all information for a decision.
+/// Effects of a run, with all information needed for a decision.
 pub(super) struct RunEffects {
     pub effects: Effects,
     pub proposal: Proposal,
@@ -48,7 +48,7 @@ pub(super) struct EndedRun {
     pub end: RunEnd,
     /// Redacted result for the model.
     pub result: ToolResult,
-    /// The effects in the form shown to the user.
+    /// Effects in the form shown to the user.
     pub effects: Effects,
     pub layers: Vec<LayeredDirectory>,
     pub began: Time,
@@ -61,7 +61,7 @@ pub(super) struct EndedRun {
 }
 
 impl RunEnd {
-    /// Returns the effects and their details. Changes that are never applied are removed from `changes`.
+    /// Returns the effects and their details. Removes changes that are never applied from `changes`.
     pub(super) fn effects(self, changes: &mut [Changes], settings: &Settings) -> RunEffects {
         let ShownEffects {
             files,

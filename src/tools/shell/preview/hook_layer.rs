@@ -1,4 +1,4 @@
-//! Layer for hooks after a call: it has the proposed files, so that hooks can check and format them before anything is written.
+//! Layer for hooks on proposed files, so that hooks can check and format the files before anything is written.
 
 use super::overlay_dir::Call;
 use super::run::PreparedPreview;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// A layer over the workspace with proposed files. It is discarded when it is dropped.
+/// Layer over the workspace with proposed files. Dropping it discards it.
 pub(in crate::tools) struct HookLayer {
     prepared: PreparedPreview,
 }
@@ -25,12 +25,12 @@ impl HookLayer {
     /// Creates a layer. Nothing in it is ever applied.
     ///
     /// # Errors
-    /// This system or the policy has no layers.
+    /// This system or the policy does not provide layers.
     pub(in crate::tools) fn make(settings: &Settings) -> Result<Self, ToolError> {
         let mut settings = settings.clone();
         // A discarded change must not leave build output.
         settings.command.sandbox.build_output = BuildOutputMode::Layer;
-        // No call owns it: there is nothing to recover after a crash.
+        // No call owns it, so there is nothing to recover after a crash.
         let call = Call { tool_call_id: CallId::new("hooks"), tool_name: "hooks".to_owned(), session_id: None };
         PreparedPreview::new(&call, Vec::new(), &settings).map(|prepared| Self { prepared })
     }
@@ -40,7 +40,7 @@ impl HookLayer {
         &self.prepared.confinement
     }
 
-    /// Returns the place in the layer for a real path; `None` outside the workspace.
+    /// Returns the path in the layer for a real path; `None` outside the workspace.
     fn place(&self, real: &Path) -> Option<(PathBuf, PathBuf, &Path)> {
         let over = self.prepared.layers.iter().filter(|layered| real.starts_with(&layered.directory));
         let layered = over.max_by_key(|layered| layered.directory.components().count())?;
@@ -48,8 +48,8 @@ impl HookLayer {
         Some((layered.upper.clone(), below, &layered.directory))
     }
 
-    /// Writes a file into the layer before any hook has run in it. Returns whether the layer covers the path, and only directories are
-    /// on the way to it.
+    /// Writes a file into the layer before any hook has run in it. Returns whether the layer covers the path and all
+    /// parents of the file are directories.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -78,7 +78,8 @@ impl HookLayer {
         Ok(true)
     }
 
-    /// Returns the text of a file in the layer, while no hook runs; `None` if there is no text file of this size.
+    /// Returns the text of a file in the layer while no hook runs; `None` if it is not a text file within the size
+    /// limit.
     pub(in crate::tools) fn read(&self, real: &Path, most_bytes: u64) -> Option<String> {
         let (upper, below, _) = self.place(real)?;
         let place = upper.join(below);

@@ -1,14 +1,15 @@
-//! Modification times of applied changes: retained, unless a build may have used the old content since then.
+//! Modification times of applied changes. They are kept, unless a build may have used the old content in the meantime.
 
 use super::build_directories::find_build_directories;
 use super::run::PreviewedCommand;
 use crate::sys::overlay::{self, Changes, Kind, Time, changed_after};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of entries of build directories that are compared; with more, a build may have run.
+/// Maximum number of compared entries in build directories. If there are more, a build may have run.
 const MAX_COMPARED: usize = 100_000;
 
-/// Gives the new content of a command the current time, if build output may depend on the old content.
+/// Sets the modification times of a command's new content to the current time if build output may depend on the old
+/// content.
 pub(super) fn renew_times(kept: &mut PreviewedCommand) {
     // What the command itself wrote directly is made from the new content.
     let since = |changes: &Changes| if kept.view.direct().is_some() { kept.ended_at } else { changes.start_time() };
@@ -29,7 +30,7 @@ fn writes_files(changes: &Changes, build: &[PathBuf]) -> bool {
     changes.entries().iter().filter(is_file).any(|change| !is_output(&changes.old(&change.path)))
 }
 
-/// Returns whether a build directory changed, or may have changed.
+/// Returns whether a build directory has changed or may have changed.
 fn is_built(changes: &Changes, since: Time) -> bool {
     let found = find_build_directories(changes.directory());
     let mut left = MAX_COMPARED;

@@ -1,4 +1,5 @@
-//! End of a run in a layer before any approval: whether approval is needed, and the environment of the command.
+//! End of a run in a layer before any approval: determines whether approval is needed. Also sets the environment of the
+//! command.
 
 use super::written_bytes::written_bytes;
 use crate::policy::CodeReader;
@@ -15,13 +16,13 @@ use std::path::{Component, Path, PathBuf};
 
 /// Number of changed paths above which approval is required, because they are not judged individually.
 const MAX_ACTIONS: usize = 5_000;
-/// Size in bytes above which a file is not in snapshots, so that its deletion cannot be undone.
+/// Size in bytes above which snapshots omit a file, so that its deletion cannot be undone.
 const SNAPSHOT_BYTES: u64 = 64 << 20;
 /// Directories with programs and libraries, which every command can read and no ordinary user can change.
 const SYSTEM_DIRECTORIES: &[&str] = &["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store"];
 /// Signals that end a faulty program.
 const CRASHES: &[&str] = &["SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGPIPE"];
-/// Environment variables for unattended commands, which should not leave files in the workspace.
+/// Environment variables of unattended commands, which should not leave files in the workspace.
 const ALONE: &[(&str, &str)] = &[
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_OPTIONAL_LOCKS", "0"),
@@ -31,7 +32,7 @@ const ALONE: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("PYTHONPYCACHEPREFIX", "/tmp/.pycache"),
-    // Looking for newer versions, and counting uses, is not what a command is run for: it would ask about the network.
+    // A command is not run to look for new versions or to report usage; doing so would ask for network access.
     ("CHECKPOINT_DISABLE", "1"),
     ("DENO_NO_UPDATE_CHECK", "1"),
     ("DO_NOT_TRACK", "1"),
@@ -52,13 +53,13 @@ pub(super) fn set_unattended(environment: &mut Vec<(OsString, OsString)>) {
 pub(super) fn is_stopped(end: End) -> bool {
     match end {
         End::Exited(_) => false,
-        // A crash counts as the program's own exit.
+        // A crash counts as an exit of the program itself.
         End::Signalled(signal) => !signal_name(signal).is_some_and(|name| CRASHES.contains(&name)),
         End::TimedOut | End::Killed | End::Interrupted | End::DiskFull | End::LayerFull | End::MemoryFull => true,
     }
 }
 
-/// Returns the hidden secrets that a failed command names in its output; most likely it failed because they are hidden.
+/// Returns the hidden secrets that a failed command names in its output. It most likely failed because they are hidden.
 pub(super) fn hidden_secrets_named(
     finished: &FinishedRun,
     confinement: &Confinement,
@@ -139,8 +140,8 @@ impl OtherChanges {
     }
 }
 
-/// Returns whether a change makes a link whose target is outside its workspace directory, except to programs of the system or of a
-/// toolchain, as in a virtual environment.
+/// Returns whether a change creates a link whose target is outside its workspace directory. Links to programs of the
+/// system or of a toolchain, as in a virtual environment, do not count.
 fn is_escaping_link(change: &Change, changes: &Changes, settings: &Settings) -> bool {
     if change.after.is_none_or(|node| node.kind != Kind::Link) {
         return false;
@@ -159,8 +160,8 @@ fn is_escaping_link(change: &Change, changes: &Changes, settings: &Settings) -> 
     !place.starts_with(changes.directory()) && !programs.into_iter().any(|directory| place.starts_with(directory))
 }
 
-/// Computes a digest of all effects with their new content, and of the output. Content that is too large to be recorded is
-/// represented by its size and times.
+/// Computes a digest of all effects with their new content, and of the output. Content that is too large is represented
+/// by its size and times.
 pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
     let mut hash = Sha256::new();
     hash.update(format!("{}\0{}\0", effects.ended, effects.output));
@@ -178,7 +179,8 @@ pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
     crate::text::hex(&hash.finalize())
 }
 
-/// Describes the entry that a change replaces: by its content if recorded, so that a touched file is still treated as unchanged.
+/// Describes the entry that a change replaces. Recorded content is used instead of times, so that a touched file counts
+/// as unchanged.
 fn state_before(change: &Change) -> String {
     let Some(node) = change.before else { return "nothing".to_owned() };
     let (kind, mode, owner, group) = (node.kind, node.mode, node.owner, node.group);

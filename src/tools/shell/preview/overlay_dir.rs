@@ -1,4 +1,4 @@
-//! The directory of one preview, locked by this process and removed on drop unless its effects are undecided.
+//! Directory of one preview. It is locked by this process, and removed on drop unless its effects are undecided.
 
 use super::direct_output::DirectOutput;
 use crate::protocol::{CallId, SessionId};
@@ -39,15 +39,15 @@ pub(super) struct Call {
     pub session_id: Option<SessionId>,
 }
 
-/// The directory, used exclusively until it is dropped, and then removed.
+/// Directory of a preview, used exclusively. It is removed when this is dropped, unless marked otherwise.
 #[derive(Debug)]
 pub(super) struct OverlayDir {
     path: PathBuf,
-    /// Lock file. The lock of a dead process is released, which identifies its leftovers.
+    /// Lock file. The lock of a dead process is released, which identifies leftovers.
     held: File,
-    /// Whether the directory outlives this value.
+    /// Whether the directory is kept after this value is dropped.
     stays: bool,
-    /// Commands of the session; if they have ended with it, the directory outlives this value too.
+    /// Commands of the session. If they have ended with the session, the directory is kept too.
     session: Option<Commands>,
     direct: Option<DirectOutput>,
 }
@@ -89,7 +89,7 @@ impl OverlayDir {
         &self.path
     }
 
-    /// Creates layers over directories, with the same attributes. A missing directory has none.
+    /// Creates layers over directories, with the same attributes. A missing directory gets no layer.
     pub(crate) fn layers(&self, name: &str, directories: &[PathBuf]) -> io::Result<Vec<LayeredDirectory>> {
         let mut layers = Vec::new();
         for (number, directory) in directories.iter().enumerate() {
@@ -149,7 +149,7 @@ impl OverlayDir {
         Some((call.session_id?, ended))
     }
 
-    /// Lets the directory outlive the session, if these commands end with it before the effects are decided.
+    /// Keeps the directory after the session, if these commands end with it before the effects are decided.
     pub(crate) fn outlives(&mut self, session: Commands) {
         self.session = Some(session);
     }
@@ -183,7 +183,7 @@ impl OverlayDir {
         }
     }
 
-    /// Stores the final result of the call, which overrides all other records here.
+    /// Stores the final result of the call, which takes precedence over all other records in this directory.
     pub(crate) fn keep_final<T: Serialize>(&self, result: &T) -> io::Result<()> {
         self.write(FINAL, result, true)
     }
@@ -192,7 +192,7 @@ impl OverlayDir {
         self.read(FINAL)
     }
 
-    /// Lets the directory outlive this process.
+    /// Keeps the directory after this process exits.
     pub(crate) fn keep_on_drop(&mut self) {
         self.stays = true;
     }

@@ -1,4 +1,4 @@
-//! Cleanup after dead processes: started commits are completed, all other data is removed.
+//! Cleanup after dead processes: commits that have started are completed, and all other data is removed.
 
 use super::commit::with_unapplied;
 use super::overlay_dir::{Call, OverlayDir, previews};
@@ -10,32 +10,32 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-/// Time within which a new preview may not have recorded its owner yet.
+/// Time within which the owner of a new preview may not be recorded yet.
 const IN_THE_MAKING: Duration = Duration::from_secs(60);
-/// Time for which an outcome is stored for a session that is not resumed, and for which failed changes are retried.
+/// Time for which an outcome is kept for a session that is not resumed, and for which failed changes are retried.
 const WAITS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// The session resumed at startup.
+/// Session that is resumed at startup.
 pub(crate) struct ResumedSession<'a> {
     pub session: &'a SessionId,
-    /// Predicate: a call started, but has no result in the journal.
+    /// Returns whether a call has started but has no result in the journal.
     pub awaits: &'a dyn Fn(&CallId) -> bool,
-    /// Predicate: a call ended in a layer, and the journal has no decision about its effects.
+    /// Returns whether a call ended in a layer and the journal has no decision about its effects.
     pub undecided: &'a dyn Fn(&CallId) -> bool,
 }
 
 /// Results of the cleanup at startup.
 #[derive(Debug, Default)]
 pub(crate) struct RecoveryResult {
-    /// Results of calls that the session awaits. They are found at every start until the journal has them.
+    /// Results of calls that the session awaits. Every start finds them again until the journal has them.
     pub settled: Vec<ToolResult>,
     /// Notices for the user.
     pub notices: Vec<String>,
-    /// Layers whose effects the session has not decided about.
+    /// Layers about whose effects the session has not decided.
     pub(in crate::tools) undecided: Vec<UndecidedLayer>,
 }
 
-/// Examines the previews below these directories. Outcomes of other sessions are preserved.
+/// Examines the previews below these directories. Keeps the outcomes of other sessions.
 pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&ResumedSession<'_>>) -> RecoveryResult {
     let (mut kept, mut dropped, mut notices, mut undecided) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for entry in bases.iter().filter_map(|base| fs::read_dir(previews(base)).ok()).flatten().flatten() {
@@ -71,7 +71,7 @@ pub(crate) struct FinishedCommits {
     pub is_complete: bool,
 }
 
-/// Completes the commits that dead processes started below a directory, which is removed afterwards.
+/// Completes the commits that dead processes started below a directory, and then removes the directory.
 pub(crate) fn finish_commits(base: &Path) -> FinishedCommits {
     let RecoveryResult { notices, .. } = recover(&[base.to_owned()], None);
     let is_over = |path: &Path| {
@@ -83,7 +83,7 @@ pub(crate) fn finish_commits(base: &Path) -> FinishedCommits {
     FinishedCommits { notices, is_complete }
 }
 
-/// State of a view of a dead process, for the resumed session.
+/// State of a dead process's view, for the resumed session.
 enum RecoveredView {
     Nothing,
     /// The result of a call that the session awaits, and whether applying its changes had started.
@@ -151,7 +151,8 @@ fn recover_one(path: &Path, resumed: Option<&ResumedSession<'_>>, notices: &mut 
     Ok(mine.filter(|_| awaited).map_or(RecoveredView::Nothing, |_| RecoveredView::Result(result, known)))
 }
 
-/// Returns whether the journal has a decision to apply the effects but no result, which means that no change was applied yet.
+/// Returns whether the journal has a decision to apply the effects but no result, so that no change has been applied
+/// yet.
 fn is_started(call: &Call, resumed: Option<&ResumedSession<'_>>) -> bool {
     resumed.is_some_and(|resumed| {
         let (id, is_mine) = (&call.tool_call_id, call.session_id.as_ref() == Some(resumed.session));
@@ -159,7 +160,8 @@ fn is_started(call: &Call, resumed: Option<&ResumedSession<'_>>) -> bool {
     })
 }
 
-/// Returns an undecided layer of the resumed session. Layers of other sessions wait for them; all others are removed.
+/// Returns an undecided layer if it belongs to the resumed session. Layers of other sessions are kept for them; all
+/// others are removed.
 fn recover_undecided(mut view: OverlayDir, call: Call, age: Duration, resumed: Option<&ResumedSession<'_>>) -> RecoveredView {
     let Call { tool_call_id, session_id, .. } = call;
     let is_mine = resumed.is_some_and(|resumed| session_id.as_ref() == Some(resumed.session));

@@ -1,4 +1,4 @@
-//! The run of a command in its view, and its effects.
+//! Execution of a command in its view, and its effects.
 
 use super::direct_output::{DirectOutput, DirectlyWritten};
 use super::effects::ListedEffect;
@@ -38,19 +38,19 @@ const LIMITS: &[(&[&str], &str)] = &[
     (&["stale file handle", "estale"], "another program changed a file while the preview ran; run it again"),
 ];
 
-/// A command that ran in its view, until it is applied or discarded.
+/// Command that ran in its view, until its effects are applied or discarded.
 pub(in crate::tools) struct PreviewedCommand {
     pub(super) view: OverlayDir,
     pub(super) changes: Vec<Changes>,
     /// The redacted result for the model, without the changes.
     pub(super) result: ToolResult,
-    /// Reason why no change may be applied: not all changes could be listed.
+    /// Reason why no change can be applied: the list of changes is incomplete.
     pub(super) unlisted: Option<String>,
     /// Changes of each listed path.
     pub(super) listed: Vec<ListedEffect>,
     /// Real directories whose changes are build output.
     pub(super) build: Vec<PathBuf>,
-    /// When the run had ended, by the clock of file times.
+    /// Time at which the run ended, by the clock of file times.
     pub(super) ended_at: overlay::Time,
 }
 
@@ -58,7 +58,7 @@ pub(in crate::tools) struct PreviewedCommand {
 pub(in crate::tools) struct PreviewRunResult {
     pub kept: PreviewedCommand,
     pub effects: Effects,
-    /// Details to show: diff, paths, bytes, notes.
+    /// Details for display: diff, paths, sizes, notes.
     pub proposal: Proposal,
     /// Parts that can be left out.
     pub parts: Vec<EffectPart>,
@@ -130,7 +130,7 @@ pub(in crate::tools) async fn run(
 }
 
 impl PreviewedCommand {
-    /// Stores the end of the run in the layer, so that its effects can be shown again after this process.
+    /// Stores the end of the run in the layer, so that another process can show its effects again.
     fn outlive_session(&mut self, ended: EndedRun, settings: &Settings) {
         if settings.session.is_none() {
             return;
@@ -152,8 +152,9 @@ struct OutsideWrites {
 }
 
 impl OutsideWrites {
-    /// Returns the access that the command tried to use, and a note about its writes to discarded copies. Files with a leading
-    /// dot in the home directory are settings and logs of programs, which no command is run for; they are only mentioned.
+    /// Returns the access that the command tried to use, and a note about its writes to discarded copies. Files with a
+    /// leading dot in the home directory are settings and logs that commands write incidentally; they are only
+    /// mentioned.
     fn wanted_access(&self, began: overlay::Time, settings: &Settings) -> (Vec<SandboxAccess>, Option<String>) {
         let written = self.home.iter().flat_map(ThrowawayHome::written_paths).collect::<Vec<_>>();
         let changed =
@@ -232,7 +233,8 @@ impl PreparedPreview {
         }
         let mut confinement = Confinement {
             view: Seen::CopyOnWrite(layers.clone()),
-            // Everything else that could be written is real. These files contain only locks, or the user approved to write there.
+            // Everything else that can be written is real. These files contain only locks, or the user allowed writing
+            // there.
             writable: settings.command.sandbox.caches.locks.iter().cloned().chain(wanted.writable_paths()).collect(),
             // In a requested preview, changes to protected paths are reported but not applied.
             read_only,
@@ -272,7 +274,7 @@ fn io_error(what: &str, error: &io::Error) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, format!("{what}: {error}; nothing was changed"))
 }
 
-/// Describes the end of the run, and the blocked access.
+/// Describes how the run ended, and the blocked access.
 fn inspect_end(finished: &FinishedRun, work: &Work, confinement: &Confinement, settings: &Settings) -> (RunEnd, Option<String>) {
     let told = match work.result(finished, settings.max_output_bytes) {
         Ok(told) => told.text,

@@ -1,5 +1,5 @@
-//! Effects of a command without those that the user left out. The excluded effects are discarded with the layer, as is all build
-//! output, which may depend on them.
+//! Selected effects of a command. Effects that the user left out are discarded with the layer, as is all build output,
+//! which may depend on them.
 
 use super::effects::ListedEffect;
 use crate::protocol::{DiscardedEffect, HunkChoice, ToolError};
@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-/// Maximum number of paths named to the model, separately for applied and discarded ones.
+/// Maximum number of paths listed for the model, separately for applied and discarded ones.
 const MAX_NAMED: usize = 100;
 
-/// Removes the left-out parts from the changes, and returns a note for the model. For a text file without some of its hunks, the
-/// new content is written to the layer.
+/// Removes the parts that were left out from the changes. Returns a note for the model. For a text file without some of
+/// its hunks, the new content is written to the layer.
 pub(super) fn select(
     changes: &mut [Changes],
     effects: &[ListedEffect],
@@ -54,7 +54,7 @@ fn is_discarded(effect: &ListedEffect, discarded: &[DiscardedEffect]) -> bool {
     discarded.iter().any(|left| left.path == effect.name && all(left))
 }
 
-/// Returns for each changed path that a listed effect covers whether it is applied.
+/// Returns whether each changed path that a listed effect covers is applied.
 fn choices(changes: &Changes, effects: &[&ListedEffect], discarded: &[DiscardedEffect]) -> BTreeMap<PathBuf, bool> {
     let moved = changes.moved_directories();
     let sources: BTreeSet<&PathBuf> = changes.entries().iter().filter_map(|change| change.moved_from.as_ref()).collect();
@@ -81,7 +81,7 @@ fn choices(changes: &Changes, effects: &[&ListedEffect], discarded: &[DiscardedE
             }
         }
     }
-    // A path with its own effect follows that one.
+    // A path with its own effect follows that effect.
     choices.extend(own);
     choices
 }

@@ -308,7 +308,7 @@ fn held_call(session: Option<&str>) -> Call {
     Call { tool_call_id: CallId::new("c"), tool_name: "RunCommand".into(), session_id: session.map(SessionId::new) }
 }
 
-/// Returns the results found for this session, which awaits its calls or has their results.
+/// Returns the results found for this session, which awaits its calls or already has their results.
 fn found(base: &Path, session: &str, awaits: bool) -> Vec<ToolResult> {
     recover(
         &[base.to_owned()],
@@ -318,7 +318,7 @@ fn found(base: &Path, session: &str, awaits: bool) -> Vec<ToolResult> {
 }
 
 #[test]
-fn previews_of_dead_processes_are_removed_and_of_live_ones_kept() {
+fn previews_of_ended_processes_are_removed_and_all_others_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let mut dead = OverlayDir::make(directory.path(), &held_call(Some("s"))).unwrap();
     fs::create_dir_all(dead.path().join("upper-0/deep/closed")).unwrap();
@@ -426,11 +426,11 @@ fn the_outcome_of_a_call_is_on_disk_until_its_session_records_the_outcome() {
     }
 }
 
-/// Variable that tells the child of the test below where its bench is.
+/// Environment variable that contains the path of the bench, for the child process of the test below.
 const CRASHES: &str = "AYE_TEST_CRASHES";
 const FILES: usize = 400;
 
-/// Acts as the process that is killed while it applies the effects of a command.
+/// Runs as the process that is killed while it applies the effects of a command.
 #[test]
 #[ignore = "a part of another test"]
 fn applies_effects_until_killed() {

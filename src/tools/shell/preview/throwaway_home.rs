@@ -1,5 +1,5 @@
-//! Home directory of a command in a layer: private, empty except for visible paths, and discarded with the layer. At the end, it
-//! contains everything that the command tried to write outside the workspace.
+//! Home directory of a command in a layer: private, empty except for visible paths, and discarded with the layer. After
+//! the run, it contains everything that the command tried to write outside the workspace.
 
 use crate::sys::overlay::LayeredDirectory;
 use crate::sys::sandbox::{Confinement, Substitute};
@@ -14,7 +14,7 @@ const MAX_ENTRIES: usize = 10_000;
 /// Maximum number of paths that are reported.
 const MAX_PATHS: usize = 8;
 
-/// Caches, locks and histories in the home directory, which programs write whatever they are run for; they are not reported.
+/// Caches, locks and histories in the home directory that programs write incidentally; they are not reported.
 const INCIDENTAL: &[&str] = &[
     ".bash_history",
     ".cache",
@@ -45,7 +45,8 @@ pub(super) struct ThrowawayHome {
 }
 
 impl ThrowawayHome {
-    /// Replaces the hidden home directory of a confinement by a private one in `content`; `None` if it is visible as a whole.
+    /// Replaces the hidden home directory of a confinement with a private one in `content`; `None` if the whole home
+    /// directory is visible.
     pub(super) fn make(home: &Path, content: PathBuf, confinement: &mut Confinement) -> io::Result<Option<Self>> {
         let Confinement { roots, shown, caches, substitutes, writable, hidden, links, .. } = confinement;
         let visible = roots.iter().chain(shown.iter()).chain(writable.iter());
@@ -102,7 +103,8 @@ impl ThrowawayHome {
         }
     }
 
-    /// Returns the real paths that the command wrote: each the topmost one that is new, with a slash after a directory.
+    /// Returns the real paths that the command wrote. Of a new directory, returns only its topmost path, with a slash
+    /// at the end.
     pub(super) fn written_paths(&self) -> Vec<PathBuf> {
         let (mut found, mut left, mut open) = (Vec::new(), MAX_ENTRIES, vec![PathBuf::new()]);
         while let Some(directory) = open.pop() {

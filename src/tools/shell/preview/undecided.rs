@@ -1,4 +1,4 @@
-//! Layers whose effects are not decided yet: they outlive their process, are shown again, and count against a limit.
+//! Layers with undecided effects: they are kept after their process, shown again, and subject to a size limit.
 
 use super::ended_run::{EndedRun, RunEffects};
 use super::overlay_dir::{OverlayDir, previews};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 use std::{fs, io};
 
-/// A layer of an earlier process, whose effects the resumed session has not decided about.
+/// Layer of an earlier process about whose effects the resumed session has not decided.
 #[derive(Debug)]
 pub(in crate::tools) struct UndecidedLayer {
     pub(super) tool_call_id: CallId,
@@ -38,7 +38,7 @@ pub(crate) struct UndecidedUse {
     path: PathBuf,
 }
 
-/// Reads the effects of a layer again. They must be the ones with this digest, otherwise the layer is removed.
+/// Reads the effects of a layer again. If they do not have this digest, the layer is removed.
 pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Settings) -> Result<PreviewRunResult, ToolError> {
     let mut view = layer.view;
     view.remove_on_drop();
@@ -81,8 +81,8 @@ pub(crate) fn undecided_use(bases: &[PathBuf]) -> Vec<UndecidedUse> {
     measured.collect()
 }
 
-/// Removes the undecided layers that ended first until the remaining ones fit the budget, except those in use. With `dry_run`,
-/// nothing is removed. Returns the freed bytes.
+/// Removes undecided layers that are not in use, those that ended first, until the rest fits the budget. With
+/// `dry_run`, removes nothing. Returns the number of freed bytes.
 pub(crate) fn prune_undecided(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) -> u64 {
     let mut all = undecided_use(bases);
     all.sort_by_key(|one| one.ended);
@@ -107,7 +107,7 @@ pub(crate) fn forget_undecided(bases: &[PathBuf], session: &SessionId) {
     });
 }
 
-/// Removes a layer unless a process uses it. Returns whether it did.
+/// Removes a layer unless a process uses it. Returns whether it was removed.
 fn remove(one: &UndecidedUse) -> bool {
     match OverlayDir::open_abandoned(&one.path) {
         Ok(Some(mut view)) => {

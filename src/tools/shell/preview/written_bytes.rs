@@ -1,4 +1,4 @@
-//! The size of a change: the bytes that it writes.
+//! Size of a change: the number of bytes that it writes.
 
 use crate::sys::overlay::{Change, Kind};
 

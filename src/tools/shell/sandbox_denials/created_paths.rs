@@ -1,4 +1,4 @@
-//! Missing paths that one run may write: created before it, and removed after it if unused.
+//! Missing paths that one run may write. They are created before the run, and removed after it if unused.
 
 use crate::protocol::SandboxAccess;
 use std::fs::{self, Metadata, OpenOptions};
@@ -32,8 +32,8 @@ impl State {
 }
 
 impl CreatedPaths {
-    /// Creates the missing writable paths of a run. Paths that cannot be created remain unavailable, and the command reports the
-    /// error.
+    /// Creates the missing writable paths of a run. Paths that cannot be created stay unavailable, and the command
+    /// reports the error.
     pub(in crate::tools) fn make(opens: &[SandboxAccess]) -> Self {
         let mut made = Vec::new();
         for opened in opens {

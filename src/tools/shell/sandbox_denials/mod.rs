@@ -1,4 +1,4 @@
-//! Access that the sandbox blocked for a command, as reported by aye's proxy and by the output of the command.
+//! Access that the sandbox blocked for a command, determined from aye's proxy and from the command's output.
 
 mod created_paths;
 mod output_parser;
@@ -15,9 +15,9 @@ use crate::tools::shell::network::BlockedHosts;
 use output_parser::{DenialReason, DeniedPath, WantedAccess};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of paths offered in one approval.
+/// Maximum number of paths in one approval.
 const MAX: usize = 8;
-/// Directories of the home directory that are not made visible just because of one file.
+/// Directories in the home directory that are not made visible for the sake of one file.
 const SHARED: &[&str] =
     &[".config", ".local", ".local/share", ".local/state", ".cache", "Library", "Library/Application Support"];
 /// Directories that are private to each command, or not available to any.
@@ -32,12 +32,13 @@ pub(in crate::tools) struct BlockedAccess {
     servers: Vec<String>,
     /// Paths in the workspace that were read-only.
     pub only_read: Vec<PathBuf>,
-    /// Whether the command ran read-only because it was allowed only as a read-only command.
+    /// Whether the command ran read-only because a rule allowed it only as a read-only command.
     narrowed: bool,
 }
 
 impl BlockedAccess {
-    /// Determines the blocked access. `hosts` are those that the proxy denied; `printed` is the output in `cwd`.
+    /// Determines the blocked access. `hosts`: the hosts that the proxy denied; `printed`: the output of the command in
+    /// `cwd`.
     pub(in crate::tools) fn detect(
         printed: &[&str],
         cwd: &Path,
@@ -82,13 +83,13 @@ impl BlockedAccess {
         Self { outside, servers, only_read, narrowed: false }
     }
 
-    /// Determines blocked writes of a line that was allowed as read-only. Only `stderr` is used, because stdout may be the text
-    /// of any file.
+    /// Determines blocked writes of a line that was allowed as read-only. Uses only `stderr`, because stdout may be the
+    /// content of any file.
     pub(in crate::tools) fn detect_read_only(mut self, stderr: &str, cwd: &Path, confinement: &Confinement) -> Self {
         if !output_parser::reports_read_only(stderr) {
             return self;
         }
-        // Other paths are guesses; most likely it wanted to write in the workspace.
+        // Other paths are guesses; most likely it tried to write in the workspace.
         self.outside.retain(|place| !matches!(place, SandboxAccess::Write { .. }));
         let root = confinement.roots.iter().find(|root| cwd.starts_with(root)).and_then(|root| root.to_str());
         self.outside.extend(root.map(|root| SandboxAccess::Write { path: root.to_owned() }));
@@ -125,11 +126,11 @@ impl BlockedAccess {
     }
 }
 
-/// A method of allowing access to a path.
+/// Way of allowing access to a path.
 enum Remedy {
-    /// Could be made writable.
+    /// The path can be made writable.
     Opens(PathBuf),
-    /// Hidden by default, and could be made visible.
+    /// The path is hidden by default, and can be made visible.
     Shows(PathBuf),
     OnlyRead(PathBuf),
     Nothing,
@@ -253,7 +254,7 @@ fn existing(path: &Path) -> PathBuf {
     path.ancestors().find(|level| level.symlink_metadata().is_ok()).unwrap_or(path).to_owned()
 }
 
-/// Returns whether the user can write there; an approval cannot allow paths of other users.
+/// Returns whether the user can write there. An approval cannot allow paths of other users.
 fn could_write(path: &Path) -> bool {
     crate::sys::path::may_write(&existing(path))
 }

@@ -1,4 +1,4 @@
-//! Parsing of program output for paths and network access that the sandbox blocked.
+//! Parser of program output, which finds paths and network access that the sandbox blocked.
 
 use crate::protocol::cut_position_after;
 
@@ -26,7 +26,7 @@ const NO_ACCESS: &[&str] = &[
     "no write permission",
     "is denied",
 ];
-/// Messages for missing paths; hidden paths look the same to a command.
+/// Messages for missing paths. To a command, hidden paths look like missing ones.
 const MISSING: &[&str] = &[
     "no such file or directory",
     "enoent",
@@ -43,7 +43,7 @@ const MISSING: &[&str] = &[
 ];
 /// Words that indicate a write.
 const WRITES: &[&str] = &["creat", "touch", "mkdir", "write", "writing", "directory nonexistent"];
-/// Start of shell messages about a redirection, which is nearly always a write.
+/// Prefix of shell messages about a redirection, which is nearly always a write.
 const SHELL_LINE: &str = "bash: line ";
 /// Messages for a missing network.
 const NO_NETWORK: &[&str] = &[
@@ -64,10 +64,10 @@ const NO_NETWORK: &[&str] = &[
     "no such host",
     "server misbehaving",
 ];
-/// Words for removing a path, which requires write access to its directory instead.
+/// Words for the removal of a path, which requires write access to its directory.
 const TAKES_AWAY: &[&str] = &["remove", "unlink", "rename", "move", "delete", "rmdir", "replace"];
 const MAKES_DIRECTORY: &[&str] = &["mkdir", "directory", "folder"];
-/// Beginnings of preceding lines that name the failed operation.
+/// Prefixes of preceding lines that name the failed operation.
 const WHAT_FAILED: &[&str] = &["error", "failed", "fail", "could not", "couldn't", "cannot", "can't", "unable"];
 /// Number of preceding lines examined.
 const LINES_BACK: usize = 6;
@@ -89,7 +89,7 @@ pub(super) struct DeniedPath {
 pub(super) enum DenialReason {
     ReadOnly,
     NoAccess,
-    /// Missing from the view of the command; the flag is true for write access.
+    /// The path is missing from the view of the command. The flag is true for write access.
     Missing {
         written: bool,
     },
@@ -101,7 +101,7 @@ pub(super) enum WantedAccess {
     Write,
     /// Create a directory.
     Directory,
-    /// Remove it.
+    /// Remove the path.
     Away,
 }
 
@@ -171,7 +171,7 @@ fn wanted_access(small: &str) -> WantedAccess {
     }
 }
 
-/// Returns the paths named in a line. `mark` is the error message, in lower case.
+/// Returns the paths named in a line. `mark`: the error message in lower case.
 fn paths_in_line(line: &str, small: &str, mark: Option<&str>) -> Vec<String> {
     let quoted: Vec<String> = quoted_strings(line).into_iter().filter(|text| looks_like_path(text, mark)).collect();
     if !quoted.is_empty() {
@@ -207,7 +207,7 @@ fn looks_like_path(text: &str, mark: Option<&str>) -> bool {
         && mark.is_none_or(|mark| !small.contains(mark))
 }
 
-/// Returns the strings in quotes of each kind. An apostrophe inside a word is not a quote.
+/// Returns the quoted strings for each kind of quotes. An apostrophe inside a word is not a quote.
 fn quoted_strings(line: &str) -> Vec<String> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for (open, close) in QUOTES {

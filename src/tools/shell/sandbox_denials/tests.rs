@@ -3,7 +3,7 @@ use super::*;
 use crate::tools::tests::settings;
 use std::fs;
 
-/// Program output, the paths it refers to, and the access to them.
+/// Program output, the paths that it mentions, and the access to them.
 const PRINTED: &[(&str, &[(&str, WantedAccess)])] = &[
     ("bash: line 1: /opt/x: Read-only file system", &[("/opt/x", WantedAccess::Write)]),
     ("bash: line 1: ../some notes.txt: Read-only file system", &[("../some notes.txt", WantedAccess::Write)]),
@@ -120,7 +120,7 @@ impl Machine {
         Self { _directory: directory, root, settings, confinement }
     }
 
-    /// Examines the output; the root of the test itself is removed, because it is in a hidden directory.
+    /// Examines the output. The root of the test is removed from it, because the root is in a hidden directory.
     fn look(&self, line: &str, cwd: &Path, hosts: BlockedHosts) -> BlockedAccess {
         let (confinement, settings) = (&self.confinement, &self.settings);
         BlockedAccess::from_outputs(
@@ -130,7 +130,7 @@ impl Machine {
         )
     }
 
-    /// Returns the access that a line leads to; `@` stands for the root.
+    /// Returns the access that a line of output leads to. `@`: the root.
     fn opens(&self, line: &str) -> Vec<String> {
         let root = self.root.to_str().unwrap();
         let line = line.replace('@', root);

@@ -30,7 +30,7 @@ impl Changes {
     }
 }
 
-/// Returns why the hunks of a file cannot be chosen.
+/// Returns the reason why the hunks of a file cannot be chosen separately.
 fn indivisible_reason(file: &File) -> &'static str {
     match (&file.now, &file.moved_from) {
         (PathAfter::Absent, _) => "a file can only be deleted as a whole",
@@ -83,7 +83,7 @@ pub(super) fn amend(
     Ok((CallDraft::changes(changes.actions.clone(), proposal, Work::Apply(changes)), told))
 }
 
-/// Returns the choices for hunks of text. All other hunks must be applied.
+/// Returns the choices for the hunks of a text. All other hunks must be applied.
 fn own_choices(changes: &Changes, choices: &[HunkChoice]) -> Result<Vec<HunkChoice>, ToolError> {
     let mut own = Vec::new();
     let mut rest = choices.iter();

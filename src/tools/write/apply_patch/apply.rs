@@ -6,7 +6,7 @@ use super::parse::{Hunk, Kind, Line};
 use crate::tools::document::line_breaks::{Breaks, has_lone_cr};
 use std::ops::Range;
 
-/// The text after the hunks, and how each was found.
+/// Text after the hunks, with the matched position of each hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AppliedHunks {
     pub text: String,
@@ -20,12 +20,13 @@ pub(crate) enum HunkMismatch {
     Unclear(AmbiguousHunks),
 }
 
-/// Limit of compared positions over all hunks.
+/// Maximum number of compared positions for all hunks.
 const MAX_PLACES: usize = 2_000_000;
 
-/// Applies `hunks` to `text`. Places that touch one of the `hidden` ranges (in the text with LF endings) are ignored.
+/// Applies `hunks` to `text`. Positions that touch one of the `hidden` ranges (in the text with LF endings) are
+/// ignored.
 ///
-/// A lone CR ends a line if the hunks match that way, and is an ordinary character if they match only so.
+/// A lone CR ends a line if the hunks match that way; otherwise it is an ordinary character.
 pub(crate) fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<AppliedHunks, HunkMismatch> {
     if !has_lone_cr(text) {
         return apply_with_breaks(Breaks::Lf, text, hunks, hidden);
@@ -41,7 +42,7 @@ pub(crate) fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Resu
     })
 }
 
-/// Splits the searched lines at a lone CR, like the lines of the file.
+/// Splits the searched lines at lone CRs, like the lines of the file.
 fn at_cr(hunk: &Hunk) -> Hunk {
     let parted = |line: &Line| -> Vec<Line> {
         if line.kind == Kind::Added || !line.text.contains('\r') {
@@ -168,7 +169,7 @@ fn blocks<'a>(hunk: &'a Hunk, places: &Places, start: usize) -> Vec<Block<'a>> {
     blocks
 }
 
-/// Ends every line but the last; the last keeps its ending, or follows the patch.
+/// Ends every line but the last one, which keeps its ending or gets the one in the patch.
 fn close(
     result: &mut [LineWithEnding<'_>],
     whole: &[LineWithEnding<'_>],

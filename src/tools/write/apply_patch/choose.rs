@@ -1,10 +1,10 @@
-//! Assignment of hunks to positions so that all fit: there must be exactly one solution.
+//! Assignment of hunks to positions such that all fit. There must be exactly one solution.
 
 use super::find::Places;
 use super::parse::{Hunk, Kind};
 use std::ops::Range;
 
-/// Maximum number of compared solutions; with more, the position is treated as ambiguous.
+/// Maximum number of compared solutions. If there are more, the position is treated as ambiguous.
 const COMPARED_READINGS: usize = 64;
 /// Maximum number of steps in the search for orders other than that of the patch.
 const SEARCHED: usize = 10_000;
@@ -19,7 +19,7 @@ pub(crate) enum AmbiguousHunks {
     Overlap { first: usize, second: usize },
 }
 
-/// Returns the lines that a hunk covers; with `core`, only the lines from its first to its last change.
+/// Returns the lines that a hunk covers. `core`: only the lines from its first to its last change.
 pub(crate) fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Range<usize> {
     let mut at = start;
     let (mut first, mut last) = (None, start);
@@ -39,7 +39,7 @@ pub(crate) fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Ra
     }
 }
 
-/// Chooses one position per hunk. `same` compares the resulting content of two choices.
+/// Chooses one position per hunk. `same`: compares the results of two choices.
 pub(crate) fn choose(
     hunks: &[Hunk],
     places: &[Places],
@@ -90,7 +90,7 @@ pub(crate) fn choose(
 
 type Spans<'a> = &'a dyn Fn(usize, usize) -> Range<usize>;
 
-/// Returns the first and the last reading with the hunks in order.
+/// Returns the first and the last solution with the hunks in order.
 fn bounds(starts: &[&[usize]], spans: Spans<'_>) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut free = 0;
     let mut earliest = Vec::new();
@@ -129,7 +129,7 @@ fn all_same(starts: &[&[usize]], spans: Spans<'_>, same: &dyn Fn(&[usize], &[usi
     readings.iter().all(|other| same(one, other))
 }
 
-/// Returns the readings without overlaps, and whether the list is complete.
+/// Returns the solutions without overlaps, and whether the list is complete.
 fn unordered_readings(starts: &[&[usize]], spans: Spans<'_>) -> (Vec<Vec<usize>>, bool) {
     if starts.iter().all(|starts| starts.len() == 1) {
         let only: Vec<usize> = starts.iter().map(|starts| starts[0]).collect();
@@ -139,7 +139,7 @@ fn unordered_readings(starts: &[&[usize]], spans: Spans<'_>) -> (Vec<Vec<usize>>
         return (if apart { vec![only] } else { Vec::new() }, true);
     }
     let (mut found, mut steps) = (Vec::new(), SEARCHED);
-    // The next place to try for each placed hunk and for the current one.
+    // The next position to try for each placed hunk and for the current one.
     let (mut next, mut taken) = (vec![0], Vec::<usize>::new());
     while let Some(tried) = next.last_mut() {
         let hunk = taken.len();

@@ -11,15 +11,15 @@ use crate::tools::document::replacement::with_lf;
 use crate::tools::error::invalid;
 use std::fmt::Write as _;
 
-/// Maximum number of named positions.
+/// Maximum number of listed positions.
 const MAX_NAMED: usize = 10;
 /// Maximum number of shown lines, and characters of each.
 const MAX_SHOWN_LINES: usize = 8;
 const MAX_SHOWN_CHARACTERS: usize = 200;
-/// Limit of comparisons in the search for the closest position.
+/// Maximum number of comparisons in the search for the closest position.
 const COMPARED: usize = 4_000_000;
 
-/// Builds the error. `hunks` are as the model wrote them, so that no secret is revealed.
+/// Builds the error. `hunks`: as the model wrote them, so that no secret is revealed.
 pub(super) fn misfit(misfit: &HunkMismatch, hunks: &[Hunk], section: &Section, text: &str, redactor: &Redactor) -> ToolError {
     let path = &section.path;
     let at = |hunk: usize| format!("line {} of the patch", hunks[hunk].line);
@@ -58,7 +58,7 @@ pub(super) fn misfit(misfit: &HunkMismatch, hunks: &[Hunk], section: &Section, t
     invalid(message)
 }
 
-/// Returns the text with LF endings, as compared with the hunks.
+/// Returns the text with LF endings, as it is compared with the hunks.
 fn comparable_text(text: &str) -> String {
     if has_lone_cr(text) {
         return Breaks::Cr.lines(text).into_iter().flat_map(|line| [Breaks::Cr.body(line), "\n"]).collect();
@@ -73,7 +73,7 @@ fn format_line_numbers(starts: &[usize]) -> String {
     format!("{}{rest}", named.join(", "))
 }
 
-/// Finds the position where most lines match, and the first difference.
+/// Finds the position at which most lines match, and the first difference.
 fn closest(text: &str, hunk: &Hunk) -> String {
     let of = |line: &str| Level::Typography.normalize(line).into_owned();
     let lines: Vec<&str> = text.lines().collect();

@@ -19,7 +19,7 @@ pub(crate) enum Level {
 
 const LEVELS: [Level; 4] = [Level::Exact, Level::TrailingSpace, Level::OuterSpace, Level::Typography];
 
-/// Minimum length in characters of a header that git may have cut.
+/// Minimum length in characters of a header that git may have truncated.
 const CUT_HEADER_CHARACTERS: usize = 40;
 /// Maximum number of empty lines at the end of a hunk that may be ignored.
 const MAX_BLANK: usize = 32;
@@ -37,23 +37,23 @@ pub(crate) struct Lines<'a> {
 struct LineNumbers<'a> {
     numbers: Vec<usize>,
     known: HashMap<Cow<'a, str>, usize>,
-    /// The lines with each number.
+    /// Lines that have each number.
     lines: Vec<Vec<usize>>,
 }
 
-/// The positions of one hunk, and the differences ignored to find them.
+/// Positions of one hunk, and the differences that were ignored to find them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
     pub level: Level,
     /// First lines in ascending order.
     pub starts: Vec<usize>,
-    /// First lines inside the block that the header opens.
+    /// First lines that are inside the block opened by the header.
     pub in_block: Vec<usize>,
     /// Number of ignored lines at the end of the hunk.
     pub dropped: usize,
     /// Header that matches no line of the file.
     pub unknown_header: Option<String>,
-    /// Whether the hunk claims `*** End of File` but is not there.
+    /// Whether the hunk claims `*** End of File` but does not match there.
     pub not_at_end: bool,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Lines<'a> {
         self.levels[level as usize].get_or_init(|| LineNumbers::normalize(&self.bodies, level))
     }
 
-    /// Finds the positions of a hunk, except positions that `refused` rejects, at the most exact level.
+    /// Finds the positions of a hunk at the most exact level. Positions that `refused` rejects are left out.
     pub(crate) fn find(
         &self,
         hunk: &Hunk,
@@ -91,7 +91,7 @@ impl<'a> Lines<'a> {
         let mut lost = HunkNotFound::Nowhere;
         for (dropped, at_end) in attempts(hunk, &old) {
             let wanted = &old[..old.len() - dropped];
-            // Without any non-empty line, every place would match.
+            // Without any non-empty line, every position would match.
             if dropped > 0 && wanted.iter().all(|line| line.trim().is_empty()) {
                 continue;
             }
@@ -116,7 +116,7 @@ impl<'a> Lines<'a> {
         Err(lost)
     }
 
-    /// Returns the position of added lines without context: the end, if stated or if the file is empty.
+    /// Returns the position of added lines without context: the end, if the hunk states it or the file is empty.
     fn end_for(&self, hunk: &Hunk, is_last: bool) -> Result<Places, HunkNotFound> {
         let end = self.bodies.len();
         if end > 0 && !hunk.at_end && !(is_last && hunk.headers.is_empty()) {
@@ -139,7 +139,7 @@ impl<'a> Lines<'a> {
         wanted.map_or_else(Vec::new, |wanted| numbered.find(&wanted))
     }
 
-    /// Returns the `starts` below the headers in their order, and the first unknown header.
+    /// Returns those of `starts` that follow the headers in their order, and the first unknown header.
     fn below_headers(&self, headers: &[String], starts: &[usize], length: usize) -> (Vec<usize>, Option<String>) {
         let mut unknown = None;
         // The earliest line that can be the last header.
@@ -166,8 +166,8 @@ impl<'a> Lines<'a> {
         openers.map_or_else(Vec::new, |openers| self.inside_blocks(&openers, starts))
     }
 
-    /// Returns the `lines` inside a block that one of `openers` opens: no line in between is less indented than the first line
-    /// of the block. Both are ascending.
+    /// Returns those of `lines` that are inside a block opened by one of `openers`: no line in between is less indented
+    /// than the first line of the block. Both are ascending.
     fn inside_blocks(&self, openers: &[usize], lines: &[usize]) -> Vec<usize> {
         let ends = self.block_ends.get_or_init(|| block_ends(&self.bodies));
         let mut openers = openers.iter().copied().peekable();
@@ -181,8 +181,8 @@ impl<'a> Lines<'a> {
         lines.iter().copied().filter(|line| inside(line)).collect()
     }
 
-    /// Returns the lines that a header can refer to: equal lines, at the most exact level, or lines that start with it, because
-    /// git cuts long headers.
+    /// Returns the lines that a header can refer to: equal lines at the most exact level, or lines that start with it,
+    /// because git truncates long headers.
     fn header_lines(&self, header: &str) -> Vec<usize> {
         for level in LEVELS {
             let found = self.find_starts(&[header], level);
@@ -214,7 +214,7 @@ impl<'a> LineNumbers<'a> {
         Self { numbers, known, lines }
     }
 
-    /// Returns where these numbers occur in a row, in linear time.
+    /// Returns the positions at which these numbers occur in sequence, in linear time.
     fn find(&self, wanted: &[usize]) -> Vec<usize> {
         let rarest = wanted.iter().enumerate().min_by_key(|(_, number)| self.lines[**number].len());
         let Some((offset, number)) = rarest else { return Vec::new() };
@@ -227,7 +227,7 @@ impl<'a> LineNumbers<'a> {
     }
 }
 
-/// Returns for each line the first following one that is not indented deeper, ignoring empty lines and brackets.
+/// Returns, for each line, the next line that is not indented deeper. Ignores empty lines and brackets.
 fn block_ends(bodies: &[&str]) -> Vec<usize> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut ends = vec![bodies.len(); bodies.len()];
@@ -245,7 +245,8 @@ fn block_ends(bodies: &[&str]) -> Vec<usize> {
     ends
 }
 
-/// Returns the variants to search for: first the whole hunk at the end, if stated; last without phantom lines.
+/// Returns the variants to search for: first the whole hunk at the end, if it states that; last the hunk without
+/// phantom lines.
 fn attempts(hunk: &Hunk, old: &[&str]) -> Vec<(usize, bool)> {
     let blank = hunk.lines.iter().rev().take_while(|line| line.kind == Kind::Context && line.bare).take(MAX_BLANK).count();
     // An empty line after the last one is not a line of the file; some models produce it by splitting at line breaks.

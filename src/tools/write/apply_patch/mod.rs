@@ -35,7 +35,7 @@ use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum number of sections, because each file needs open directories while all change at once.
+/// Maximum number of sections. Each file needs open directories while all of them change at once.
 const MAX_SECTIONS: usize = 200;
 
 pub(in crate::tools) struct ApplyPatch;
@@ -48,7 +48,7 @@ pub(in crate::tools) struct Arguments {
 
 pub(in crate::tools) enum Work {
     Apply(Changes),
-    /// The patch does not match. The reason reveals file content, so it needs permission to read.
+    /// The patch does not match. The reason reveals file content, so showing it requires permission to read.
     Explain(ToolError),
 }
 
@@ -56,7 +56,7 @@ pub(in crate::tools) struct Changes {
     files: Vec<File>,
     steps: Steps,
     done: String,
-    /// For each shown part, its index among the files, and its hunks.
+    /// For each shown part: the index of its file, and its hunks.
     cuts: Vec<(usize, Vec<HunkLines>)>,
     actions: Vec<Action>,
 }

@@ -1,4 +1,4 @@
-//! Parser for patches. Additions and omissions of models are accepted if their meaning is unambiguous.
+//! Parser for patches. Additions and omissions by models are accepted if their meaning is unambiguous.
 
 use crate::tools::document::line_breaks::only_cr;
 
@@ -6,7 +6,7 @@ use crate::tools::document::line_breaks::only_cr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Section {
     pub path: String,
-    /// Line of the patch where it starts, from 1.
+    /// Line of the patch at which the section starts, from 1.
     pub line: usize,
     pub what: FileOperation,
 }
@@ -20,7 +20,7 @@ pub(crate) enum FileOperation {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Hunk {
-    /// Line of the patch where it starts, from 1.
+    /// Line of the patch at which the hunk starts, from 1.
     pub line: usize,
     /// Lines above the hunk in the file, outermost first.
     pub headers: Vec<String>,
@@ -95,7 +95,7 @@ struct Parser<'a> {
     crlf: bool,
     /// Whether the last line is complete, so that no text is missing.
     ended: bool,
-    /// The line before the patch, which may open a fence or heredoc.
+    /// Line before the patch, which may open a code fence or a heredoc.
     opener: &'a str,
 }
 
@@ -189,7 +189,7 @@ impl<'a> Parser<'a> {
         Err(self.error_here(format!("the patch ends in the middle of a line, without `{END}`; send the whole patch")))
     }
 
-    /// Returns whether the line closes a fence or heredoc opened before the patch, and no text follows.
+    /// Returns whether the line closes a code fence or heredoc opened before the patch, and no text follows.
     fn closes_wrapper(&self) -> bool {
         let opener = self.opener;
         let closer = self.peek().unwrap_or_default().trim();
@@ -226,7 +226,7 @@ impl<'a> Parser<'a> {
             } else if line.starts_with("\\ No newline") {
                 content.truncate(content.trim_end_matches('\n').len());
             } else if (content.is_empty() && line.starts_with("@@")) || line.trim().eq_ignore_ascii_case(END_OF_FILE) {
-                // A hunk marker, which means nothing here.
+                // A hunk marker, which has no meaning here.
             } else {
                 let message = format!("{} does not start with `+`; every line of an added file must", excerpt(line));
                 return Err(self.error_here(message));
@@ -321,7 +321,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Returns whether the section ends before this line. An indented marker could be context; the following line decides.
+    /// Returns whether the section ends before this line. An indented marker could be context; the next line decides.
     fn ends_body(&self, line: &str) -> bool {
         let trimmed = line.trim();
         let rest = || self.lines[self.at + 1..].iter();

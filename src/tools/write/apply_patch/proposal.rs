@@ -1,4 +1,4 @@
-//! A patch as shown for approval, and its result.
+//! A patch in the form shown for approval, and its result.
 
 use super::tree::{File, PathAfter, PathBefore};
 use crate::protocol::{FileDiff, Proposal};
@@ -14,11 +14,11 @@ pub(super) struct PatchProposal {
     pub proposal: Proposal,
     /// Result for the model.
     pub done: String,
-    /// For each shown part, its index among the files, and its hunks.
+    /// For each shown part: the index of its file, and its hunks.
     pub cuts: Vec<(usize, Vec<HunkLines>)>,
 }
 
-/// The change of one file as a summary line and its diff.
+/// Change of one file: a summary line and its diff.
 struct Part {
     verb: &'static str,
     past: &'static str,
@@ -80,7 +80,7 @@ pub(super) fn build_proposal(files: &[File], settings: &Settings) -> PatchPropos
     PatchProposal { proposal, done: done.trim_end().to_owned(), cuts }
 }
 
-/// Returns the part of a file; `None` if it does not change, or was moved, which its destination reports.
+/// Returns the part of a file; `None` if it is unchanged, or if it was moved and its destination reports that.
 fn file_part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
     let file = &files[at];
     let name = display_path_one_line(&file.target.real, settings);

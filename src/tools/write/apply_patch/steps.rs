@@ -1,4 +1,4 @@
-//! Changes of several files as one: their outcome after a crash, and their errors.
+//! Changes of several files as one step: their outcome after a crash, and their errors.
 
 use crate::protocol::{PathState, PlaceChange, ToolError};
 use crate::sys::file::PreImage;
@@ -17,12 +17,12 @@ pub(in crate::tools::write) struct Steps {
 }
 
 impl Steps {
-    /// Returns the state of each path before and after.
+    /// Returns the state of each path before and after the steps.
     pub(in crate::tools::write) fn planned_changes(&self) -> Vec<PlaceChange> {
         self.steps.iter().map(planned_change).collect()
     }
 
-    /// Performs all steps or none, if the files are still as planned.
+    /// Performs all steps or none. Fails if the files are no longer as planned.
     pub(in crate::tools::write) fn commit(&self, settings: &Settings) -> Result<(), ToolError> {
         let reals: Vec<&Path> = self.steps.iter().map(|step| step.real.as_path()).collect();
         let places: Vec<Written<'_>> = reals.iter().copied().zip(self.given.iter().map(|(given, _)| given.as_str())).collect();
@@ -50,7 +50,7 @@ impl Steps {
     }
 }
 
-/// Returns the state of a step's path before and after.
+/// Returns the state of a step's path before and after the step.
 fn planned_change(step: &Step) -> PlaceChange {
     let (before, after) = match &step.what {
         PathOperation::Write { content, before, .. } => {

@@ -65,7 +65,7 @@ proptest! {
     fn a_patch_with_partial_context_produces_the_new_text_or_is_rejected(old in text(), new in text(), radius in 0usize..4) {
         prop_assume!(old != new);
         let patch = made(&old, &new, radius);
-        // Only context says where lines are added.
+        // Only context determines where lines are added.
         if let Ok(applied) = apply(&old, &hunks(&patch), &[]) {
             let placed = hunks(&patch).iter().all(|hunk| hunk.old().next().is_some());
             prop_assert!(!placed || applied.text == new, "{}\n{:?}\n{:?}", patch, applied.text, new);
@@ -175,7 +175,7 @@ fn an_indented_marker_followed_by_patch_lines_is_a_context_line() {
     assert_eq!(found[0].old().collect::<Vec<_>>(), ["*** Update File: example", "one", "*** End Patch", "three"]);
 }
 
-/// Bounded work takes no time here; unbounded work takes hours.
+/// Bounded work finishes immediately; unbounded work would take hours.
 #[test]
 fn pathological_patches_are_handled_in_bounded_time() {
     let update = |body: &str| format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n");

@@ -1,4 +1,4 @@
-//! The files of a patch as they change section by section, before any write.
+//! Files of a patch as they change section by section, before any write.
 
 use super::apply::apply;
 use super::explain;
@@ -34,12 +34,12 @@ pub(super) struct File {
     pub now: PathAfter,
     /// Original path of moved content.
     pub moved_from: Option<PathBuf>,
-    /// Notes on how hunks were found.
+    /// Notes on how hunks were matched.
     pub notes: Vec<String>,
 }
 
 impl File {
-    /// Returns the text before and after, if both are known.
+    /// Returns the text before and after the patch, if both are known.
     pub(super) fn proposed_text(&self) -> Option<ProposedText> {
         let PathBefore::File(before) = &self.was else { return None };
         let after = match &self.now {
@@ -206,7 +206,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Returns the source file of the content, whose markers the model saw.
+    /// Returns the file that the content comes from. The model saw the markers of that file.
     fn origin(&self, index: usize) -> &File {
         let file = &self.files[index];
         let from = file.moved_from.as_ref().and_then(|from| self.files.iter().find(|other| other.is_at(from)));
@@ -264,7 +264,7 @@ impl<'a> Tree<'a> {
             }
             if places.not_at_end {
                 file.notes.push(format!(
-                    "the hunk at line {line} of the patch is not at the end of the file, although it is marked so"
+                    "the hunk at line {line} of the patch is not at the end of the file, although `*** End of File` follows it"
                 ));
             }
         }
@@ -279,7 +279,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Returns the steps, including removal of moved files, with the paths as written.
+/// Returns the steps, including removal of moved files. Paths are as written in the patch.
 pub(super) fn steps(files: &[File]) -> Steps {
     let mut steps = Vec::new();
     let mut given = Vec::new();

@@ -1,4 +1,4 @@
-//! Edits of a large file: passages are found in parts, and unchanged parts are copied.
+//! Edits of a large file: matches are found chunk by chunk, and unchanged ranges are copied.
 
 use super::Large;
 use super::pieces::{Part, SplicedFile};
@@ -23,7 +23,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of positions replaced by one edit.
+/// Maximum number of matches that one edit can replace.
 const MAX_PLACES: usize = 1_000;
 /// Number of bytes copied between checks for cancellation.
 const STRETCH_BYTES: u64 = 64 << 20;
@@ -39,7 +39,7 @@ pub(in crate::tools) struct Splice {
 }
 
 impl Splice {
-    /// Returns the state of the path before; the result is unknown until all data is written.
+    /// Returns the state of the path before the change. The result is unknown until all data is written.
     pub(in crate::tools::write) fn planned_changes(&self) -> Vec<PlaceChange> {
         vec![PlaceChange { path: self.target.real.clone(), before: crash_outcome::content(&self.before), after: None }]
     }
@@ -179,7 +179,8 @@ impl Edits<'_> {
         Ok(())
     }
 
-    /// Returns whether the line before the match, or else the first line in or after it, ends with CRLF.
+    /// Returns whether the line before the match ends with CRLF; without such a line, checks the first line in or after
+    /// the match.
     fn ends_with_crlf(&mut self, range: &Range<u64>) -> Result<bool, ToolError> {
         let from = range.start.saturating_sub(AROUND_BYTES);
         let upto = (range.end + AROUND_BYTES).min(self.pieces.len());
@@ -228,7 +229,7 @@ fn without_overlaps(places: Vec<Range<u64>>) -> Vec<Range<u64>> {
 }
 
 impl Splice {
-    /// Writes the change if the file is still as shown. If stopped, the file is unchanged.
+    /// Writes the change if the file is unchanged since it was shown. If stopped, the file is unchanged.
     pub(in crate::tools) fn commit(&self, seen: &ReadState, kill: &CancellationToken) -> Result<String, ToolFailure> {
         let real = &self.target.real;
         let stood = seen.is_current(real);

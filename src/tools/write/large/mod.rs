@@ -1,7 +1,7 @@
-//! Files too large for memory, which are searched, compared and replaced in parts.
+//! Files that are too large for memory. They are searched, compared and replaced in parts.
 //!
-//! They are treated like smaller files, except where the whole text would be needed: edits match only exactly, markers are not
-//! restored, and the diff shows only the surroundings of each change.
+//! They are treated like smaller files, except where the whole text would be needed: edits must match exactly, markers
+//! are not restored, and the diff shows only the surroundings of each change.
 
 mod edit;
 mod pieces;

@@ -1,4 +1,4 @@
-//! A large file with replaced ranges, as a sequence of file ranges and new text.
+//! A large file with replaced ranges, represented as a sequence of file ranges and new text.
 
 use memchr::memmem::Finder;
 use std::fs::File;
@@ -85,7 +85,7 @@ impl SplicedFile {
         self.parts = parts;
     }
 
-    /// Finds all needles in order, but stops after more than `most`.
+    /// Finds all needles in order. Stops after more than `most` matches.
     pub(super) fn find(&mut self, needles: &[Vec<u8>], most: usize) -> io::Result<Vec<Range<u64>>> {
         let finders: Vec<_> = needles.iter().map(|needle| Finder::new(needle.as_slice())).collect();
         let longest = needles.iter().map(Vec::len).max().unwrap_or(0);

@@ -15,7 +15,7 @@ fn all(pieces: &mut SplicedFile) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn pieces_read_like_the_edited_text(
+    fn joined_pieces_equal_the_edited_text(
         content in proptest::collection::vec(any::<u8>(), 0..200),
         changes in proptest::collection::vec(
             (proptest::collection::vec((0usize..40, 0usize..20), 1..4), proptest::collection::vec(any::<u8>(), 0..10)),

@@ -1,10 +1,10 @@
-//! Edits with lines of dots for omitted lines, which are unchanged.
+//! Edits with lines of dots that represent unchanged lines.
 
 use super::{Match, MatchFailure, Passage, Place};
 use crate::tools::document::replacement::Occurrences;
 
-/// Finds each piece between dots, which must occur once and in order. `None` without dots in the old text, or if they may be
-/// literal.
+/// Finds each piece between dots. The pieces must each occur once, in order. `None` without dots in the old text, or if
+/// the dots may be literal.
 pub(super) fn find(wanted: &Passage<'_>, old: &str, new: &str) -> Option<Result<Match, MatchFailure>> {
     let (old, old_dots) = pieces(old);
     if old_dots.is_empty() || wanted.which == Occurrences::All {
@@ -43,7 +43,7 @@ pub(super) fn find(wanted: &Passage<'_>, old: &str, new: &str) -> Option<Result<
     (!places.is_empty()).then_some(Ok(Match { places, how }))
 }
 
-/// Splits text at lines of dots, and returns also these lines.
+/// Splits text at lines of dots. Also returns these lines.
 fn pieces(text: &str) -> (Vec<String>, Vec<&str>) {
     let mut pieces = vec![String::new()];
     let mut dots = Vec::new();

@@ -1,8 +1,8 @@
-//! Indentation of a text at its position in the file, derived from the lines in both, never guessed.
+//! Indentation of a text at its position in the file, derived from lines that occur in both. It is never guessed.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Mapping from each given indentation to that of the file.
+/// Mapping from each given indentation to that in the file.
 pub(super) struct Indents {
     pairs: Vec<(String, String)>,
     /// Indentation width of the file in spaces; 0 if unknown.
@@ -71,7 +71,7 @@ impl Indents {
         all.then(|| given.strip_prefix(less).map(str::to_owned)).flatten()
     }
 
-    /// Applies a constant ratio of steps, or tabs for spaces.
+    /// Applies a constant ratio of steps, or replaces spaces with tabs.
     fn scale(&self, given: &str) -> Option<String> {
         let known: Vec<_> = self.pairs.iter().filter(|(given, there)| !(given.is_empty() && there.is_empty())).collect();
         let only = |text: &str| text.chars().next().filter(|first| text.chars().all(|letter| letter == *first));

@@ -1,9 +1,9 @@
-//! Merging new text into the file: unchanged lines of the file are preserved.
+//! Merge of new text into the file: unchanged lines of the file are preserved.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::time::{Duration, Instant};
 
-/// Time limit for comparing lines; after it, more lines are reported as new.
+/// Time limit for the line comparison. Beyond it, the diff is coarser and reports more lines as new.
 const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
 /// Merges `new` into `there`, which matches `old` line by line. Lines in both `old` and `new` are copied from the file; others

@@ -1,7 +1,7 @@
-//! Search for a passage from a model: exact, or with looser comparisons that must find exactly one place.
+//! Search for a passage that a model quotes: exact, or with looser comparisons that must match exactly one position.
 //!
-//! Looser levels are tried in a fixed order, and the first with a result decides: one place is used, several are an error. All
-//! texts have LF endings.
+//! Looser levels are tried in a fixed order. The first level with a result decides: a single match is used, several are
+//! an error. All texts have LF endings.
 
 mod elision;
 mod fold;
@@ -34,7 +34,7 @@ pub(in crate::tools) struct Place {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Match {
-    /// Places in order, without overlaps.
+    /// Matches in order, without overlaps.
     pub places: Vec<Place>,
     /// Ignored differences; `None` for an exact match.
     pub how: Option<String>,
@@ -47,7 +47,7 @@ pub(in crate::tools) enum MatchFailure {
         places: Vec<Range<usize>>,
         how: Option<String>,
     },
-    /// Found here except for indentation, and the indentation of the new text is ambiguous.
+    /// The passage matches except for indentation, and the indentation of the new text is ambiguous.
     Indentation(Range<usize>),
     /// The new text omits lines that the old one has.
     Elided,
@@ -57,7 +57,7 @@ pub(in crate::tools) enum MatchFailure {
 pub(super) struct Passage<'a> {
     pub text: &'a str,
     pub which: Occurrences,
-    /// Ranges that the model was not shown. A match that touches one is ignored.
+    /// Ranges that were not shown to the model. A match that touches one is ignored.
     pub hidden: &'a [Range<usize>],
 }
 
@@ -92,7 +92,7 @@ impl Passage<'_> {
         all.into_iter().map(|at| at..at + old.len()).filter(|place| self.is_visible(place)).collect()
     }
 
-    /// Accepts a single match, or all matches if all are wanted.
+    /// Accepts a single match, or all matches if all are requested.
     fn accept(&self, places: Vec<(Range<usize>, String)>, how: Option<String>) -> Result<Match, MatchFailure> {
         let places: Vec<Place> = places.into_iter().map(|(range, new)| Place { range, new }).collect();
         if places.len() == 1 || self.which == Occurrences::All || self.has_same_result(&places) {
@@ -114,7 +114,7 @@ impl Passage<'_> {
     }
 }
 
-/// Finds `needle`, including overlapping matches unless all are wanted.
+/// Finds `needle`. Overlapping matches are included unless all matches are requested.
 fn occurrences(text: &str, needle: &str, which: Occurrences) -> Vec<usize> {
     if which == Occurrences::All {
         return text.match_indices(needle).map(|(at, _)| at).collect();
@@ -132,10 +132,10 @@ fn occurrences(text: &str, needle: &str, which: Occurrences) -> Vec<usize> {
     found
 }
 
-/// The search that ignores some differences.
+/// Search that ignores some differences.
 struct FuzzySearch<'a> {
     wanted: Passage<'a>,
-    /// The text normalized per level, as needed.
+    /// Text normalized per level, created on demand.
     folded: Vec<(Level, FoldedText)>,
 }
 
@@ -267,7 +267,7 @@ impl FuzzySearch<'_> {
         self.build_places(found.collect(), reading, |range| indented(&text[range.clone()], reading, unit))
     }
 
-    /// Computes the replacement of each match, unless several were found and one is wanted.
+    /// Computes the replacement of each match. Fails if there are several matches and one is requested.
     fn build_places(
         &self,
         places: Vec<Range<usize>>,
@@ -282,8 +282,8 @@ impl FuzzySearch<'_> {
         places.into_iter().map(one).collect()
     }
 
-    /// If a range removes the last lines of a file without a final newline, extends it to the line break before them, so that
-    /// the file still has no final newline.
+    /// Extends a range that removes the last lines of a file without a final newline to the line break before them, so
+    /// that the file still has no final newline.
     fn to_end(&self, range: Range<usize>, reading: &Variant) -> Range<usize> {
         let goes = reading.at_eof && reading.new.is_empty() && self.wanted.text[..range.start].ends_with('\n');
         if goes { range.start - 1..range.end } else { range }

@@ -44,12 +44,12 @@ fn overlapping_matches_are_ambiguous_unless_the_result_is_the_same() {
 #[test]
 fn trailing_whitespace_is_ignored() {
     check("a  \nb\t\nc\n", "a\nb\n", "x\ny\n", "x\ny\nc\n");
-    // A line in both texts stays as it is in the file, and so does what follows the passage.
+    // A line in both texts stays as it is in the file, and so does the text after the passage.
     check("a  \nb\t\nc\n", "a\nb", "a\ny", "a  \ny\t\nc\n");
     check("f(  \n  1)\n", "f(\n  1", "f(\n  2", "f(  \n  2)\n");
     check("let x = 1;\n", "let x = 1;  \n", "let x = 2;\n", "let x = 2;\n");
     check("let x = 1;\n", "let x = 1;  ", "let x = 2;", "let x = 2;\n");
-    // It says that the line ends there.
+    // It states that the line ends there.
     check("let x = 10;\n", "let x = 1  ", "let x = 2", "nowhere");
     check("a \nb\na  \nb\n", "a\nb\n", "c\n", "several");
     // The start of the next line is not dropped.
@@ -110,7 +110,7 @@ fn passages_with_line_numbers_or_code_fences_match_the_file() {
     check("alpha\n  beta\n", "2|  beta", "2|  BETA\n3|  c", "alpha\n  BETA\n  c\n");
     check("alpha\n  beta\n", "  2 |   beta\n", "  2 |   BETA\n", "alpha\n  BETA\n");
     check("alpha\nbeta\n", "L2: beta\n", "L2: BETA\n", "alpha\nBETA\n");
-    // What looks like a line number is part of the line.
+    // A prefix that looks like a line number is part of the line.
     check("2: foo\n", "1: foo", "1: bar", "nowhere");
     check("beta max\n", "2\tbeta", "2\tx", "nowhere");
     check("beta\ngamma\n", "1\tbeta\n7\tgamma\n", "x\n", "nowhere");
@@ -209,7 +209,7 @@ fn redacted_text_never_matches() {
     assert!(find("key = \"abc\"\nend").is_ok_and(|found| found.how.is_some()));
 }
 
-/// Bounded work takes no time here.
+/// Bounded work finishes immediately.
 #[test]
 fn pathological_passages_are_handled_in_bounded_time() {
     let lines = " a\n".repeat(30_000);

@@ -1,8 +1,8 @@
-//! Likely intended texts, if a model copied from a view of the file or escaped once too often.
+//! Likely intended texts, in case a model copied from a view of the file or escaped characters once too often.
 
 use std::collections::HashSet;
 
-/// A variant of the edit, and the omitted part.
+/// Variant of an edit, and a description of what it omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variant {
     pub old: String,
@@ -15,7 +15,7 @@ pub(super) struct Variant {
     pub at_end: bool,
     /// Whether a match must end at the end of the file.
     pub at_eof: bool,
-    /// Whether a match must be outside code fences; inside one, the fence was intended.
+    /// Whether a match must be outside code fences. Inside one, the fence was intended.
     pub unfenced: bool,
 }
 
@@ -42,7 +42,7 @@ fn unchanged(old: &str, new: &str) -> Variant {
     Variant { old: old.to_owned(), new: new.to_owned(), how: "", at_start: false, at_end: false, at_eof: false, unfenced: false }
 }
 
-/// Creates a variant of whole lines. If only one of the two strings ends its last line, neither does.
+/// Creates a variant of whole lines. If only one of the two strings has a final line break, it is removed.
 fn lines(old: &str, new: &str, how: &'static str) -> Variant {
     let old = if old.ends_with('\n') && !new.ends_with('\n') && !new.is_empty() { &old[..old.len() - 1] } else { old };
     let new = if new.ends_with('\n') && !old.ends_with('\n') { &new[..new.len() - 1] } else { new };
@@ -94,7 +94,7 @@ fn carriage_returns(text: &str, old: &str, new: &str) -> Option<Variant> {
     Some(Variant { how, ..unchanged(&old.replace('\n', "\r"), &new.replace('\n', "\r")) })
 }
 
-/// Removes line numbers of a view.
+/// Removes the line numbers of a file view.
 fn strip_line_numbers(text: &str, old: &str, new: &str) -> Option<Variant> {
     let mut kind = None;
     let mut last = None;
@@ -205,7 +205,7 @@ fn quoted(old: &str, new: &str) -> Option<Variant> {
     Some(Variant { how: "with its escaped quotes resolved", ..unchanged(&meant, &new) })
 }
 
-/// Returns `None` if there are no escapes.
+/// Unescapes the text; `None` if there are no escapes.
 fn unescape(text: &str, signs: &[(char, char)]) -> Option<String> {
     let mut result = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();

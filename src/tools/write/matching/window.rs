@@ -1,4 +1,4 @@
-//! Matching of whole lines except for the whitespace around each.
+//! Matching of whole lines, ignoring the whitespace around each line.
 
 use crate::tools::write::find_lines::occurrences;
 use std::ops::Range;

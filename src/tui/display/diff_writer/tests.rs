@@ -4,10 +4,10 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A terminal's assumptions about widths.
+/// Character widths of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Belief {
-    /// Same widths as ours.
+    /// Same widths as aye's.
     Ours,
     /// Emoji take one cell.
     NarrowPictures,
@@ -74,7 +74,7 @@ impl Terminal {
         let width = self.cells[0].len();
         let cells = self.cells_of(grapheme);
         if self.column + cells > width {
-            // In the last column, what does not fit stays there.
+            // A grapheme that does not fit stays in the last column.
             return;
         }
         self.clear(self.column);
@@ -85,7 +85,7 @@ impl Terminal {
         self.column += cells;
     }
 
-    /// A partially overwritten wide character is erased completely.
+    /// Erases a wide character completely, because part of it was overwritten.
     fn clear(&mut self, column: usize) {
         let row = &mut self.cells[self.row];
         let Some(start) = (0..=column).rev().find(|at| !row[*at].is_empty()) else { return };
@@ -102,7 +102,8 @@ fn buffer(rows: &[String], width: u16) -> Buffer {
     buffer
 }
 
-/// Returns wrong cells among those that every terminal must show correctly: unambiguous ones, outside words that may be wide.
+/// Returns incorrect cells among those that every terminal must show correctly: unambiguous cells outside of words that
+/// may be wide.
 fn faults(next: &Buffer, terminal: &Terminal) -> Vec<String> {
     let mut faults = Vec::new();
     for y in 0..next.area.height {
@@ -119,7 +120,7 @@ fn faults(next: &Buffer, terminal: &Terminal) -> Vec<String> {
             if doubt == WidthDoubt::Picture && terminal.belief != Belief::WidePictures && shown != symbol {
                 faults.push(format!("{:?} row {y} cell {x}: the picture `{symbol}` is shown as `{shown}`", terminal.belief));
             }
-            // Blanks after a possibly too wide grapheme may be covered by it.
+            // A grapheme that is wider than expected may cover the blanks after it.
             before = if symbol == " " { before } else { doubt };
             x += cells_of(&next[(x, y)]);
         }
@@ -172,7 +173,7 @@ proptest! {
                 changes(&shown, &next, &mut bytes);
                 terminal.show(&bytes);
                 let found = faults(&next, &terminal);
-                // If all characters of a long word are twice as wide, nothing beside it can be right.
+                // If all characters of a long word are twice as wide, no cell next to it can be correct.
                 prop_assert!(belief == Belief::WideSigns || found.is_empty(), "{found:?}\n{frame:?}\n{}", bytes.escape_ascii());
                 shown = next;
             }

@@ -1,4 +1,4 @@
-//! Full-screen help: a sheet of the most useful keys, and a search of all keys and commands.
+//! Full-screen help: a sheet of the most useful keys, and a search over all keys and commands.
 
 mod view;
 
@@ -13,7 +13,7 @@ use ratatui::layout::{Position, Rect};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Help {
-    /// Focus at the time of opening; its keys come first.
+    /// Focus when the help was opened; its keys come first.
     about: Focus,
     /// Search words.
     pub words: String,
@@ -51,7 +51,7 @@ impl Layer for Help {
         true
     }
 
-    /// Handles a key. A key that cannot be part of a search closes the help and acts on the view below.
+    /// Handles a key. A key that cannot be part of a search closes the help and is then handled by the view below.
     fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let page = self.page.max(1).cast_signed();
@@ -167,7 +167,7 @@ const SHEET: [(&str, &[SheetKey]); 5] = [
     ),
 ];
 
-/// Returns the sheet with the current keys; only the first key of an action is named.
+/// Returns the sheet with the current keys; only the first key of each action is named.
 fn sheet(keymap: &Keymap) -> Vec<Section> {
     let entry = |(focus, action, does): &SheetKey| {
         let row = keymap.rows().iter().find(|row| row.focus == *focus && row.action == *action)?;
@@ -181,13 +181,13 @@ fn sheet(keymap: &Keymap) -> Vec<Section> {
     SHEET.iter().map(|(head, keys)| Section { head, entries: keys.iter().filter_map(entry).collect() }).collect()
 }
 
-/// Returns the keys of a part of the screen.
+/// Returns the keys for one part of the screen.
 fn keys_section(keymap: &Keymap, focus: Focus) -> Section {
     let rows = keymap.rows().iter().filter(|row| row.focus == focus);
     Section { head: head(focus), entries: rows.map(|row| (row.keys.clone(), row.does.clone())).collect() }
 }
 
-/// Returns the sections, current ones first, with the entries that match all words in their row or heading.
+/// Returns the sections, current ones first, with the entries whose row or heading matches all words.
 pub(crate) fn help_sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place: &str, words: &str) -> Vec<Section> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let keys = |focus: Focus| keys_section(keymap, focus);
@@ -204,7 +204,8 @@ pub(crate) fn help_sections(keymap: &Keymap, about: Focus, commands: &[(&str, &s
     sections
 }
 
-/// Returns whether a string contains the word. A word with a capital is case-sensitive, because `N` is a different key from `n`.
+/// Returns whether a text contains the word. A word with a capital is case-sensitive, because `N` and `n` are different
+/// keys.
 fn has(word: &str, texts: [&str; 3]) -> bool {
     if word.chars().any(char::is_uppercase) {
         return texts.iter().any(|text| text.contains(word));

@@ -1,4 +1,4 @@
-//! Full-screen list of keys and commands: keys of the current context first, filtered by a search.
+//! Drawing of the help: the keys of the current context first, filtered by a search.
 
 use super::{Help, Section, help_sections, key_file_location, keys_section, sheet};
 use crate::text;
@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-/// Widths of the key column, in cells; a longer name gets its own row.
+/// Width of the key column, in cells; a longer name gets its own row.
 const NAMES: usize = 16;
 const NARROW_NAMES: usize = 11;
 /// Width below which the key column is narrow.

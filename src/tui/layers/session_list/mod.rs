@@ -1,4 +1,4 @@
-//! List of sessions to resume, with a preview of the highlighted one and the actions on it.
+//! List of sessions to resume, with a preview of the highlighted one and actions on it.
 
 mod view;
 
@@ -59,15 +59,15 @@ pub(crate) struct SessionList {
     look: Option<SessionPreview>,
     /// Session whose preview was requested last.
     requested_preview: Option<SessionId>,
-    /// Whether the preview covers the list, because the screen has no room for both.
+    /// Whether the preview covers the list, because the screen has no space for both.
     shows_look: bool,
     /// Whether there is no conversation below the list, so that closing it quits.
     is_alone: bool,
-    /// Whether text that was typed elsewhere changed the filter, so that the list must be requested again.
+    /// Whether text typed elsewhere changed the filter, so that the list must be requested again.
     is_stale: bool,
     /// Session that is being renamed, and the title typed so far.
     renaming: Option<(SessionId, String)>,
-    /// Session that is open here.
+    /// Session that is open in this process.
     current: Option<SessionId>,
     waits_sign: &'static str,
     signs: Glyphs,
@@ -102,7 +102,7 @@ impl SessionList {
         Self { is_alone: true, ..Self::new(current, signs) }
     }
 
-    /// Sets the filter that the list begins with.
+    /// Sets the initial filter.
     pub(crate) fn with_filter(mut self, words: &str) -> Self {
         self.picker.insert(words);
         self
@@ -112,12 +112,12 @@ impl SessionList {
         self.look = Some(preview);
     }
 
-    /// Returns the text of the filter as it was typed.
+    /// Returns the filter text as typed.
     pub(crate) fn filter(&self) -> &str {
         self.picker.filter()
     }
 
-    /// Sets the sessions that match the filter, unless it has changed since.
+    /// Sets the sessions that match the filter, unless the filter has changed since.
     pub(crate) fn set_sessions(
         &mut self,
         words: &str,
@@ -135,7 +135,7 @@ impl SessionList {
         self.refresh();
     }
 
-    /// Returns whether the list is complete, with no search still running.
+    /// Returns whether the list is complete and no search is running.
     pub(crate) fn is_whole(&self) -> bool {
         !self.looks_on
     }
@@ -249,7 +249,8 @@ impl SessionList {
         self.refresh();
     }
 
-    /// Adds text to the filter, or to the title that is being typed. Returns the request for the list, if the filter has changed.
+    /// Adds text to the filter, or to the title that is being typed. Returns the request for the list if the filter has
+    /// changed.
     fn insert(&mut self, words: &str) -> Option<LayerRequest> {
         if let Some((_, title)) = &mut self.renaming {
             title.extend(words.chars().filter(|letter| !letter.is_control()));
@@ -260,17 +261,17 @@ impl SessionList {
         Some(LayerRequest::ListSessions)
     }
 
-    /// Adds text that was typed into a question above the list to the filter.
+    /// Adds text that was typed into a dialog above the list to the filter.
     pub(crate) fn insert_typed_elsewhere(&mut self, words: &str) {
         self.is_stale |= self.insert(words).is_some();
     }
 
-    /// Returns whether the list must be requested again, once.
+    /// Returns whether the list must be requested again, and clears that state.
     pub(crate) fn take_stale(&mut self) -> bool {
         std::mem::take(&mut self.is_stale)
     }
 
-    /// Handles a key of the list or of its filter.
+    /// Handles a key of the list or its filter.
     fn on_list_key(&mut self, key: KeyEvent) -> Reaction {
         let before = self.picker.filter().to_owned();
         let picked = self.picker.key(key);

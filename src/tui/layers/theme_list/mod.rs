@@ -1,4 +1,4 @@
-//! List of colour themes. The highlighted theme applies immediately to the whole screen.
+//! List of colour themes. The highlighted theme is applied to the screen immediately.
 
 mod view;
 
@@ -22,7 +22,7 @@ pub(crate) const AUTO: &str = "auto";
 
 pub(crate) struct ThemeList {
     picker: Picker,
-    /// Choice before the list was opened, restored if it is closed.
+    /// Choice before the list was opened. It is restored when the list is closed.
     before: ThemeChoice,
 }
 

@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-/// Height of the screen from which a narrow one shows a sample below the list.
+/// Screen height from which a narrow screen shows a sample below the list.
 const ROOMY: u16 = 18;
 
 /// Draws the list; returns the cursor position.

@@ -1,4 +1,4 @@
-//! Transcript entries as lines: new entries, and the start of a resumed session.
+//! Transcript entries as lines: new entries, and the past of a resumed session.
 
 use super::LineApp;
 use crate::tui::interface::ModelAccess;

@@ -1,4 +1,4 @@
-//! Lists printed as lines; the user chooses an item by its name or number.
+//! Lists printed as lines. The user chooses an item by its name or number.
 
 use super::LineApp;
 use crate::protocol::{Branch, ListedSession, ListedState};
@@ -54,7 +54,7 @@ fn sessions(list: &SessionList) -> Vec<String> {
     lines
 }
 
-/// Formats a session, for example `a1b2c3d4: Validate the name; waiting for you; 2 h; branch main; $0.42`.
+/// Formats a session: `a1b2c3d4: Validate the name; waiting for you; 2 h; branch main; $0.42`.
 fn line_of_session(session: &ListedSession, is_current: bool) -> String {
     let id: String = session.session_id.as_str().chars().take(8).collect();
     let title = session.title.as_deref().map_or_else(|| "only a draft".to_owned(), text::reveal_line);
@@ -74,7 +74,7 @@ fn line_of_session(session: &ListedSession, is_current: bool) -> String {
     format!("{}: {}", text::reveal_line(&id), facts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
-/// Formats a branch, for example `2: Validate the name; forked after prompt 3; 4 prompts; 2 h`.
+/// Formats a branch: `2: Validate the name; forked after prompt 3; 4 prompts; 2 h`.
 fn line_of_branch(branch: &Branch, number: usize) -> String {
     let title = branch.title.as_deref().map_or_else(|| "only a draft".to_owned(), text::reveal_line);
     let from = match (branch.after, branch.records.is_some()) {

@@ -17,7 +17,7 @@ const COMMANDS: &[(&str, &str)] = &[
 ];
 
 impl<W: Write> LineApp<W> {
-    /// Explains how to continue when saving fails; the failure itself is already printed.
+    /// Prints how to continue after a save failure, which has already been printed.
     pub(super) fn print_save_state(&mut self) -> io::Result<()> {
         let since = self.model.info.saving.stopped.as_ref().map(|(_, since)| *since);
         if since.is_some() && since != self.unsaved {
@@ -35,7 +35,7 @@ impl<W: Write> LineApp<W> {
         rows.iter().try_for_each(|row| self.paper.write(row))
     }
 
-    /// Fills the current form field with a line.
+    /// Sets the current form field from a line.
     pub(super) fn fill(&mut self, line: &str) -> io::Result<()> {
         let later = line.trim().eq_ignore_ascii_case(question::LATER);
         match update::fill_line(&mut self.model, if later { None } else { Some(line) }) {
@@ -82,7 +82,7 @@ impl<W: Write> LineApp<W> {
         lines.iter().try_for_each(|line| self.paper.write_text(&text::clean(line)))
     }
 
-    /// Prints the commands; with `words`, prints the matching commands and keys instead.
+    /// Prints the commands. With `words`, prints only matching commands and keys.
     pub(super) fn help(&mut self, words: &str) -> io::Result<()> {
         if !words.is_empty() {
             return self.keys(words);
@@ -99,7 +99,7 @@ impl<W: Write> LineApp<W> {
         self.paper.write_text("Type /help WORD to search, or /keys to list the keys of the full-screen UI.")
     }
 
-    /// Prints the current key bindings of the full-screen UI; with `words`, only matching keys and commands.
+    /// Prints the current key bindings of the full-screen UI. With `words`, prints only matching keys and commands.
     pub(super) fn keys(&mut self, words: &str) -> io::Result<()> {
         let own = |name: &str| !COMMANDS.iter().any(|(other, _)| *other == name);
         let commands: Vec<_> = COMMANDS.iter().chain(slash::COMMANDS.iter().filter(|(name, _)| own(name))).copied().collect();

@@ -1,4 +1,5 @@
-//! "Always allow": rules written by the user, and the commands a rule would have allowed.
+//! Tests of "always allow": rules written by the user, and the commands that a rule would have
+//! allowed.
 
 use super::*;
 use crate::tui::tests::fixtures::always;
@@ -12,7 +13,7 @@ fn offer(words: &[&str], exact: bool) -> GrantOption {
     always(vec![rule(words, exact)]).offers.remove(0)
 }
 
-/// Returns a screen with the rule dialog of a command whose rule can be widened, and the requests sent for it.
+/// Returns a screen with the rule dialog of a command whose rule can be widened, and the requests that it sent.
 fn choosing() -> (Model, Vec<String>) {
     let mut kept = always(vec![rule(&["cargo", "clippy", "--all"], true)]);
     kept.offers.push(offer(&["cargo", "clippy"], false));

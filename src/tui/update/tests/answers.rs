@@ -1,4 +1,5 @@
-//! Intended answers with realistic typing: none is lost, and a wrong key does no harm.
+//! Tests of intended answers with realistic typing: no answer is lost, and a wrong key does no
+//! harm.
 
 use super::typeahead::{Desk, Dice};
 use super::*;
@@ -20,10 +21,10 @@ fn holds_yes(desk: &Desk) -> bool {
     matches!(look, Some(ChoiceState::Waiting(0, _) | ChoiceState::Highlighted(0)))
 }
 
-/// Gives an answer in one of four ways. Returns the number of keys and the time from the first key to the decision.
+/// Gives an answer in one of four ways. Returns the number of keys, and the time from the first key to the decision.
 fn answer(seed: u64) -> (u64, u64) {
     let mut dice = Dice(seed);
-    // Terminals respond at once, after a delay, or never.
+    // Terminals respond immediately, after a delay, or never.
     let line_ms = match dice.roll(10) {
         0 => None,
         1 => Some(100 + dice.roll(200)),
@@ -57,7 +58,7 @@ fn answer(seed: u64) -> (u64, u64) {
     assert!(holds_yes(&desk) || desk.sent == ["a Approved"], "seed {seed}: the answer is lost");
     desk.run(last + 700);
     if desk.sent.is_empty() {
-        // The key came early and is highlighted: one more key, as the screen says.
+        // The key came early and is highlighted, so that one more key is needed.
         assert!(holds_yes(&desk), "seed {seed}: the mark is lost");
         if dice.roll(2) == 0 {
             enter(&mut desk, last + 800);
@@ -123,7 +124,7 @@ fn simultaneously_pending_approvals_take_one_key_each() {
     assert_eq!(desk.sent, ["a Approved", "b Approved", "c Approved"]);
 }
 
-/// The second press of a slow double press comes after the first was confirmed.
+/// Tests a slow double press whose second press comes after the first was confirmed.
 #[test]
 fn a_key_pressed_twice_answers_one_approval_and_leaves_no_letter() {
     for gap in [80, 200, 340, 360, 400, 440] {
@@ -141,7 +142,7 @@ fn a_key_pressed_twice_answers_one_approval_and_leaves_no_letter() {
         desk.run(6500);
         assert_eq!(desk.sent, ["a Approved", "b Approved"], "{gap}");
     }
-    // Without a next prompt the letter is in no draft, unless more text follows.
+    // Without a next prompt, the letter is not inserted into the draft unless more text follows.
     for (typed, draft) in [("y", ""), ("yes", "yes"), ("no", "no")] {
         let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
         desk.asks(10, edit_approval("a"));
@@ -201,7 +202,7 @@ fn a_critical_approval_needs_enter_and_repeating_the_letter_does_nothing() {
     assert_eq!(desk.sent, [""; 0]);
 }
 
-/// Returns a screen with a running task and a prompt that was typed over.
+/// Returns a screen with a running task and a prompt over which the user typed.
 fn typed_over(words: &str) -> Model {
     let mut model = model(100, 40);
     tell(&mut model, started("x"), 1000);
@@ -265,14 +266,14 @@ fn enter_sends_no_single_word_while_an_approval_is_pending_and_highlights_a_lett
 #[test]
 fn escape_returns_to_an_approval_typed_over_within_three_seconds() {
     for (at, returns) in [(6800, true), (9100, true), (9101, false)] {
-        // The second letter, at 6100, returned the keyboard.
+        // The second letter, at 6100, returned the keyboard to the draft.
         let mut model = typed_over("yes");
         let sent = play(&mut model, at, "<esc>");
         assert_eq!(model.dialogs.is_open(), returns, "{at}");
         assert_eq!(sent.contains(&"cancel".to_owned()), !returns, "{at}: {sent:?}");
         assert_eq!(model.composer.text(), "yes");
     }
-    // A closed prompt comes back, too.
+    // A closed prompt opens again.
     let mut model = typed_over("");
     play(&mut model, 7000, "<esc>");
     assert!(!model.dialogs.is_open());

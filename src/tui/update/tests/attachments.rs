@@ -89,7 +89,7 @@ fn a_clipboard_image_is_attached_to_the_draft() {
         let mut model = model(80, 24);
         let mut asked = play(&mut model, 1000, script);
         asked.retain(|sent| sent.starts_with("lookup"));
-        // Some terminals report with an empty paste that there was no text.
+        // Some terminals send an empty paste if the clipboard contains no text.
         asked.extend(if asked.is_empty() { paste(&mut model, "", 2000) } else { Vec::new() });
         assert_eq!(asked, ["lookup(clipboard)"]);
         told(&mut model, HostResponse::Clipboard(image()), 2500);

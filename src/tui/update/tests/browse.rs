@@ -208,7 +208,8 @@ fn a_click_highlights_a_list_row_and_a_second_click_selects() {
     assert!(draw(&mut model, 5200).contains("❯ /policy grants"));
     assert_eq!(click(&mut model, "/policy grants", 5300), ["listgrants"]);
     assert!(!model.layers.is_open::<CommandPalette>());
-    // The same in a completion menu, and not with the click that brings the window to the front.
+    // The same applies to a completion menu, but not to the click that brings the window to the
+    // front.
     play(&mut model, 6000, "/co");
     assert_eq!(click(&mut model, "/cost", 6200), [""; 0]);
     assert!(draw(&mut model, 6300).contains("❯ /cost"));

@@ -1,4 +1,4 @@
-//! A file that changes while its approval prompt is open.
+//! Tests with a file that changes while its approval prompt is open.
 
 use super::*;
 use crate::tui::tests::fixtures::{completed, hunks_approval};
@@ -42,7 +42,7 @@ fn the_approval_header_shows_and_clears_the_mark_of_a_changed_file() {
         assert!(!is_armed(&model, 7000) && is_armed(&model, 7001), "and anew again");
         let screen = draw(&mut model, 9000);
         assert_eq!(letters(&model), choices);
-        // Fewer choices leave more room, so more of the diff was shown by now.
+        // Fewer choices leave more space, so more of the diff was shown.
         assert!(if height > 12 { screen == before } else { !screen.contains(MARK) }, "{screen}");
     }
 }
@@ -64,7 +64,7 @@ fn a_change_on_disk_cancels_an_approval_being_confirmed() {
     for at in [5350, 5700, 6000, 9000] {
         assert_eq!(wait(&mut model, at), [""; 0]);
     }
-    // A user who continues typing has typed all of it.
+    // If the user continues typing, all of it is text.
     let mut model = asked_at(100, 40, edit_approval("a"));
     play(&mut model, 5000, "y");
     outdated(&mut model, "a", true, 5050);
@@ -121,7 +121,7 @@ fn text_being_typed_in_an_approval_survives_a_change_on_disk() {
     outdated(&mut model, "a", true, 6300);
     assert!(draw(&mut model, 6300).contains(MARK));
     assert_eq!(play(&mut model, 6400, " this<enter>"), ["a Denied { reason: Some(\"not like this\") }"]);
-    // The lines of a hunk come back with the file.
+    // The lines of a hunk are restored with the file.
     let mut model = asked_at(120, 40, hunks_approval("a"));
     play(&mut model, 5000, "e");
     wait(&mut model, 5350);

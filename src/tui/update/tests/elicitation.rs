@@ -1,4 +1,4 @@
-//! Input requests of MCP servers: nothing is sent by accident, and no text meant for the draft goes to a server.
+//! Tests of input requests of MCP servers: nothing is sent by accident, and no text for the draft goes to a server.
 
 use super::*;
 use crate::tui::tests::fixtures::{form, text_field, visit};
@@ -52,7 +52,7 @@ fn enter_after_the_last_field_submits_the_form() {
     let content = [("name".to_owned(), "Ada".into())].into_iter().collect();
     assert_eq!(answers(&sent), [ElicitationAnswer::Accept { content }]);
     assert!(!model.dialogs.is_open() && model.composer.is_empty());
-    // The session's later report about it adds nothing.
+    // A later report of the session about the request changes nothing.
     let ended = EventKind::ElicitationEnded { elicitation_id: "e".to_owned(), outcome: ElicitationOutcome::Accepted };
     tell(&mut model, ended, 9500);
     assert!(draw(&mut model, 9600).contains("answer sent to tickets (MCP)"));

@@ -1,4 +1,4 @@
-//! The help: current keys first, search by typing, and no decision below it.
+//! Tests of the help: current keys come first, typing searches, and no dialog below it is decided.
 
 use super::*;
 use crate::tui::layers::{Help, ModelPicker};

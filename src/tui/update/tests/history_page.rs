@@ -1,6 +1,6 @@
 use super::*;
 
-/// Returns a resumed session of which only the end is shown, from `before` on.
+/// Returns a resumed session that shows only its last part, from `before` on.
 fn resumed(before: Option<i64>) -> Model {
     let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     let history = part("late", 60);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::tui::tests::fixtures::hunks_approval;
 
-/// Returns a screen with the prompt of a change with two hunks, fully shown and armed at 12 s.
+/// Returns a screen with the prompt for a change with two hunks, fully shown and armed at 12 s.
 fn asked(width: u16, height: u16) -> Model {
     let mut model = model(width, height);
     tell(&mut model, started("x"), 100);
@@ -12,7 +12,7 @@ fn asked(width: u16, height: u16) -> Model {
     model
 }
 
-/// Presses one key after the other, with pauses.
+/// Presses the keys one by one, with pauses.
 fn press_slowly(model: &mut Model, from: u64, script: &str) -> Vec<String> {
     let mut said = Vec::new();
     for (at, msg) in (from..).step_by(1000).zip(keys(script)) {
@@ -75,7 +75,7 @@ fn the_lines_of_a_hunk_can_be_edited() {
     press_slowly(&mut model, 13_000, "]e");
     let screen = draw(&mut model, 16_000);
     assert!(screen.contains("hunk 2 main(): the text that will be written if you approve"), "{screen}");
-    // Letters are text in the field, whatever they do elsewhere.
+    // In the field, letters are always text.
     play(&mut model, 17_000, "    yn();<ctrl+j>");
     assert_eq!(play(&mut model, 19_000, "<ctrl+s>"), Vec::<String>::new());
     let screen = draw(&mut model, 23_000);

@@ -1,4 +1,4 @@
-//! The list of pending dialogs.
+//! Tests of the list of pending dialogs.
 
 use super::*;
 use crate::tui::tests::fixtures::{completed, interrupted};
@@ -201,7 +201,7 @@ fn a_click_highlights_a_choice_and_only_enter_confirms() {
         assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
         assert_eq!(play(&mut model, 6500, "<enter>"), [sent]);
     }
-    // On one row at the smallest screen size.
+    // The row also fits on the smallest screen.
     let mut model = asked(vec![touch("a", "one.txt")]);
     update(&mut model, Msg::Resize(Size::new(40, 12)), 6000);
     draw(&mut model, 6000);

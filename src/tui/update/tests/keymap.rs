@@ -1,4 +1,5 @@
-//! The key map and the handlers agree; custom keys work and decide nothing.
+//! Tests that the key map and the handlers agree, and that custom keys work and never decide
+//! anything.
 
 use super::*;
 use crate::tui::browse::Browse;
@@ -282,7 +283,7 @@ fn scenes() -> Vec<Scene> {
     ]
 }
 
-/// Returns everything visible about a key, and what is sent for it.
+/// Returns all visible effects of a key, and the commands that it sends.
 fn come_to(mut model: Model, key: KeyEvent) -> String {
     let effects = update(&mut model, Msg::Input(Input::Key(key)), NOW);
     let mut said: Vec<String> = effects.iter().filter_map(words).collect();
@@ -297,7 +298,7 @@ fn come_to(mut model: Model, key: KeyEvent) -> String {
     said.join("\n")
 }
 
-/// Returns the keys that a terminal sends, except text keys where text is typed.
+/// Returns the keys that a terminal can send, except text keys where text is typed.
 fn pressed(at: Focus) -> Vec<Chord> {
     let named =
         ["enter", "esc", "tab", "backspace", "delete", "up", "down", "left", "right", "home", "end", "pgup", "pgdn", "f1", "f2"];
@@ -323,7 +324,7 @@ fn listed(map: &Keymap, focus: Focus) -> BTreeSet<String> {
     rows.flat_map(|row| row.keys.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// Returns whether the key is in the map, possibly with one additional modifier; with two it is never another key.
+/// Returns whether the key is in the map, possibly with one additional modifier. With two, it is never another key.
 fn is_listed(known: &BTreeSet<String>, shown: &str) -> bool {
     let plain = shown.split_once('+').filter(|(_, rest)| !rest.is_empty()).map(|(_, rest)| rest);
     let much = Chord::parse(shown).is_ok_and(|chord| chord.has_much_held());
@@ -358,7 +359,7 @@ fn every_working_key_is_in_the_keymap_and_every_key_in_the_keymap_works() {
         }
     }
     let mut idle = Vec::new();
-    // Field keys are tried in their fields; any key takes a search result.
+    // Field keys are tested in their fields; any key accepts a search result.
     let is_tried = |row: &&Row| row.focus != Focus::Field && (row.focus, row.action.as_str()) != (Focus::Search, "take");
     for row in map.rows().iter().filter(is_tried) {
         let typed = row.is_typed();
@@ -469,7 +470,7 @@ fn a_changed_keymap_file_applies_immediately_and_its_errors_are_reported() {
     assert!(model.layers.is_open::<CommandPalette>());
 }
 
-/// A removed key cancels a waiting letter, as every key does that is not an answer.
+/// Tests that a removed key cancels a waiting letter, as every key does that is not an answer.
 #[test]
 fn custom_keys_decide_nothing_and_cancel_a_letter_being_confirmed() {
     let file = "[question]\nfull-screen = \"f5\"\npage-down = \"tab\"\nnext = \"f6\"\n";
@@ -487,7 +488,7 @@ fn custom_keys_decide_nothing_and_cancel_a_letter_being_confirmed() {
     }
 }
 
-/// In browse mode a letter can be the key that opens a dialog; the dialog knows that the user is typing.
+/// Tests that a dialog is informed about typing if a letter in browse mode opens it.
 #[test]
 fn a_letter_that_opens_an_approval_counts_as_typing() {
     let mut model = with_keys("[browse]\nreview = [\"tab\", \"r\"]\n");

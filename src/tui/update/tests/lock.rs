@@ -45,7 +45,7 @@ fn a_sentence_typed_into_the_lock_dialog_decides_nothing() {
 }
 
 #[test]
-fn a_read_only_session_sends_nothing_and_names_the_holder() {
+fn a_read_only_session_sends_nothing_and_names_the_owner() {
     let (mut model, _answered) = held(None, None);
     assert_eq!(play(&mut model, 3000, "r"), [""; 0]);
     assert_eq!(wait(&mut model, 3400), ["held ReadOnly"]);

@@ -1,4 +1,5 @@
-//! Proposals for instruction files: the list with their diffs, its keys, and the note after a task.
+//! Tests of proposals for instruction files: the list with diffs, its keys, and the note after a
+//! task.
 
 use super::*;
 use crate::tui::layers::MemoryList;
@@ -16,7 +17,7 @@ fn with_memory(width: u16) -> Model {
 }
 
 #[test]
-fn the_list_shows_diffs_and_its_keys_send_what_was_shown() {
+fn the_list_shows_diffs_and_its_keys_apply_the_visible_diff() {
     let mut model = with_memory(140);
     assert_eq!(play(&mut model, 1000, "/memory<enter>"), ["lookup(memory(list))"]);
     told(&mut model, memory_proposals(), 2000);

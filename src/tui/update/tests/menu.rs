@@ -29,7 +29,7 @@ fn a_whole_command_typed_in_one_burst_runs() {
 #[test]
 fn a_partial_command_typed_in_one_burst_does_not_run_and_stays_in_the_draft() {
     let mut model = model(80, 24);
-    // The list for the first letter may have been drawn.
+    // The list for the first letter may already have been drawn.
     update(&mut model, keys("/").remove(0), 1000);
     draw(&mut model, 1000);
     assert_eq!(burst(&mut model, 1002, "qui<enter>"), [""; 0]);
@@ -159,7 +159,7 @@ fn a_custom_command_is_sent_as_its_prompt() {
 }
 
 #[test]
-fn a_guide_for_agents_is_a_prompt_that_comes_along() {
+fn the_init_command_is_a_built_in_prompt() {
     let mut model = model(80, 24);
     let sent = play(&mut model, 9000, "/init<enter>");
     assert!(sent[0].contains("AGENTS.md"), "{sent:?}");
@@ -199,7 +199,7 @@ fn token_estimates_of_mentioned_files_are_shown_below_the_draft() {
     play(&mut model, 2000, "<tab>");
     assert_eq!(model.composer.text(), "read @src/main.rs ");
     assert!(draw(&mut model, 2100).contains(" @src/main.rs ~1.2k tokens "));
-    // A complete name is known too.
+    // A complete name is recognized too.
     play(&mut model, 3000, "and @Cargo.toml");
     files(&mut model, "Cargo.toml", &["Cargo.toml"], 3900);
     assert!(draw(&mut model, 4000).contains(" @src/main.rs ~1.2k, @Cargo.toml ~1.2k tokens "));
@@ -233,7 +233,7 @@ fn tab_pressed_before_the_file_search_finished_takes_the_first_match() {
     files(&mut model, "li", &["LICENSE"], 2100);
     files(&mut model, "lib", &["src/lib.rs"], 2200);
     assert_eq!(model.composer.text(), "see @src/main.rs and @lib");
-    // The same after the menu was closed; and without results nothing changes.
+    // The same applies after the menu was closed. Without results nothing changes.
     burst(&mut model, 3000, "x<tab>");
     files(&mut model, "libx", &[], 3100);
     assert_eq!(model.composer.text(), "see @src/main.rs and @libx");

@@ -71,7 +71,7 @@ fn text_typed_before_the_setup_dialog_appeared_chooses_nothing_and_goes_to_the_d
 fn a_pasted_api_key_never_reaches_the_draft_and_the_approval_step_follows_the_model() {
     let mut model = asked();
     assert_eq!(title(&model), "Which model do you want to use?");
-    // A key that is pasted at the list is used.
+    // An API key that is pasted at the list is used.
     let pasted = Msg::Input(Input::Paste("sk-ant-api03-abcdefghijklmnop\n".to_owned()));
     update(&mut model, pasted, 4000);
     assert_eq!((title(&model).as_str(), model.composer.text().as_str()), ("API key", ""));
@@ -88,7 +88,7 @@ fn a_pasted_api_key_never_reaches_the_draft_and_the_approval_step_follows_the_mo
     let effects = told(&mut model, taken, 7000);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::SetModel { .. }))));
     assert_eq!(title(&model), "What should aye ask about?");
-    // Enter alone: first too soon, then once it can have been read.
+    // Enter alone: first too early, then once the page can have been read.
     assert!(setup_sent(&update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 7010)).is_empty());
     shown(&mut model, 7100);
     let before = model.screen.theme.name.clone();

@@ -1,4 +1,4 @@
-//! Question about the price of a model.
+//! Tests of the dialog about the price of a model.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn asked(elsewhere: Option<Price>) -> Model {
 }
 
 #[test]
-fn a_price_is_asked_for_and_sent_by_enter() {
+fn enter_sends_the_requested_price() {
     let mut model = asked(None);
     let screen = draw(&mut model, 5700);
     for words in
@@ -64,13 +64,13 @@ fn the_price_of_the_same_model_at_another_provider_is_suggested_with_its_name() 
 }
 
 #[test]
-fn esc_leaves_the_task_paused_and_what_was_meant_for_the_model_goes_to_the_draft() {
+fn escape_keeps_the_task_paused_and_moves_typed_text_to_the_draft() {
     for (typed, draft) in [("", ""), ("3,1", ""), ("explain it", "explain it")] {
         let mut model = asked(None);
         assert_eq!(play(&mut model, 7000, &format!("{typed}<esc>")), [""; 0]);
         assert!(model.dialogs.is_empty() && model.task.paused.is_some(), "{typed}");
         assert_eq!(model.composer.text(), draft);
-        // The same pause asks again.
+        // If the task pauses again for the same reason, the dialog opens again.
         model.composer.set("");
         tell(&mut model, paused(), 20_000);
         draw(&mut model, 20_000);
@@ -79,7 +79,7 @@ fn esc_leaves_the_task_paused_and_what_was_meant_for_the_model_goes_to_the_draft
 }
 
 #[test]
-fn the_question_goes_away_with_its_reason() {
+fn the_price_dialog_closes_with_its_pause() {
     let known = ModelFacts { name: "other/model".to_owned(), ..facts(None) };
     for kind in [
         EventKind::ModelChanged { facts: known, effort: None, message: String::new() },

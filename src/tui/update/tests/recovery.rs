@@ -2,7 +2,7 @@ use super::*;
 use crate::tui::interface::Start;
 use crate::tui::tests::fixtures::{completed, feed, options, start};
 
-/// Returns a session resumed in the middle of a task with a response, a pending edit and a running command.
+/// Returns a session that was resumed within a task, with a response, a pending edit and a running command.
 fn resumed(history: Vec<EventKind>) -> Model {
     let mut model = Model::new(options(), None, Size::new(100, 30));
     let history = history.into_iter().map(event).collect();

@@ -1,8 +1,9 @@
-//! Resizing while the session continues: the visible text stays in place.
+//! Tests that the visible text does not move when the window is resized while the session
+//! continues.
 
 use super::*;
 
-/// Returns a long session, scrolled up by some pages.
+/// Returns a long session, scrolled up by several pages.
 fn long() -> Model {
     let mut model = model(120, 36);
     for nth in 0..200 {

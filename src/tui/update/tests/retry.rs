@@ -229,7 +229,7 @@ fn enter_replaces_a_rejected_api_key_and_the_task_resumes_on_continue() {
     assert!(draw(&mut model, 4100).contains("key of acme:"), "{}", draw(&mut model, 4100));
     assert_eq!(play(&mut model, 5000, "sk-new<enter>"), ["addkey { name: \"acme/small\", key: keytext }"]);
     assert!(draw(&mut model, 5100).contains("/continue to resume"));
-    // In a draft Enter sends the text, and later it has no effect.
+    // In a draft, Enter sends the text; later, the key has no effect.
     let mut model = refused();
     assert!(play(&mut model, 4000, "hello<enter>").iter().any(|sent| sent.starts_with("prompt")));
     tell(&mut model, started("hello"), 5000);

@@ -45,7 +45,7 @@ pub(super) fn finding() -> Model {
 }
 
 #[test]
-fn a_review_is_asked_for_and_a_second_one_is_refused_while_it_runs() {
+fn a_second_review_is_rejected_while_one_runs() {
     let mut model = model(100, 24);
     let sent = play(&mut model, 1000, "/review<enter>");
     assert!(sent.iter().any(|sent| sent.starts_with("review(start { subject: default, model: some(")), "{sent:?}");
@@ -56,7 +56,7 @@ fn a_review_is_asked_for_and_a_second_one_is_refused_while_it_runs() {
 }
 
 #[test]
-fn wrong_arguments_start_nothing_and_stay_in_the_draft() {
+fn invalid_arguments_start_no_review_and_stay_in_the_draft() {
     let mut model = model(120, 24);
     assert_eq!(play(&mut model, 1000, "/review the parser<enter>"), [""; 0]);
     let drawn = draw(&mut model, 2000);
@@ -78,7 +78,7 @@ fn escape_and_the_command_stop_a_review() {
 }
 
 #[test]
-fn findings_are_listed_opened_and_drafted_and_no_control_character_is_shown() {
+fn findings_are_listed_opened_and_drafted_without_control_characters() {
     let mut model = reviewing("/review<enter>");
     told(&mut model, ReviewUpdate::Started("uncommitted changes: 1 file (+1 −0)".to_owned()), 2000);
     told(&mut model, ReviewUpdate::Step("Read src/\u{1b}[31mb.rs".to_owned()), 2500);
@@ -103,7 +103,7 @@ fn findings_are_listed_opened_and_drafted_and_no_control_character_is_shown() {
 }
 
 #[test]
-fn findings_do_not_cover_what_is_being_typed_and_stay_within_reach() {
+fn findings_do_not_cover_typed_text_and_remain_available() {
     let mut model = reviewing("/review<enter>");
     play(&mut model, 2000, "hello");
     told(&mut model, ended(1), 3000);
@@ -134,7 +134,7 @@ fn a_review_without_findings_or_changes_is_one_sentence() {
 }
 
 #[test]
-fn a_failure_is_an_error_with_what_to_do_and_another_review_may_start() {
+fn a_failed_review_shows_a_hint_and_another_may_start() {
     let mut model = reviewing("/review<enter>");
     let problem = Problem::new("cannot read the changes").because("not a git repository").hint("run `git init`");
     told(&mut model, ReviewUpdate::Failed(problem), 2000);
@@ -145,7 +145,7 @@ fn a_failure_is_an_error_with_what_to_do_and_another_review_may_start() {
 }
 
 #[test]
-fn the_usage_of_a_review_counts_for_the_session_and_not_for_the_task_or_the_context_window() {
+fn review_usage_counts_for_the_session_but_not_for_the_task() {
     let mut model = reviewing("/review<enter>");
     let usage = Usage { input_tokens: 12_000, output_tokens: 300, ..Usage::default() };
     let before = model.info.tally.context_tokens;
@@ -160,7 +160,7 @@ fn the_usage_of_a_review_counts_for_the_session_and_not_for_the_task_or_the_cont
 }
 
 #[test]
-fn quitting_says_that_a_review_runs() {
+fn quitting_warns_about_a_running_review() {
     let mut model = reviewing("/review<enter>");
     play(&mut model, 9000, "<ctrl+d>");
     assert!(draw(&mut model, 9100).contains("a review is running"));

@@ -1,4 +1,4 @@
-//! MCP servers on the screen: notices, the list, resources and prompts.
+//! Tests of MCP servers on the screen: notices, the list, resources and prompts.
 
 use super::*;
 use crate::tui::layers::ServerList;
@@ -22,7 +22,7 @@ fn sent(effects: &[Effect]) -> Vec<SessionQuery> {
     effects.iter().filter_map(asked).collect()
 }
 
-/// Types a script and returns the effects, except drafts and file searches.
+/// Types a script, and returns the effects except drafts and file searches.
 fn type_in(model: &mut Model, from: u64, script: &str) -> Vec<Effect> {
     let mut effects = Vec::new();
     for (at, msg) in (from..).step_by(100).zip(keys(script)) {
@@ -108,7 +108,7 @@ fn server_resources_are_mentioned_like_files() {
     assert_eq!(model.composer.text(), "see @docs:file:///guide.md @\"docs:issue/{number}\" ");
 }
 
-/// Each letter sends a search, and a server responds at any time.
+/// Tests late results, because each letter sends a search and a server may respond at any time.
 #[test]
 fn a_late_response_for_a_shorter_query_does_not_close_the_list() {
     let mut model = with_servers();
@@ -130,7 +130,7 @@ fn a_late_response_for_a_shorter_query_does_not_close_the_list() {
 }
 
 #[test]
-fn typing_the_name_of_a_sleeping_server_wakes_it_and_a_server_that_becomes_ready_is_queried() {
+fn naming_an_inactive_server_starts_it_and_queries_it_once_ready() {
     let mut model = model(100, 30);
     let state = |state: &ServerState| {
         let docs = servers().into_iter().filter(|status| status.name == "docs");
@@ -198,7 +198,7 @@ fn server_prompts_are_commands_whose_text_is_reviewed_before_sending() {
     assert!(!early.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. }))), "nobody read them yet");
     let sent = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 21_000);
     assert!(sent.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. }))));
-    // Text that was not requested is inserted nowhere.
+    // Text that was not requested is not inserted.
     told(&mut model, answer(Ok("Say this.")), 30_000);
     assert!(model.composer.is_empty());
 }

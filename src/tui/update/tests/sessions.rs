@@ -126,7 +126,7 @@ fn leaving_the_delete_dialog_keeps_the_session_and_enter_opens_the_row_again() {
         assert!(model.dialogs.is_empty() && !draw(&mut model, 4100).contains("Delete"), "{key}");
         assert_eq!(play(&mut model, 5000, "<down><enter>").last().unwrap(), "exit Open(Session(SessionId(\"b1b2c3d4\")))");
     }
-    // A dialog that was typed over is requested again on its own row only.
+    // After typing over a dialog, only its own row requests it again.
     let mut model = opened();
     play(&mut model, 3000, "<ctrl+x>xa");
     told(&mut model, listed("xa", false), 3500);

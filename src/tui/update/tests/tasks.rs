@@ -1,4 +1,5 @@
-//! Tasks in copies of the workspace: `/task`, the list, and notes about tasks that stopped working.
+//! Tests of tasks in copies of the workspace: `/task`, the list, and notes about tasks that stopped
+//! working.
 
 use super::*;
 use crate::tui::layers::TaskList;

@@ -1,4 +1,4 @@
-//! Typing across a dialog that opens, on the whole screen: nothing is decided, and no letter is lost.
+//! Tests of typing while a dialog opens, with the whole screen: nothing is decided, and no letter is lost.
 
 use super::*;
 use crate::tui::layers::SessionList;
@@ -9,16 +9,16 @@ use crossterm::event::KeyEventKind;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Number of random sentences; the same seeds give the same tests everywhere.
+/// Number of random sentences. The seeds are fixed, so that every run has the same sentences.
 const SENTENCES: u64 = 10_000;
 
-/// Screen on a terminal with a delay, and a typing user. Time passes as in the event loop.
+/// Screen on a terminal with a delay, with a user who types. Time passes as in the event loop.
 pub(super) struct Desk {
     pub(super) model: Model,
     pub(super) now: u64,
     /// Future events, in order.
     coming: BTreeMap<(u64, usize), Msg>,
-    /// Number of events added so far, which keeps events of the same time apart.
+    /// Number of events added so far, which orders events with the same time.
     count: usize,
     /// Response time of the terminal in milliseconds, if it responds.
     line_ms: Option<u64>,
@@ -34,7 +34,7 @@ impl Desk {
         Self { model, now: 0, coming: BTreeMap::new(), count: 0, line_ms, sent: Vec::new() }
     }
 
-    /// Creates a desk with room for a whole dialog, so that the first answer decides.
+    /// Creates a desk with space for a whole dialog, so that the first answer decides.
     pub(super) fn roomy(pace: GuardTiming, line_ms: Option<u64>) -> Self {
         let mut desk = Self::new(pace, line_ms);
         desk.model.screen.size = Size::new(100, 40);
@@ -61,7 +61,7 @@ impl Desk {
         for effect in update(&mut self.model, msg, self.now) {
             self.sent.extend(words(&effect).filter(|words| !words.starts_with("draft")));
         }
-        // Only a first frame matters here; the loop draws it soon after.
+        // Only the first frame matters here; the loop draws it soon afterwards.
         if self.model.dialogs.take_fence(self.now + 4) {
             let mut buffer = Buffer::empty(Rect::from(self.model.screen.size));
             view::draw(&mut self.model, &mut buffer, self.now + 4);
@@ -71,13 +71,13 @@ impl Desk {
         }
     }
 
-    /// Plays all future events, and then some more seconds.
+    /// Plays all scheduled events, and then a few more seconds.
     pub(super) fn run(&mut self, until: u64) {
         loop {
             let next = self.coming.first_key_value().map(|(key, _)| *key).filter(|key| key.0 <= until);
             let due = self.model.deadline(self.now).filter(|due| *due <= next.map_or(until, |key| key.0));
             match (due, next) {
-                // Input of the same time comes first, as in the loop.
+                // Input with the same time comes first, as in the loop.
                 (Some(due), Some(next)) if due < next.0 => self.wakes(due),
                 (Some(due), None) => self.wakes(due),
                 (_, Some(next)) => {
@@ -115,7 +115,8 @@ fn input_that_other_agents_took_for_an_answer_stays_in_the_draft() {
             let keys = key_streams::keys(stream.typed, between);
             let end = keys.last().unwrap().0;
             for line_ms in [Some(40), None] {
-                // Open and armed before the first key, and at moments throughout the sentence.
+                // The dialog opens and is armed before the first key, and at times throughout the
+                // sentence.
                 for opens in (0..40).map(|nth| nth * 530).take_while(|opens| *opens < 3000 + end) {
                     let mut desk = Desk::new(pace, line_ms);
                     desk.asks(opens, edit_approval("a"));
@@ -136,7 +137,8 @@ fn input_that_other_agents_took_for_an_answer_stays_in_the_draft() {
     }
 }
 
-/// A server's request is a dialog like any other: no sentence fills it in, sends it or declines it.
+/// Tests that no sentence fills in, sends or declines a server's request, which is a dialog like
+/// any other.
 #[test]
 fn text_typed_for_the_draft_never_answers_an_elicitation() {
     let field = FormField { default: Some("Ada".into()), ..text_field("name", true) };
@@ -203,7 +205,7 @@ impl Dice {
     }
 }
 
-/// Plays one sentence across dialogs that come, go and are armed again while the window changes.
+/// Plays one sentence while dialogs open, close and are armed again, and the window changes.
 fn random_sentence(seed: u64) {
     let mut dice = Dice(seed);
     let pace = match dice.roll(4) {
@@ -253,7 +255,7 @@ fn random_sentence(seed: u64) {
         let msg = [Msg::Input(Input::FocusIn), Msg::Resize(size), Msg::Resumed];
         desk.at(time, msg.into_iter().nth(dice.roll(3) as usize).unwrap());
     }
-    // The user looks at a pending dialog and continues typing.
+    // The user views a pending dialog and continues typing.
     match dice.roll(6) {
         0 => desk.at(begin - dice.roll(2500), press(KeyCode::Tab, KeyModifiers::NONE)),
         1 => desk.at(begin - dice.roll(2500), press(KeyCode::Char('q'), KeyModifiers::CONTROL)),
@@ -281,11 +283,11 @@ proptest! {
     }
 }
 
-/// Kinds of dialogs that grant something.
+/// Kinds of dialogs that grant a permission.
 const KINDS: [&str; 8] = ["edit", "command", "always", "trust", "mode", "undo", "forget", "outdated"];
 
-/// Returns a screen with a dialog of this kind that has the keyboard or is about to get it; further typing is meant for
-/// it.
+/// Returns a screen with a dialog of this kind that has the keyboard or is about to receive it. Further typing is meant
+/// for it.
 fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
     let mut desk = Desk::roomy(pace, line_ms);
     let types = |desk: &mut Desk, words: &str, from: u64| {
@@ -297,7 +299,7 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
         "command" => desk.asks(8000, command_approval("a")),
         "trust" => {
             let (question, answer) = trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
-            // Nobody waits for the answer here.
+            // The answer is not used.
             drop(answer);
             desk.model.dialogs.add(crate::tui::approval::trust_dialog(question), true, None);
             desk.at(1000, Msg::Time);
@@ -336,7 +338,8 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
     desk
 }
 
-/// Returns the typed text without effect: the draft, or the filter of the list below the dialog.
+/// Returns the typed text that had no effect: the draft, or the filter of the list below the
+/// dialog.
 fn typed(desk: &Desk) -> String {
     let list = desk.model.layers.find::<SessionList>();
     list.map_or_else(|| desk.model.composer.text(), |list| list.filter().to_owned())
@@ -354,7 +357,7 @@ fn sentences_typed_over_any_kind_of_dialog_decide_nothing_and_lose_no_text() {
             let mut dice = Dice(seed * 31 + kind.len() as u64);
             let pace = paces()[dice.roll(4) as usize];
             let mut desk = asked_of(kind, pace, (dice.roll(5) > 0).then(|| 1 + dice.roll(900)));
-            // As soon as it opens, while it is being armed, and once its choices work.
+            // Type when it opens, while it is being armed, and once its choices take effect.
             let begin = 8000 + dice.roll(4000);
             let sentence = dice.sentence();
             let mut at = 0;
@@ -378,7 +381,7 @@ fn input_that_other_agents_took_for_an_answer_decides_no_kind_of_dialog() {
         STREAMS.iter().map(|stream| stream.typed).filter(|words| !words.ends_with("<enter>")).collect();
     for kind in KINDS {
         for (nth, words) in sentences.iter().enumerate() {
-            // While it is being armed, and once its choices work.
+            // Type while it is being armed, and once its choices take effect.
             for (begin, pace) in [(8300, paces()[nth % 4]), (12_500, paces()[(nth + 1) % 4])] {
                 let mut desk = asked_of(kind, pace, Some(40));
                 let keys = key_streams::keys(words, 60);
@@ -427,7 +430,7 @@ fn a_key_just_before_or_after_a_window_change_decides_no_kind_of_dialog() {
     let changes: [fn() -> Msg; 3] = [|| Msg::Input(Input::FocusIn), || Msg::Resize(Size::new(110, 42)), || Msg::Resumed];
     for kind in KINDS {
         for change in changes {
-            // Before it and within 300 ms after it, the key at most highlights a choice.
+            // Before the change and within 300 ms after it, the key can only highlight a choice.
             for key_at in [11_900, 12_000, 12_299] {
                 let mut desk = asked_of(kind, GuardTiming::default(), Some(5));
                 desk.run(11_000);
@@ -502,8 +505,8 @@ fn a_held_key_approves_nothing() {
     }
 }
 
-/// Keyboards repeat a key after 250 to 660 ms, later than a choice is confirmed: then only the press itself was an
-/// answer.
+/// Tests slow keyboards, which repeat a key after 250 to 660 ms, later than a choice is confirmed. Then only the press
+/// itself is an answer.
 #[test]
 fn a_key_held_on_a_slow_keyboard_answers_at_most_the_first_approval() {
     for delay in [330, 400, 500, 660] {
@@ -515,7 +518,7 @@ fn a_key_held_on_a_slow_keyboard_answers_at_most_the_first_approval() {
                 }
                 holds(&mut desk, 4000, delay, apart, kind);
                 desk.run(14_000);
-                // If the repeat comes in time, it is known before the confirmation.
+                // A repeat that arrives in time is known before the confirmation.
                 let in_time = kind == KeyEventKind::Repeat || apart < 60;
                 let expected = if delay < 350 && in_time { Vec::new() } else { vec!["a Approved".to_owned()] };
                 assert_eq!(desk.sent, expected, "after {delay}, {apart} apart");
@@ -526,7 +529,7 @@ fn a_key_held_on_a_slow_keyboard_answers_at_most_the_first_approval() {
 
 #[test]
 fn deliberate_answers_are_confirmed_within_the_expected_delay() {
-    // A letter at the moment the prompt is armed, and the letter with Enter.
+    // Type a letter at the moment the prompt is armed, alone and with Enter.
     for (pace, line_ms, with_enter, expected) in [
         (GuardTiming::default(), Some(0), false, 350),
         (GuardTiming::default(), Some(0), true, 50),
@@ -610,7 +613,7 @@ fn a_denial_reason_goes_to_the_draft_when_its_approval_closes() {
 
 #[test]
 fn an_approval_opens_only_after_a_pause_since_the_last_key() {
-    // The last key was for a dialog, and not an answer.
+    // The last key was for a dialog, but not an answer.
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "n<enter><pgup>");
     assert!(model.dialogs.is_empty());
@@ -639,7 +642,7 @@ fn a_confirmation_checked_too_late_starts_again() {
 }
 
 #[test]
-fn trust_and_a_laxer_mode_take_two_keys() {
+fn trust_and_a_more_permissive_mode_take_two_keys() {
     let mut model = model(100, 40);
     let (question, _answered) = trust(&["AGENTS.md"]);
     model.dialogs.add(crate::tui::approval::trust_dialog(question), true, None);

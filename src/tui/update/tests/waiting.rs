@@ -114,14 +114,14 @@ fn messages_sent_together_before_being_unqueued_are_removed_from_the_draft() {
 fn sending_another_message_with_the_same_text_keeps_the_draft() {
     let mut model = running(&[(1, "go on", false), (2, "go on", false)]);
     play(&mut model, 2000, "<alt+up>");
-    // The first one is sent before the second is taken back.
+    // The first message is sent before the second is moved back to the draft.
     tell(&mut model, waiting(&[(2, "go on", false)]), 2100);
     tell(&mut model, started("go on"), 2100);
     tell(&mut model, waiting(&[]), 2200);
     assert_eq!(model.composer.text(), "go on");
     let mut model = running(&[(1, "go on", false), (2, "go on", false)]);
     play(&mut model, 2000, "<alt+up>");
-    // The second one is taken back before the first is sent.
+    // The second message is moved back to the draft before the first is sent.
     tell(&mut model, waiting(&[(1, "go on", false)]), 2100);
     tell(&mut model, waiting(&[]), 2200);
     tell(&mut model, started("go on"), 2200);
@@ -212,7 +212,7 @@ fn an_approval_countdown_wakes_for_every_displayed_change_and_never_without_a_ti
     let woke = wakes(&mut model, 6000, 10_000_000);
     assert_eq!((woke[..3].to_vec(), woke.len()), (vec![66_000, 126_000, 127_000], 62));
     assert!(draw(&mut model, 186_000).contains("time is up"));
-    // A closed prompt shows its countdown in the row that names it.
+    // The row of a closed prompt shows its countdown.
     let mut model = asks(Some(90_000));
     play(&mut model, 6000, "<esc>");
     let screen = draw(&mut model, 40_000);

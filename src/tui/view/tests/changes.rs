@@ -37,7 +37,7 @@ fn asked(model: &mut Model, changed: ChangedFiles) {
 }
 
 #[test]
-fn what_changed() {
+fn list_of_changed_files() {
     check("changes", |model| {
         cards(model);
         asked(model, changes());
@@ -73,7 +73,7 @@ fn the_change_list_opens_only_on_request_and_keeps_focus() {
 }
 
 #[test]
-fn nothing_changed() {
+fn change_list_without_changes() {
     check("changes-none", |model| {
         let notes = vec!["changes by other programs are not tracked: the workspace has more than 200000 files".to_owned()];
         asked(model, ChangedFiles { notes, ..ChangedFiles::default() });

@@ -65,7 +65,7 @@ fn undone_entries_are_marked() {
 }
 
 #[test]
-fn a_session_held_by_another_process() {
+fn a_session_open_in_another_process() {
     for (width, height) in SIZES {
         let mut model = Model::new(options(), None, Size::new(width, height));
         let (held, _answered) = held(None, None);

@@ -133,7 +133,7 @@ fn the_escape_hint_is_dropped_last() {
             let mut model = model(width, height);
             scene(&mut model);
             picture(&mut model, 20_000);
-            // The choices of a question are active by then.
+            // The choices of a dialog take effect by then.
             if model.dialogs.take_fence(20_000) {
                 feed(&mut model, Msg::Input(Input::Fence), 20_001);
             }

@@ -1,5 +1,5 @@
-//! Descriptions of effects: details that a diff cannot show, reasons why something is not applied, and the result for the
-//! model.
+//! Descriptions of effects: details that a diff cannot show, reasons for changes that are not applied, and the result
+//! for the model.
 
 use super::is_gone;
 use crate::protocol::{RefusedEffect, UNCHANGED_NOTE};
@@ -58,7 +58,7 @@ pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> 
     notes
 }
 
-/// Lists the changes that are not applied, combined if there are many in one directory.
+/// Lists the changes that are not applied. Many changes in one directory are combined.
 pub(super) fn list_refused(changes: &Changes, settings: &Settings) -> Vec<RefusedEffect> {
     let name = |path: &Path| display_path_one_line(&changes.old(path), settings);
     let mut together: BTreeMap<(PathBuf, String), Vec<&RefusedChange>> = BTreeMap::new();

@@ -17,7 +17,7 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// Size limit in bytes for all diffs together.
 const MAX_BYTES: usize = 512 * 1024;
 const MAX_FILES: usize = 500;
-/// Number of bytes that decide whether a large file is text.
+/// Number of bytes that determine whether a large file is text.
 const SNIFFED_BYTES: u64 = 8 * 1024;
 
 pub(super) struct Diff<'a> {
@@ -25,7 +25,7 @@ pub(super) struct Diff<'a> {
     files: FileDiffs,
     /// Number of hunks of all files.
     hunks: usize,
-    /// Hunks of the last file that can be left out on their own.
+    /// Hunks of the last file that can be left out separately.
     cuts: Vec<HunkLines>,
     /// Number of bytes of the text form of all files.
     bytes: usize,
@@ -35,7 +35,7 @@ pub(super) struct Diff<'a> {
 /// One side of a change.
 enum Side {
     Nothing,
-    /// The text, and the same text redacted.
+    /// The text, original and redacted.
     Text(String, String),
     Link(String),
     Large,
@@ -70,8 +70,8 @@ impl<'a> Diff<'a> {
         self.add(FileDiff::with_title(from, to).with_similarity(similarity).renamed(from, to));
     }
 
-    /// Adds the change of one file. Returns its effect with details from its content, the place of its hunks, and those that can
-    /// be left out on their own.
+    /// Adds the change of one file. Returns its effect with details of its content, the position of its hunks, and the
+    /// hunks that can be left out separately.
     pub(crate) fn file(
         &mut self,
         change: &Change,
@@ -120,7 +120,7 @@ impl<'a> Diff<'a> {
         }
     }
 
-    /// Adds the changed lines, and returns whether a side is binary.
+    /// Adds the changed lines. Returns whether one side is binary.
     fn content(&mut self, change: &Change, changes: &Changes, name: &str) -> bool {
         let plain = |node: Option<Node>| node.filter(|node| matches!(node.kind, Kind::File | Kind::Link));
         let (before, after) = (plain(change.before), plain(change.after));
@@ -218,7 +218,7 @@ impl<'a> Diff<'a> {
     }
 }
 
-/// Reports whether the first bytes of a file are not text.
+/// Returns whether the first bytes of a file are not text.
 fn is_binary(path: &Path) -> bool {
     let Ok(file) = crate::sys::path::open_file(path) else { return false };
     let mut start = Vec::new();
@@ -231,7 +231,7 @@ fn is_binary(path: &Path) -> bool {
     read.is_ok() && Form::detect(start).is_err()
 }
 
-/// Formats a mode like git, including bits that git does not store.
+/// Formats a mode in the same way as git, including bits that git does not store.
 fn git_mode(node: &Node, mode: u32) -> String {
     match node.kind {
         Kind::Link => "120000".to_owned(),

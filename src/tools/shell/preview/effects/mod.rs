@@ -25,11 +25,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of listed paths. With more, the effects cannot be approved.
+/// Maximum number of listed paths. If there are more, the effects cannot be approved.
 const MAX_FILES: usize = 5_000;
 /// Maximum number of new files listed in groups, over all folders.
 const MAX_GROUPED: usize = 50_000;
-/// Up to this number, new files are listed individually; beyond it, files of one folder form a group.
+/// Maximum number of new files that are listed individually. If there are more, the files of one folder form a group.
 const FEW_CREATED: usize = 100;
 /// Minimum number of new files in a group, unless git ignores the folder.
 const SMALLEST_GROUP: usize = 4;
@@ -40,7 +40,7 @@ pub(super) struct ShownEffects {
     pub files: Vec<FileEffect>,
     /// Parts that can be left out.
     pub parts: Vec<EffectPart>,
-    /// Changes of each listed path: first the changes in `files`, then the changes in `groups`.
+    /// Changes of each listed path: those in `files` first, then those in `groups`.
     pub listed: Vec<ListedEffect>,
     pub more_files: u64,
     pub groups: Vec<CreatedFiles>,
@@ -63,11 +63,11 @@ pub(super) struct ListedEffect {
     /// Index of its directory among all changes.
     pub root: usize,
     pub paths: Vec<PathBuf>,
-    /// Hunks that can be left out on their own.
+    /// Hunks that can be left out separately.
     pub cuts: Vec<HunkLines>,
 }
 
-/// Returns the effects to apply in all directories. Changes that are never applied are removed from `changes`.
+/// Returns the effects to apply in all directories. Removes changes that are never applied from `changes`.
 pub(super) fn collect_effects(changes: &mut [Changes], settings: &Settings) -> ShownEffects {
     let mut shown = ShownEffects::default();
     let mut diff = Diff::new(settings);
@@ -127,11 +127,11 @@ struct ChangedPath<'a> {
     change: &'a Change,
     kind: EffectKind,
     notes: Vec<String>,
-    /// The folder whose entries may be grouped, and whether git ignores it.
+    /// Folder whose entries may be grouped, and whether git ignores it.
     folder: Option<(PathBuf, bool)>,
 }
 
-/// Collects all changed paths. Entries below a removed or moved directory are covered by it.
+/// Collects all changed paths. A removed or moved directory covers the entries below it.
 fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut ShownEffects, found: &mut Vec<ChangedPath<'a>>) {
     let mut ignored = IgnoreRules::new(changes.directory(), &*settings.paths.may_read);
     let mut build = settings.command.sandbox.layered.then(|| BuildOutput::new(changes, settings));
@@ -217,8 +217,8 @@ fn add_moved<'a>(
     }
 }
 
-/// Returns the effect of the entry at this index; `None` if there is none, or if other entries cover it. New directories are
-/// added to `made`.
+/// Returns the effect of the entry at this index; `None` if there is no effect, or if other entries cover it. Adds new
+/// directories to `made`.
 fn effect_kind<'a>(
     changes: &'a Changes,
     at: usize,
@@ -261,8 +261,8 @@ fn group_folder(change: &Change, made: &[&Path], ignored: &mut IgnoreRules<'_>) 
     (new.copied().or_else(|| change.path.parent()).unwrap_or(Path::new("")).to_owned(), false)
 }
 
-/// Lists the changes: first modified, mode-changed, renamed and deleted paths, then created ones, with many new files of one
-/// folder as a group.
+/// Lists the changes: modified, mode-changed, renamed and deleted paths first, then created ones. Many new files in one
+/// folder form a group.
 fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut Diff<'_>, settings: &Settings) {
     let name = |found: &ChangedPath<'_>, path: &Path| display_path_one_line(&found.changes.old(path), settings);
     let few = found.iter().filter(|one| matches!(one.kind, EffectKind::Created { .. })).count() <= FEW_CREATED;
@@ -321,7 +321,8 @@ fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut Diff<'
     }
 }
 
-/// Returns the parts of a listed path that can be left out: its hunks if they can be separated, otherwise the path.
+/// Returns the parts of a listed path that can be left out: its hunks if they can be separated, otherwise the whole
+/// path.
 fn parts(path: &str, hunks: Range<usize>, cuts: &[HunkLines]) -> Vec<EffectPart> {
     let part = |hunk, name, first, end| EffectPart { path: path.to_owned(), hunk, name, first, end };
     if cuts.is_empty() {
@@ -335,12 +336,12 @@ fn code_mark(path: String, reader: CodeReader) -> RunsCode {
     RunsCode { path, when: reader.when, readers: reader.readers.to_owned() }
 }
 
-/// Returns whether no existing path is affected.
+/// Returns whether the change affects no existing path.
 fn is_new(found: &ChangedPath<'_>) -> bool {
     matches!(found.kind, EffectKind::Created { .. } | EffectKind::DirectoryCreated) && found.change.before.is_none()
 }
 
-/// Returns whether a directory was removed or replaced by another entry.
+/// Returns whether a directory was removed, or replaced by an entry of another kind.
 fn is_gone(change: &Change) -> bool {
     let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
     is_directory(change.before) && !is_directory(change.after)

@@ -1,5 +1,5 @@
-//! Changes that the policy does not let a command apply: paths that must not be written or deleted, and files that would make
-//! git run a program.
+//! Changes that a command must not apply under the policy: paths that must not be written or deleted, and files that
+//! would make git run a program.
 
 use crate::sys::overlay::{Change, Changes};
 use crate::sys::parallel::{self, CHUNK_ITEMS};
@@ -58,7 +58,7 @@ enum PriorState {
     Made,
 }
 
-/// Returns whether git treats the directory as a repository afterwards, and whether it did before.
+/// Returns whether git treats the directory as a repository after the changes, and whether it did before.
 fn repository(changes: &Changes, directory: &Path) -> Option<PriorState> {
     let at = |mark: &str| {
         let path = directory.join(mark);

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A workspace, and the effects of a line in its preview.
+/// A workspace, and the effects of a line in a preview.
 struct Tried {
     _directory: TempDir,
     settings: Settings,

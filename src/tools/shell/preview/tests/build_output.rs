@@ -14,7 +14,7 @@ fn text(bench: &Bench, name: &str) -> String {
     String::from_utf8(bench.read(name)).unwrap()
 }
 
-/// A project whose commands write build directories directly.
+/// Creates a project whose commands write build directories directly.
 fn direct() -> Option<Bench> {
     let mut bench = project("target/\n")?;
     bench.settings.command.sandbox.build_output = BuildOutputMode::Direct;

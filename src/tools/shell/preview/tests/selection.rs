@@ -1,4 +1,4 @@
-//! Effects of a command of which the user applies only a part.
+//! Effects of a command that the user applies only partly.
 
 use super::unasked::{kept, project, ran};
 use super::*;
@@ -45,7 +45,7 @@ fn without(paths: &[&str]) -> Vec<DiscardedEffect> {
     paths.iter().map(|path| DiscardedEffect { path: (*path).to_owned(), hunks: Vec::new() }).collect()
 }
 
-/// Runs the line in a preview, and applies its effects without these.
+/// Runs the line in a preview, and applies its effects except these.
 fn applied(bench: &Bench, discarded: &[&str]) -> ToolResult {
     let mut plan = previewed(bench, LINE).unwrap();
     plan.amends.discarded = without(discarded);
@@ -86,7 +86,7 @@ fn the_final_tree_contains_exactly_the_selected_effects() {
     let after = files(&bench);
     let count = names.len();
     let single = (0..count).flat_map(|at| [1 << at, !(1_usize << at)]);
-    // Any other selections, always the same ones.
+    // Further selections, the same ones in every run.
     let mixed = (1_usize..25).map(|seed| seed.wrapping_mul(2_654_435_761) >> 7);
     for mask in single.chain(mixed) {
         let discarded: Vec<&str> = (0..count).filter(|at| mask & (1 << at) != 0).map(|at| EFFECTS[at].0).collect();

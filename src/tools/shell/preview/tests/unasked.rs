@@ -1,4 +1,4 @@
-//! Runs in a layer before approval: their visible files, and which effects are build output.
+//! Runs in a layer before approval: the files that they can see, and effects that are build output.
 
 use super::*;
 use crate::policy::ProtectionRules;
@@ -309,7 +309,7 @@ fn all_hard_links_of_a_file_are_deleted_and_replaced() {
     assert_eq!((bench.read("target/e"), bench.read("d.txt"), bench.read("f.txt")), (b"x\n".into(), b"y\n".into(), b"y\n".into()));
 }
 
-/// Returns the highest memory use of this process since the last call in KB, and the use now.
+/// Returns the peak memory use of this process since the last call, and the current use, in KB.
 fn memory_peak() -> (u64, u64) {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let of = |name: &str| {

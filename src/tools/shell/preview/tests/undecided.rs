@@ -13,7 +13,7 @@ pub(super) fn ended_with_it(bench: &mut Bench, plan: Plan) {
     bench.settings.commands = Commands::default();
 }
 
-/// A bench of a session that ends before it decides about the effects, and their digest.
+/// Returns the bench of a session that ends before the effects are decided, with the effects and their digest.
 fn undecided() -> Option<(Bench, Effects, String)> {
     let mut bench = project("target/\n")?;
     bench.settings.session = Some(SessionId::new("s"));
