@@ -356,7 +356,7 @@ fn session_opening(
 ) -> Result<SessionOpening, Error> {
     let relative = |path: &&PathBuf| !Path::new(path).is_absolute();
     if let Some(path) = std::iter::once(&cwd).chain(&more).find(relative) {
-        return Err(invalid_params(format!("`{}` is not an absolute path of a directory", path.display())));
+        return Err(invalid_params(format!("`{}` is not an absolute directory path", path.display())));
     }
     let servers = servers.into_iter().map(capabilities::server).collect::<Result<Vec<_>, _>>()?;
     Ok(SessionOpening { which, directory: cwd, more, servers, buffers: None })

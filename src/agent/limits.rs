@@ -30,7 +30,7 @@ pub(crate) const STOP_HOOK_BLOCKS: u32 = 8;
 pub(crate) const SAME_CHECK_FAILURES: u32 = 3;
 /// Timeout in seconds of the check of a goal.
 pub(crate) const CHECK_SECONDS: u64 = 600;
-/// Maximum bytes of a check's last output that are sent to the model.
+/// Maximum number of bytes of a check's last output that are sent to the model.
 pub(crate) const GOAL_OUTPUT_BYTES: usize = 8 << 10;
 /// Maximum number of prompts queued behind a running task.
 pub(crate) const MAX_QUEUED: usize = 100;
@@ -54,7 +54,7 @@ pub(crate) const MAX_IMAGE_TOKENS: u64 = 4_800;
 /// seldom changes.
 pub(crate) const MAX_IMAGES: usize = 20;
 pub(crate) const IMAGES_DROPPED_AT_ONCE: usize = 10;
-/// Maximum bytes of all images as base64: a request may be 32 MB.
+/// Maximum size of all images as base64, in bytes: a request may be 32 MB.
 pub(crate) const MAX_IMAGES_BYTES: u64 = 24 << 20;
 /// Seconds to wait for a policy reload before a session is resumed under the current policy.
 pub(crate) const RELOAD_SECONDS: u64 = 20;
@@ -74,7 +74,7 @@ pub(crate) const TAIL_BYTES: usize = 4 << 10;
 /// Minimum milliseconds between two saves of that output: while a command prints, and while it is silent.
 pub(crate) const TAIL_SAVE_MS: u64 = 1_000;
 pub(crate) const TAIL_BEAT_MS: u64 = 10_000;
-/// Maximum bytes buffered in memory while a session continues unsaved. Beyond that, the session pauses again.
+/// Maximum number of bytes buffered in memory while a session continues unsaved. Beyond that, the session pauses again.
 pub(crate) const UNSAVED_BYTES: usize = if cfg!(test) { 64 << 10 } else { 64 << 20 };
 /// Maximum number of open requests from servers to the user; further ones are cancelled without being shown.
 pub(crate) const MAX_ELICITATIONS: usize = 8;
@@ -87,7 +87,7 @@ pub(crate) const SAMPLE_MESSAGES: usize = 200;
 pub(crate) const SAMPLE_BYTES: usize = 256 << 10;
 pub(crate) const SAMPLE_IMAGES: usize = 5;
 pub(crate) const SAMPLE_IMAGE_BYTES: usize = 5 << 20;
-/// Maximum bytes of a sampling request that the user is asked to approve.
+/// Maximum size of a sampling request that the user is asked to approve, in bytes.
 pub(crate) const SAMPLE_SHOWN_BYTES: usize = 32 << 10;
 /// Timeout in seconds for a server to list its offers, or to return a resource or a prompt.
 pub(crate) const SERVER_SECONDS: u64 = 20;
@@ -95,9 +95,9 @@ pub(crate) const SERVER_SECONDS: u64 = 20;
 pub(crate) const RESOURCE_CACHE_SECONDS: u64 = 15;
 /// Maximum number of resources and prompts in one list.
 pub(crate) const MAX_OFFERED: usize = 200;
-/// Maximum bytes of a resource attached to a prompt; the rest is cut off.
+/// Maximum size of a resource attached to a prompt, in bytes; the rest is cut off.
 pub(crate) const RESOURCE_BYTES: usize = 2 << 20;
-/// Maximum bytes of a server prompt.
+/// Maximum size of a server prompt, in bytes.
 pub(crate) const SERVER_PROMPT_BYTES: usize = 256 << 10;
 /// Maximum number of events and output chunks in a channel.
 pub(crate) const CHANNEL_DEPTH: usize = 256;

@@ -393,7 +393,7 @@ fn undecided_layers(data: &Path) -> Option<Check> {
     let more = layers.len().saturating_sub(named.len());
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let says = format!("changes in a copy are waiting for your decision: {}{more}", named.join(", "));
-    let fix = Some("run `aye --resume ID` to decide about them, or `aye sessions delete ID` to delete them".to_owned());
+    let fix = Some("run `aye --resume ID` to apply or discard them, or `aye sessions delete ID` to delete them".to_owned());
     (!layers.is_empty()).then(|| Check { fix, ..Check::note("undecided", says) })
 }
 

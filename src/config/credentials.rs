@@ -63,7 +63,7 @@ pub(crate) struct Credentials {
     cached: Arc<Mutex<BTreeMap<String, Result<Secret, String>>>>,
     /// Keys that another process replaced after they were read. They must still be redacted.
     replaced: Arc<Mutex<Vec<Secret>>>,
-    /// Keys that programs of the user printed, by provider, and other secrets that this run obtained.
+    /// Keys that the user's programs printed, by provider, and other secrets that this run obtained.
     obtained: Arc<ObtainedKeys>,
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Directories {
-    /// Directory for settings and policy of the user.
+    /// Directory for the user's settings and policy.
     pub config: PathBuf,
     /// Directory for sessions, artifacts and logs.
     pub data: PathBuf,

@@ -36,7 +36,7 @@ pub(crate) struct WorkspaceStore {
     pub kind: StoreKind,
     /// Bucket or container; empty for a directory.
     pub bucket: String,
-    /// Prefix of all object names, with parts joined by `/`; the absolute path of a directory.
+    /// Prefix of all object names, with parts joined by `/`; an absolute directory path.
     pub prefix: String,
     /// URL of a compatible server or emulator.
     pub endpoint: Option<String>,

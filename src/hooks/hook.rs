@@ -8,11 +8,11 @@ use serde::Serialize;
 const DEFAULT_TIMEOUT_SECONDS: u64 = 60;
 /// Maximum timeout in seconds; longer ones are reduced to this value.
 const MAX_TIMEOUT_SECONDS: u64 = 600;
-/// Maximum bytes of a hook file.
+/// Maximum size of a hook file, in bytes.
 pub(crate) const MAX_FILE_BYTES: usize = 1 << 20;
 /// Maximum number of hooks in a file.
 pub(super) const MAX_HOOKS: usize = 100;
-/// Maximum bytes of a command.
+/// Maximum size of a command, in bytes.
 const MAX_COMMAND_BYTES: usize = 16 << 10;
 
 /// Owner of a hook.

@@ -2,9 +2,9 @@
 
 use regex::{Regex, RegexBuilder};
 
-/// Maximum bytes of a matcher.
+/// Maximum size of a matcher, in bytes.
 const MAX_BYTES: usize = 1 << 10;
-/// Maximum bytes of a compiled expression.
+/// Maximum size of a compiled expression, in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
 
 /// Condition on the name of a tool, or on the detail of another event.

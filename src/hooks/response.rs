@@ -3,7 +3,7 @@
 use crate::protocol::{HookDecision, HookEvent, cut_position_before};
 use serde_json::{Map, Value};
 
-/// Maximum bytes of a reason, a context or a message of a hook.
+/// Maximum size of a reason, a context or a message of a hook, in bytes.
 const MAX_TEXT_BYTES: usize = 10_000;
 /// Exit code that blocks.
 const BLOCKS: i32 = 2;

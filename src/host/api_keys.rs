@@ -14,7 +14,7 @@ pub(crate) const GOES_BEFORE: &str = "takes precedence";
 /// The same notice for a key entered while aye runs.
 pub(crate) const GOES_BEFORE_LATER: &str = "takes precedence from the next start";
 
-/// Maximum bytes of a key; longer text is rejected.
+/// Maximum size of a key, in bytes; longer text is rejected.
 pub(crate) const KEY_BYTES: u64 = 8 << 10;
 
 /// Saves a key under this name, in the keyring or, without one, in a file. Returns lines that name the location.

@@ -5,7 +5,7 @@ use crate::llm::Catalogue;
 use crate::sys::file::private::{self, PrivateError};
 use std::path::PathBuf;
 
-/// Maximum bytes of the file.
+/// Maximum size of the file, in bytes.
 const BYTES: u64 = 1 << 20;
 
 pub(crate) fn path(directories: &Directories) -> PathBuf {

@@ -55,7 +55,7 @@ impl ConfiguredTools {
         self.problems.iter().chain(&self.ignored).cloned().collect()
     }
 
-    /// Returns whether both were read from the same content.
+    /// Returns whether `self` and `other` were read from the same content.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.print.finalize() == other.print.finalize()
     }

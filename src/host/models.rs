@@ -29,7 +29,7 @@ pub(crate) const LOCAL: &str = "local";
 /// The provider name of the recorded model.
 pub(crate) const DEMO: &str = "demo";
 
-/// Maximum bytes of the user's model list.
+/// Maximum size of the user's model list, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
 /// Timeout of a request for a provider's model list.
 const ASKING: Duration = Duration::from_secs(5);

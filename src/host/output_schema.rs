@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of the file. The schema is part of every request.
+/// Maximum size of the file, in bytes. The schema is part of every request.
 const MAX_BYTES: u64 = 64 << 10;
 /// Maximum characters of the report about mismatches for the model.
 const MAX_REPORT_CHARS: usize = 2_000;

@@ -1,4 +1,4 @@
-//! Starter policies, written without losing an existing file.
+//! Starter policies. An existing file is backed up before it is replaced.
 
 use super::error::CliError;
 use crate::protocol::Problem;

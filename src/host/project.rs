@@ -26,7 +26,7 @@ const NAMES: usize = 6;
 const MAX_THAT_RUN_CODE: usize = 8;
 /// Maximum number of folder entries that are searched for files that run code.
 const MAX_ENTRIES: usize = 10_000;
-/// Maximum bytes of a file in the trust prompt.
+/// Maximum size of a file in the trust prompt, in bytes.
 const SHOWN_BYTES: usize = 64 << 10;
 
 /// An examined project, with a proof if the user trusts exactly this content.

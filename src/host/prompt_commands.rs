@@ -71,7 +71,7 @@ impl PromptCommands {
     /// Returns the meaning of a prompt. A path is not a command.
     ///
     /// # Errors
-    /// The command is unknown, or cannot be used in this way.
+    /// Returns an error if the command is unknown, or cannot be used in this way.
     pub(crate) fn parse(&self, text: String) -> Result<PromptMeaning, Problem> {
         let Some(name) = command_name(&text) else { return Ok(PromptMeaning::Prompt(text)) };
         if let Some(command) = self.find_by_name(name) {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Maximum bytes of a public key file.
+/// Maximum size of a public key file, in bytes.
 const KEY_BYTES: u64 = 64 << 10;
 /// Maximum time for which the start of a session waits for the policy.
 const FIRST_WAIT: Duration = Duration::from_secs(8);

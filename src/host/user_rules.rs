@@ -12,7 +12,7 @@ use crate::store::{DecisionFilter, Store};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a diff. A rule with its context is much smaller.
+/// Maximum size of a diff, in bytes. A rule with its context is much smaller.
 const DIFF_BYTES: usize = 32 << 10;
 /// Length in characters at which summaries in the log are truncated.
 const SUMMARY_CHARS: usize = 400;

@@ -30,7 +30,7 @@ const CREDENTIAL_WORDS: [&str; 18] = [
     "bearer",
 ];
 
-/// Finds secrets in texts.
+/// Finds secrets in text.
 #[derive(Debug, Clone)]
 pub(crate) struct SecretFinder {
     redactor: Arc<Redactor>,

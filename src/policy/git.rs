@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_git_commands_need_no_write_access() {
+    fn read_only_git_commands_do_not_need_write_access() {
         is(
             GitWrites::Nothing,
             &[

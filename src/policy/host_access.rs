@@ -50,7 +50,7 @@ const BUILDERS: &[&str] = &[
 /// Parses an entry of `hosts`, such as `index.example.com:443`.
 ///
 /// # Errors
-/// The entry is invalid; the error describes the problem.
+/// Returns a description of the problem if the entry is invalid.
 pub(crate) fn parse_host(text: &str) -> Result<SandboxAccess, String> {
     let expected = "expected a host and a port, such as \"index.example.com:443\"";
     let port = text.rsplit_once(':').map(|(_, port)| port);

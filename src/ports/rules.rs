@@ -14,7 +14,7 @@ pub(crate) struct SavedRules {
     pub layer: Option<Layer>,
 }
 
-/// Policy files of the user.
+/// The user's policy files.
 pub(crate) trait Rules: Send + Sync {
     /// Returns the locations of an offer's rules, for display. Changes no file.
     fn rule_places(&self, offer: &GrantOption) -> Vec<RulePlace>;

@@ -47,9 +47,9 @@ pub enum AgentEvent {
     Ended {
         agent_session_id: SessionId,
         state: AgentState,
-        /// Number of its calls.
+        /// Number of tool calls made by the agent.
         calls: u32,
-        /// Tokens of its requests.
+        /// Number of tokens used by the agent's requests.
         tokens: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(super) const MAX_SKILLS: usize = 200;
 /// Maximum number of entries of a folder that are examined.
 const MAX_ENTRIES: usize = 10_000;
-/// Maximum bytes of a `SKILL.md`.
+/// Maximum size of a `SKILL.md`, in bytes.
 const SKILL_BYTES: u64 = 256 << 10;
 /// Maximum total bytes of the hashed files of a folder.
 const FOLDER_BYTES: u64 = 64 << 20;

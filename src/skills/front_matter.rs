@@ -4,7 +4,7 @@ use super::fault::Fault;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use std::iter::Peekable;
 
-/// Maximum bytes of the front matter.
+/// Maximum size of the front matter, in bytes.
 const MAX_BYTES: usize = 64 << 10;
 /// Maximum number of nested values.
 const MAX_DEPTH: usize = 16;

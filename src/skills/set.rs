@@ -27,7 +27,7 @@ pub(crate) struct SkillFolders {
     pub project: Vec<FolderContents>,
     /// Workspace that must contain the targets of the skills' links.
     pub workspace: PathBuf,
-    /// Folders of the user.
+    /// The user's folders.
     pub own: Vec<Folder>,
 }
 

@@ -92,7 +92,7 @@ impl Skill {
     /// Returns the skill with the current content of its file.
     ///
     /// # Errors
-    /// The file can no longer be used, for this reason.
+    /// Returns the reason if the file can no longer be used.
     pub(crate) fn reread(&self, most_bytes: u64) -> Result<Self, String> {
         let file = self.real.join(SKILL_FILE).canonicalize().map_err(|error| error.to_string())?;
         if !file.starts_with(&self.real) {

@@ -9,9 +9,9 @@ const MAX_FILES: usize = 200;
 const MAX_ENTRIES: usize = 1_000;
 /// Maximum depth of directories in a skill.
 const MAX_DEPTH: usize = 6;
-/// Maximum bytes of a file that is hashed.
+/// Maximum size of a file that is hashed, in bytes.
 const FILE_BYTES: u64 = 16 << 20;
-/// Maximum bytes of all hashed files in a skill.
+/// Maximum size of all hashed files in a skill, in bytes.
 const TREE_BYTES: u64 = 32 << 20;
 /// Version control directories, which are not part of a skill.
 const SKIPPED: &[&str] = &[".git", ".hg", ".svn"];
@@ -44,7 +44,7 @@ pub(crate) enum Detail {
 /// Returns the files below a directory whose path has no symlinks. Files outside `boundary` are skipped.
 ///
 /// # Errors
-/// The directory is too large or not readable.
+/// Returns an error if the directory is too large or not readable.
 pub(crate) fn read_tree(real: &Path, boundary: &Path, detail: Detail) -> Result<Tree, String> {
     let mut tree = Tree::default();
     let (mut entries, mut total) = (0, 0);

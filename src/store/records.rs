@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 const ROW_BYTES: usize = 256 << 10;
 /// Minimum bytes of records that are packed while the session continues.
 pub(super) const MIN_PACKED_BYTES: usize = 64 << 10;
-/// Maximum bytes packed at a time, so that the next write does not wait long.
+/// Maximum number of bytes packed at a time, so that the next write does not wait long.
 pub(super) const PACK_BATCH_BYTES: usize = 1 << 20;
 /// Maximum size in bytes of a record that is packed.
 const MAX_PACKED_BYTES: usize = 16 << 20;

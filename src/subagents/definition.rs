@@ -13,7 +13,7 @@ const DESCRIPTION_CHARS: usize = 2048;
 const MAX_TOOLS: usize = 200;
 /// Modes of other agents in which an agent is read-only.
 const READING_MODES: [&str; 2] = ["plan", "read-only"];
-/// Maximum bytes of the instructions.
+/// Maximum size of the instructions, in bytes.
 const PROMPT_BYTES: usize = 64 << 10;
 
 /// The owner of an agent.

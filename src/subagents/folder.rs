@@ -12,7 +12,7 @@ const MAX_ENTRIES: usize = 10_000;
 const MAX_DEPTH: usize = 3;
 /// Maximum number of folders in the folder.
 const MAX_FOLDERS: usize = 100;
-/// Maximum bytes of a file.
+/// Maximum size of a file, in bytes.
 const FILE_BYTES: u64 = 256 << 10;
 
 /// A folder of agents, anywhere on the disk.

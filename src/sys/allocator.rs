@@ -9,7 +9,7 @@ pub(crate) fn share_heaps() {
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 2) };
 }
 
-/// Does nothing: other allocators have no such setting.
+/// Does nothing, because only glibc has a setting for the number of heaps.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn share_heaps() {}
 
@@ -26,7 +26,7 @@ pub(crate) fn hide_from_others() {
     }
 }
 
-/// Does nothing: other systems have no such switch.
+/// Does nothing, because other systems have no equivalent setting.
 #[cfg(not(target_os = "linux"))]
 pub fn hide_from_others() {}
 
@@ -39,7 +39,7 @@ pub(crate) fn release_free_memory() {
     unsafe { libc::malloc_trim(0) };
 }
 
-/// Does nothing: other allocators return memory on their own.
+/// Does nothing, because other allocators return freed memory automatically.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn release_free_memory() {}
 
@@ -60,7 +60,7 @@ pub(crate) fn release_code_pages() {
     }
 }
 
-/// Does nothing: other systems are not known to retain such pages.
+/// Does nothing, because other systems are not known to retain code pages.
 #[cfg(not(target_os = "linux"))]
 pub fn release_code_pages() {}
 

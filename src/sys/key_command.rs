@@ -12,9 +12,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Maximum bytes of the first line. Longer text is not a key.
+/// Maximum size of the first line, in bytes. Longer text is not a key.
 const KEY_BYTES: usize = 16 << 10;
-/// Maximum bytes of all output. A program that prints more does not print a key.
+/// Maximum size of all output, in bytes. A program that prints more does not print a key.
 const OUTPUT_BYTES: usize = 64 << 10;
 /// Maximum characters of the error output in a message.
 const ERROR_CHARS: usize = 400;

@@ -11,7 +11,7 @@ use std::time::Instant;
 /// returns `None`.
 ///
 /// # Errors
-/// The command cannot be started.
+/// Returns an error if the command cannot be started.
 pub(crate) fn run_until<T>(
     command: &mut Command,
     deadline: Instant,

@@ -3,7 +3,7 @@
 use crate::protocol::cut_position_before;
 use std::fmt::Write;
 
-/// Maximum bytes of a list.
+/// Maximum size of a list, in bytes.
 const LIST_BYTES: usize = 4 << 10;
 /// Possible lengths of a line in bytes, longest first. The longest that fits for all entries is used; with 0, only
 /// names are listed.

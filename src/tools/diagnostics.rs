@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Maximum number of diagnostics in a proposal.
 const MAX_NOTES: usize = 10;
-/// Maximum bytes of diagnostics in a result.
+/// Maximum size of diagnostics in a result, in bytes.
 const MAX_RESULT_BYTES: usize = 2_000;
 
 /// Adds the diagnostics of the proposed texts to a plan.

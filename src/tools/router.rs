@@ -61,11 +61,11 @@ pub(crate) struct Router {
     tools: Arc<Toolset>,
     /// Outcomes that are stored on disk until the session has recorded them, in case of a crash.
     settled: Mutex<Vec<CommittedRun>>,
-    /// Layers of an earlier process, until the session decides about their effects.
+    /// Layers left by an earlier process, until the session applies or discards their effects.
     undecided: Mutex<Vec<UndecidedLayer>>,
 }
 
-/// Maximum number of stored outcomes that may not be recorded yet.
+/// Maximum number of stored outcomes that the session has possibly not recorded yet.
 const SETTLED: usize = 16;
 
 impl Router {
@@ -370,7 +370,7 @@ impl ToolRouter for Router {
                 Ok(_) if permit.reads_only() => {
                     let error = ToolError::new(
                         ErrorCode::PolicyDenied,
-                        "plan mode does not write files; the changes of the command were discarded",
+                        "plan mode does not write files; the command's changes were discarded",
                     );
                     return ToolResult::from_error(id, plan.tool_name, error);
                 }

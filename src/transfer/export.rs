@@ -29,7 +29,7 @@ pub(crate) fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path
     }
 }
 
-/// Maximum bytes of a transcript on the screen. Only its end is shown if it is longer.
+/// Maximum size of a transcript on the screen, in bytes. Only its end is shown if it is longer.
 const READ_BYTES: usize = 1 << 20;
 
 /// Returns the title of a session, and its transcript as Markdown.

@@ -35,9 +35,9 @@ pub(crate) struct AgentEntry {
     pub max_steps: u32,
     /// Outcome; `None` while the agent works.
     pub state: Option<AgentState>,
-    /// Number of its calls.
+    /// Number of tool calls made by the agent.
     pub calls: u32,
-    /// Summaries of its last calls.
+    /// Summaries of the agent's last calls.
     pub summaries: Vec<String>,
     pub tokens: u64,
     pub cost_usd: Option<f64>,

@@ -104,7 +104,7 @@ pub(crate) struct KeyboardState {
     pub last_text: Option<u64>,
     /// Time of the last answer to an approval on this screen.
     pub answered: Option<u64>,
-    /// Answer key that was pressed again in an empty draft, and the time of that.
+    /// Answer key that was pressed again in an empty draft, and the time of the press.
     pub echo: Option<(char, u64)>,
     /// Time at which a pending prompt lost the focus.
     pub left_prompt: Option<u64>,

@@ -18,7 +18,7 @@ const FOUND: usize = 50;
 const CACHE_TTL: Duration = Duration::from_secs(3);
 /// Approximate bytes per token.
 pub(crate) const TOKEN_BYTES: u64 = 4;
-/// Maximum bytes of a file that can be attached.
+/// Maximum size of a file that can be attached, in bytes.
 const MAX_BYTES: u64 = 8 << 20;
 /// Number of threads that list files.
 const WALKERS: usize = 2;

@@ -4,7 +4,7 @@
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Maximum bytes of a line. Longer lines are usually generated code.
+/// Maximum length of a line, in bytes. Longer lines are usually generated code.
 const LINE_BYTES: usize = 400;
 /// Maximum number of declarations in a file.
 const MAX: usize = 2_000;

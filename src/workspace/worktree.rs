@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 const REST: Duration = Duration::from_secs(2);
 /// Timeout of the status command.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum bytes of output; only the first line is shown.
+/// Maximum size of output, in bytes; only the first line is shown.
 const OUTPUT_BYTES: usize = 4096;
 const LINE_CHARS: usize = 120;
 

@@ -23,7 +23,7 @@ fn exec_without_a_key_prints_a_hint() {
 }
 
 #[test]
-fn the_screen_without_a_key_reports_it_and_keeps_the_draft() {
+fn the_screen_reports_a_missing_key_and_keeps_the_draft() {
     let project = without_models();
     let mut terminal = project.open(&[]);
     terminal.prompt("fix the parser");

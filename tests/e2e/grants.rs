@@ -248,7 +248,7 @@ fn a_hidden_directory_becomes_readable_in_this_project_once_saved() {
     terminal.wait_for(texts::ALWAYS_ALLOW);
     let screen =
         terminal.wait_that("the choice takes keys", |screen| screen.contains("2  in this project") && !screen.contains('◔'));
-    assert!(screen.contains("every command of this project reads `"), "{screen}");
+    assert!(screen.contains("every command in this project may read `"), "{screen}");
     for other in ["until you quit", "everywhere", "x  until", "e  edit"] {
         assert!(!screen.contains(other), "{other} is offered\n{screen}");
     }

@@ -283,7 +283,7 @@ fn hunks_are_chosen_one_at_a_time_and_the_rest_stays_in_the_task() {
     assert_eq!((&rest["changedFiles"], &rest["conflicts"]), (&json!(2), &json!(0)), "{rest}");
     project.aye(&["task", "keep", &id, "long.txt"]).exits(0);
     assert_eq!((project.read("long.txt"), project.exists("new.txt")), (changed, false));
-    project.aye(&["task", "keep", &id, "other.txt"]).exits(2).says(&["`other.txt` is not among the changes"]);
+    project.aye(&["task", "keep", &id, "other.txt"]).exits(2).says(&["`other.txt` is not among the task's changes"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Rule files of the user: finds the file for a rule, and saves or removes rules. Only `Rules` accesses the files.
+//! The user's rule files: finds the file for a rule, and saves or removes rules. Only `Rules` accesses the files.
 
 use crate::agent::turn::{Effect, Input, RuleFileResult};
 use crate::ports::Rules;

@@ -26,7 +26,7 @@ use crate::protocol::{
 
 /// Rule name of denials in plan mode, and the alternative suggested to the model.
 const PLAN_MODE: &str = "plan mode";
-const PLAN_FIRST: &str = "; propose a plan with ProposePlan, and change things once the user approves it";
+const PLAN_FIRST: &str = "; propose a plan with ProposePlan, and make changes once the user approves it";
 
 /// Actions to perform for a batch of plans once its records are committed.
 #[derive(Default)]
@@ -256,7 +256,7 @@ impl CallRunner<'_> {
             return Some(reason.clone());
         }
         let effects = plan.effects.as_ref()?;
-        (call.asked || !is_quiet(effects)).then(|| "the changes of the command are applied only with your approval".to_owned())
+        (call.asked || !is_quiet(effects)).then(|| "the command's changes are applied only with your approval".to_owned())
     }
 
     /// Returns the reason why an edited call requires approval although a rule allows it.

@@ -175,7 +175,7 @@ pub(crate) enum Effect {
         index: usize,
         plan: Plan,
         permit: Permit,
-        /// Maximum bytes of output that are kept for the conversation.
+        /// Maximum number of bytes of output that are kept for the conversation.
         most_bytes: usize,
     },
     /// Interrupts the running calls, except for file changes, which finish.

@@ -17,7 +17,7 @@ pub(super) struct ModelChoice {
     last: Option<(String, Option<Effort>)>,
     /// Configured output limit, which applies to all models.
     output_tokens: u64,
-    /// Model and effort of the last report that another effort is used instead.
+    /// Model and effort named in the last notice that a different effort is used.
     replaced: Option<(String, Effort)>,
 }
 

@@ -297,7 +297,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ),
         ],
     ),
-    ("task open", &[("Open a task and decide its approvals", "aye task open 7f3a01")]),
+    ("task open", &[("Open a task and answer its approval prompts", "aye task open 7f3a01")]),
     (
         "task resume",
         &[
@@ -411,8 +411,8 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("plugin check", &[("Check a plugin before you publish it", "aye plugin check ./team-tools")]),
     ("plugin update", &[("Show what changed in its source, and update", "aye plugin update team-tools")]),
     ("plugin remove", &[("Remove a plugin", "aye plugin remove team-tools")]),
-    ("plugin enable", &[("Use a plugin again", "aye plugin enable team-tools")]),
-    ("plugin disable", &[("Stop using a plugin", "aye plugin disable team-tools")]),
+    ("plugin enable", &[("Enable a disabled plugin", "aye plugin enable team-tools")]),
+    ("plugin disable", &[("Disable a plugin", "aye plugin disable team-tools")]),
     (
         "import",
         &[
@@ -430,7 +430,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "models update",
         &[
-            ("Show what the public list of models.dev would change", "aye models update https://models.dev/api.json --check"),
+            ("Show what the public models.dev list would change", "aye models update https://models.dev/api.json --check"),
             ("Apply your own list after an approval prompt", "aye models update ./models.toml"),
         ],
     ),

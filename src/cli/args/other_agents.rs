@@ -132,7 +132,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         Instead("aye runs on this machine only; `aye sessions export ID` writes a session to a file"),
     ),
     (&["--init"], Instead("start `aye` and run `/init` to write an AGENTS.md")),
-    (&["--quiet", "-q"], Instead("use `aye exec`: stdout has only the response")),
+    (&["--quiet", "-q"], Instead("use `aye exec`: stdout contains only the response")),
     (&["--version-check", "--update"], Instead("use `aye update --check`")),
 ];
 

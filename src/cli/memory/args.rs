@@ -50,7 +50,7 @@ pub(crate) enum MemorySub {
         #[arg(long, value_parser = target)]
         target: Option<MemoryTarget>,
     },
-    /// Drop a proposal; it does not come back
+    /// Drop a proposal permanently
     Drop {
         /// Proposal ID, or its first 4 or more digits
         #[arg(value_parser = proposal_id)]
@@ -79,7 +79,7 @@ pub(crate) enum MemorySub {
 }
 
 impl MemorySub {
-    /// Returns whether the action can change a file that the model reads, or decide about a proposal.
+    /// Returns whether the action can change a file that the model reads, or resolve a proposal.
     pub(crate) fn changes_memory(&self) -> bool {
         !matches!(self, Self::List { .. } | Self::Show { .. })
     }

@@ -56,7 +56,7 @@ fn source(place: &AppContext, args: &ModelsUpdate) -> Result<ListSource, CliErro
     let set = place.settings.model_list().catalogue_url;
     let Some(given) = args.source.clone().or(set) else {
         return Err(CliError::usage("no list of models to update from")
-            .hint(format!("run `aye models update {PUBLIC_LIST}` to use the public list of models.dev"))
+            .hint(format!("run `aye models update {PUBLIC_LIST}` to use the public models.dev list"))
             .hint("name another URL or a file, or set `models.catalogue_url` in config.toml"));
     };
     ListSource::parse(&given).map_err(CliError::usage)

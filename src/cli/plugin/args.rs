@@ -70,12 +70,12 @@ pub(crate) enum PluginSub {
         /// Name of the plugin, as `aye plugin list` shows it
         name: String,
     },
-    /// Use a plugin again
+    /// Enable a disabled plugin
     Enable {
         /// Name of the plugin, as `aye plugin list` shows it
         name: String,
     },
-    /// Stop using a plugin, without removing it
+    /// Disable a plugin without removing it
     Disable {
         /// Name of the plugin, as `aye plugin list` shows it
         name: String,

@@ -113,7 +113,7 @@ mod tests {
     const FAULTY: &str = "aye-test-faulty-line";
 
     #[test]
-    fn a_check_that_panics_is_denied_and_the_next_line_is_evaluated() {
+    fn a_line_whose_check_panics_is_denied_and_the_next_line_is_evaluated() {
         let context = Context {
             roots: vec![PathBuf::from("/")],
             home: PathBuf::from("/home/me"),

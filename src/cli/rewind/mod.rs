@@ -218,7 +218,7 @@ fn describe_plan(plan: &RewindPlan) -> String {
                 let _ = writeln!(text, "  ran {}", clean(command));
             }
         }
-        None => text.push_str("Redo: back to the state before the last rewind\n"),
+        None => text.push_str("Redo: restore the state before the last rewind\n"),
     }
     text.push_str(&files(&plan.files));
     if plan.scope.files() && plan.files.is_empty() {

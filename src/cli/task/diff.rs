@@ -103,7 +103,7 @@ pub(super) fn select(changes: &mut TaskChanges, paths: &[String]) -> Result<(), 
         if !all.any(|known| is_at(known, path)) {
             let left_out = collected.left_out.iter().find(|left| left.path == *path);
             let why = left_out.map_or("the task did not change this file", |left| left.why.as_str());
-            return Err(CliError::usage(Problem::new(format!("`{path}` is not among the changes of the task")).because(why)));
+            return Err(CliError::usage(Problem::new(format!("`{path}` is not among the task's changes")).because(why)));
         }
     }
     collected.retain(is_chosen);

@@ -1,4 +1,4 @@
-//! Saved rules of the user: reads, adds and removes them, and preserves the rest of the file.
+//! The user's saved rules: reads, adds and removes them, and preserves the rest of the file.
 
 mod edit;
 mod file;

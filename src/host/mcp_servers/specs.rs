@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum bytes of a server file.
+/// Maximum size of a server file, in bytes.
 const SERVERS_BYTES: u64 = 1 << 20;
 
 /// Returns all servers, user servers first, and descriptions of problems. Does not start or connect to any server.

@@ -140,7 +140,7 @@ impl Memory {
             let (text, target) = (text.unwrap_or_else(|| old.text.clone()), target.unwrap_or(old.target));
             let new = Proposal { id: inbox::id(&text, target), text, target, applying: None, ..old.clone() };
             if let Some(other) = inbox.proposals.iter().enumerate().find(|(other, known)| *other != at && known.id == new.id) {
-                let problem = Problem::new(format!("another proposal says the same: {}", other.1.id));
+                let problem = Problem::new(format!("another proposal says the same thing: {}", other.1.id));
                 return Err(CliError::usage(problem.hint(format!("drop one of them: aye memory drop {}", old.id))));
             }
             inbox.proposals[at] = new.clone();

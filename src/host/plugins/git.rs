@@ -45,7 +45,7 @@ const OWN_VARIABLES: [&str; 5] = ["GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "
 const LIMITED: &str = "ulimit -f 524288; ulimit -t 300; exec git \"$@\"";
 /// Total time for all runs of git.
 const TOTAL_TIME: Duration = Duration::from_secs(300);
-/// Maximum bytes of stdout, and of stderr, of a run whose output is read as a whole.
+/// Maximum size of stdout, and of stderr, in bytes, for a run whose output is read as a whole.
 const OUTPUT_BYTES: u64 = 1 << 20;
 /// Maximum size in bytes of the file list of a commit.
 const LIST_BYTES: u64 = 16 << 20;

@@ -14,7 +14,7 @@ pub(crate) const MANAGED: &str = "/etc/aye/policy.toml";
 /// User ID that must own the managed layer.
 #[cfg(unix)]
 const ROOT: u32 = 0;
-/// Maximum bytes of a policy file.
+/// Maximum size of a policy file, in bytes.
 const POLICY_BYTES: u64 = 4 << 20;
 
 /// The sources of the layers.

@@ -9,14 +9,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of an image: 5 MB in base64, the limit of providers.
+/// Maximum size of an image, in bytes: 5 MB as base64, which is the limit of the providers.
 const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 /// Maximum number of pixels of the longer side of an image.
 const MAX_PIXELS: usize = 8_000;
 /// Number of leading bytes that identify the format of an image.
 const BEGIN: u64 = 32;
 const CLIPBOARD: &str = "image from the clipboard";
-/// Maximum bytes of pasted text.
+/// Maximum size of pasted text, in bytes.
 const MAX_TEXT: usize = 1 << 20;
 
 /// Returns the files of the first interpretation in which all files exist; empty if there is none.

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum bytes of a command file.
+/// Maximum size of a command file, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
 const MAX_FILES: usize = 500;
 /// Maximum folder depth.

@@ -35,7 +35,7 @@ impl QueryHandler {
     }
 }
 
-/// Maximum bytes of the key bindings file.
+/// Maximum size of the key bindings file, in bytes.
 const MAX_KEYS: u64 = 256 << 10;
 
 /// Reads the user's key bindings. A file that cannot be read is reported, but does not prevent startup.

@@ -23,7 +23,7 @@ const COSTED: usize = 100;
 const PIECE: usize = 120;
 /// Maximum lines of a preview.
 const LINES: usize = 40;
-/// Maximum bytes of a line.
+/// Maximum size of a line, in bytes.
 const LINE_BYTES: usize = 600;
 
 const MINUTE: i64 = 60;

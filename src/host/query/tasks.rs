@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 
 /// Exit codes of a task whose state the list shows: done, needs the user, stopped.
 const SHOWN_ENDS: [i32; 4] = [0, 3, 130, 143];
-/// Maximum bytes of a failed task's output that are quoted in an error.
+/// Maximum number of bytes of a failed task's output that are quoted in an error.
 const OUTPUT_BYTES: usize = 2 << 10;
 
 /// Returns whether a request is about tasks.

@@ -10,7 +10,7 @@ use serde_json::json;
 
 /// Maximum number of files under review.
 const MAX_FILES: usize = 100;
-/// Maximum bytes of all diffs together, because they are part of the prompt.
+/// Maximum size of all diffs together, in bytes. The diffs are part of the prompt.
 const MAX_BYTES: usize = 256 << 10;
 /// Possible names of the default branch, in order of preference.
 const DEFAULT_BRANCHES: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];

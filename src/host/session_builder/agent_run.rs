@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Name of an agent in the error after a panic.
 const WORKER: &str = "the agent";
-/// Maximum bytes of an unfinished agent's text that are quoted in an error.
+/// Maximum number of bytes of an unfinished agent's text that are quoted in an error.
 const PARTIAL_BYTES: usize = 8 << 10;
 
 /// Setup of an agent session, taken from its parent.
@@ -38,7 +38,7 @@ pub(super) struct ChildSetup {
     pub stop: CancellationToken,
     /// Receiver of the steps, one per line.
     pub output: mpsc::Sender<String>,
-    /// Front end of the parent session, which decides about approvals.
+    /// Front end of the parent session, which answers approval prompts.
     pub front_end: FrontEnd,
 }
 

@@ -23,7 +23,7 @@ const DATA: &str = "data";
 const OUTPUT: &str = "output.log";
 /// First character in the name of a directory that is being created or removed.
 const INCOMPLETE: char = '.';
-/// Maximum bytes of a stored description, which contains the prompt.
+/// Maximum size of a stored description, in bytes. The description contains the prompt.
 const MAX_BYTES: u64 = 16 << 20;
 /// Minimum digits of an abbreviated ID.
 const PREFIX_DIGITS: usize = 6;

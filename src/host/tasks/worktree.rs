@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Maximum bytes of one changed file.
+/// Maximum size of one changed file, in bytes.
 const MAX_FILE_BYTES: u64 = 10 << 20;
 /// Prefix of the names of new branches.
 const BRANCH: &str = "aye/task-";

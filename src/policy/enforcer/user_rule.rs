@@ -109,7 +109,7 @@ impl Enforcer {
     /// policy already allows them.
     ///
     /// # Errors
-    /// No rule can be saved, for this reason.
+    /// Returns the reason if no rule can be saved.
     pub fn narrowest_rules(&self, actions: &[Action], now: Timestamp) -> Result<Vec<GrantRule>, String> {
         let always = self.always(actions, now);
         match always.offers.first() {

@@ -51,7 +51,7 @@ const REPEATED: usize = 256;
 const RECOVERED: usize = 512;
 /// Maximum number of strings that are combined with commands that take words from their input.
 const MAX_PRINTED: usize = 32;
-/// Limit on the work for lines with nested texts.
+/// Limit on the work for lines with nested strings.
 const MAX_COMMANDS: usize = 200_000;
 const MAX_NESTED_BYTES: usize = 384 * 1024;
 

@@ -43,7 +43,7 @@ pub(crate) struct Bucket {
     /// URL of the prefix, without a trailing slash.
     url: String,
     prefix: String,
-    /// Path of the directory, if the store is one. The library cannot replace files conditionally.
+    /// Path of the store, if it is a directory. The library cannot replace files conditionally.
     directory: Option<PathBuf>,
 }
 

@@ -81,7 +81,7 @@ impl WorkspaceError {
 /// Error code of S3 for a request whose time differs by more than 15 minutes.
 const SKEWED: &str = "RequestTimeTooSkewed";
 
-/// Returns the texts of an error and its causes.
+/// Returns the messages of an error and its causes.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join("\n")

@@ -135,7 +135,7 @@ impl Head {
             layout::is_digest(&artifact.digest) && start.is_some_and(|start| artifact.digest.starts_with(start))
         };
         if let Some(wrong) = self.artifacts.iter().find(|artifact| !is_named(artifact)) {
-            return Err(format!("the URI `{}` of an artifact does not match its digest", short(&wrong.artifact.uri)));
+            return Err(format!("the artifact URI `{}` does not match its digest", short(&wrong.artifact.uri)));
         }
         if let Some(huge) = self.artifacts.iter().find(|artifact| artifact.artifact.bytes > ARTIFACT_BYTES) {
             return Err(format!("an artifact has {} bytes; the limit is {ARTIFACT_BYTES}", huge.artifact.bytes));

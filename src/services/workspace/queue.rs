@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
-/// Kind of the rows: the history of a session has changed. The body is the session ID.
+/// Row kind for a change to a session's history. The body is the session ID.
 const HISTORY: &str = "history";
 /// Maximum number and bytes of rows that are read together.
 pub(crate) const BATCH: (usize, usize) = (64, 64 << 10);

@@ -1,5 +1,5 @@
-//! Artifacts: contents named by their hash, with their owners and last use. Old ones are evicted to make space for new
-//! ones.
+//! Content-addressed artifacts, with their owners and the time of last use. Old artifacts are evicted to make space for
+//! new ones.
 
 mod contents;
 mod index;

@@ -110,7 +110,7 @@ struct SalvagedSession {
     is_cut: bool,
     /// Whether the session had records. Without any, it may be only a draft, because the first record sets the title.
     had_records: bool,
-    /// Entries of a session whose own row is lost.
+    /// Number of entries found for a session whose own row is lost.
     orphans: i64,
     /// Ranges of packed positions.
     packed: Vec<(i64, i64)>,

@@ -77,7 +77,7 @@ fn invalid_files_are_errors_with_line_and_reason() {
 }
 
 #[test]
-fn the_first_agent_of_a_name_is_used_and_replaces_a_built_in_one() {
+fn the_first_agent_with_a_name_is_used_and_replaces_a_built_in_agent() {
     let text = |about: &str| format!("---\nname: Explore\ndescription: {about}\n---\nx");
     let set = AgentSet::new(&[file("one.md", &text("first")), file("two.md", &text("second"))], Vec::new());
     assert_eq!(set.find("explore").unwrap().description, "first");

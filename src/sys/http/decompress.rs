@@ -5,7 +5,7 @@ use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 
-/// Maximum output of one chunk of a stream, in bytes. No response of a model is larger.
+/// Maximum decompressed size of one chunk of a stream, in bytes. No model response is larger.
 const MAX_CHUNK_BYTES: usize = 32 << 20;
 /// Maximum number of nested encodings of a whole body.
 const MAX_ENCODINGS: usize = 3;

@@ -100,7 +100,7 @@ pub(crate) enum Next {
 /// Rules for one request, checked before each connection.
 pub(crate) trait Guard: Send + Sync {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String>;
-    /// Decides about a redirect. `method`: the method of the next request.
+    /// Decides whether to follow a redirect. `method`: the method of the next request.
     fn redirect(&self, from: &str, location: &str, method: &str) -> Next;
 }
 
@@ -296,7 +296,7 @@ impl Fetcher {
         let no_address = |reason: String| FetchError::NoAddress { name: name.to_owned(), reason };
         let found = self.resolver.resolve(name).await.map_err(|error| no_address(error.to_string()))?;
         if found.is_empty() {
-            return Err(no_address("the name has no address".to_owned()));
+            return Err(no_address("the name does not resolve to an address".to_owned()));
         }
         found.iter().try_for_each(|address| allowed(*address))?;
         Ok(found.into_iter().map(|address| (self.route)(address)).collect())

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Maximum bytes of the file. All public authorities together need less than a tenth of it.
+/// Maximum size of the file, in bytes. All public authorities together need less than a tenth of it.
 const MAX_BYTES: u64 = 4 << 20;
 
 static BUNDLE: OnceLock<PathBuf> = OnceLock::new();

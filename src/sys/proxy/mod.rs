@@ -59,7 +59,7 @@ pub(crate) struct Refusal {
     pub denied: Option<DeniedHost>,
 }
 
-/// Decides about outgoing requests.
+/// Allows or denies outgoing requests.
 pub(crate) trait Gate: Send + Sync {
     /// Parses and judges the URL of a request. For `CONNECT`, the URL is `https://` followed by the target.
     fn admit(&self, url: &str, method: &str) -> Result<Server, Refusal>;

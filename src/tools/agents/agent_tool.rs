@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Maximum bytes of a prompt.
+/// Maximum size of a prompt, in bytes.
 const PROMPT_BYTES: usize = 64 << 10;
 /// Maximum characters of the task in a few words.
 const TITLE_CHARS: usize = 80;

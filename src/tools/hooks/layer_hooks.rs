@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum number of files per call for which hooks run.
 const MAX_FILES: usize = 20;
-/// Maximum bytes of a diff for the model.
+/// Maximum size of a diff for the model, in bytes.
 const MAX_NOTE_BYTES: usize = 6_000;
 
 /// Proposal of a call, and the hooks that run on it.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Kind of the notification about the end of the task.
+/// Notification type for the end of a task.
 const IDLE: &str = "idle_prompt";
 
 /// Runs the hooks of a session.

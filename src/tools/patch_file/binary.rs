@@ -9,7 +9,7 @@ use std::io::Read;
 pub(super) const START: &str = "GIT binary patch";
 /// Digits of git's base 85 encoding.
 const DIGITS: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
-/// Maximum bytes encoded in a line.
+/// Maximum number of bytes encoded in a line.
 const ROW_BYTES: usize = 52;
 
 /// Returns the lines for binary content, which end with an empty line.

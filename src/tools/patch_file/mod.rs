@@ -17,15 +17,15 @@ use std::path::{Component, Path};
 const VERSION: u32 = 1;
 /// First line of a file.
 const FIRST_LINE: &str = "aye patch 1";
-/// Maximum bytes of a file.
+/// Maximum size of a patch file, in bytes.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
-/// Maximum bytes of one changed file.
+/// Maximum size of one changed file, in bytes.
 const MAX_FILE_BYTES: u64 = 10 << 20;
 /// Maximum number of changed files.
 const MAX_FILES: usize = 2_000;
 /// Maximum number of listed omitted paths and of listed verdicts; further ones are counted.
 const MAX_LISTED: usize = 500;
-/// Maximum bytes of a path.
+/// Maximum size of a path, in bytes.
 const MAX_PATH_BYTES: usize = 1_024;
 
 /// A parsed file. Its claims about paths and contents are checked when it is applied.

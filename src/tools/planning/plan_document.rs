@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// Headings of the sections that list files, commands and hosts.
 const HEADINGS: [&str; 3] = ["## Files to change", "## Commands to run", "## Hosts to read from"];
-/// Maximum bytes of a document.
+/// Maximum size of a document, in bytes.
 const MAX_BYTES: usize = 64 << 10;
 /// Maximum number of lines in all these sections together.
 const MAX_LINES: usize = 100;

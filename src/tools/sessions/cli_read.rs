@@ -28,7 +28,7 @@ pub(in crate::tools) struct CliRead;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Id returned by CliSession or RunCommand, for example `s1`.
+    /// ID returned by CliSession or RunCommand, for example `s1`.
     id: String,
     /// Seconds to wait for new output or the end: 0 by default, at most 25.
     #[schemars(range(min = 0, max = 25))]

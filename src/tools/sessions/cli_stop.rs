@@ -23,7 +23,7 @@ pub(in crate::tools) struct CliStop;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Id returned by CliSession or RunCommand, for example `s1`.
+    /// ID returned by CliSession or RunCommand, for example `s1`.
     id: String,
 }
 

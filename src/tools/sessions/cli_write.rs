@@ -40,7 +40,7 @@ pub(in crate::tools) struct CliWrite;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// Id returned by CliSession, for example `s1`.
+    /// ID returned by CliSession, for example `s1`.
     id: String,
     text: Option<String>,
     /// Press Enter after the text; true by default.

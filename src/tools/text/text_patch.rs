@@ -46,7 +46,7 @@ pub(super) struct Operation {
     /// Last line; `startLine` by default.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// Whole lines. A replaced section keeps its heading unless the content starts with one.
+    /// New content, in complete lines. A replaced section keeps its heading unless the content starts with one.
     content: Option<String>,
     /// Current content; the call fails if it differs.
     expected: Option<String>,

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 /// Maximum time for a search, from the connection to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum bytes of a response with results.
+/// Maximum size of a response with results, in bytes.
 const RESPONSE_BYTES: usize = 2 << 20;
-/// Maximum bytes read from an error response.
+/// Maximum number of bytes read from an error response.
 const ERROR_BYTES: usize = 4 << 10;
 /// Maximum characters shown from an error response.
 const SHOWN_CHARS: usize = 200;

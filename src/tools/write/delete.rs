@@ -24,7 +24,7 @@ pub(in crate::tools) struct Delete;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// A symlink itself is deleted, unless its path ends in a slash.
+    /// For a symlink, the link itself is deleted, unless the path ends in a slash.
     path: String,
     /// Required for a directory.
     recursive: Option<bool>,

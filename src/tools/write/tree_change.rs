@@ -20,11 +20,11 @@ const MAX_OPENED: usize = 20;
 /// Examined path that is to be deleted, moved or copied.
 pub(in crate::tools) struct InspectedPath {
     pub survey: Survey,
-    /// First path below it that the policy does not allow to change.
+    /// First path below this one that the policy does not allow the agent to change.
     pub refused: Option<PathBuf>,
     /// Created or removed paths that run code as soon as their folder is opened.
     pub opened: Vec<PathBuf>,
-    /// First entries below it, for the user.
+    /// First few entries below the path, shown to the user.
     named: Vec<String>,
 }
 

@@ -178,7 +178,7 @@ pub(crate) struct Dialog {
     pub shown: usize,
     /// Region of each choice in the last frame.
     spots: Vec<(Rect, usize)>,
-    /// Whether required rows were still missing when the last choice was pressed.
+    /// Whether required rows had not been shown yet when the last choice key was pressed.
     pressed_unseen: bool,
 }
 

@@ -154,7 +154,7 @@ pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, 
     (0..own, own..all)
 }
 
-/// Returns whether a reason is being typed for which digits insert prepared texts.
+/// Returns whether a reason is being typed in which digits insert prepared answers.
 pub(crate) fn has_prepared_reasons(panel: &Dialog) -> bool {
     panel.words.is_some() && matches!(panel.question, Question::Approval(_))
 }

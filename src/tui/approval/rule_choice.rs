@@ -369,7 +369,7 @@ fn describe_rule(rule: &GrantRule) -> String {
         GrantRule::Tool { name, .. } => format!("the tool `{name}`, until its definition changes"),
         GrantRule::ServerTool { name, .. } => format!("the MCP tool `{name}`, until its definition changes"),
         GrantRule::Readable { path } => {
-            format!("every command of this project reads `{path}` and its contents, except credentials")
+            format!("every command in this project may read `{path}` and its contents, except credentials")
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct ChangeLine {
     pub hunk: usize,
     /// Index among the lines of its side in the hunk.
     pub index: usize,
-    /// Entry of the changed line's other version.
+    /// Index of the entry that shows the other version of this changed line.
     pub partner: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Current key names in texts, which are written with the built-in keys.
+//! Current key names for messages, which are written with the built-in keys.
 
 use super::{Chord, Focus, Keymap, NO_KEY};
 use std::borrow::Cow;

@@ -87,7 +87,7 @@ pub(crate) trait Layer: Any {
         true
     }
 
-    /// Returns the list that the layer consists of, if it is one.
+    /// Returns the list of the layer, if the layer is a list.
     fn list(&mut self) -> Option<&mut Picker> {
         None
     }

@@ -59,7 +59,7 @@ const PRESET_MS: u64 = 700;
 const MARK_MS: u64 = 30_000;
 /// Period in which letters without effect may still become the start of text.
 const TYPED_MS: u64 = 5000;
-/// Maximum interval between two keys that come from a held key or a machine.
+/// Maximum interval between two key presses that come from a held key or a machine, in milliseconds.
 pub(crate) const MACHINE_MS: u64 = 40;
 /// Maximum interval between three presses that come from a held key.
 const TRAIN_MS: u64 = 120;
@@ -219,7 +219,7 @@ impl Echo {
         self.letter == letter && now.saturating_sub(self.at) < ECHO_MS
     }
 
-    /// Returns whether a letter in an empty draft is a second press of the answer. The time limit is longer than in a
+    /// Returns whether a letter in an empty draft repeats the key of the last answer. The time limit is longer than in a
     /// prompt, because the letter has no effect.
     pub(crate) fn is_in_draft(self, letter: char, now: u64) -> bool {
         self.letter == letter && now.saturating_sub(self.at) < DRAFT_ECHO_MS

@@ -9,8 +9,8 @@ use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::ALONE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Handles a hunk key, and returns whether the letter was one. A letter within text has no effect on hunks and stays
-/// text.
+/// Handles a letter if it is a hunk key, and returns whether it is. A letter within text has no effect on hunks and
+/// stays text.
 pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = HunkMark::from_key(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut() else { return false };

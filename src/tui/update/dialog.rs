@@ -185,7 +185,7 @@ fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     model.dialogs.open_current(None);
     match marked {
         Some(letter) => stimulus(model, GuardInput::Letter(letter), now, effects),
-        None => model.show_toast("nothing was sent, draft kept: an approval is waiting for you", now),
+        None => model.show_toast("not sent: an approval is waiting for you; your draft is unchanged", now),
     }
     true
 }

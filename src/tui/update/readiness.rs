@@ -43,14 +43,14 @@ pub(crate) fn is_ready(model: &mut Model, now: u64) -> bool {
             let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
             let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
             if model.screen.in_lines {
-                model.show_toast(format!("nothing was sent, draft kept: {clause}; /setup adds a key"), now);
+                model.show_toast(format!("not sent: {clause}; your draft is unchanged; /setup adds a key"), now);
                 return false;
             }
             let between = format!(" {} ", model.screen.glyphs.dot);
             let other = format!("{} change model", model.keymap.current_name(Focus::Composer, "ctrl+l"));
             let room = usize::from(model.screen.size.width.saturating_sub(GUTTER));
             let mut words = format!("nothing was sent{between}enter add a key");
-            for part in [format!("{clause}, draft kept"), other] {
+            for part in [format!("{clause}, draft unchanged"), other] {
                 if text::width(&words) + text::width(&between) + text::width(&part) <= room {
                     words = words + &between + &part;
                 }
@@ -59,7 +59,7 @@ pub(crate) fn is_ready(model: &mut Model, now: u64) -> bool {
             false
         }
         Some(ModelAccess::ReadOnly { holder }) => {
-            model.show_toast(format!("nothing was sent, draft kept: read-only, {}", text::clean(holder)), now);
+            model.show_toast(format!("not sent: read-only, {}; your draft is unchanged", text::clean(holder)), now);
             false
         }
     }

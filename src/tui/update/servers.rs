@@ -105,7 +105,7 @@ pub(crate) fn add_commands(model: &mut Model) {
     }
 }
 
-/// Requests the text of a server prompt. Returns whether the command is one.
+/// Requests the text of a server prompt. Returns whether the command is a server prompt.
 pub(crate) fn run_prompt(
     model: &mut Model,
     command: &CustomCommand,

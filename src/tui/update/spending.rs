@@ -117,7 +117,7 @@ fn money(model: &Model, cost: Option<f64>, is_estimated: bool) -> String {
     cost.map_or_else(|| free.unwrap_or("$?").to_owned(), |cost| format_estimate(cost, is_estimated))
 }
 
-/// Handles `/budget`, and the forms that set a limit.
+/// Handles `/budget`: shows the budgets, sets a limit, or assumes a price.
 pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
     if words.is_empty() {
         if is_ready(model, now) {

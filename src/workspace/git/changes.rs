@@ -15,11 +15,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Maximum bytes of the index. Reading a larger one takes too long for a hint.
+/// Maximum size of the index, in bytes. Reading a larger one takes too long for a hint.
 const INDEX_BYTES: u64 = 32 << 20;
-/// Maximum bytes of a file that is hashed.
+/// Maximum size of a file that is hashed, in bytes.
 const FILE_BYTES: u64 = 4 << 20;
-/// Maximum bytes of the configuration.
+/// Maximum size of the configuration, in bytes.
 const CONFIG_BYTES: u64 = 64 << 10;
 /// Maximum number of files checked.
 const FILES: usize = 20_000;

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a commit or tree object.
+/// Maximum size of a commit or tree object, in bytes.
 const OBJECT_BYTES: u64 = 1 << 20;
 /// Maximum number of directories that are read.
 const TREES: usize = 500;

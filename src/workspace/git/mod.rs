@@ -10,11 +10,11 @@ pub(crate) mod index_diff;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of `HEAD`, which consists of one line.
+/// Maximum size of `HEAD`, in bytes. The file consists of one line.
 const HEAD_BYTES: u64 = 1024;
-/// Maximum bytes of a branch name. Longer names are not shown.
+/// Maximum size of a branch name, in bytes. Longer names are not shown.
 const BRANCH_BYTES: usize = 120;
-/// Maximum bytes of the list of packed branches.
+/// Maximum size of the list of packed branches, in bytes.
 const PACKED_BYTES: u64 = 4 << 20;
 /// Bytes read from the end of the reflog.
 const LOG_BYTES: u64 = 256 << 10;

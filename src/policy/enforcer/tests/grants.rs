@@ -217,7 +217,7 @@ fn deletions_and_protected_paths_are_never_saved() {
 }
 
 #[test]
-fn without_a_sandbox_offers_list_the_scopes_that_still_need_approval() {
+fn offers_without_a_sandbox_list_the_scopes_that_still_need_approval() {
     let always = with(Sandbox::Absent, "").always(&exec("cargo clippy --all"), now());
     assert_eq!(always.offers[0].asks_still, [GrantScope::Everywhere]);
     assert_eq!(always.offers[1].asks_still, [GrantScope::Project, GrantScope::Everywhere]);

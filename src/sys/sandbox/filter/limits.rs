@@ -7,7 +7,7 @@ use std::io;
 
 /// Niceness of commands, which gives them a lower priority than the user's own programs.
 pub(super) const NICER: i32 = 10;
-/// OOM score. If memory is short, the kernel ends a command before the user's programs.
+/// OOM score. If memory runs out, the kernel kills a command before the user's programs.
 const OOM_SCORE: &str = "500";
 /// Seconds for a process to exit on its own after `SIGXCPU`.
 const CPU_GRACE_SECONDS: u64 = 1;
@@ -89,7 +89,7 @@ impl Limits {
     }
 }
 
-/// Lets the kernel end this process first if memory is short. The sandbox's own `/proc` is writable only during setup.
+/// Makes the kernel kill this process first when memory runs out. The sandbox's own `/proc` is writable only during setup.
 pub(crate) fn end_before_others() {
     // Best effort: without /proc there is no alternative.
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);

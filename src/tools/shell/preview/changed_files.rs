@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of files.
 const MAX_FILES: usize = 20;
-/// Maximum bytes of a file.
+/// Maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// A changed file: its path, and the path of its new content, if it still exists.

@@ -147,7 +147,7 @@ fn finish_failed(
 ) -> (ToolResult, Option<CommittedRun>) {
     let error = match error {
         ApplyError::Store(error) => {
-            let message = format!("cannot apply the changes of the command: {error}; nothing was written{}", advice(&error));
+            let message = format!("cannot apply the command's changes: {error}; nothing was written{}", advice(&error));
             ToolError::new(ErrorCode::ToolExecutionFailed, message)
         }
         ApplyError::Commit(error) if overlay::has_begun(view.path()) => {
@@ -239,7 +239,7 @@ fn commit_refusal(error: CommitError) -> ToolError {
             ToolError::new(ErrorCode::Conflict, message)
         }
         CommitError::Io { error: ref cause, .. } => {
-            let message = format!("cannot apply the changes of the command: {error}; nothing was written{}", advice(cause));
+            let message = format!("cannot apply the command's changes: {error}; nothing was written{}", advice(cause));
             ToolError::new(ErrorCode::ToolExecutionFailed, message)
         }
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-/// Time within which the owner of a new preview may not be recorded yet.
+/// Time after the start of a preview during which its owner is possibly not recorded yet.
 const IN_THE_MAKING: Duration = Duration::from_secs(60);
 /// Time for which an outcome is kept for a session that is not resumed, and for which failed changes are retried.
 const WAITS: Duration = Duration::from_secs(30 * 24 * 60 * 60);

@@ -98,7 +98,7 @@ pub(in crate::tools) async fn run(
         let mut changes = Vec::new();
         for layered in &layers {
             let found = overlay::changes(layered, began);
-            changes.push(found.map_err(|error| io_error("cannot read the changes of the command", &error))?);
+            changes.push(found.map_err(|error| io_error("cannot read the command's changes", &error))?);
         }
         let (wanted, note) = outside.wanted_access(began, &settings);
         let (mut run_end, blocked) = inspect_end(&finished, &work, &confinement, &settings);

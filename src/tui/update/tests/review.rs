@@ -56,7 +56,7 @@ fn a_second_review_is_rejected_while_one_runs() {
 }
 
 #[test]
-fn invalid_arguments_start_no_review_and_stay_in_the_draft() {
+fn invalid_arguments_do_not_start_a_review_and_stay_in_the_draft() {
     let mut model = model(120, 24);
     assert_eq!(play(&mut model, 1000, "/review the parser<enter>"), [""; 0]);
     let drawn = draw(&mut model, 2000);

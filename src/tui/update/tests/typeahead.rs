@@ -376,7 +376,7 @@ fn sentences_typed_over_any_kind_of_dialog_decide_nothing_and_lose_no_text() {
 }
 
 #[test]
-fn input_that_other_agents_took_for_an_answer_decides_no_kind_of_dialog() {
+fn input_that_other_agents_took_for_an_answer_does_not_answer_any_dialog() {
     let sentences: std::collections::BTreeSet<&str> =
         STREAMS.iter().map(|stream| stream.typed).filter(|words| !words.ends_with("<enter>")).collect();
     for kind in KINDS {
@@ -395,7 +395,7 @@ fn input_that_other_agents_took_for_an_answer_decides_no_kind_of_dialog() {
 }
 
 #[test]
-fn held_keys_pastes_and_single_enters_decide_no_kind_of_dialog() {
+fn held_keys_pastes_and_single_enters_do_not_answer_any_dialog() {
     for kind in KINDS {
         for pace in paces() {
             // The letter that opened the rule dialog was the first of its two keys.
@@ -426,7 +426,7 @@ fn held_keys_pastes_and_single_enters_decide_no_kind_of_dialog() {
 }
 
 #[test]
-fn a_key_just_before_or_after_a_window_change_decides_no_kind_of_dialog() {
+fn a_key_just_before_or_after_a_window_change_does_not_answer_any_dialog() {
     let changes: [fn() -> Msg; 3] = [|| Msg::Input(Input::FocusIn), || Msg::Resize(Size::new(110, 42)), || Msg::Resumed];
     for kind in KINDS {
         for change in changes {
