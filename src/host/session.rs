@@ -575,6 +575,7 @@ pub(super) fn setup(
         hooks: session_hooks(place).map(|hooks| hooks.events()).unwrap_or_default(),
         laxest: laxest_mode(place),
         compact_at_percent: place.settings.context.compact_at_percent,
+        service_session: place.new_service_session(&session.state),
     };
     Setup {
         journal: session_journal(place, session, (model.name(), &redactor)),

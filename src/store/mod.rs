@@ -210,7 +210,6 @@ impl Store {
 
     /// Stores data for services that belongs to no record, and returns whether all of it was stored. A full outbox counts the rest
     /// as missing.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for services whose data belongs to no record"))]
     pub(crate) fn enqueue(&self, entries: Vec<OutboxEntry>, limit: OutboxLimit) -> Result<bool, StoreError> {
         outbox::enqueue(&self.database, entries, limit)
     }

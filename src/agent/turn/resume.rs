@@ -142,6 +142,7 @@ impl TurnMachine {
             | Change::UserCommandEnded { .. }
             | Change::Paused { .. }
             | Change::PolicyChanged { .. }
+            | Change::Registered { .. }
             | Change::Unreadable => {}
         }
     }

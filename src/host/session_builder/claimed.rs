@@ -20,6 +20,7 @@ use crate::host::nesting::Nesting;
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
+use crate::host::registration::Registration;
 use crate::host::reload::PolicyReloader;
 use crate::host::retention;
 use crate::host::sandbox_host::SandboxHost;
@@ -255,6 +256,7 @@ impl ClaimedSession {
     pub(crate) async fn prepare(mut self) -> Result<PreparedSession, SessionError> {
         self.session.mark_resumed();
         self.load_rest()?;
+        self.register().await?;
         self.connect_approver();
         let (mut remote, mut uploads) = (None, None);
         if self.front_end.purpose == SessionPurpose::Tasks {
@@ -291,6 +293,23 @@ impl ClaimedSession {
         if !self.session.tail.records.is_empty() {
             let loaded = self.session.store.load(self.session.id())?;
             self.add_history(loaded);
+        }
+        Ok(())
+    }
+
+    /// Registers the session with the session service, if one is configured, and applies its policy.
+    async fn register(&mut self) -> Result<(), SessionError> {
+        if self.front_end.purpose != SessionPurpose::Tasks || self.place.parent.is_some() {
+            return Ok(());
+        }
+        let (registration, notices) = Registration::open(&self.place, &self.session).await.map_err(SessionError::Failed)?;
+        self.notices.add_all(notices);
+        if let Some(registration) = registration {
+            // Only this sets it, once for each session.
+            let _ = self.place.registration.set(registration);
+            let policy = self.place.policy(self.common.policy.as_deref(), Some(&self.project)).map_err(SessionError::Policy)?;
+            policy.validate_for_session(Some(self.session.id())).map_err(SessionError::Policy)?;
+            self.policy = policy;
         }
         Ok(())
     }

@@ -81,6 +81,10 @@ impl SessionBuilder {
         if front_end.purpose == SessionPurpose::Tasks {
             place.mode = place.session_mode(common.mode);
         }
+        // Each session is registered by itself, and an agent with the session that started it.
+        if place.parent.is_none() {
+            place.registration = Arc::default();
+        }
         load_service_policy(&place, &mut notices)?;
         let mut project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
         let file = common.policy.as_deref();
