@@ -11,7 +11,7 @@ use super::plugins::PluginStore;
 use super::policy_layers;
 use super::policy_layers::{Policy, ServiceSource, Sources};
 use super::project::ProjectConfig;
-use super::registration::Registration;
+use super::registered_session::RegisteredSession;
 use super::service_policy::ServicePolicy;
 use super::skills::Skills;
 use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
@@ -62,7 +62,7 @@ pub(crate) struct AppContext {
     /// The services of the settings; `None` if there are none.
     pub services: Option<Services>,
     /// The session of the session service, once it is registered.
-    pub registration: Arc<OnceLock<Registration>>,
+    pub registration: Arc<OnceLock<RegisteredSession>>,
     /// The profile of `--profile`.
     profile: Option<String>,
     /// The values of `--set`.
@@ -208,7 +208,7 @@ impl AppContext {
             managed: PathBuf::from(policy_layers::MANAGED),
             mine: self.directories.project_dir(&self.workspace).join("policy.toml"),
             service: self.service_policy().map(|service| ServiceSource { url: service.url().to_owned(), file: service.file() }),
-            session: self.registration.get().map(Registration::policy),
+            session: self.registration.get().map(RegisteredSession::policy),
         }
     }
 

@@ -4,7 +4,7 @@
 use super::context::AppContext;
 use super::error::CliError;
 use super::exit::Exit;
-use super::policy_layers::ServiceSource;
+use super::registered_session::RegisteredSession;
 use super::session::Session;
 use crate::agent::PolicyUpdate;
 use crate::ports::ServiceSession;
@@ -29,120 +29,97 @@ const RENEWAL: Duration = Duration::from_secs(30);
 const FIRST_DELAY: Duration = Duration::from_secs(2);
 const MAX_DELAY: Duration = Duration::from_secs(300);
 
-/// A session as the session service knows it, and its policy.
-#[derive(Clone)]
-pub(crate) struct Registration {
-    pub facts: Arc<ServiceSession>,
-    /// The policy, as a file.
-    file: PathBuf,
-    /// Time at which the policy expires; absent if it is not known.
-    expires_at: Option<Timestamp>,
+/// Registers a session, or resumes its registration. Returns notices. If the service cannot be reached and is not required, the
+/// last policy of the session applies, or there is no registration.
+pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Option<RegisteredSession>, Vec<String>), CliError> {
+    let Some(service) = place.services.as_ref().and_then(|services| services.sessions()) else {
+        return Ok((None, Vec::new()));
+    };
+    let (id, state) = (session.id(), &session.state);
+    let opening = opening(place, id, state);
+    let file = file(place, id);
+    match service.open(&opening).await {
+        Ok(handshake) => {
+            let store = session.store.clone();
+            let (written, text) = (file.clone(), handshake.policy.clone());
+            let stored = tokio::task::spawn_blocking(move || {
+                remove_unused(&written, &store);
+                write(&written, &text)
+            });
+            let failed = |error: std::io::Error| CliError::failed(cannot_store(&file, &error));
+            stored.await.map_err(|error| failed(error.into()))?.map_err(failed)?;
+            let Handshake { session, expires_at, notices, .. } = handshake;
+            Ok((Some(RegisteredSession { facts: Arc::new(session), file, expires_at: Some(expires_at) }), notices))
+        }
+        Err(HandshakeError::NoAnswer(why)) => without_answer(service, &why, file, opening.earlier),
+        Err(HandshakeError::Unauthorized(problem)) => Err(CliError::new(Exit::Authentication, problem)),
+        Err(HandshakeError::Refused(problem)) => Err(CliError::failed(problem)),
+    }
 }
 
-impl Registration {
-    /// Registers a session, or resumes its registration. Returns notices. If the service cannot be reached and is not required, the
-    /// last policy of the session applies, or there is no registration.
-    pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Option<Self>, Vec<String>), CliError> {
-        let Some(service) = place.services.as_ref().and_then(|services| services.sessions()) else {
-            return Ok((None, Vec::new()));
-        };
-        let (id, state) = (session.id(), &session.state);
-        let opening = opening(place, id, state);
-        let file = file(place, id);
-        match service.open(&opening).await {
+/// Renews the policy before it expires, until the session ends. Each failure is reported once.
+pub(super) async fn renew(
+    session: RegisteredSession,
+    place: AppContext,
+    store: Store,
+    id: SessionId,
+    notices: mpsc::Sender<PolicyUpdate>,
+) {
+    let Some(service) = place.services.as_ref().and_then(|services| services.sessions()).cloned() else { return };
+    let Some(mut expires_at) = session.expires_at else { return };
+    let (mut reported, mut delay) = (None, FIRST_DELAY);
+    let mut wait = until_renewal(expires_at);
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = notices.closed() => return,
+        }
+        let message = match renew_once(&session, &service, (&place, &store, &id)).await {
             Ok(handshake) => {
-                let store = session.store.clone();
-                let (written, text) = (file.clone(), handshake.policy.clone());
-                let stored = tokio::task::spawn_blocking(move || {
-                    remove_unused(&written, &store);
-                    write(&written, &text)
-                });
-                let failed = |error: std::io::Error| CliError::failed(cannot_store(&file, &error));
-                stored.await.map_err(|error| failed(error.into()))?.map_err(failed)?;
-                let Handshake { session, expires_at, notices, .. } = handshake;
-                Ok((Some(Self { facts: Arc::new(session), file, expires_at: Some(expires_at) }), notices))
+                // A service that does not extend the policy is not asked again and again.
+                let is_later = handshake.expires_at > expires_at;
+                expires_at = handshake.expires_at;
+                (reported, delay) = (None, if is_later { FIRST_DELAY } else { (delay * 2).min(MAX_DELAY) });
+                wait = until_renewal(expires_at).max(delay);
+                handshake.notices
             }
-            Err(HandshakeError::NoAnswer(why)) => without_answer(service, &why, file, opening.earlier),
-            Err(HandshakeError::Unauthorized(problem)) => Err(CliError::new(Exit::Authentication, problem)),
-            Err(HandshakeError::Refused(problem)) => Err(CliError::failed(problem)),
-        }
-    }
-
-    /// Returns the source of the policy.
-    pub(super) fn policy(&self) -> ServiceSource {
-        ServiceSource { url: self.facts.url.clone(), file: Some(self.file.clone()) }
-    }
-
-    /// Returns the rows for `/status`.
-    pub(super) fn rows(&self) -> Vec<(String, String)> {
-        let ServiceSession { session_id, workspace_id, tenant_id, user_id, feature_flags, .. } = self.facts.as_ref();
-        let named = [("workspace", workspace_id), ("tenant", tenant_id), ("user", user_id)];
-        let named = named.iter().filter_map(|(name, value)| Some(format!(", {name} {}", value.as_ref()?)));
-        let mut rows = vec![("service session".to_owned(), format!("{session_id}{}", named.collect::<String>()))];
-        if !feature_flags.is_empty() {
-            let flags: Vec<String> = feature_flags.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            rows.push(("feature flags".to_owned(), crate::text::clean_line(&flags.join(", "))));
-        }
-        rows
-    }
-
-    /// Renews the policy before it expires, until the session ends. Each failure is reported once.
-    pub(super) async fn renew(self, place: AppContext, store: Store, id: SessionId, notices: mpsc::Sender<PolicyUpdate>) {
-        let Some(service) = place.services.as_ref().and_then(|services| services.sessions()).cloned() else { return };
-        let Some(mut expires_at) = self.expires_at else { return };
-        let (mut reported, mut delay) = (None, FIRST_DELAY);
-        let mut wait = until_renewal(expires_at);
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = notices.closed() => return,
+            Err(error) => {
+                let why = error.one_line();
+                wait = delay;
+                delay = (delay * 2).min(MAX_DELAY);
+                let is_known = reported.replace(why.clone()).as_ref() == Some(&why);
+                let line = format!("cannot renew the policy of the session service: {why}");
+                if is_known { Vec::new() } else { vec![line] }
             }
-            let message = match self.renew_once(&service, (&place, &store, &id)).await {
-                Ok(handshake) => {
-                    // A service that does not extend the policy is not asked again and again.
-                    let is_later = handshake.expires_at > expires_at;
-                    expires_at = handshake.expires_at;
-                    (reported, delay) = (None, if is_later { FIRST_DELAY } else { (delay * 2).min(MAX_DELAY) });
-                    wait = until_renewal(expires_at).max(delay);
-                    handshake.notices
-                }
-                Err(error) => {
-                    let why = error.one_line();
-                    wait = delay;
-                    delay = (delay * 2).min(MAX_DELAY);
-                    let is_known = reported.replace(why.clone()).as_ref() == Some(&why);
-                    let line = format!("cannot renew the policy of the session service: {why}; it expires at {expires_at:.0}");
-                    if is_known { Vec::new() } else { vec![line] }
-                }
-            };
-            for message in message {
-                let _ = notices.send(PolicyUpdate::Notice { message }).await;
-            }
-        }
-    }
-
-    async fn renew_once(
-        &self,
-        service: &SessionService,
-        (place, store, id): (&AppContext, &Store, &SessionId),
-    ) -> Result<Handshake, HandshakeError> {
-        let (read, session) = (store.clone(), id.clone());
-        let cursor = tokio::task::spawn_blocking(move || {
-            let loaded = read.load(&session).ok()?;
-            SessionState::from_records(&loaded.records).step_cursor().cloned()
-        });
-        let opening = Opening {
-            earlier: Some(self.facts.as_ref().clone()),
-            step_cursor: cursor.await.ok().flatten(),
-            ..opening(place, id, &SessionState::default())
         };
-        let handshake = service.resume(&opening).await?;
-        let (file, text) = (self.file.clone(), handshake.policy.clone());
-        let written = tokio::task::spawn_blocking(move || write(&file, &text)).await;
-        let written = written.unwrap_or_else(|error| Err(error.into()));
-        written.map_err(|error| HandshakeError::Refused(cannot_store(&self.file, &error)))?;
-        Ok(handshake)
+        for message in message {
+            let _ = notices.send(PolicyUpdate::Notice { message }).await;
+        }
     }
+}
+
+/// Resumes the registration, and replaces the policy.
+async fn renew_once(
+    registered: &RegisteredSession,
+    service: &SessionService,
+    (place, store, id): (&AppContext, &Store, &SessionId),
+) -> Result<Handshake, HandshakeError> {
+    let (read, session) = (store.clone(), id.clone());
+    let cursor = tokio::task::spawn_blocking(move || {
+        let loaded = read.load(&session).ok()?;
+        SessionState::from_records(&loaded.records).step_cursor().cloned()
+    });
+    let opening = Opening {
+        earlier: Some(registered.facts.as_ref().clone()),
+        step_cursor: cursor.await.ok().flatten(),
+        ..opening(place, id, &SessionState::default())
+    };
+    let handshake = service.resume(&opening).await?;
+    let (file, text) = (registered.file.clone(), handshake.policy.clone());
+    let written = tokio::task::spawn_blocking(move || write(&file, &text)).await;
+    let written = written.unwrap_or_else(|error| Err(error.into()));
+    written.map_err(|error| HandshakeError::Refused(cannot_store(&registered.file, &error)))?;
+    Ok(handshake)
 }
 
 fn opening(place: &AppContext, id: &SessionId, state: &SessionState) -> Opening {
@@ -157,7 +134,7 @@ fn without_answer(
     why: &str,
     file: PathBuf,
     earlier: Option<ServiceSession>,
-) -> Result<(Option<Registration>, Vec<String>), CliError> {
+) -> Result<(Option<RegisteredSession>, Vec<String>), CliError> {
     let url = service.url();
     if service.is_required() {
         let problem = Problem::new(format!("cannot open a session with the session service `{url}`")).because(why);
@@ -168,7 +145,7 @@ fn without_answer(
     match earlier.filter(|earlier| earlier.url == url && file.is_file()) {
         Some(earlier) => {
             let notice = format!("{reason}; its last policy for this session stays in effect");
-            Ok((Some(Registration { facts: Arc::new(earlier), file, expires_at: Some(Timestamp::now()) }), vec![notice]))
+            Ok((Some(RegisteredSession { facts: Arc::new(earlier), file, expires_at: Some(Timestamp::now()) }), vec![notice]))
         }
         None => Ok((None, vec![format!("{reason}; this session is not registered, and uses only the policies of this machine")])),
     }

@@ -537,8 +537,7 @@ fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<T
 
 /// Returns all inputs of the agent's host. The caller keeps the lock, which must outlive the session.
 pub(super) fn setup(
-    place: &AppContext,
-    policy: &Policy,
+    (place, policy): (&AppContext, &Policy),
     session: &mut Session,
     (model, summary_model): (Arc<dyn Model>, SummaryModelSetup),
     terms: SessionOptions,

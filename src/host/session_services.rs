@@ -1,7 +1,7 @@
 //! Services of a session: the outbox of its journal, and the state of the delivery for the user.
 
 use super::context::AppContext;
-use super::registration::Registration;
+use super::registered_session::RegisteredSession;
 use crate::policy::redact::Redactor;
 use crate::ports::Record;
 use crate::protocol::{SessionId, size};
@@ -121,7 +121,7 @@ pub(super) fn service_rows(place: &AppContext) -> Vec<(String, String)> {
         let problem = state.problem.map(|problem| format!("; {problem}")).unwrap_or_default();
         (state.sink.as_str().to_owned(), format!("{}{problem}", state.summary))
     };
-    let registration = place.registration.get().map(Registration::rows).unwrap_or_default();
+    let registration = place.registration.get().map(RegisteredSession::rows).unwrap_or_default();
     service_states(place).into_iter().map(row).chain(registration).collect()
 }
 

@@ -20,7 +20,7 @@ use crate::host::nesting::Nesting;
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
-use crate::host::registration::Registration;
+use crate::host::registration;
 use crate::host::reload::PolicyReloader;
 use crate::host::retention;
 use crate::host::sandbox_host::SandboxHost;
@@ -302,7 +302,7 @@ impl ClaimedSession {
         if self.front_end.purpose != SessionPurpose::Tasks || self.place.parent.is_some() {
             return Ok(());
         }
-        let (registration, notices) = Registration::open(&self.place, &self.session).await.map_err(SessionError::Failed)?;
+        let (registration, notices) = registration::open(&self.place, &self.session).await.map_err(SessionError::Failed)?;
         self.notices.add_all(notices);
         if let Some(registration) = registration {
             // Only this sets it, once for each session.
@@ -399,7 +399,7 @@ impl ClaimedSession {
             remote,
         };
         let models = (model, self.summary_model.clone());
-        let mut setup = session::setup(&self.place, &self.policy, &mut self.session, models, options);
+        let mut setup = session::setup((&self.place, &self.policy), &mut self.session, models, options);
         setup.tell_changes = self.front_end.reports_changes;
         setup
     }

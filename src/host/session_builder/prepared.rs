@@ -8,6 +8,7 @@ use crate::host::background_uploads::BackgroundUploads;
 use crate::host::console::warn_all;
 use crate::host::context::AppContext;
 use crate::host::project::UnreadReports;
+use crate::host::registration;
 use crate::host::reload::PolicyReloader;
 use crate::host::retention;
 use crate::host::session::Session;
@@ -112,9 +113,9 @@ impl PreparedSession {
             if let Some(service) = place.service_policy().filter(|_| place.parent.is_none()) {
                 tokio::spawn(service.poll(reload.notices()));
             }
-            if let Some(registration) = place.registration.get().cloned().filter(|_| place.parent.is_none()) {
+            if let Some(session) = place.registration.get().cloned().filter(|_| place.parent.is_none()) {
                 let (store, id) = (self.resources.session.store.clone(), self.resources.session.id().clone());
-                tokio::spawn(registration.renew(place.clone(), store, id, reload.notices()));
+                tokio::spawn(registration::renew(session, place.clone(), store, id, reload.notices()));
             }
             tokio::spawn(reload.run());
         }
