@@ -151,6 +151,7 @@ impl<'a> Replay<'a> {
             | Change::RewindStarted { .. }
             | Change::PolicyChanged { .. }
             | Change::Imported { .. }
+            | Change::Registered { .. }
             | Change::Unreadable => {}
         }
     }

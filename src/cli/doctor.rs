@@ -358,6 +358,7 @@ fn service(state: ServiceState) -> Check {
     let name = match state.sink {
         OutboxSink::Approvals => "approval service",
         OutboxSink::Audit => "audit service",
+        OutboxSink::Sessions => "session service",
         OutboxSink::Telemetry => "telemetry service",
         OutboxSink::Workspace => "workspace service",
     };

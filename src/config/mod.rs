@@ -60,7 +60,8 @@ pub(crate) use screen::Notifications;
 pub(crate) use search::{Search, SearchChoice, SearchService, search_key_variables, services_with_key};
 pub(crate) use service::{Service, bedrock_url};
 pub(crate) use services::{
-    ApprovalServiceSettings, AuditSettings, OtlpEndpoint, SecretReference, ServiceSettings, TelemetrySettings, check_service_url,
+    ApprovalServiceSettings, AuditSettings, OtlpEndpoint, SecretReference, ServiceSettings, SessionServiceSettings,
+    TelemetrySettings, check_service_url,
 };
 pub(crate) use settings::{Approval, Settings, TextTools, ToolLists};
 pub(crate) use spending::{SetEffort, SetLimit};

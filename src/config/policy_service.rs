@@ -3,6 +3,7 @@
 use super::file::{self, Value, Values};
 use super::workspace_store::WorkspaceStore;
 use super::{ConfigError, address, schema};
+use crate::protocol::Problem;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +15,9 @@ pub(crate) struct PolicyService {
     pub store: Option<(WorkspaceStore, String)>,
     /// PEM file with the public key for the signatures of bundles.
     pub public_key: Option<String>,
-    /// Environment variable that contains a bearer token.
+    /// Environment variable with the secret that bundles are signed with, instead of a key pair.
+    pub secret_env: Option<String>,
+    /// Environment variable with a bearer token.
     pub token_env: Option<String>,
     /// Time between two requests during a session.
     pub poll: Duration,
@@ -32,19 +35,25 @@ impl PolicyService {
         } else {
             Some(WorkspaceStore::of_object(values, &path("url"), url)?)
         };
+        if let (Some(_), Some(secret)) = (file::entry(values, &path("public_key")), file::entry(values, &path("secret_env"))) {
+            let problem =
+                Problem::new(format!("{}: both `public_key` and `secret_env` are set in `[services.policy]`", secret.origin));
+            return Err(ConfigError::single(problem.hint("remove one of them: a bundle has one signature")));
+        }
         let text = |key| file::text(values, &path(key)).map(str::to_owned);
         Ok(Some(Self {
             url: url.to_owned(),
             store,
             public_key: text("public_key"),
+            secret_env: text("secret_env"),
             token_env: text("token_env"),
             poll: Duration::from_secs(poll_seconds(values)),
         }))
     }
 
-    /// Returns the identity of a cached policy's source. `key`: content of the public key file.
+    /// Returns what a cached policy belongs to. `key`: content of the public key file, or the secret.
     pub(crate) fn identity(&self, key: Option<&[u8]>) -> String {
-        match (&self.public_key, key) {
+        match (self.public_key.as_ref().or(self.secret_env.as_ref()), key) {
             (None, _) => format!("{} unsigned", self.url),
             (Some(path), None) => format!("{} {path} unreadable", self.url),
             (Some(path), Some(key)) => format!("{} {path} {}", self.url, blake3::hash(key).to_hex()),

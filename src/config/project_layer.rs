@@ -226,6 +226,7 @@ mod tests {
             "[services.audit]\nrequired = false\n",
             "[services.telemetry]\nurl = \"env\"\n",
             "[services.outbox]\nlimit = 1\n",
+            "[services.sessions]\nurl = \"https://s.example\"\n",
         ] {
             let (_, layer) = read("[tools]\nfollow_symlinks = false\n", line);
             assert!(layer.taken.is_empty() && layer.ignored.len() == 1, "{line}: {layer:?}");

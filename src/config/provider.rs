@@ -6,7 +6,7 @@ use super::no_model::NoModel;
 use super::search::{all_key_variables, search_key_variables, services_with_key};
 use super::servers::Values as Headers;
 use super::service::{Kind, Service};
-use super::services::APPROVALS_KEY;
+use super::services::{APPROVALS_KEY, SESSIONS_KEY};
 use super::workspace_store::WorkspaceStore;
 use super::{ConfigError, Credentials, Environment, KeyCommand, KeyStorage, Secret, Settings, address, schema};
 use super::{key_command, provider_headers, services};
@@ -219,7 +219,8 @@ impl Settings {
     pub(crate) fn key_name<'a>(&self, provider: &'a str) -> Result<&'a str, ConfigError> {
         let is_known = self.providers().iter().any(|name| name == provider)
             || services_with_key().any(|name| name == provider)
-            || provider == APPROVALS_KEY;
+            || provider == APPROVALS_KEY
+            || provider == SESSIONS_KEY;
         if is_known { Ok(key_provider(provider)) } else { Err(self.unknown_provider(provider)) }
     }
 

@@ -439,8 +439,15 @@ pub(super) const KEYS: &[Key] = &[
         &["services", "policy", "public_key"],
         Kind::Text,
         "",
-        "PEM file with the RSA or P-256 public key that the bundle must be signed with; relative paths start at the directory of \
-        config.toml; unset: no signature is checked",
+        "PEM file with the RSA, P-256 or P-384 public key that the bundle must be signed with; relative paths start at the \
+        directory of config.toml; unset: no signature is checked, unless `secret_env` is set",
+    ),
+    key(
+        &["services", "policy", "secret_env"],
+        Kind::Text,
+        "",
+        "environment variable with the shared secret that the bundle must be signed with (HS256, HS384 or HS512), instead of \
+        `public_key`",
     ),
     key(&["services", "policy", "token_env"], Kind::Text, "", "environment variable with a bearer token for the web server"),
     key(
@@ -530,6 +537,26 @@ pub(super) const KEYS: &[Key] = &[
         Kind::Flag,
         "false",
         "true: traces include messages, arguments and results, redacted",
+    ),
+    key(
+        &["services", "sessions", "url"],
+        Kind::Text,
+        "",
+        "address of your organisation's session service, which registers each session and sends its policy; https, or http on \
+        this machine; unset: none",
+    ),
+    key(
+        &["services", "sessions", "token"],
+        Kind::Text,
+        "",
+        "reference to the bearer token for this service: \"env:NAME\", or \"keyring:sessions\" after `aye auth login sessions`; \
+        unset: none",
+    ),
+    key(
+        &["services", "sessions", "required"],
+        Kind::Flag,
+        "false",
+        "true: no session starts while this service cannot be reached",
     ),
     key(
         &["lsp", "enabled"],

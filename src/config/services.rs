@@ -6,7 +6,9 @@ use crate::protocol::Problem;
 
 /// Name under which `aye auth login` saves the secret of the approval service.
 pub(super) const APPROVALS_KEY: &str = "approvals";
-/// Address that refers to the `OTEL_EXPORTER_OTLP_*` variables.
+/// Name under which `aye auth login` saves the token of the session service.
+pub(super) const SESSIONS_KEY: &str = "sessions";
+/// Address that stands for the `OTEL_EXPORTER_OTLP_*` variables.
 const FROM_ENVIRONMENT: &str = "env";
 /// Variables with headers for OTLP receivers, which may contain keys.
 const EXPORT_HEADERS: [&str; 4] = [
@@ -26,6 +28,17 @@ pub(crate) struct ServiceSettings {
     pub approvals: Option<ApprovalServiceSettings>,
     pub audit: Option<AuditSettings>,
     pub telemetry: Option<TelemetrySettings>,
+    pub sessions: Option<SessionServiceSettings>,
+}
+
+/// Service that registers each session, and sends its policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionServiceSettings {
+    pub url: String,
+    /// Bearer token; absent if the service needs none.
+    pub token: Option<SecretReference>,
+    /// True if no session starts without the service.
+    pub required: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,12 +107,12 @@ impl ServiceSettings {
         });
         let telemetry = endpoint(values, "telemetry")?
             .map(|endpoint| TelemetrySettings { endpoint, content: flag(values, &["services", "telemetry", "content"]) });
-        Ok(Self { outbox_bytes, approvals: approvals(values)?, audit, telemetry })
+        Ok(Self { outbox_bytes, approvals: approvals(values)?, audit, telemetry, sessions: sessions(values)? })
     }
 
     /// Returns true if no service is configured.
     pub(crate) fn is_empty(&self) -> bool {
-        self.approvals.is_none() && self.audit.is_none() && self.telemetry.is_none()
+        self.approvals.is_none() && self.audit.is_none() && self.telemetry.is_none() && self.sessions.is_none()
     }
 }
 
@@ -118,6 +131,23 @@ fn approvals(values: &Values) -> Result<Option<ApprovalServiceSettings>, ConfigE
         return Err(ConfigError::single(problem.hint(hint)));
     };
     Ok(Some(ApprovalServiceSettings { url, secret, ask: flag(values, &["services", "approvals", "ask"]) }))
+}
+
+fn sessions(values: &Values) -> Result<Option<SessionServiceSettings>, ConfigError> {
+    let Some(url) = url(values, "sessions")? else { return Ok(None) };
+    let path = ["services", "sessions", "token"];
+    let token = match file::text(values, &path) {
+        None => None,
+        Some(text) => Some(SecretReference::parse(text).ok_or_else(|| {
+            // The value may be the token itself, so no error repeats it.
+            let origin = file::entry(values, &path).map(|entry| entry.origin.to_string()).unwrap_or_default();
+            let problem = Problem::new(format!("{origin}: `services.sessions.token` is not a reference to a secret"));
+            let hint =
+                "set it to `env:NAME` (an environment variable) or `keyring:sessions` (saved by `aye auth login sessions`)";
+            ConfigError::single(problem.hint(hint))
+        })?),
+    };
+    Ok(Some(SessionServiceSettings { url, token, required: flag(values, &["services", "sessions", "required"]) }))
 }
 
 fn endpoint(values: &Values, service: &str) -> Result<Option<OtlpEndpoint>, ConfigError> {
@@ -142,15 +172,17 @@ fn url(values: &Values, service: &str) -> Result<Option<String>, ConfigError> {
 
 /// Returns the environment variables with secrets of the configured services.
 pub(super) fn secret_variables(values: &Values) -> Vec<String> {
-    let approvals = file::text(values, &["services", "approvals", "secret"]).and_then(SecretReference::parse);
-    let approvals = approvals.and_then(|secret| match secret {
-        SecretReference::Variable(name) => Some(name),
-        SecretReference::Saved(_) => None,
+    let named = [["services", "approvals", "secret"], ["services", "sessions", "token"]].into_iter().filter_map(|path| {
+        match SecretReference::parse(file::text(values, &path)?)? {
+            SecretReference::Variable(name) => Some(name),
+            SecretReference::Saved(_) => None,
+        }
     });
-    let policy = file::text(values, &["services", "policy", "token_env"]).map(str::to_owned);
+    let policy = ["token_env", "secret_env"].into_iter().filter_map(|key| file::text(values, &["services", "policy", key]));
+    let policy = policy.map(str::to_owned);
     let exports = ["audit", "telemetry"].iter().any(|service| file::text(values, &["services", service, "url"]).is_some());
     let headers = EXPORT_HEADERS.iter().filter(|_| exports).map(|&name| name.to_owned());
-    approvals.into_iter().chain(policy).chain(headers).collect()
+    named.chain(policy).chain(headers).collect()
 }
 
 /// Validates an address from a variable by the same rules as one from the settings.
@@ -187,13 +219,30 @@ mod tests {
     }
 
     #[test]
-    fn secret_variables_of_configured_services_are_listed() {
+    fn a_session_service_has_an_optional_token_and_is_optional_unless_it_is_required() {
+        let sessions =
+            |more: &str| read(&format!("[services.sessions]\nurl = \"https://s.example/v1/\"\n{more}")).unwrap().sessions;
+        let plain = SessionServiceSettings { url: "https://s.example/v1".to_owned(), token: None, required: false };
+        assert_eq!(sessions(""), Some(plain.clone()));
+        let token = Some(SecretReference::Saved("sessions".to_owned()));
+        assert_eq!(
+            sessions("token = \"keyring:sessions\"\nrequired = true\n"),
+            Some(SessionServiceSettings { token, required: true, ..plain })
+        );
+        assert_eq!(read("[services.sessions]\nrequired = true\n").unwrap().sessions, None, "off without an address");
+    }
+
+    #[test]
+    fn variables_with_secrets_of_configured_services_are_known() {
         let variables = |text: &str| secret_variables(&file::parse(text, Path::new("config.toml")).unwrap());
         assert_eq!(variables("[services.approvals]\nsecret = \"keyring:approvals\"\n"), Vec::<String>::new());
         assert_eq!(
-            variables("[services.approvals]\nsecret = \"env:HOOK\"\n[services.policy]\ntoken_env = \"TOKEN\"\n"),
-            ["HOOK", "TOKEN"]
+            variables(
+                "[services.approvals]\nsecret = \"env:HOOK\"\n[services.policy]\ntoken_env = \"TOKEN\"\nsecret_env = \"SIGNED\"\n"
+            ),
+            ["HOOK", "TOKEN", "SIGNED"]
         );
+        assert_eq!(variables("[services.sessions]\ntoken = \"env:SESSIONS\"\n"), ["SESSIONS"]);
         assert_eq!(variables("[services.audit]\nurl = \"env\"\n"), EXPORT_HEADERS);
     }
 
@@ -206,6 +255,8 @@ mod tests {
             (format!("{hook}secret = \"env:\"\n"), "not a reference"),
             (format!("{hook}secret = \"file:x\"\n"), "not a reference"),
             ("[services.audit]\nurl = \"http://audit.example\"\n".to_owned(), "unencrypted"),
+            ("[services.sessions]\nurl = \"http://s.example\"\n".to_owned(), "unencrypted"),
+            ("[services.sessions]\nurl = \"https://s.example\"\ntoken = \"c2VjcmV0\"\n".to_owned(), "not a reference"),
             ("[services.telemetry]\nurl = \"ftp://x\"\n".to_owned(), "scheme"),
             ("[services.telemetry]\nurl = \"https://me:pw@x.example\"\n".to_owned(), "contains a password"),
         ] {

@@ -11,6 +11,7 @@ use super::plugins::PluginStore;
 use super::policy_layers;
 use super::policy_layers::{Policy, ServiceSource, Sources};
 use super::project::ProjectConfig;
+use super::registered_session::RegisteredSession;
 use super::service_policy::ServicePolicy;
 use super::skills::Skills;
 use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
@@ -18,9 +19,11 @@ use crate::host::options::Common;
 use crate::policy::{
     Approve, Context, EXCLUDED_LIST, Enforcer, ExcludedPaths, Layer, Sandbox, ToolLimit, ToolNames, ToolPattern,
 };
+use crate::ports::ServiceSession;
 use crate::protocol::{Mode, WorkspaceId};
 use crate::services::Services;
 use crate::services::backend_tools::BackendManifest;
+use crate::session::SessionState;
 use crate::sys::http::{Timeouts, trust_also};
 use crate::sys::ignore_files::own_list;
 use crate::sys::process::Shell;
@@ -28,7 +31,7 @@ use crate::tools::{self, PatchFile};
 use crate::workspace::git::Repository;
 use crate::workspace::identity::workspace_id;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 #[derive(Clone)]
 pub(crate) struct AppContext {
@@ -58,7 +61,9 @@ pub(crate) struct AppContext {
     pub is_layer: bool,
     /// The services of the settings; `None` if there are none.
     pub services: Option<Services>,
-    /// The profile named by `--profile`.
+    /// The session of the session service, once it is registered.
+    pub registration: Arc<OnceLock<RegisteredSession>>,
+    /// The profile of `--profile`.
     profile: Option<String>,
     /// The values given with `--set`.
     set: Vec<(String, String)>,
@@ -108,6 +113,7 @@ impl AppContext {
             patch: None,
             is_layer: common.copy.as_ref().is_some_and(|copy| copy.is_layer),
             services,
+            registration: Arc::default(),
             profile,
             set,
         })
@@ -189,6 +195,12 @@ impl AppContext {
         ServicePolicy::find(&self.settings, &self.environment, &self.directories, &self.home)
     }
 
+    /// Returns the session of the session service, unless the journal of this session has it.
+    pub(crate) fn new_service_session(&self, state: &SessionState) -> Option<Box<ServiceSession>> {
+        let session = self.registration.get().filter(|_| self.parent.is_none())?;
+        (state.service_session.as_ref() != Some(&*session.facts)).then(|| Box::new(session.facts.as_ref().clone()))
+    }
+
     /// Returns the files of the policy.
     pub(crate) fn sources(&self, file: Option<&Path>) -> Sources {
         Sources {
@@ -197,6 +209,7 @@ impl AppContext {
             managed: PathBuf::from(policy_layers::MANAGED),
             mine: self.directories.project_dir(&self.workspace).join("policy.toml"),
             service: self.service_policy().map(|service| ServiceSource { url: service.url().to_owned(), file: service.file() }),
+            session: self.registration.get().map(RegisteredSession::policy),
         }
     }
 

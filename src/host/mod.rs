@@ -50,6 +50,8 @@ pub(crate) mod prune;
 pub(crate) mod query;
 pub(crate) mod query_service;
 pub(crate) mod redaction;
+mod registered_session;
+mod registration;
 pub(crate) mod release_index;
 pub(crate) mod reload;
 pub(crate) mod retention;

@@ -5,7 +5,7 @@ use super::error::CliError;
 use crate::agent::PolicyUpdate;
 use crate::config::{Directories, Environment, PolicyService, Settings};
 use crate::protocol::Problem;
-use crate::services::policy_bundles::{PolicyCache, PublicKey, refresh};
+use crate::services::policy_bundles::{PolicyCache, VerificationKey, refresh};
 use jiff::{SignedDuration, Timestamp};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,6 +22,7 @@ pub(crate) struct ServicePolicy {
     service: PolicyService,
     key_file: Option<PathBuf>,
     token: Option<String>,
+    secret: Option<String>,
     cache: PolicyCache,
 }
 
@@ -31,7 +32,8 @@ impl ServicePolicy {
         let service = settings.policy_service.clone()?;
         let key_file = service.public_key_file(&directories.config, home);
         let token = service.token_env.as_ref().and_then(|name| environment.get(name)).map(str::to_owned);
-        Some(Self { service, key_file, token, cache: PolicyCache::new(&directories.shared) })
+        let secret = service.secret_env.as_ref().and_then(|name| environment.get(name)).map(str::to_owned);
+        Some(Self { service, key_file, token, secret, cache: PolicyCache::new(&directories.shared) })
     }
 
     /// Returns the file of the last valid policy; `None` if there is none yet.
@@ -43,7 +45,7 @@ impl ServicePolicy {
     /// key changes.
     fn source(&self) -> String {
         let key = self.key_file.as_ref().and_then(|path| crate::sys::file::read(path, KEY_BYTES).ok());
-        self.service.identity(key.as_deref())
+        self.service.identity(key.as_deref().or(self.secret.as_deref().map(str::as_bytes)))
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -52,21 +54,31 @@ impl ServicePolicy {
 
     /// Requests the policy from the URL.
     pub(crate) async fn refresh(&self) -> Result<(), Problem> {
-        let keys = self.key_file.as_ref().map(|path| {
+        if let Some(name) = self.service.token_env.as_ref().filter(|_| self.token.is_none()) {
+            let problem = Problem::new(format!("the environment variable `{name}` is not set"));
+            return Err(problem.because("`services.policy.token_env` names it"));
+        }
+        let (key, bytes) = self.read_key()?.unzip();
+        let source = self.service.identity(bytes.as_deref());
+        refresh((&self.service, source), key.as_ref(), self.token.as_deref(), &self.cache).await
+    }
+
+    /// Returns the key of the signatures and its bytes; `None` if no signature is checked.
+    fn read_key(&self) -> Result<Option<(VerificationKey, Vec<u8>)>, Problem> {
+        if let Some(path) = &self.key_file {
             let failed = |why: String| {
                 let problem = Problem::new(format!("cannot use the public key `{}`", path.display())).because(why);
                 problem.hint("correct `services.policy.public_key` in config.toml")
             };
             let pem = crate::sys::file::read(path, KEY_BYTES).map_err(|error| failed(error.to_string()))?;
-            Ok::<_, Problem>((PublicKey::parse(&pem).map_err(failed)?, pem))
-        });
-        if let Some(name) = self.service.token_env.as_ref().filter(|_| self.token.is_none()) {
-            let problem = Problem::new(format!("the environment variable `{name}` is not set"));
-            return Err(problem.because("`services.policy.token_env` names it"));
+            return Ok(Some((VerificationKey::parse(&pem).map_err(failed)?, pem)));
         }
-        let (key, pem) = keys.transpose()?.unzip();
-        let source = self.service.identity(pem.as_deref());
-        refresh((&self.service, source), key.as_ref(), self.token.as_deref(), &self.cache).await
+        let Some(name) = &self.service.secret_env else { return Ok(None) };
+        let problem = |why: String| Problem::new(why).because("`services.policy.secret_env` names it");
+        let secret = self.secret.as_ref().ok_or_else(|| problem(format!("the environment variable `{name}` is not set")))?;
+        let key = VerificationKey::from_secret(secret)
+            .map_err(|why| problem(format!("cannot use the environment variable `{name}`: {why}")))?;
+        Ok(Some((key, secret.as_bytes().to_vec())))
     }
 
     /// Returns the notices about the last change, without those already shown.

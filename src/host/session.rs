@@ -538,8 +538,7 @@ fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<T
 
 /// Returns all inputs of the agent's host. The caller keeps the lock, which must outlive the session.
 pub(super) fn setup(
-    place: &AppContext,
-    policy: &Policy,
+    (place, policy): (&AppContext, &Policy),
     session: &mut Session,
     (model, summary_model): (Arc<dyn Model>, SummaryModelSetup),
     terms: SessionOptions,
@@ -576,6 +575,7 @@ pub(super) fn setup(
         hooks: session_hooks(place).map(|hooks| hooks.events()).unwrap_or_default(),
         laxest: laxest_mode(place),
         compact_at_percent: place.settings.context.compact_at_percent,
+        service_session: place.new_service_session(&session.state),
     };
     Setup {
         journal: session_journal(place, session, (model.name(), &redactor)),

@@ -1,6 +1,7 @@
 //! Services of a session: the outbox of its journal, and the delivery state for the user.
 
 use super::context::AppContext;
+use super::registered_session::RegisteredSession;
 use crate::policy::redact::Redactor;
 use crate::ports::Record;
 use crate::protocol::{SessionId, size};
@@ -37,6 +38,7 @@ pub(super) fn session_facts(place: &AppContext, id: &SessionId) -> SessionFacts 
         workspace: place.workspace.display().to_string(),
         agent: place.parent.as_ref().map(|parent| parent.agent.name.clone()),
         provider: None,
+        service_session: place.registration.get().map(|session| session.facts.clone()),
     }
 }
 
@@ -119,7 +121,8 @@ pub(super) fn service_rows(place: &AppContext) -> Vec<(String, String)> {
         let problem = state.problem.map(|problem| format!("; {problem}")).unwrap_or_default();
         (state.sink.as_str().to_owned(), format!("{}{problem}", state.summary))
     };
-    service_states(place).into_iter().map(row).collect()
+    let registration = place.registration.get().map(RegisteredSession::rows).unwrap_or_default();
+    service_states(place).into_iter().map(row).chain(registration).collect()
 }
 
 /// Moves the outbox rows of a run with its own data directory to the user's store, from which every start delivers

@@ -380,7 +380,11 @@ fn describe_narrowing(rules: &[GrantRule]) -> Option<String> {
             let place = if *sandboxed { ", in a copy of the workspace" } else { "" };
             (*exact || *message || *sandboxed).then(|| format!("{what}{place}"))
         }
-        GrantRule::Tool { .. } | GrantRule::ServerTool { .. } | GrantRule::Write { .. } | GrantRule::Readable { .. } => None,
+        GrantRule::Tool { .. }
+        | GrantRule::ServerTool { .. }
+        | GrantRule::BackendTool { .. }
+        | GrantRule::Write { .. }
+        | GrantRule::Readable { .. } => None,
     };
     let parts: Vec<String> = rules.iter().filter_map(one).collect();
     (!parts.is_empty()).then(|| parts.join("; "))

@@ -109,8 +109,7 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &Tools, layer: &CompiledLayer, n
     if tools.requires_approval {
         let asked = layer.scope.rule(tools.approval_line);
         return if offered.server == BACKEND_SERVER {
-            // Saved rules are about MCP servers; a rule for a back-end tool belongs in the policy.
-            LayerVerdict::ask(asked, "calls a back-end tool").not_grantable()
+            LayerVerdict::ask(asked, "calls a back-end tool")
         } else {
             LayerVerdict::ask(asked, "calls a tool of an MCP server")
         };

@@ -295,7 +295,8 @@ impl CompiledLayer {
 
     /// Returns whether the layer denies a capability because it does not list it.
     pub(crate) fn refuses(&self, capability: &str) -> bool {
-        let grants = self.scope.grants() && !(self.scope == Scope::Managed && self.bundle.granted.is_empty());
+        let grants = self.scope.grants() && !(self.scope == Scope::Managed && self.bundle.granted.is_empty())
+            || self.bundle.denies_unlisted;
         grants && !self.lists(capability) && !self.listed_elsewhere.iter().any(|listed| listed == capability)
     }
 

@@ -4,10 +4,12 @@ use super::{BoxFuture, SavedTail};
 use crate::protocol::{
     Action, Approval, ApprovalId, AssumedPrice, BudgetLimit, CallHooks, CallId, Compaction, CompactionTrigger, Decision, Effort,
     Failure, Goal, GoalReason, GrantRule, GrantScope, Message, MessageId, Mode, PlaceChange, PolicyLayer, Proposal,
-    QueuedMessage, Resolution, RewindScope, RewindTarget, Rewound, SandboxAccess, StepId, StopReason, TaskId, ToolCall,
-    ToolResult, Usage,
+    QueuedMessage, Resolution, RewindScope, RewindTarget, Rewound, SandboxAccess, SessionId, StepId, StopReason, TaskId,
+    ToolCall, ToolResult, Usage,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Record in the journal of a session. Only `session::SessionState` interprets it.
@@ -328,9 +330,36 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
     },
+    /// The session was registered with the session service of an organisation.
+    Registered {
+        session: Box<ServiceSession>,
+    },
     /// Record written by another version of aye. Its text stays in the store.
     #[serde(other)]
     Unreadable,
+}
+
+/// Session of a session service, as which a session of aye is registered. It grants nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ServiceSession {
+    /// Address of the service.
+    pub url: String,
+    /// Session of aye that was registered. A fork has the record, but not the ID.
+    pub registered_id: SessionId,
+    /// ID that the service uses.
+    pub session_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_bundle_version: Option<String>,
+    /// All flags as the service sent them, also those that aye does not know.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub feature_flags: BTreeMap<String, Value>,
 }
 
 /// Command as edited by the user.

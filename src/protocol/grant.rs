@@ -18,6 +18,8 @@ pub enum GrantRule {
     Tool { name: String, fingerprint: String },
     /// A tool of an MCP server, `SERVER/TOOL`, with exactly this description and schema.
     ServerTool { name: String, fingerprint: String },
+    /// A back-end tool by its name, with exactly this description and schema.
+    BackendTool { name: String, fingerprint: String },
     /// Writing to paths that match these patterns.
     Write { paths: Vec<String> },
     /// Directory outside the workspace that sandboxed commands of a project may read.
@@ -96,6 +98,7 @@ impl GrantRule {
             Self::Command(_) | Self::Readable { .. } => "Shell.Exec",
             Self::Tool { .. } => "Tool.Custom",
             Self::ServerTool { .. } => "Mcp.Invoke",
+            Self::BackendTool { .. } => "BackendTool.Invoke",
             Self::Write { .. } => "File.Write",
         }
     }
@@ -104,7 +107,9 @@ impl GrantRule {
     pub fn keys(&self) -> Vec<String> {
         match self {
             Self::Command(rule) => rule.keys(),
-            Self::Tool { name, fingerprint } | Self::ServerTool { name, fingerprint } => {
+            Self::Tool { name, fingerprint }
+            | Self::ServerTool { name, fingerprint }
+            | Self::BackendTool { name, fingerprint } => {
                 vec![
                     format!("tools = {}", list(std::slice::from_ref(name))),
                     format!("fingerprint = {}", toml::Value::from(fingerprint.as_str())),

@@ -9,6 +9,8 @@ mod delivery;
 mod otlp;
 pub(crate) mod policy_bundles;
 mod redaction;
+mod secret;
+pub(crate) mod sessions;
 mod telemetry;
 pub(crate) mod workspace;
 
@@ -17,13 +19,19 @@ pub(crate) use delivery::{DeliveryTask, DrainEnd, DrainResult};
 pub(crate) use redaction::RedactText;
 
 use crate::config::{Credentials, Environment, ServiceSettings};
+use crate::ports::ServiceSession;
 use crate::protocol::{SessionId, WorkspaceId, size};
 use crate::session::Change;
 use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxLimit, OutboxSink, SessionOutbox, Store};
 use delivery::{Receiver, drain};
+use sessions::{EndReason, SessionService};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+/// Maximum time that the end of a session waits for the session service.
+const LAST_WAIT: Duration = Duration::from_millis(200);
 
 /// Session whose records are sent.
 #[derive(Clone)]
@@ -36,6 +44,8 @@ pub(crate) struct SessionFacts {
     pub agent: Option<String>,
     /// Provider of the model at the start; absent if unknown.
     pub provider: Option<String>,
+    /// Session of the session service, if it is registered.
+    pub service_session: Option<Arc<ServiceSession>>,
 }
 
 /// Configured services. Cheap to clone; nothing runs before [`Services::start`].
@@ -48,6 +58,7 @@ struct Inner {
     audit_content: Option<bool>,
     /// Whether traces have content; `None` if there are no traces.
     telemetry_content: Option<bool>,
+    sessions: Option<SessionService>,
     receivers: Vec<Arc<dyn Receiver>>,
     limit: OutboxLimit,
     /// Number of commits with rows. A change wakes the delivery.
@@ -78,12 +89,17 @@ impl Services {
                 .as_ref()
                 .map(|telemetry| Arc::new(telemetry::TelemetryReceiver::new(telemetry, environment)) as Arc<dyn Receiver>),
         );
+        let sessions = settings
+            .sessions
+            .as_ref()
+            .map(|service| SessionService::new(service.clone(), environment.clone(), credentials.clone()));
+        receivers.extend(sessions.clone().map(|service| Arc::new(service) as Arc<dyn Receiver>));
         let limit =
             OutboxLimit { bytes: settings.outbox_bytes, pauses: settings.audit.as_ref().is_some_and(|audit| audit.required) };
         let audit_content = settings.audit.as_ref().map(|audit| audit.content);
         let telemetry_content = telemetry.map(|telemetry| telemetry.content);
         let (commits, losses) = (watch::Sender::new(0), watch::Sender::new(false));
-        Some(Self(Arc::new(Inner { approvals, audit_content, telemetry_content, receivers, limit, commits, losses })))
+        Some(Self(Arc::new(Inner { approvals, audit_content, telemetry_content, sessions, receivers, limit, commits, losses })))
     }
 
     /// Returns the approval service, if one is configured.
@@ -91,7 +107,27 @@ impl Services {
         self.0.approvals.as_ref()
     }
 
-    /// Returns the limit of the outbox, and the action when it is reached.
+    /// Returns the session service, if one is configured.
+    pub(crate) fn sessions(&self) -> Option<&SessionService> {
+        self.0.sessions.as_ref()
+    }
+
+    /// Tells the session service that a session has ended. The exit waits for it a moment; if that is not enough, the next process
+    /// tells it.
+    pub(crate) async fn end_session(&self, store: &Store, session: &ServiceSession, reason: EndReason) {
+        let (queue, entry, limit) = (store.clone(), sessions::end_entry(session, reason), self.0.limit);
+        let queued = tokio::task::spawn_blocking(move || queue.enqueue(vec![entry], limit)).await;
+        if !matches!(queued, Ok(Ok(_))) {
+            tracing::warn!("cannot store the end of the session for the session service");
+            return;
+        }
+        let own = self.0.receivers.iter().filter(|receiver| receiver.sink() == OutboxSink::Sessions);
+        for receiver in own {
+            let _ = tokio::time::timeout(LAST_WAIT, drain(store, receiver, false, &CancellationToken::new())).await;
+        }
+    }
+
+    /// Returns the limit of the outbox, and what happens when it is reached.
     pub(crate) fn limit(&self) -> OutboxLimit {
         self.0.limit
     }

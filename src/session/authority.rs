@@ -17,6 +17,8 @@ pub(crate) fn without_authority(record: Record) -> Option<Record> {
         // An incomplete rewind would be done by the new owner of the session; another record says that it was
         // completed.
         Record::RewindStarted { .. } => None,
+        // The file could name another session of the user, which aye would end.
+        Record::Registered { .. } => None,
         Record::Decided { approval_id, tool_call_id, decision: Decision::ApprovedAlways { .. } } => {
             Some(Record::Decided { approval_id, tool_call_id, decision: Decision::Approved })
         }

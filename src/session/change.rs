@@ -1,7 +1,7 @@
 //! Changes: the effect of each record on its session, in the order of the journal.
 
 use super::{CallChange, Expense, ModelChoice, OpenCall, RewindEffect};
-use crate::ports::{GoalChange, TaskEnd};
+use crate::ports::{GoalChange, ServiceSession, TaskEnd};
 use crate::protocol::{
     AssumedPrice, BudgetLimit, CallId, Compaction, Failure, Message, MessageId, Mode, QueuedMessage, RewindScope, RewindTarget,
     Rewound, StepId, StopReason, TaskId, ToolCall,
@@ -134,6 +134,10 @@ pub(crate) enum Change<'r> {
     },
     Imported {
         step_count: u32,
+    },
+    /// The session was registered with a session service.
+    Registered {
+        session: &'r ServiceSession,
     },
     /// A record written by another version.
     Unreadable,

@@ -63,6 +63,7 @@ pub(crate) fn may_follow_compaction(record: &Record) -> bool {
             | Record::BudgetSet { .. }
             | Record::PriceAssumed { .. }
             | Record::PolicyInForce { .. }
+            | Record::Registered { .. }
     )
 }
 

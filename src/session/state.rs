@@ -8,7 +8,7 @@ use super::{
     AppliedRecord, Change, Expense, ModelChoice, OpenCall, Payer, ResponseParts, RewindEffect, SessionStatus, Tally,
     TallyCounter, TallyEntry, Totals, records,
 };
-use crate::ports::{Record, TaskEnd};
+use crate::ports::{Record, ServiceSession, TaskEnd};
 use crate::protocol::{Action, CallId, Failure, HistorySum, Mode, PlannedStep, PolicyLayer, QueuedMessage, StepId, ToolUses};
 
 /// Reason why a response was cut off, if no record gives one.
@@ -53,7 +53,9 @@ pub(crate) struct SessionState {
     pub policy: Option<Vec<PolicyLayer>>,
     pub mode: Option<Mode>,
     pub policy_bundle_version: Option<String>,
-    /// Tenant and user of an imported session at its origin.
+    /// Session of the session service as which this session was registered last.
+    pub service_session: Option<ServiceSession>,
+    /// Tenant and user: of an imported session at its origin, or as the session service knows them.
     pub tenant_id: Option<String>,
     pub user_id: Option<String>,
     /// True if a compaction has started and no record has its outcome.
@@ -175,6 +177,12 @@ impl SessionState {
             | Record::PolicyInForce { .. } => self.change_settings(record),
             Record::RewindStarted { .. } | Record::Rewound { .. } => self.change_conversation(record),
             Record::OwnStarted { .. } | Record::OwnEnded { .. } => self.change_user_command(record),
+            Record::Registered { session } => {
+                self.tenant_id.clone_from(&session.tenant_id);
+                self.user_id.clone_from(&session.user_id);
+                self.service_session = Some(session.as_ref().clone());
+                Change::Registered { session }
+            }
             Record::GoalChanged { change } => {
                 GoalProgress::apply(&mut self.goal, change);
                 Change::GoalChanged { change }

@@ -28,18 +28,20 @@ pub(crate) const GAP: &str = "gap";
 pub(crate) enum OutboxSink {
     Approvals,
     Audit,
+    Sessions,
     Telemetry,
     Workspace,
 }
 
 impl OutboxSink {
-    pub(crate) const ALL: [Self; 4] = [Self::Approvals, Self::Audit, Self::Telemetry, Self::Workspace];
+    pub(crate) const ALL: [Self; 5] = [Self::Approvals, Self::Audit, Self::Sessions, Self::Telemetry, Self::Workspace];
 
     /// Returns the name in the settings and the store.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Approvals => "approvals",
             Self::Audit => "audit",
+            Self::Sessions => "sessions",
             Self::Telemetry => "telemetry",
             Self::Workspace => "workspace",
         }

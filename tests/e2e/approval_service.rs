@@ -1,12 +1,12 @@
 //! Approval service: decisions as signed webhooks, and answers accepted only if signed and bound to the request.
 
 use crate::support::service::{Call, Response, Service, closed_port};
-use crate::support::{Answer, Project, Server};
+use crate::support::{Answer, Project, Rpc, Server, TIMEOUT};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -268,6 +268,93 @@ fn calls_above_the_risk_limit_are_not_sent_to_the_service() {
             let results = server.request(1).tool_results();
             assert!(results[0].1.contains("no user can approve"), "{max} {tool}: {results:?}");
         }
+    }
+}
+
+/// Starts a task in `aye serve`, up to its first approval.
+fn serve(project: &Project) -> (Rpc, Value) {
+    let mut client = Rpc::start(project, &[]);
+    client.create(project);
+    client.call("StartTask", json!({"prompt": "edit"}));
+    let approval = client.event("approval_requested");
+    (client, approval)
+}
+
+#[test]
+fn in_serve_the_service_decides_if_it_answers_before_the_client() {
+    let service = Service::new(|call| {
+        if is_question(call) { signed(SECRET, &answer(&call.json(), "approved"), "1") } else { Response::status(200) }
+    });
+    let server = script();
+    let project = project(&server, &service.url(), "ask = true");
+    let (mut client, approval) = serve(&project);
+    let resolved = client.event("approval_resolved");
+    assert_eq!((&resolved["approvalId"], &resolved["decision"]), (&approval["approvalId"], &json!("approved_by_service")));
+    client.event("task_completed");
+    assert_eq!(project.read("a.rs"), "fn main() { run() }\n");
+    let late = json!({"approvalId": approval["approvalId"], "decision": "denied"});
+    assert_eq!(client.fails("ApproveAction", late), -32007, "the approval is resolved");
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn in_serve_an_answer_that_comes_after_the_client_s_counts_for_nothing() {
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let service = Service::new(move |call| {
+        if !is_question(call) {
+            return Response::status(200);
+        }
+        let _ = gate.lock().unwrap().recv_timeout(TIMEOUT);
+        signed(SECRET, &answer(&call.json(), "approved"), "1")
+    });
+    let server = script();
+    let project = project(&server, &service.url(), "ask = true");
+    let (mut client, approval) = serve(&project);
+    let denial = json!({"approvalId": approval["approvalId"], "decision": "denied", "reason": "not today"});
+    assert_eq!(client.call("ApproveAction", denial)["status"], "denied");
+    open.send(()).unwrap();
+    client.event("task_completed");
+    assert_eq!(client.leave(), 0);
+    assert_eq!(project.read("a.rs"), EDIT);
+    assert!(server.request(1).tool_results()[0].1.contains("not today"));
+    project.aye(&["sync"]).exits(0);
+    let records: Vec<Value> = service.calls().iter().map(Call::json).filter(|call| call["type"] == "approval.decided").collect();
+    assert_eq!((records.len(), &records[0]["data"]["decidedBy"]), (1, &json!("user")), "{records:?}");
+}
+
+#[test]
+fn in_serve_a_wrong_or_replayed_answer_decides_nothing() {
+    type Mind = Box<dyn Fn(&Call) -> Response + Send + Sync>;
+    let unsigned = |call: &Call| Response { body: answer(&call.json(), "approved").to_string().into(), ..Response::status(200) };
+    let minds: Vec<(&str, Mind)> = vec![
+        ("unsigned", Box::new(unsigned)),
+        (
+            "another secret",
+            Box::new(|call| signed("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", &answer(&call.json(), "approved"), "1")),
+        ),
+        // The answer to an earlier question about the same call.
+        (
+            "replayed",
+            Box::new(|call| {
+                let mut replayed = answer(&call.json(), "approved");
+                replayed["data"]["nonce"] = "0123456789abcdef".into();
+                signed(SECRET, &replayed, "1")
+            }),
+        ),
+    ];
+    for (name, mind) in minds {
+        let service = Service::new(move |call| if is_question(call) { mind(call) } else { Response::status(200) });
+        let server = script();
+        let project = project(&server, &service.url(), "ask = true");
+        let (mut client, approval) = serve(&project);
+        let timeout = client.event("approval_resolved");
+        assert_eq!((&timeout["approvalId"], &timeout["decision"]), (&approval["approvalId"], &json!("denied")), "{name}");
+        assert_eq!(timeout["reason"], "no answer within 2 s", "{name}");
+        client.event("task_completed");
+        assert_eq!(client.leave(), 0);
+        assert_eq!(project.read("a.rs"), EDIT, "{name}");
+        assert!(service.calls().iter().any(is_question), "{name}: the service was asked");
     }
 }
 

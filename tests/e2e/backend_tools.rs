@@ -1,6 +1,6 @@
 //! Back-end tools: evaluated by the policy, called once, and never repeated silently.
 
-use crate::support::{Answer, Project, Server, TIMEOUT, wait_until};
+use crate::support::{Answer, Editor, Project, Server, TIMEOUT, wait_until};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -116,6 +116,29 @@ fn a_tool_that_the_policy_does_not_list_or_that_needs_approval_is_not_called() {
     let server = call("find_customer");
     project(&server, &service, "").aye(&["exec", "find it"]);
     assert_eq!(service.requests().len(), 0, "{:?}", service.requests());
+}
+
+#[test]
+fn always_saves_a_rule_for_exactly_this_tool() {
+    let service = Service::start(Some((200, "{\"status\": \"succeeded\", \"outputText\": \"customer seven\"}")));
+    let server = Server::with_responder(|request| match request.tool_results().len() {
+        0 => Answer::call("call_1", "backend-tools__find_customer", json!({"id": 7})),
+        1 => Answer::call("call_2", "backend-tools__find_customer", json!({"id": 8})),
+        2 => Answer::call("call_3", "backend-tools__delete_customer", json!({"id": 7})),
+        _ => Answer::text("Done."),
+    });
+    let project = project(&server, &service, "allowed_tool_names = [\"*\"]\nrequires_approval = true\n");
+    let mut editor = Editor::start(&project, &["-m", "anthropic/scripted"]);
+    let session = editor.new_session(&project.path(""));
+    editor.answers_with("allow_always");
+    assert_eq!(editor.prompt(&session, "find it"), "end_turn");
+    let options = |number: usize| editor.questions[number]["params"]["options"].as_array().unwrap().clone();
+    let always = |number: usize| options(number).into_iter().find(|option| option["kind"] == "allow_always").unwrap();
+    // The rule of the first approval covers the second call of this tool, and not the other tool.
+    assert_eq!(editor.questions.len(), 2, "{:?}", editor.questions);
+    assert!(always(0)["name"].as_str().unwrap().contains("find_customer"), "{:?}", options(0));
+    assert!(always(1)["name"].as_str().unwrap().contains("delete_customer"), "{:?}", options(1));
+    assert_eq!(service.requests().len(), 3, "{:?}", service.requests());
 }
 
 #[test]

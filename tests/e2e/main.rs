@@ -108,6 +108,7 @@ mod services;
 mod services_example;
 mod session_files;
 mod session_opening;
+mod session_service;
 mod sessions;
 mod setup;
 mod skills;

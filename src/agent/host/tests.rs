@@ -237,6 +237,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         approval_timeout: None,
         hooks: HookEvents::default(),
         compact_at_percent: Some(80),
+        service_session: None,
     };
     let context = Context {
         roots: vec![PathBuf::from("/w")],

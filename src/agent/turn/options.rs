@@ -2,6 +2,7 @@
 
 use super::super::limits::{BYTES_PER_TOKEN, MIN_RESULT_BYTES, RESULTS_PERCENT};
 use super::super::retry::Backoff;
+use crate::ports::ServiceSession;
 use crate::protocol::{AskingAgent, AssumedPrice, BudgetLimit, Effort, HookEvents, Mode, ModelFacts, Risk, ToolDefinition};
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,6 +97,8 @@ pub(crate) struct Options {
     pub hooks: HookEvents,
     /// Percentage of the context window at which older messages are summarized automatically; `None` to disable.
     pub compact_at_percent: Option<u64>,
+    /// Session of the session service that the journal does not have yet.
+    pub service_session: Option<Box<ServiceSession>>,
 }
 
 impl Options {

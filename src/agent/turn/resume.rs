@@ -143,6 +143,7 @@ impl TurnMachine {
             | Change::UserCommandEnded { .. }
             | Change::Paused { .. }
             | Change::PolicyChanged { .. }
+            | Change::Registered { .. }
             | Change::Unreadable => {}
         }
     }

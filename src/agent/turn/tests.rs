@@ -117,6 +117,7 @@ fn machine_with(
         approval_timeout,
         hooks: HookEvents::default(),
         compact_at_percent: Some(80),
+        service_session: None,
     };
     TurnMachine::new(enforcer(POLICY), options)
 }

@@ -57,6 +57,9 @@ impl TurnContext {
     /// Records the policy in effect before any verdict.
     pub(crate) fn record_policy(&mut self) {
         if !std::mem::replace(&mut self.is_policy_recorded, true) {
+            if let Some(session) = self.options.service_session.take() {
+                self.out.record(Record::Registered { session });
+            }
             self.out.record(Record::PolicyInForce { layers: self.policy.layers(), mode: Some(self.policy.mode()) });
         }
     }

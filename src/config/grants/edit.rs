@@ -11,8 +11,8 @@ const ALLOWED: &str = "allowed_tools";
 const READABLE: &str = "readable_paths";
 pub(super) const SHELL: &str = "Shell.Exec";
 const NO_END: &str = "access to a directory cannot expire";
-/// Capabilities that saved rules can extend.
-const JOINED: [&str; 4] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke"];
+/// The capabilities that saved rules can extend.
+const JOINED: [&str; 5] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke", "BackendTool.Invoke"];
 
 /// Text with added rules, and the line of the first one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -267,13 +267,13 @@ fn parse_saved_rule(table: &dyn TableLike, capability: &str, line: usize) -> Opt
         let (exact, sandboxed) = (switch("exact"), switch("sandboxed"));
         let hosts = if table.contains_key("hosts") { words("hosts")? } else { Vec::new() };
         GrantRule::Command(CommandRule { words: words("command")?, exact, sandboxed, message, hosts })
-    } else if let "Tool.Custom" | "Mcp.Invoke" = capability {
+    } else if let "Tool.Custom" | "Mcp.Invoke" | "BackendTool.Invoke" = capability {
         let [name] = <[String; 1]>::try_from(words("tools")?).ok()?;
         let fingerprint = text("fingerprint")?.to_owned();
-        if capability == "Mcp.Invoke" {
-            GrantRule::ServerTool { name, fingerprint }
-        } else {
-            GrantRule::Tool { name, fingerprint }
+        match capability {
+            "Mcp.Invoke" => GrantRule::ServerTool { name, fingerprint },
+            "BackendTool.Invoke" => GrantRule::BackendTool { name, fingerprint },
+            _ => GrantRule::Tool { name, fingerprint },
         }
     } else {
         GrantRule::Write { paths: words("paths")? }
@@ -400,7 +400,9 @@ fn fill_rule(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: O
                 table.insert("hosts", list(&rule.hosts));
             }
         }
-        GrantRule::Tool { name, fingerprint } | GrantRule::ServerTool { name, fingerprint } => {
+        GrantRule::Tool { name, fingerprint }
+        | GrantRule::ServerTool { name, fingerprint }
+        | GrantRule::BackendTool { name, fingerprint } => {
             table.insert("tools", list(std::slice::from_ref(name)));
             table.insert("fingerprint", toml_edit::value(fingerprint));
         }

@@ -49,6 +49,20 @@ fn rules_are_added_to_an_empty_policy_with_their_tables() {
 }
 
 #[test]
+fn a_rule_for_a_back_end_tool_names_exactly_this_tool_and_its_definition() {
+    let rule = GrantRule::BackendTool { name: "find_customer".to_owned(), fingerprint: "f1".to_owned() };
+    let new = add("schema_version = 1\n", std::slice::from_ref(&rule));
+    assert_eq!(
+        new.text,
+        "schema_version = 1\n\n[[capabilities.\"BackendTool.Invoke\".rules]]\ntools = [\"find_customer\"]\nfingerprint = \"f1\"\n\
+         decision = \"allow\"\nreason = \"allowed by you on 2026-11-21\"\n"
+    );
+    assert_eq!(list(&new.text).unwrap().into_iter().map(|saved| saved.rule).collect::<Vec<_>>(), [rule]);
+    let (left, removed) = remove_rules(&new.text, |_| true).unwrap();
+    assert!(removed.len() == 1 && !left.contains("find_customer"), "{left}");
+}
+
+#[test]
 fn saving_a_rule_again_updates_its_expiry_without_a_duplicate() {
     let once = add("schema_version = 1\n", &[command(&["a"]), command(&["b"])]);
     assert_eq!(add(&once.text, &[command(&["b"])]).text, once.text);

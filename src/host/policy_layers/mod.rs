@@ -29,6 +29,8 @@ pub(crate) struct Sources {
     pub mine: PathBuf,
     /// The policy from a URL, if one is configured.
     pub service: Option<ServiceSource>,
+    /// The policy of the session service, if the session is registered.
+    pub session: Option<ServiceSource>,
 }
 
 /// The policy from a URL.
@@ -55,7 +57,7 @@ impl Sources {
             Some(given) => vec![given.clone(), self.managed.clone()],
             None => vec![self.own.clone(), self.mine.clone(), self.managed.clone()],
         };
-        files.extend(self.service.as_ref().and_then(|service| service.file.clone()));
+        files.extend(self.service.iter().chain(&self.session).filter_map(|service| service.file.clone()));
         files
     }
 }
@@ -94,7 +96,7 @@ impl Policy {
             policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, &sources.managed));
             policy.name = format!("managed + {}", policy.name);
         }
-        if let Some(service) = &sources.service {
+        for service in sources.service.iter().chain(&sources.session) {
             policy.layers.push(service_layer(service, &mut hasher)?);
             policy.name = format!("service + {}", policy.name);
         }

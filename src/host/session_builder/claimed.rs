@@ -20,6 +20,7 @@ use crate::host::nesting::Nesting;
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
+use crate::host::registration;
 use crate::host::reload::PolicyReloader;
 use crate::host::retention;
 use crate::host::sandbox_host::SandboxHost;
@@ -256,6 +257,7 @@ impl ClaimedSession {
     pub(crate) async fn prepare(mut self) -> Result<PreparedSession, SessionError> {
         self.session.mark_resumed();
         self.load_rest()?;
+        self.register().await?;
         self.connect_approver();
         let (mut remote, mut uploads) = (None, None);
         if self.front_end.purpose == SessionPurpose::Tasks {
@@ -296,7 +298,24 @@ impl ClaimedSession {
         Ok(())
     }
 
-    /// Reads the keys of the models from the keyring, so that they are redacted from the start.
+    /// Registers the session with the session service, if one is configured, and applies its policy.
+    async fn register(&mut self) -> Result<(), SessionError> {
+        if self.front_end.purpose != SessionPurpose::Tasks || self.place.parent.is_some() {
+            return Ok(());
+        }
+        let (registration, notices) = registration::open(&self.place, &self.session).await.map_err(SessionError::Failed)?;
+        self.notices.add_all(notices);
+        if let Some(registration) = registration {
+            // Only this sets it, once for each session.
+            let _ = self.place.registration.set(registration);
+            let policy = self.place.policy(self.common.policy.as_deref(), Some(&self.project)).map_err(SessionError::Policy)?;
+            policy.validate_for_session(Some(self.session.id())).map_err(SessionError::Policy)?;
+            self.policy = policy;
+        }
+        Ok(())
+    }
+
+    /// Reads the keys of the models that are in the keyring, so that they are redacted from the start.
     async fn read_keys(&self) {
         let models = self.model.iter().chain(&self.summary_model.model);
         for read in models.filter_map(|model| key_reader(&self.place, model.name())) {
@@ -382,7 +401,7 @@ impl ClaimedSession {
             remote,
         };
         let models = (model, self.summary_model.clone());
-        let mut setup = session::setup(&self.place, &self.policy, &mut self.session, models, options);
+        let mut setup = session::setup((&self.place, &self.policy), &mut self.session, models, options);
         setup.tell_changes = self.front_end.reports_changes;
         setup
     }

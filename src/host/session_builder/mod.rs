@@ -78,9 +78,7 @@ impl SessionBuilder {
         if let Some(chosen) = &chosen {
             check_lock(&store, &chosen.session_id, front_end.lock, common.take_over)?;
         }
-        if front_end.purpose == SessionPurpose::Tasks {
-            place.mode = place.session_mode(common.mode);
-        }
+        prepare_context(&mut place, front_end.purpose, common.mode);
         load_service_policy(&place, &mut notices)?;
         let mut project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
         let file = common.policy.as_deref();
@@ -238,6 +236,16 @@ fn check_lock(store: &Store, id: &SessionId, handling: LockHandling, takes_over:
             Err(SessionError::Locked { id: id.clone(), pid: holder.instance.pid })
         }
         _ => Ok(()),
+    }
+}
+
+/// Sets the mode of the session. Each session is registered by itself, and an agent with the session that started it.
+fn prepare_context(place: &mut AppContext, purpose: SessionPurpose, mode: Option<Mode>) {
+    if purpose == SessionPurpose::Tasks {
+        place.mode = place.session_mode(mode);
+    }
+    if place.parent.is_none() {
+        place.registration = Arc::default();
     }
 }
 

@@ -8,12 +8,14 @@ use crate::host::background_uploads::BackgroundUploads;
 use crate::host::console::warn_all;
 use crate::host::context::AppContext;
 use crate::host::project::UnreadReports;
+use crate::host::registration;
 use crate::host::reload::PolicyReloader;
 use crate::host::retention;
 use crate::host::session::Session;
 use crate::host::session_services::keep_outbox;
 use crate::ports::ToolRouter;
 use crate::protocol::{ChangedFiles, Event, EventKind, SessionCommand, SessionId, WorkspaceId};
+use crate::services::sessions::EndReason;
 use crate::services::{DeliveryTask, Services};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
@@ -111,6 +113,10 @@ impl PreparedSession {
             if let Some(service) = place.service_policy().filter(|_| place.parent.is_none()) {
                 tokio::spawn(service.poll(reload.notices()));
             }
+            if let Some(session) = place.registration.get().cloned().filter(|_| place.parent.is_none()) {
+                let (store, id) = (self.resources.session.store.clone(), self.resources.session.id().clone());
+                tokio::spawn(registration::renew(session, place.clone(), store, id, reload.notices()));
+            }
             tokio::spawn(reload.run());
         }
         if let Some(uploads) = self.uploads {
@@ -171,6 +177,17 @@ impl StartedSession {
 }
 
 impl Resources {
+    /// Tells the session service that the session has ended.
+    async fn end_registration(&self) {
+        let place = &self.place;
+        if let (Some(services), Some(registration), None) = (&place.services, place.registration.get(), &place.parent) {
+            let (store, id) = (self.session.store.clone(), self.session.id().clone());
+            let status = tokio::task::spawn_blocking(move || Some(store.find(id.as_str()).ok()?.status)).await;
+            let reason = EndReason::for_status(status.ok().flatten());
+            services.end_session(&self.session.store, &registration.facts, reason).await;
+        }
+    }
+
     async fn release(mut self: Box<Self>) {
         // Rows that are not acknowledged stay in the outbox.
         if let Some(delivery) = self.delivery.take() {
@@ -179,6 +196,7 @@ impl Resources {
         if let Some(warnings) = self.warnings.take() {
             warnings.abort();
         }
+        self.end_registration().await;
         self.session.end_servers().await;
         let unread = self.unread.take();
         if matches!(self.front_end.notices, NoticeTarget::Stderr | NoticeTarget::Both) {

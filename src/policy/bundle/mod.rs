@@ -70,6 +70,8 @@ pub struct Bundle {
     pub expires_at: Option<Timestamp>,
     /// Whether the built-in policy applies to the capabilities that the file does not name: `extends = "built-in"`.
     pub extends: bool,
+    /// Whether capabilities that the file does not name are denied, even if the file can only tighten: `unlisted = "deny"`.
+    pub denies_unlisted: bool,
     pub llm: Llm,
     pub read: Option<Files>,
     pub write: Option<Files>,
@@ -138,6 +140,7 @@ impl Bundle {
             "expires_at",
             "session_id",
             "extends",
+            "unlisted",
             "llm",
             "tools",
             "capabilities",
@@ -161,6 +164,7 @@ impl Bundle {
             session_id: root.text("session_id")?.map(|text| text.text),
             expires_at: root.timestamp("expires_at")?,
             extends: extends(root)?,
+            denies_unlisted: root.choice("unlisted", &[("deny", ())])?.is_some(),
             ..Self::default()
         };
         if let Some(section) = root.section("llm")? {

@@ -12,7 +12,8 @@ use crate::policy::paths::{Sandbox, literal};
 use crate::policy::permit::Grant;
 use crate::policy::shell::{Arg, is_deceptive_name};
 use crate::protocol::{
-    Action, ApproveWhen, CommandRule, GrantOption, GrantOptions, GrantRule, GrantScope, Mode, SandboxAccess, Target, VerdictKind,
+    Action, ApproveWhen, BACKEND_SERVER, CommandRule, GrantOption, GrantOptions, GrantRule, GrantScope, Mode, SandboxAccess,
+    Target, VerdictKind,
 };
 use jiff::Timestamp;
 use std::fmt::Write;
@@ -174,8 +175,13 @@ impl Enforcer {
             }
             // A name with a wildcard would match more than that one tool.
             [Action::Invoke { server, tool, fingerprint, .. }] if !format!("{server}{tool}").contains(['*', '?']) => {
-                let name = format!("{server}/{tool}");
-                Ok(vec![Draft::with_rules(vec![GrantRule::ServerTool { name, fingerprint: fingerprint.clone() }])])
+                let fingerprint = fingerprint.clone();
+                let rule = if server == BACKEND_SERVER {
+                    GrantRule::BackendTool { name: tool.clone(), fingerprint }
+                } else {
+                    GrantRule::ServerTool { name: format!("{server}/{tool}"), fingerprint }
+                };
+                Ok(vec![Draft::with_rules(vec![rule])])
             }
             _ => self.for_writes(actions, now),
         };
@@ -421,6 +427,7 @@ pub(super) fn covers_only_harmless(rule: &GrantRule, scene: &CommandScene<'_>) -
         GrantRule::Command(_)
         | GrantRule::Tool { .. }
         | GrantRule::ServerTool { .. }
+        | GrantRule::BackendTool { .. }
         | GrantRule::Write { .. }
         | GrantRule::Readable { .. } => true,
     }

@@ -189,7 +189,7 @@ fn rule_words(rule: &GrantRule) -> impl Iterator<Item = &str> {
         GrantRule::Command(rule) => &rule.words,
         GrantRule::Write { paths } => paths,
         GrantRule::Readable { path } => std::slice::from_ref(path),
-        GrantRule::Tool { .. } | GrantRule::ServerTool { .. } => &[],
+        GrantRule::Tool { .. } | GrantRule::ServerTool { .. } | GrantRule::BackendTool { .. } => &[],
     };
     words.iter().map(String::as_str)
 }

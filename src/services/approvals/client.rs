@@ -1,9 +1,10 @@
 //! Client of the approval service, which sends signed messages over HTTP.
 
 use super::signature::Signer;
-use crate::config::{ApprovalServiceSettings, Credentials, Environment, SecretReference};
+use crate::config::{ApprovalServiceSettings, Credentials, Environment};
 use crate::ports::BoxFuture;
 use crate::services::delivery::{Receiver, SendFailure, SendResult};
+use crate::services::secret::read_secret;
 use crate::store::{GAP, OutboxRow, OutboxSink};
 use crate::sys::http::{Headers, Reply, Server, Timeouts};
 use bytes::Bytes;
@@ -59,19 +60,7 @@ impl ApprovalService {
 
     /// Returns the signing key. May wait several seconds for the keyring.
     pub(super) async fn signer(&self) -> Result<Signer, String> {
-        let secret = match &self.0.settings.secret {
-            SecretReference::Variable(name) => {
-                let secret = self.0.environment.get(name).map(str::to_owned);
-                secret.ok_or_else(|| format!("the environment variable `{name}` with the secret is not set"))?
-            }
-            SecretReference::Saved(name) => {
-                let (credentials, key) = (self.0.credentials.clone(), name.clone());
-                let read = tokio::task::spawn_blocking(move || credentials.secret(&key)).await;
-                let secret = read.map_err(|error| error.to_string())??;
-                let secret = secret.ok_or_else(|| format!("no secret is saved; run `aye auth login {name}`"))?;
-                secret.reveal().to_owned()
-            }
-        };
+        let secret = read_secret(&self.0.settings.secret, &self.0.environment, &self.0.credentials).await?;
         Signer::new(&secret).map_err(str::to_owned)
     }
 

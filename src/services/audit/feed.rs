@@ -3,7 +3,7 @@
 use crate::ports::TaskEnd;
 use crate::protocol::{CallId, Decision, StepId, TaskId, ToolStatus};
 use crate::services::SessionFacts;
-use crate::services::otlp::{Attributes, nanos};
+use crate::services::otlp::{Attributes, add_identity, nanos};
 use crate::services::redaction::{RedactText, redacted_json};
 use crate::session::{CallChange, Change};
 use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxSink};
@@ -51,6 +51,9 @@ impl AuditFeed {
         attributes.text("session.id", Some(self.facts.session_id.as_str()).filter(|id| !id.is_empty()));
         attributes.text("aye.workspace.id", Some(self.facts.workspace_id.as_str()));
         attributes.text("aye.workspace.path", Some(&(self.redact)(&self.facts.workspace)));
+        if let Some(session) = &self.facts.service_session {
+            add_identity(&mut attributes, session);
+        }
         attributes.text("gen_ai.agent.name", self.facts.agent.as_deref());
         attributes.text("aye.task.id", position.task_id.as_ref().map(TaskId::as_str));
         attributes.text("aye.step.id", position.step_id.as_ref().map(StepId::as_str));
@@ -107,6 +110,14 @@ impl AuditFeed {
             Change::PolicyChanged { mode } => {
                 let mut draft = Draft::new("aye.policy.changed", "the policy in effect changed");
                 draft.attributes.text("aye.mode", mode.map(|mode| mode.as_str()));
+                draft
+            }
+            Change::Registered { session } => {
+                let mut draft = Draft::new("aye.session.registered", "the session service accepted the session");
+                draft.attributes.text("aye.service.policy_bundle.version", session.policy_bundle_version.as_deref());
+                let flags = Some(&session.feature_flags).filter(|flags| !flags.is_empty());
+                let flags = flags.map(|flags| redacted_json(flags, &self.redact));
+                draft.attributes.text("aye.service.feature_flags", flags.as_deref());
                 draft
             }
             Change::Rewound { rewind_id, .. } => {

@@ -7,6 +7,7 @@ mod transcode;
 pub(super) use exporter::{Exporter, Loss};
 pub(super) use settings::Signal;
 
+use crate::ports::ServiceSession;
 use serde_json::{Value, json};
 
 /// Version of the semantic conventions for all attributes: the version of the GenAI conventions with
@@ -47,7 +48,15 @@ impl Attributes {
     }
 }
 
-/// Formats a time in nanoseconds for JSON.
+/// Adds the tenant, the user and the IDs of the session service.
+pub(super) fn add_identity(attributes: &mut Attributes, session: &ServiceSession) {
+    attributes.text("aye.service.session.id", Some(&session.session_id));
+    attributes.text("aye.service.workspace.id", session.workspace_id.as_deref());
+    attributes.text("aye.tenant.id", session.tenant_id.as_deref());
+    attributes.text("user.id", session.user_id.as_deref());
+}
+
+/// Returns a time in nanoseconds, as JSON writes it.
 pub(super) fn nanos(time: jiff::Timestamp) -> String {
     time.as_nanosecond().max(0).to_string()
 }

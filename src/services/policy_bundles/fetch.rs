@@ -2,7 +2,7 @@
 
 use super::archive;
 use super::cache::{CacheState, PolicyCache};
-use super::signature::{self, PublicKey};
+use super::signature::{self, VerificationKey};
 use crate::config::PolicyService;
 use crate::policy::Bundle;
 use crate::protocol::Problem;
@@ -29,7 +29,7 @@ type Received = Option<(Vec<u8>, Option<String>)>;
 /// the cached policy must belong.
 pub(crate) async fn refresh(
     (service, source): (&PolicyService, String),
-    key: Option<&PublicKey>,
+    key: Option<&VerificationKey>,
     token: Option<&str>,
     cache: &PolicyCache,
 ) -> Result<(), Problem> {
@@ -71,7 +71,7 @@ fn notices(service: &PolicyService, revision: Option<&str>, bundle: &Bundle) -> 
 }
 
 /// Returns the policy in a bundle and its revision, if its files and its signature are valid.
-fn check(bytes: &[u8], key: Option<&PublicKey>) -> Result<(Vec<u8>, Option<String>), String> {
+fn check(bytes: &[u8], key: Option<&VerificationKey>) -> Result<(Vec<u8>, Option<String>), String> {
     let mut files = archive::read(bytes)?;
     if let Some(key) = key {
         signature::verify(&files, key)?;

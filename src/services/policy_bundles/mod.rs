@@ -8,4 +8,4 @@ mod signature;
 
 pub(crate) use cache::PolicyCache;
 pub(crate) use fetch::refresh;
-pub(crate) use signature::PublicKey;
+pub(crate) use signature::VerificationKey;

@@ -4,41 +4,58 @@
 use super::archive::Files;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::signature::{ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey, VerificationAlgorithm};
+use ring::hmac;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA384,
+    RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256, RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, UnparsedPublicKey,
+    VerificationAlgorithm,
+};
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 use rustls::pki_types::pem::PemObject;
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Name of the file with the signature.
 pub(super) const SIGNATURES: &str = ".signatures.json";
 /// Object identifiers of `rsaEncryption` and `id-ecPublicKey`.
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
-/// Length of an uncompressed P-256 point.
-const POINT_BYTES: usize = 65;
+/// Lengths of points, uncompressed.
+const P256_BYTES: usize = 65;
+const P384_BYTES: usize = 97;
+/// Minimum length of a shared secret, in bytes.
+const MIN_SECRET_BYTES: usize = 16;
 
-/// Public key for the signatures of bundles.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PublicKey {
+/// Key that signatures of bundles are verified with: a public key, or a shared secret.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct VerificationKey {
     kind: KeyKind,
-    /// RSA: `RSAPublicKey` in DER; P-256: the uncompressed point.
+    /// RSA: `RSAPublicKey` in DER; P-256 and P-384: the uncompressed point; otherwise, the secret.
     bytes: Vec<u8>,
+}
+
+impl fmt::Debug for VerificationKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VerificationKey({:?})", self.kind)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeyKind {
     Rsa,
     P256,
+    P384,
+    Secret,
 }
 
-impl PublicKey {
+impl VerificationKey {
     /// Parses a PEM file with `-----BEGIN PUBLIC KEY-----`.
     pub(crate) fn parse(pem: &[u8]) -> Result<Self, String> {
         let der = SubjectPublicKeyInfoDer::from_pem_slice(pem).map_err(|error| format!("not a public key in PEM: {error}"))?;
-        let wrong = "not an RSA or P-256 public key";
+        let wrong = "not an RSA, P-256 or P-384 public key";
         let (info, _) = element(&der, 0x30).ok_or(wrong)?;
         let (algorithm, rest) = element(info, 0x30).ok_or(wrong)?;
         let (oid, _) = element(algorithm, 0x06).ok_or(wrong)?;
@@ -46,22 +63,64 @@ impl PublicKey {
         let bytes = bits.strip_prefix(&[0]).ok_or(wrong)?.to_vec();
         match oid {
             RSA => Ok(Self { kind: KeyKind::Rsa, bytes }),
-            EC if bytes.len() == POINT_BYTES => Ok(Self { kind: KeyKind::P256, bytes }),
+            EC if bytes.len() == P256_BYTES => Ok(Self { kind: KeyKind::P256, bytes }),
+            EC if bytes.len() == P384_BYTES => Ok(Self { kind: KeyKind::P384, bytes }),
             _ => Err(wrong.to_owned()),
         }
     }
 
+    /// Returns the key for a shared secret.
+    pub(crate) fn from_secret(secret: &str) -> Result<Self, String> {
+        if secret.len() < MIN_SECRET_BYTES {
+            return Err(format!("the secret is too short; it needs at least {MIN_SECRET_BYTES} bytes"));
+        }
+        Ok(Self { kind: KeyKind::Secret, bytes: secret.as_bytes().to_vec() })
+    }
+
     fn verify(&self, algorithm: &str, message: &[u8], signature: &[u8]) -> Result<(), String> {
+        // A public key never serves as a secret, whatever the signature says.
         let by: &dyn VerificationAlgorithm = match (self.kind, algorithm) {
             (KeyKind::Rsa, "RS256") => &RSA_PKCS1_2048_8192_SHA256,
+            (KeyKind::Rsa, "RS384") => &RSA_PKCS1_2048_8192_SHA384,
+            (KeyKind::Rsa, "RS512") => &RSA_PKCS1_2048_8192_SHA512,
+            (KeyKind::Rsa, "PS256") => &RSA_PSS_2048_8192_SHA256,
+            (KeyKind::Rsa, "PS384") => &RSA_PSS_2048_8192_SHA384,
+            (KeyKind::Rsa, "PS512") => &RSA_PSS_2048_8192_SHA512,
             (KeyKind::P256, "ES256") => &ECDSA_P256_SHA256_FIXED,
-            _ => return Err(format!("the algorithm `{}` of the signature does not match the key", algorithm.escape_debug())),
+            (KeyKind::P384, "ES384") => &ECDSA_P384_SHA384_FIXED,
+            (KeyKind::Secret, "HS256") => return self.verify_secret(hmac::HMAC_SHA256, message, signature),
+            (KeyKind::Secret, "HS384") => return self.verify_secret(hmac::HMAC_SHA384, message, signature),
+            (KeyKind::Secret, "HS512") => return self.verify_secret(hmac::HMAC_SHA512, message, signature),
+            (_, "ES512") => return Err("aye does not support the algorithm `ES512`; sign with ES256 or ES384".to_owned()),
+            _ => {
+                let algorithm = algorithm.escape_debug();
+                return Err(format!("the algorithm `{algorithm}` of the signature does not match {}", self.kind.describe()));
+            }
         };
         UnparsedPublicKey::new(by, &self.bytes).verify(message, signature).map_err(|_| "the signature is invalid".to_owned())
     }
 }
 
-/// Returns the content of a DER element with this tag, and the bytes after it.
+impl VerificationKey {
+    fn verify_secret(&self, algorithm: hmac::Algorithm, message: &[u8], signature: &[u8]) -> Result<(), String> {
+        let key = hmac::Key::new(algorithm, &self.bytes);
+        hmac::verify(&key, message, signature).map_err(|_| "the signature is invalid".to_owned())
+    }
+}
+
+impl KeyKind {
+    /// Returns the kind of key and its algorithms, for errors.
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Rsa => "the key, which is for RS256, RS384, RS512, PS256, PS384 and PS512",
+            Self::P256 => "the key, which is for ES256",
+            Self::P384 => "the key, which is for ES384",
+            Self::Secret => "the key, which is for HS256, HS384 and HS512",
+        }
+    }
+}
+
+/// Returns the content of a DER element with this tag, and what follows it.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, first], rest) =
         der.split_at_checked(2).and_then(|(head, rest)| Some((<&[u8; 2]>::try_from(head).ok()?, rest)))?;
@@ -97,8 +156,8 @@ struct SignedFile {
     algorithm: Option<String>,
 }
 
-/// Checks that a bundle contains exactly the files that its signature lists.
-pub(super) fn verify(files: &Files, key: &PublicKey) -> Result<(), String> {
+/// Checks that a bundle has exactly the files that its signature lists.
+pub(super) fn verify(files: &Files, key: &VerificationKey) -> Result<(), String> {
     let text = files.get(SIGNATURES).ok_or_else(|| format!("the bundle is not signed: `{SIGNATURES}` is missing"))?;
     let signatures: Signatures = serde_json::from_slice(text).map_err(|error| format!("`{SIGNATURES}` is invalid: {error}"))?;
     let [token] = &signatures.signatures[..] else {
@@ -124,7 +183,7 @@ pub(super) fn verify(files: &Files, key: &PublicKey) -> Result<(), String> {
     }
 }
 
-fn verified_payload(token: &str, key: &PublicKey) -> Result<Payload, String> {
+fn verified_payload(token: &str, key: &VerificationKey) -> Result<Payload, String> {
     let wrong = || "the signature is not a JSON Web Token".to_owned();
     let (message, signature) = token.rsplit_once('.').ok_or_else(wrong)?;
     let (header, payload) = message.split_once('.').ok_or_else(wrong)?;
@@ -198,8 +257,8 @@ mod tests {
             Self { pair, random }
         }
 
-        fn key(&self) -> PublicKey {
-            PublicKey { kind: KeyKind::P256, bytes: self.pair.public_key().as_ref().to_vec() }
+        fn key(&self) -> VerificationKey {
+            VerificationKey { kind: KeyKind::P256, bytes: self.pair.public_key().as_ref().to_vec() }
         }
 
         fn sign(&self, files: &Files, algorithm: &str) -> Vec<u8> {
@@ -251,6 +310,41 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_verifies_its_own_algorithms_and_no_public_key_serves_as_one() {
+        const SECRET: &str = "a shared secret of the team";
+        let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let listed: Vec<Value> =
+            files().iter().map(|(name, content)| json!({"name": name, "hash": digest(name, content).unwrap()})).collect();
+        let sign = |name: &str, algorithm: hmac::Algorithm, secret: &[u8]| {
+            let message = format!("{}.{}", part(json!({"alg": name})), part(json!({"files": listed})));
+            let signature = hmac::sign(&hmac::Key::new(algorithm, secret), message.as_bytes());
+            let mut signed = files();
+            let token = format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()));
+            signed.insert(SIGNATURES.to_owned(), json!({"signatures": [token]}).to_string().into_bytes());
+            signed
+        };
+        let key = VerificationKey::from_secret(SECRET).unwrap();
+        let algorithms = [("HS256", hmac::HMAC_SHA256), ("HS384", hmac::HMAC_SHA384), ("HS512", hmac::HMAC_SHA512)];
+        for (name, algorithm) in algorithms {
+            verify(&sign(name, algorithm, SECRET.as_bytes()), &key).unwrap();
+            let other = verify(&sign(name, algorithm, b"another secret of some length"), &key).unwrap_err();
+            assert!(other.contains("is invalid"), "{name}: {other}");
+            // The public key is known to everybody, so it must not work as a secret.
+            let public = Signer::new().key();
+            let confused = verify(&sign(name, algorithm, &public.bytes), &public).unwrap_err();
+            assert!(confused.contains("does not match the key, which is for ES256"), "{name}: {confused}");
+        }
+        let wrong = verify(&sign("HS256", hmac::HMAC_SHA512, SECRET.as_bytes()), &key).unwrap_err();
+        assert!(wrong.contains("is invalid"), "{wrong}");
+        for (name, why) in [("RS256", "which is for HS256"), ("none", "which is for HS256"), ("ES512", "does not support")] {
+            let error = verify(&sign(name, hmac::HMAC_SHA256, SECRET.as_bytes()), &key).unwrap_err();
+            assert!(error.contains(why), "{name}: {error}");
+        }
+        assert!(VerificationKey::from_secret("short").is_err());
+        assert!(!format!("{key:?}").contains("team"), "{key:?}");
+    }
+
+    #[test]
     fn public_keys_are_read_from_pem() {
         let signer = Signer::new();
         let mut der = vec![0x30, 0x59, 0x30, 0x13, 0x06, 0x07];
@@ -259,9 +353,9 @@ mod tests {
         der.extend_from_slice(signer.pair.public_key().as_ref());
         let text = base64::engine::general_purpose::STANDARD.encode(&der);
         let pem = format!("-----BEGIN PUBLIC KEY-----\n{text}\n-----END PUBLIC KEY-----\n");
-        assert_eq!(PublicKey::parse(pem.as_bytes()), Ok(signer.key()));
+        assert_eq!(VerificationKey::parse(pem.as_bytes()), Ok(signer.key()));
         for wrong in ["", "x", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"] {
-            assert!(PublicKey::parse(wrong.as_bytes()).is_err(), "{wrong:?}");
+            assert!(VerificationKey::parse(wrong.as_bytes()).is_err(), "{wrong:?}");
         }
     }
 }

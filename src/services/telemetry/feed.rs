@@ -5,7 +5,7 @@ use super::{METRIC, SPAN};
 use crate::ports::TaskEnd;
 use crate::protocol::{CallId, Message, StopReason, TaskId, ToolResult, ToolStatus};
 use crate::services::SessionFacts;
-use crate::services::otlp::{Attributes, nanos};
+use crate::services::otlp::{Attributes, add_identity, nanos};
 use crate::services::redaction::{RedactText, redacted_json};
 use crate::session::{CallChange, Change, Expense};
 use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxSink};
@@ -74,6 +74,9 @@ impl TelemetryFeed {
     fn span(&self, draft: Draft, task: &TaskId, end: jiff::Timestamp) -> OutboxEntry {
         let Draft { id, parent, name, kind, start, mut attributes, failure } = draft;
         attributes.text("gen_ai.conversation.id", Some(self.facts.session_id.as_str()));
+        if let Some(session) = &self.facts.service_session {
+            add_identity(&mut attributes, session);
+        }
         let mut span = json!({
             "traceId": self.id(16, &["task", task.as_str()]), "spanId": id, "name": name, "kind": kind,
             "startTimeUnixNano": nanos(start.min(end)), "endTimeUnixNano": nanos(end), "attributes": attributes.into_value(),

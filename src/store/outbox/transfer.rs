@@ -1,18 +1,19 @@
 //! Transfer of rows to another store, used when the store of a run is about to be deleted or is no longer used.
 
 use super::delivery::{ClaimResult, claim};
-use super::insertion::insert_with_id;
+use super::insertion::{insert_gap, insert_with_id};
 use super::{OutboxRow, OutboxSink};
 use crate::ports::Durability;
 use crate::store::StoreError;
 use crate::store::database::Database;
+use rusqlite::{OptionalExtension, params};
 use std::sync::Arc;
 
 /// Maximum number and size in bytes of rows that are moved at a time.
 const BATCH: (usize, usize) = (256, 1 << 20);
 
-/// Moves all rows that no process is delivering to another store. Their idempotency keys do not change. After a crash
-/// in between, both stores may contain a row.
+/// Moves all rows that no process is delivering to another store, with their idempotency keys, and the numbers of records that are
+/// missing or were dropped. After a crash in between, a row or a number may be in both.
 pub(in super::super) fn transfer(from: &Arc<Database>, to: &Database) -> Result<(), StoreError> {
     for sink in OutboxSink::ALL {
         while let ClaimResult::Taken(claim) = claim(from, sink, true)? {
@@ -21,8 +22,38 @@ pub(in super::super) fn transfer(from: &Arc<Database>, to: &Database) -> Result<
             adopt(to, sink, rows)?;
             claim.acknowledge(last, 0)?;
         }
+        move_counts(from, to, sink)?;
     }
     Ok(())
+}
+
+/// Moves the numbers of records that are missing or were dropped. The other store reports the missing ones at once.
+fn move_counts(from: &Database, to: &Database, sink: OutboxSink) -> Result<(), StoreError> {
+    const FOUND: &str = "SELECT missing, missing_from, missing_until, dropped, lost FROM outbox_sinks
+        WHERE sink = ?1 AND missing + dropped + lost > 0";
+    const ADD: &str = "INSERT INTO outbox_sinks (sink, missing, missing_from, missing_until, dropped, lost)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (sink) DO UPDATE SET
+        missing_from = iif(missing = 0, excluded.missing_from, min(missing_from, excluded.missing_from)),
+        missing_until = max(missing_until, excluded.missing_until), missing = missing + excluded.missing,
+        dropped = dropped + excluded.dropped, lost = lost + excluded.lost";
+    type Counts = (i64, i64, i64, i64, i64);
+    let found: Option<Counts> = from.read(|reader| {
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
+        reader.prepare_cached(FOUND)?.query_row([sink.as_str()], row).optional()
+    })?;
+    let Some((missing, since, until, dropped, lost)) = found else { return Ok(()) };
+    to.write(move |state| {
+        state.transact(Durability::Process, 0, |transaction| {
+            transaction.prepare_cached(ADD)?.execute(params![sink.as_str(), missing, since, until, dropped, lost])?;
+            insert_gap(transaction, sink).map(drop)
+        })
+    })?;
+    from.write(move |state| {
+        state.transact(Durability::Process, 0, |transaction| {
+            let sql = "UPDATE outbox_sinks SET missing = 0, dropped = 0, lost = 0 WHERE sink = ?1";
+            transaction.prepare_cached(sql)?.execute([sink.as_str()]).map(drop)
+        })
+    })
 }
 
 fn adopt(to: &Database, sink: OutboxSink, rows: Vec<OutboxRow>) -> Result<(), StoreError> {

@@ -251,7 +251,24 @@ fn rows_move_to_another_store_with_their_keys() {
 }
 
 #[test]
-fn an_older_store_gets_an_empty_outbox() {
+fn records_that_are_missing_are_reported_by_the_store_that_the_rows_move_to() {
+    let (dir, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let (store, shared) = (Store::open(dir.path()).unwrap(), Store::open(other.path()).unwrap());
+    let full = OutboxLimit { bytes: 0, pauses: false };
+    assert!(!store.enqueue(entries(OutboxSink::Audit, &["a", "b"]), full).unwrap());
+    assert!(store.enqueue(entries(OutboxSink::Telemetry, &["t"]), full).unwrap(), "telemetry may be dropped");
+    assert!(!shared.enqueue(entries(OutboxSink::Audit, &["c"]), full).unwrap());
+    store.move_outbox(&shared).unwrap();
+    store.move_outbox(&shared).unwrap();
+    assert_eq!((status(&store, OutboxSink::Audit).missing, status(&store, OutboxSink::Telemetry).dropped), (0, 0));
+    assert_eq!((status(&shared, OutboxSink::Audit).missing, status(&shared, OutboxSink::Telemetry).dropped), (3, 1));
+    let rows = taken(&shared, OutboxSink::Audit).rows(0, 10, 1 << 20).unwrap();
+    let gap: serde_json::Value = serde_json::from_slice(&rows[0].body).unwrap();
+    assert_eq!((rows.len(), rows[0].kind.as_str(), &gap["missing"]), (1, "gap", &serde_json::json!(3)));
+}
+
+#[test]
+fn a_store_without_an_outbox_gains_an_empty_one() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("aye.db");
     let old = Connection::open(&path).unwrap();

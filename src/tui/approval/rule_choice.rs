@@ -219,7 +219,13 @@ impl RuleChoice {
     fn is_writable(&self) -> bool {
         self.offer().is_some_and(|offer| {
             let is_fixed = |rule: &GrantRule| {
-                matches!(rule, GrantRule::Tool { .. } | GrantRule::ServerTool { .. } | GrantRule::Readable { .. })
+                matches!(
+                    rule,
+                    GrantRule::Tool { .. }
+                        | GrantRule::ServerTool { .. }
+                        | GrantRule::BackendTool { .. }
+                        | GrantRule::Readable { .. }
+                )
             };
             !offer.rules.iter().any(is_fixed)
         })
@@ -368,6 +374,7 @@ fn describe_rule(rule: &GrantRule) -> String {
         GrantRule::Write { paths } => format!("changes to {}", quoted(paths)),
         GrantRule::Tool { name, .. } => format!("the tool `{name}`, until its definition changes"),
         GrantRule::ServerTool { name, .. } => format!("the MCP tool `{name}`, until its definition changes"),
+        GrantRule::BackendTool { name, .. } => format!("the back-end tool `{name}`, until its definition changes"),
         GrantRule::Readable { path } => {
             format!("every command in this project may read `{path}` and its contents, except credentials")
         }

@@ -125,7 +125,7 @@ fn a_project_policy_cannot_extend() {
 
 #[test]
 fn every_verdict_names_the_deciding_line() {
-    use Scope::{File, Managed, Mine, Project, User};
+    use Scope::{File, Managed, Mine, Project, Service, User};
     use VerdictKind::{Allow, Ask, Deny};
     let case = |layers, action, verdict, rule| Case { layers, action, verdict, rule };
     let cases = [
@@ -189,6 +189,14 @@ fn every_verdict_names_the_deciding_line() {
             write("docs/a"),
             Deny,
             "project:3",
+        ),
+        // With a closed list, it also denies the capabilities that it does not list.
+        case(&[(User, WRITES), (Service, "[capabilities.\"File.Read\"]")], write("docs/a"), Allow, "user:5"),
+        case(
+            &[(User, WRITES), (Service, "unlisted = \"deny\"\n[capabilities.\"File.Read\"]")],
+            write("docs/a"),
+            Deny,
+            "service:1",
         ),
         // Tools of MCP servers.
         case(&[(User, TOOLS)], invoke("docs", "search", "f1"), Allow, "user:5"),

@@ -1,0 +1,48 @@
+//! Ends of sessions: rows of the outbox, so that a service that is down learns of them later.
+
+use crate::ports::ServiceSession;
+use crate::session::SessionStatus;
+use crate::store::{OutboxEntry, OutboxSink};
+use serde_json::{Value, json};
+
+/// Kind of a row with the end of a session.
+const END: &str = "end";
+
+/// Reason for the end of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndReason {
+    Completed,
+    /// A task was not over.
+    Cancelled,
+}
+
+impl EndReason {
+    /// Returns the reason for a session with this status.
+    pub(crate) fn for_status(status: Option<SessionStatus>) -> Self {
+        match status {
+            Some(SessionStatus::Idle) | None => Self::Completed,
+            Some(SessionStatus::Running | SessionStatus::Waiting | SessionStatus::Paused) => Self::Cancelled,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "session_completed",
+            Self::Cancelled => "session_cancelled",
+        }
+    }
+}
+
+/// Returns the row for the end of a session.
+pub(in super::super) fn end_entry(session: &ServiceSession, reason: EndReason) -> OutboxEntry {
+    let body = json!({"url": session.url, "sessionId": session.session_id, "reason": reason.as_str()});
+    OutboxEntry { sink: OutboxSink::Sessions, kind: END, body: body.to_string().into_bytes() }
+}
+
+/// Returns the address of the service, the path and the body of the request for a row. Another row has none.
+pub(super) fn cancel_request(row: &[u8]) -> Option<(String, String, Value)> {
+    let row: Value = serde_json::from_slice(row).ok()?;
+    let text = |name: &str| Some(row.get(name)?.as_str()?.to_owned());
+    let (url, id, reason) = (text("url")?, text("sessionId")?, text("reason")?);
+    Some((url, format!("/sessions/{id}/cancel"), json!({"reason": reason})))
+}

@@ -1,0 +1,27 @@
+//! Feature flags that aye knows. A flag can only switch something off.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Flags, and the tools that each of them switches off. All other flags are recorded and shown, and have no effect.
+const KNOWN: [(&str, &str); 4] =
+    [("agents", "Agent"), ("httpRequests", "HttpRequest"), ("mcpServers", "Mcp.*"), ("webSearch", "WebSearch")];
+
+/// Returns the tools that are switched off: by each known flag with the value `false`.
+pub(super) fn disabled_tools(flags: &BTreeMap<String, Value>) -> Vec<&'static str> {
+    let is_off = |name: &str| flags.get(name) == Some(&Value::Bool(false));
+    KNOWN.iter().filter(|(name, _)| is_off(name)).map(|(_, tools)| *tools).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn known_flags_switch_off_and_nothing_else_has_an_effect() {
+        let flags = json!({"webSearch": false, "mcpServers": true, "agents": "false", "httpRequests": 0, "other": false});
+        let flags = serde_json::from_value(flags).unwrap();
+        assert_eq!(disabled_tools(&flags), ["WebSearch"]);
+    }
+}
