@@ -9,7 +9,9 @@ use super::super::thread::Thread;
 use super::context_breakdown::shares;
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, Record};
-use crate::protocol::{ContextUse, EventKind, Failure, FailureKind, Message, MessageId, ModelFacts, Role, TaskId, Usage};
+use crate::protocol::{
+    ContextUse, EventKind, Failure, FailureKind, Message, MessageId, ModelFacts, Role, TaskId, Usage, format_count,
+};
 
 /// Thread of the session, and its measured or estimated size.
 #[derive(Debug, Default)]
@@ -60,6 +62,25 @@ impl ContextWindow {
             self.counting.counted = 0;
             // After an undo, no automatic compaction should follow at once.
             self.pause_auto_compaction(cx);
+        }
+    }
+
+    /// Restores the messages that the last summary replaced, on request of the user.
+    pub(crate) fn undo_compaction(&mut self, cx: &mut TurnContext) {
+        if !self.thread.has_summary() {
+            return cx.out.notice("nothing to undo: this conversation has not been compacted");
+        }
+        cx.out.record(Record::CompactionUndone);
+        cx.out.commit(Durability::Power);
+        self.undo_summary(cx);
+        let tokens = self.next_input_tokens(cx);
+        cx.out.event(EventKind::CompactionUndone { tokens });
+        let limit = self.input_limit(cx);
+        if tokens > limit {
+            cx.out.notice(format!(
+                "the messages are restored: about {}, of which {limit} fit; the next request drops the oldest",
+                format_count(tokens, "token", "tokens")
+            ));
         }
     }
 

@@ -3,7 +3,7 @@
 use super::assumed_prices::AssumedPrices;
 use super::call_batch::CallBatch;
 use super::call_runner::{CallRunner, LayerNotices};
-use super::compaction::Compactor;
+use super::compaction::{CompactionInput, Compactor};
 use super::completed_request::CompletedRequest;
 use super::context_window::ContextWindow;
 use super::fallback::{FallbackModels, OpenedFallback};
@@ -508,7 +508,7 @@ impl TurnMachine {
                 self.cx.out.notice(why);
                 // The user may have stopped the task in the meantime.
                 if self.compactor.waits_for_model() {
-                    self.fall_back_or_end_summary(failure, at);
+                    self.fall_back_for_summary(failure, at);
                 } else if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
                     self.fall_back_or_pause(failure);
                 }
@@ -517,7 +517,7 @@ impl TurnMachine {
         };
         match self.choice.on_opened(opened, &mut self.cx) {
             ModelUpdate::None => {}
-            ModelUpdate::Learned => self.on_window_change(),
+            ModelUpdate::Learned => self.on_window_change(at),
             ModelUpdate::Chosen(facts) => self.adopt_model(facts, at),
         }
     }
@@ -531,10 +531,10 @@ impl TurnMachine {
         }
         // The user's choice replaces the earlier one for good.
         drop(self.fallbacks.take_chosen());
-        self.on_window_change();
+        self.on_window_change(at);
         // A user who switches the model during a retry delay does not want to wait.
-        if let Some(ticket) = self.compactor.ticket() {
-            self.on_summary_timer(ticket, at);
+        if self.compactor.ticket().is_some() {
+            self.compaction(CompactionInput::RetryDue, at);
         } else if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
             self.request_if_allowed(0, at);
         }
@@ -551,10 +551,9 @@ impl TurnMachine {
         let why = format!("{} is not responding ({}); {does} with this model", chosen.name, failure.message);
         self.fallbacks.replace(chosen);
         self.choice.switch(facts, &why, &mut self.cx);
-        self.on_window_change();
+        self.on_window_change(at);
         if is_for_summary {
-            self.compactor.write_with(None);
-            self.request_summary_if_allowed(at);
+            self.compaction(CompactionInput::ModelReplaced, at);
         } else {
             self.request_if_allowed(0, at);
         }
@@ -569,19 +568,19 @@ impl TurnMachine {
     }
 
     /// Returns to the chosen model when a task begins or continues.
-    pub(super) fn use_chosen_model(&mut self) {
+    pub(super) fn use_chosen_model(&mut self, at: InputTime) {
         let Some(facts) = self.fallbacks.take_chosen() else { return };
         if self.cx.policy.check_model(&facts.name).is_err() {
             return;
         }
         self.choice.switch(facts, "switching back to the chosen model", &mut self.cx);
-        self.on_window_change();
+        self.on_window_change(at);
     }
 
     /// Follows a change of the model or of its known window.
-    fn on_window_change(&mut self) {
+    fn on_window_change(&mut self, at: InputTime) {
         self.window.on_model_change();
-        self.compactor.limit_budget(self.window.message_budget(&self.cx));
+        self.compaction(CompactionInput::BudgetChanged(self.window.message_budget(&self.cx)), at);
     }
 
     /// Sets a budget. A task that is paused for it continues.
@@ -748,7 +747,7 @@ impl TurnMachine {
         if !self.goals.is_running() || !self.end_goal_at_limit(Some(self.next_request(at))) {
             return false;
         }
-        self.compactor.finish();
+        self.compaction(CompactionInput::TaskEnded, at);
         self.fail(Failure::new(
             FailureKind::BudgetExceeded,
             "the task ended because its goal reached a limit",

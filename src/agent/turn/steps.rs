@@ -2,7 +2,7 @@
 
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::call_batch::CallBatch;
-use super::compaction::{AfterSummary, SummaryCall, SummaryOutcome, SummaryRequest};
+use super::compaction::{AfterSummary, CompactionFacts, CompactionInput, CompactionOutput, CompactionTime, SummaryCall};
 use super::completed_request::CompletedRequest;
 use super::context_window::OverlongRequest;
 use super::goals::{CheckOutcome, NextRound};
@@ -14,15 +14,13 @@ use super::response::{
     Continuation, ResponseStream, continuation, discard_reason, final_failure, retry_event, with_unique_call_ids,
     without_empty_text,
 };
-use super::summary_model::report_replacement;
 use super::tasks::{Phase, Task};
 use super::user_command::UserCommand;
 use crate::agent::thread::is_interruption;
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Plan, Record, TaskEnd};
 use crate::protocol::{
-    COMPACTION_IS, ChangedFiles, CompactionTrigger, EventHooks, EventKind, Failure, FailureKind, GoalReason, HookEvent, Message,
-    ModelFacts, NOT_COMPACTED, Part, Remedy, Role, SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage,
-    format_count,
+    COMPACTION_IS, ChangedFiles, EventHooks, EventKind, Failure, FailureKind, GoalReason, HookEvent, Message, ModelFacts, Part,
+    Remedy, Role, SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, format_count,
 };
 use crate::session::Expense;
 use jiff::Timestamp;
@@ -47,7 +45,7 @@ impl TurnMachine {
             self.end_task(TaskEnd::Cancelled);
         }
         if self.is_busy() {
-            self.compactor.start_next_after();
+            self.compaction(CompactionInput::PromptQueued, at);
             self.queue.add(text, false, &mut self.cx.out);
         } else {
             self.queue.stop_steering(&mut self.cx.out);
@@ -155,7 +153,7 @@ impl TurnMachine {
 
     /// Starts a task. `attached`: content shown to the model with the prompt.
     pub(super) fn start(&mut self, text: String, attached: Vec<Part>, at: InputTime) {
-        self.use_chosen_model();
+        self.use_chosen_model(at);
         let (task_id, max_steps) = (self.cx.numbers.next_task(), self.cx.options.max_steps);
         self.spending.begin_task();
         self.stop_hooks.begin_task();
@@ -360,9 +358,9 @@ impl TurnMachine {
     pub(super) fn complete(&mut self, at: InputTime) {
         self.end_completed();
         // A compaction requested during the task runs before the next one.
-        let compacts =
-            self.compactor.take_request().is_some_and(|wanted| self.compact_now(wanted.focus, AfterSummary::NextTask, at));
-        if !compacts {
+        let forbidden = self.preflight(at);
+        self.compaction(CompactionInput::TaskCompleted { forbidden }, at);
+        if !self.compactor.is_running() {
             self.start_next(at);
         }
     }
@@ -407,8 +405,8 @@ impl TurnMachine {
 
     /// Continues on request of the user: a paused task, a task that ended early, or the next queued message.
     pub(super) fn continue_on_request(&mut self, at: InputTime) {
-        if self.compactor.continue_after(&mut self.cx) {
-            return;
+        if self.compactor.is_running() {
+            return self.compaction(CompactionInput::Continued, at);
         }
         let paused = self.tasks.is_paused();
         if self.rewinds.is_running() {
@@ -431,7 +429,7 @@ impl TurnMachine {
             self.resume_goal();
             return self.start_next(at);
         }
-        self.use_chosen_model();
+        self.use_chosen_model(at);
         self.tasks.stop_cancelling();
         self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         self.cx.record_policy();
@@ -655,7 +653,8 @@ impl TurnMachine {
 
     /// Sends the thread, after making space for it; `attempt` counts retries of the same request.
     fn request(&mut self, attempt: u32, at: InputTime) {
-        if self.make_room(attempt, at) {
+        self.compaction(CompactionInput::RequestDue { attempt }, at);
+        if self.compactor.is_running() {
             return;
         }
         if let Err(failure) = self.window.fit(&mut self.cx) {
@@ -866,8 +865,8 @@ impl TurnMachine {
             self.request(0, at);
             return true;
         }
-        let then = AfterSummary::Request { attempt: 0 };
-        if self.begin_compaction(CompactionTrigger::TooLong, None, then, at).is_ok() {
+        self.compaction(CompactionInput::RequestTooLong, at);
+        if self.compactor.is_running() {
             return true;
         }
         let shorter = self.window.drop_half(&mut self.cx);
@@ -892,8 +891,8 @@ impl TurnMachine {
     }
 
     pub(super) fn on_timer(&mut self, ticket: u64, at: InputTime) {
-        if self.on_summary_timer(ticket, at) {
-            return;
+        if self.compactor.ticket() == Some(ticket) {
+            return self.compaction(CompactionInput::RetryDue, at);
         }
         if let Some(Phase::Retrying { attempt, ticket: waiting }) = self.tasks.phase()
             && *waiting == ticket
@@ -907,78 +906,66 @@ impl TurnMachine {
 impl TurnMachine {
     /// Compacts the conversation on request of the user.
     pub(super) fn compact(&mut self, focus: Option<String>, at: InputTime) {
-        let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
-        if self.compactor.is_running() {
-            return self.cx.out.notice(format!("{COMPACTION_IS}already running"));
-        }
-        if self.rewinds.is_running() {
-            return self.cx.out.notice("a rewind is restoring files; try again in a moment");
-        }
         let runs = self.tasks.current().is_some() && !self.tasks.is_paused();
-        if runs || self.mentions.is_reading() || self.prompt_hooks.is_running() {
-            self.compactor.request_later(focus);
-            return self.cx.out.notice("the conversation will be compacted before the next step");
-        }
-        self.compact_now(focus, AfterSummary::Nothing, at);
+        let when = if self.rewinds.is_running() {
+            CompactionTime::AfterRewind
+        } else if runs || self.mentions.is_reading() || self.prompt_hooks.is_running() {
+            CompactionTime::BeforeStep
+        } else {
+            CompactionTime::Now { forbidden: self.preflight(at) }
+        };
+        self.compaction(CompactionInput::Requested { focus, when }, at);
     }
 
-    /// Returns whether a compaction started.
-    fn compact_now(&mut self, focus: Option<String>, then: AfterSummary, at: InputTime) -> bool {
-        if let Some(failure) = self.preflight(at) {
-            self.cx.out.notice(failure.problem().with_location(NOT_COMPACTED).one_line());
-            return false;
-        }
-        match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
-            Ok(()) => true,
-            Err(why) => {
-                self.cx.out.notice(why);
-                false
+    /// Passes an input to the compaction, and its outputs to the sub-machines that they concern.
+    pub(super) fn compaction(&mut self, input: CompactionInput, at: InputTime) {
+        let facts = CompactionFacts {
+            window: &self.window,
+            task: self.tasks.continuable_id(),
+            model: self.summaries.next(&self.prices, &self.cx),
+        };
+        for output in self.compactor.handle(input, &facts, &mut self.cx, at) {
+            match output {
+                CompactionOutput::Begun => {
+                    if self.compactor.precedes_request() {
+                        self.tasks.set_phase(Phase::Compacting);
+                    }
+                    self.allow_summary(at);
+                }
+                CompactionOutput::Ready => self.request_summary_if_allowed(at),
+                CompactionOutput::Send(call) => self.send_summary_request(*call),
+                CompactionOutput::Summarized { until, verbatim, message } => {
+                    self.window.summarize(&until, &verbatim, message, &self.cx);
+                }
+                CompactionOutput::AutomaticPaused => self.window.pause_auto_compaction(&self.cx),
+                CompactionOutput::HalfDropped => {
+                    self.window.drop_half(&mut self.cx);
+                }
+                CompactionOutput::FallbackNeeded(failure) => self.fall_back_for_summary(failure, at),
+                CompactionOutput::TaskPaused(failure) => self.pause(failure),
+                CompactionOutput::TaskForbidden(failure) => self.on_forbidden(failure),
+                CompactionOutput::Ended(then) => self.after_compaction(then, at),
             }
         }
     }
 
-    /// Starts a compaction before a request, if one is due. Returns whether it started; the request follows it.
-    fn make_room(&mut self, attempt: u32, at: InputTime) -> bool {
-        let then = AfterSummary::Request { attempt };
-        if let Some(SummaryRequest { focus }) = self.compactor.take_request() {
-            match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
-                Ok(()) => return true,
-                Err(why) => self.cx.out.notice(why),
-            }
+    /// Sends the summary request unless it is forbidden.
+    fn request_summary_if_allowed(&mut self, at: InputTime) {
+        if self.compactor.precedes_request() && self.end_task_at_goal_limit(at) {
+            return;
         }
-        if !self.window.is_full(&self.cx) {
-            return false;
+        match self.preflight(at) {
+            None => self.allow_summary(at),
+            Some(failure) => self.compaction(CompactionInput::Forbidden(failure), at),
         }
-        let begun = self.begin_compaction(CompactionTrigger::Threshold, None, then, at).is_ok();
-        if !begun {
-            self.window.pause_auto_compaction(&self.cx);
-        }
-        begun
     }
 
-    /// Starts a compaction; the error says why a compaction would not help.
-    fn begin_compaction(
-        &mut self,
-        trigger: CompactionTrigger,
-        focus: Option<String>,
-        then: AfterSummary,
-        at: InputTime,
-    ) -> Result<(), String> {
-        let task = self.tasks.continuable_id();
-        self.compactor.begin((trigger, focus, then), task.as_ref(), &self.window, &mut self.cx, at)?;
-        if self.compactor.precedes_request() {
-            self.tasks.set_phase(Phase::Compacting);
-        }
-        self.compactor.write_with(self.summaries.next(&self.prices, &self.cx));
-        self.request_summary(at);
-        Ok(())
+    fn allow_summary(&mut self, at: InputTime) {
+        let obstacle = self.summary_obstacle(at);
+        self.compaction(CompactionInput::Allowed { obstacle }, at);
     }
 
-    fn request_summary(&mut self, at: InputTime) {
-        if let Some(why) = self.summary_obstacle(at) {
-            self.replace_summary_model(&why);
-        }
-        let Some(call) = self.compactor.request(&self.window, &self.cx, at) else { return };
+    fn send_summary_request(&mut self, call: SummaryCall) {
         let SummaryCall { request, model, estimated_input_tokens } = call;
         if matches!(self.tasks.phase(), Some(Phase::Compacting)) {
             self.tasks.set_task_status(TaskStatus::WaitingForLlm, &mut self.cx.out);
@@ -1005,14 +992,6 @@ impl TurnMachine {
         })
     }
 
-    /// Lets the model in use write the summary, and reports why.
-    fn replace_summary_model(&mut self, why: &str) {
-        if let Some(name) = self.compactor.model().map(|model| model.name.clone()) {
-            report_replacement(&name, why, &mut self.cx);
-            self.compactor.write_with(None);
-        }
-    }
-
     /// Handles the stream of a summary. Its text is not shown as a response, but it costs as much.
     pub(super) fn on_summary_delta(&mut self, delta: Delta, at: InputTime) {
         let Some(since) = self.compactor.requested_at() else { return };
@@ -1022,107 +1001,31 @@ impl TurnMachine {
         let spent = self.spending.end_request(usage, &content, &mut self.tasks, &self.cx, at);
         let request = CompletedRequest { spent, stop_reason, latency_ms: at.millis_since(since), model };
         self.spending.report(request, &self.tasks, &mut self.cx);
-        let response = (content.as_slice(), stop_reason);
-        let outcome = self.compactor.on_response(response, spent, &mut self.window, &mut self.cx, at);
-        match outcome {
-            SummaryOutcome::Done => self.after_compaction(at),
-            SummaryOutcome::TooLong | SummaryOutcome::Failed(_) if self.compactor.model().is_some() => {
-                let why = outcome.reason();
-                self.replace_summary_model(why);
-                self.cx.out.commit(Durability::Process);
-                self.request_summary_if_allowed(at);
-            }
-            SummaryOutcome::TooLong => self.shorten_summary(at),
-            SummaryOutcome::Failed(why) => self.give_up_compaction(why, at),
-        }
+        self.compaction(CompactionInput::Responded { content, stop_reason, spent }, at);
     }
 
     pub(super) fn on_summary_error(&mut self, error: ModelError, at: InputTime) {
-        let Some(since) = self.compactor.requested_at() else { return };
-        let Some(attempt) = self.compactor.count_attempt() else { return };
+        let Some((since, attempt)) = self.compactor.requested_at().zip(self.compactor.attempt()) else { return };
         let (wasted, delay_ms) = self.count_failed_request(&error, attempt, since, at);
-        let delay_ms = delay_ms.filter(|_| error.failure.retryable);
-        if self.compactor.model().is_some() && delay_ms.is_none() {
-            self.replace_summary_model(&error.failure.message);
-            self.cx.out.commit(Durability::Process);
-            return self.request_summary_if_allowed(at);
-        }
-        if error.failure.kind == FailureKind::ContextTooLong {
-            return self.shorten_summary(at);
-        }
-        let Some(delay_ms) = delay_ms else {
-            if !error.failure.retryable {
-                return self.give_up_compaction(&error.failure.message, at);
-            }
-            return self.fall_back_or_end_summary(error.failure, at);
+        self.compaction(CompactionInput::Failed { error, wasted, delay_ms }, at);
+    }
+
+    /// Opens the next fallback model for a summary whose retries are used up, if there is one.
+    pub(super) fn fall_back_for_summary(&mut self, failure: Failure, at: InputTime) {
+        let Some(name) = self.fallbacks.next(&failure, &self.cx) else {
+            return self.compaction(CompactionInput::NoFallback(failure), at);
         };
         let ticket = self.cx.numbers.next_ticket();
-        self.compactor.wait_for(ticket);
-        self.report_retry(error, attempt, delay_ms, wasted);
-        self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
+        self.compaction(CompactionInput::FallbackOpening { ticket }, at);
+        self.cx.out.effect(Effect::OpenModel { key: None, name });
     }
 
-    /// Opens the next fallback model for a summary whose retries are used up. Without one, the task waits for the user.
-    pub(super) fn fall_back_or_end_summary(&mut self, failure: Failure, at: InputTime) {
-        if let Some(name) = self.fallbacks.next(&failure, &self.cx) {
-            let ticket = self.cx.numbers.next_ticket();
-            self.compactor.wait_for_model(ticket);
-            return self.cx.out.effect(Effect::OpenModel { key: None, name });
-        }
-        if !self.compactor.precedes_request() {
-            return self.give_up_compaction(&failure.message, at);
-        }
-        // The request of the task would fail too.
-        self.compactor.finish();
-        self.pause(failure);
-    }
-
-    /// Shortens a summary request that does not fit.
-    fn shorten_summary(&mut self, at: InputTime) {
-        if !self.compactor.shorten(&self.window) {
-            return self.give_up_compaction("the messages to summarize do not fit the context window either", at);
-        }
-        self.cx.out.commit(Durability::Process);
-        self.request_summary_if_allowed(at);
-    }
-
-    /// Sends the summary request again after its delay. Returns whether the ticket belonged to the delay.
-    pub(super) fn on_summary_timer(&mut self, ticket: u64, at: InputTime) -> bool {
-        let is_for_it = self.compactor.ticket() == Some(ticket);
-        if is_for_it {
-            self.request_summary_if_allowed(at);
-        }
-        is_for_it
-    }
-
-    /// Sends the summary request unless it is forbidden. Otherwise a task that needs the summary waits or fails; in other cases,
-    /// the reason is reported at the start.
-    pub(super) fn request_summary_if_allowed(&mut self, at: InputTime) {
-        if self.compactor.precedes_request() && self.end_task_at_goal_limit(at) {
-            return;
-        }
-        let Some(failure) = self.preflight(at) else { return self.request_summary(at) };
-        if self.compactor.precedes_request() {
-            self.compactor.finish();
-            return self.on_forbidden(failure);
-        }
-        self.cx.out.notice(failure.problem().with_location(NOT_COMPACTED).one_line());
-        self.cx.out.record(Record::CompactionGivenUp);
-        self.after_compaction(at);
-    }
-
-    fn give_up_compaction(&mut self, why: &str, at: InputTime) {
-        self.compactor.give_up(why, &mut self.window, &mut self.cx);
-        self.after_compaction(at);
-    }
-
-    fn after_compaction(&mut self, at: InputTime) {
-        match self.compactor.finish() {
-            None => {}
-            Some(AfterSummary::Nothing) => self.cx.out.commit(Durability::Process),
-            Some(AfterSummary::Request { attempt }) => self.request_if_allowed(attempt, at),
-            Some(AfterSummary::Continue) => self.continue_on_request(at),
-            Some(AfterSummary::NextTask) => {
+    fn after_compaction(&mut self, then: AfterSummary, at: InputTime) {
+        match then {
+            AfterSummary::Nothing => self.cx.out.commit(Durability::Process),
+            AfterSummary::Request { attempt } => self.request_if_allowed(attempt, at),
+            AfterSummary::Continue => self.continue_on_request(at),
+            AfterSummary::NextTask => {
                 self.cx.out.commit(Durability::Process);
                 self.start_next(at);
             }
@@ -1131,43 +1034,22 @@ impl TurnMachine {
 
     /// Stops the compaction without changes. Returns whether one was in progress outside a running task.
     pub(super) fn stop_compaction(&mut self, at: InputTime) -> bool {
-        let is_requested = self.compactor.requested_at().is_some();
-        if is_requested {
+        let is_outside = self.compactor.is_running() && !self.compactor.precedes_request();
+        if self.compactor.requested_at().is_some() {
             self.waste_current_request(at);
         }
-        let Some(then) = self.compactor.finish() else { return false };
-        if is_requested {
-            self.cx.out.effect(Effect::StopModel);
-        }
-        self.cx.out.record(Record::CompactionGivenUp);
-        self.cx.out.commit(Durability::Process);
-        self.window.pause_auto_compaction(&self.cx);
-        self.cx.out.notice(format!("{NOT_COMPACTED}: stopped by you; the conversation is unchanged"));
-        !matches!(then, AfterSummary::Request { .. })
+        self.compaction(CompactionInput::Stopped, at);
+        is_outside
     }
 
     /// Restores the messages that the last compaction replaced.
     pub(super) fn undo_compaction(&mut self) {
         if self.compactor.is_running() {
-            return self.cx.out.notice(format!("{COMPACTION_IS}running; stop it first"));
-        }
-        if self.rewinds.is_running() {
-            return self.cx.out.notice("a rewind is restoring files; try again in a moment");
-        }
-        if !self.window.thread().has_summary() {
-            return self.cx.out.notice("nothing to undo: this conversation has not been compacted");
-        }
-        self.cx.out.record(Record::CompactionUndone);
-        self.cx.out.commit(Durability::Power);
-        self.window.undo_summary(&self.cx);
-        let tokens = self.window.next_input_tokens(&self.cx);
-        self.cx.out.event(EventKind::CompactionUndone { tokens });
-        let limit = self.window.input_limit(&self.cx);
-        if tokens > limit {
-            self.cx.out.notice(format!(
-                "the messages are restored: about {}, of which {limit} fit; the next request drops the oldest",
-                format_count(tokens, "token", "tokens")
-            ));
+            self.cx.out.notice(format!("{COMPACTION_IS}running; stop it first"));
+        } else if self.rewinds.is_running() {
+            self.cx.out.notice("a rewind is restoring files; try again in a moment");
+        } else {
+            self.window.undo_compaction(&mut self.cx);
         }
     }
 }
