@@ -7,6 +7,7 @@ use super::super::limits::{
 };
 use super::super::thread::Thread;
 use super::context_breakdown::shares;
+use super::rewind::ThreadChange;
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, Record};
 use crate::protocol::{
@@ -84,8 +85,14 @@ impl ContextWindow {
         }
     }
 
-    /// Notes that the thread changed in another way, so that the provider's count no longer applies.
-    pub(crate) fn on_rewind(&mut self) {
+    /// Applies the change of the thread by a rewind. The provider's count no longer applies.
+    pub(crate) fn rewind(&mut self, change: ThreadChange) {
+        match change {
+            ThreadChange::CutFrom(from) => {
+                self.thread.truncate_from(&from);
+            }
+            ThreadChange::Replaced(thread) => self.thread = thread,
+        }
         self.counting.counted = 0;
     }
 

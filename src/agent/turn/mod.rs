@@ -12,6 +12,7 @@ mod call;
 mod call_batch;
 mod call_recovery;
 mod call_runner;
+mod calls;
 mod compaction;
 mod completed_request;
 mod context_breakdown;

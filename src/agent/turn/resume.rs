@@ -3,12 +3,17 @@
 use super::call::Call;
 use super::call_batch::CallBatch;
 use super::call_recovery::restore_calls;
+use super::calls::CallsInput;
 use super::compaction::report_lost_summary;
+use super::goals::GoalInput;
+use super::grants::GrantInput;
 use super::io::{Effect, InputTime};
 use super::loop_guard::RepeatCount;
 use super::machine::TurnMachine;
 use super::options::ResumePolicy;
+use super::rewind::{RewindInput, RewindOutput};
 use super::side_effects;
+use super::spending::SpendingInput;
 use super::state::left_behind_failure;
 use super::tasks::Phase;
 use super::user_command::UserCommand;
@@ -50,7 +55,7 @@ impl TurnMachine {
         let lost_bytes = state.uncounted_bytes();
         if lost_bytes > 0 && self.tasks.current().is_some() {
             let input_tokens = self.window.next_input_tokens(&self.cx);
-            self.spending.count_lost(lost_bytes, input_tokens, &mut self.tasks, &mut self.cx);
+            self.spend(SpendingInput::Lost { bytes: lost_bytes, input_tokens });
         }
         if state.is_compacting {
             report_lost_summary(&mut self.cx);
@@ -63,18 +68,16 @@ impl TurnMachine {
                 "continue it, or send another prompt",
             )
         });
-        self.with_calls(|batch, runner| batch.settle_commits(settled, runner));
         let known = std::mem::take(&mut self.known);
-        self.with_calls(|batch, runner| batch.settle_by_disk(known, runner));
-        self.spending.set_paused(failure.kind == FailureKind::BudgetExceeded);
-        // The previous process already warned the user about these.
-        self.spending.nearly_used(&self.tasks, &self.cx);
+        self.report_calls(CallsInput::Recovered { settled, known }, at);
+        self.report_spending(SpendingInput::Paused(failure.kind == FailureKind::BudgetExceeded));
+        self.report_spending(SpendingInput::Restored);
         self.choice.report_run_model(&mut self.cx);
         // A completed task is over, and so are its steps.
         if self.tasks.current().is_some() || self.tasks.has_ended() {
             self.cx.set_planned_steps(std::mem::take(&mut state.planned_steps));
         }
-        self.grants.restore_mandate(std::mem::take(&mut state.mandate), &mut self.cx, at);
+        self.report_calls(CallsInput::MandateRestored(std::mem::take(&mut state.mandate)), at);
         self.resume(failure, unfinished, at);
         self.cx.out.take()
     }
@@ -98,7 +101,7 @@ impl TurnMachine {
         match change {
             Change::StepStarted { step_id, step_count, .. } => {
                 self.cx.numbers.count_step();
-                self.rewinds.count_step();
+                self.report_rewind(RewindInput::StepStarted);
                 self.tasks.set_step(Some(step_id.clone()), &mut self.cx.out);
                 self.tasks.set_step_count(step_count.saturating_sub(1));
                 self.tasks.set_phase(Phase::Paused);
@@ -118,13 +121,15 @@ impl TurnMachine {
                 let id = (task_id.clone(), step_id.clone());
                 self.tasks.begin_user_command(id, call.clone(), command, &mut self.cx.out);
             }
-            Change::Spent { spent, payer: Payer::Review } => self.spending.restore_review(spent),
+            Change::Spent { spent, payer: Payer::Review } => self.report_spending(SpendingInput::ReviewRestored(spent)),
             Change::Spent { spent, .. } => self.count(spent),
             Change::QueueChanged { prompts } => self.queue.restore(prompts.to_vec()),
             Change::ModelChosen { choice, .. } => self.choice.restore(choice.model, choice.effort, &mut self.cx),
             Change::PriceAssumed { model, price } => self.prices.restore(model, price, &mut self.cx),
-            Change::GoalChanged { change } => self.goals.restore(change),
-            Change::BudgetSet { limit } => self.spending.restore_budget(*limit, &mut self.tasks, &mut self.cx),
+            Change::GoalChanged { change } => self.report_to_goal(GoalInput::ChangeRestored(change)),
+            Change::BudgetSet { limit } => {
+                self.spend(SpendingInput::BudgetRestored(*limit));
+            }
             Change::TaskStarted { .. }
             | Change::TaskEnded { .. }
             | Change::Stopping
@@ -151,15 +156,15 @@ impl TurnMachine {
             Change::TaskStarted { prompt, max_steps } => self.restore_task(prompt.clone(), max_steps),
             Change::TaskEnded { end, .. } => {
                 self.guardrail.on_task_end(end);
-                self.goals.on_task_end();
-                self.spending.end_task(&self.tasks);
+                self.report_to_goal(GoalInput::TaskEndRestored);
+                self.report_spending(SpendingInput::TaskEnded);
                 self.tasks.end_restored_task(end, &mut self.cx.out);
             }
             Change::Stopping => {
                 self.tasks.cancel();
             }
             Change::Continued => {
-                self.goals.on_task_continued();
+                self.report_to_goal(GoalInput::TaskContinued);
                 self.add_continuation();
                 if self.tasks.current().is_some() {
                     self.tasks.stop_cancelling();
@@ -181,12 +186,14 @@ impl TurnMachine {
             Change::RewindStarted { rewind_id, target, scope, overwrite } => {
                 // A rewind starts only while no task runs.
                 self.tasks.drop_current(&mut self.cx.out);
-                self.rewinds.restore_start(rewind_id, (target, scope), overwrite.to_vec(), self.window.thread());
+                self.report_rewind(RewindInput::StartRestored { rewind_id, target, scope, overwrite });
             }
             Change::Rewound { rewind_id, from, rewound, .. } => {
                 self.tasks.drop_current(&mut self.cx.out);
-                let effect = self.rewinds.restore_end(rewind_id, from, rewound, self.window.thread_mut());
-                self.adopt_rewind(effect);
+                let output = self.pass_to_rewinds(RewindInput::EndRestored { rewind_id, from, rewound });
+                if let Some(RewindOutput::Finished(after)) = output {
+                    self.adopt_rewind(after.effect);
+                }
             }
             Change::Compacted { until, message, verbatim, spent, .. } => {
                 self.cx.numbers.count_message(&message.message_id);
@@ -200,7 +207,7 @@ impl TurnMachine {
     }
 
     fn count(&mut self, spent: Expense) {
-        self.spending.count(spent.usage, spent.cost_usd, &mut self.tasks);
+        self.spend(SpendingInput::Counted(spent));
     }
 
     /// Restores the start of a call for the rewind points and the repetition count.
@@ -210,7 +217,7 @@ impl TurnMachine {
         let runs = open[place].edited.as_ref().or(open[place].planned.as_ref());
         let ran =
             runs.map(|EditedCommand { summary, actions }| side_effects::side_effects_of(actions, summary, open[place].changes));
-        self.rewinds.add_side_effects(ran.unwrap_or_default());
+        self.report_rewind(RewindInput::CallStarted(ran.unwrap_or_default()));
         if let Some(guard) = self.tasks.guard_mut() {
             guard.allow(rows.get(place).copied().unwrap_or_default());
         }
@@ -228,8 +235,8 @@ impl TurnMachine {
     fn restore_task(&mut self, prompt: Message, max_steps: u32) {
         self.cx.numbers.count_task();
         self.cx.numbers.count_message(&prompt.message_id);
-        self.spending.begin_task();
-        self.goals.on_task_start(&prompt.task_id);
+        self.report_spending(SpendingInput::TaskBegun);
+        self.report_to_goal(GoalInput::TaskStarted(&prompt.task_id));
         self.tasks.begin(TaskId::new(prompt.task_id.as_str()), max_steps, &mut self.cx.out);
         self.add_prompt(prompt);
     }
@@ -299,7 +306,7 @@ impl TurnMachine {
 impl TurnMachine {
     /// Settles all work that the previous process left unfinished.
     fn resume(&mut self, failure: Failure, unfinished: ResumePolicy, at: InputTime) {
-        self.restore_goal(unfinished == ResumePolicy::Continue);
+        self.report_to_goal(GoalInput::SessionResumed { continues: unfinished == ResumePolicy::Continue });
         if self.finish_rewind(unfinished) {
             return;
         }
@@ -322,7 +329,7 @@ impl TurnMachine {
         self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         if self.tasks.calls().is_some_and(|batch| !batch.is_done()) {
             self.tasks.set_task_status(TaskStatus::CheckingPolicy, &mut self.cx.out);
-            self.with_calls(CallBatch::resume);
+            self.report_calls(CallsInput::Resumed, at);
             return self.advance(at);
         }
         self.close_calls(at);
@@ -357,7 +364,7 @@ impl TurnMachine {
 
     /// Ends a task that was being stopped. It does not continue automatically, but can be continued.
     fn end_stopped_task(&mut self, unfinished: ResumePolicy, at: InputTime) {
-        self.with_calls(CallBatch::discard_layers);
+        self.report_calls(CallsInput::LayersDiscarded, at);
         self.close_calls(at);
         self.end_silently(TaskEnd::Cancelled);
         if unfinished == ResumePolicy::Pause {
@@ -380,9 +387,9 @@ impl TurnMachine {
     fn end_silently(&mut self, end: TaskEnd) {
         let Some((task_id, step_count)) = self.tasks.end_restored_task(&end, &mut self.cx.out) else { return };
         self.cx.out.record(Record::TaskEnded { task_id, step_count, end });
-        self.goals.on_task_end();
+        self.report_to_goal(GoalInput::TaskEndRestored);
         self.cx.out.commit(Durability::Process);
-        self.grants.drop_mandate(&mut self.cx);
+        self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
     }
 
     /// Resumes a session without an open task.

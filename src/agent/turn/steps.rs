@@ -2,10 +2,12 @@
 
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::call_batch::CallBatch;
+use super::calls::CallsInput;
 use super::compaction::{AfterSummary, CompactionFacts, CompactionInput, CompactionOutput, CompactionTime, SummaryCall};
 use super::completed_request::CompletedRequest;
 use super::context_window::OverlongRequest;
-use super::goals::{CheckOutcome, NextRound};
+use super::goals::{CheckOutcome, GoalInput, GoalOutput, NextRound};
+use super::grants::GrantInput;
 use super::io::{Effect, InputTime};
 use super::machine::TurnMachine;
 use super::options::Approver;
@@ -14,13 +16,15 @@ use super::response::{
     Continuation, ResponseStream, continuation, discard_reason, final_failure, retry_event, with_unique_call_ids,
     without_empty_text,
 };
+use super::rewind::RewindInput;
+use super::spending::SpendingInput;
 use super::tasks::{Phase, Task};
 use super::user_command::UserCommand;
 use crate::agent::thread::is_interruption;
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Plan, Record, TaskEnd};
 use crate::protocol::{
-    COMPACTION_IS, ChangedFiles, EventHooks, EventKind, Failure, FailureKind, GoalReason, HookEvent, Message, ModelFacts, Part,
-    Remedy, Role, SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, format_count,
+    COMPACTION_IS, ChangedFiles, EventHooks, EventKind, Failure, FailureKind, HookEvent, Message, ModelFacts, Part, Remedy, Role,
+    SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, format_count,
 };
 use crate::session::Expense;
 use jiff::Timestamp;
@@ -109,12 +113,10 @@ impl TurnMachine {
             PromptVerdict::Start => self.read_mentions(text, at),
             PromptVerdict::Block(failure) => {
                 self.queue.return_to_draft(text, &mut self.cx.out);
-                let goal_waits = self.pause_goal(GoalReason::TaskFailed, "goal paused: a hook blocked its prompt");
+                self.report_to_goal(GoalInput::PromptBlocked);
                 self.cx.out.commit(Durability::Process);
                 self.cx.out.event(EventKind::TaskFailed { failure, step_count: 0 });
-                if goal_waits.is_some() {
-                    self.report_goal(goal_waits);
-                }
+                self.poll_goal_report();
             }
         }
     }
@@ -155,10 +157,10 @@ impl TurnMachine {
     pub(super) fn start(&mut self, text: String, attached: Vec<Part>, at: InputTime) {
         self.use_chosen_model(at);
         let (task_id, max_steps) = (self.cx.numbers.next_task(), self.cx.options.max_steps);
-        self.spending.begin_task();
+        self.report_spending(SpendingInput::TaskBegun);
         self.stop_hooks.begin_task();
         let introduction = self.goals.introduction();
-        self.goals.on_task_start(&task_id);
+        self.report_to_goal(GoalInput::TaskStarted(&task_id));
         self.tasks.begin(task_id, max_steps, &mut self.cx.out);
         self.cx.record_policy();
         self.cx.record_choices();
@@ -170,7 +172,7 @@ impl TurnMachine {
         }
         self.cx.out.event(EventKind::TaskStarted { prompt: text, max_steps });
         self.cx.set_planned_steps(Vec::new());
-        self.grants.drop_mandate(&mut self.cx);
+        self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
         self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         // The prompt is committed with what follows: a step, a denial or a pause.
         self.next_step(at);
@@ -178,7 +180,8 @@ impl TurnMachine {
 
     /// Adds a prompt to the thread, with notes about changes since the model's last message.
     pub(super) fn add_prompt(&mut self, prompt: Message) {
-        self.rewinds.add_point(&prompt, self.cx.numbers.tasks(), u64::from(self.cx.numbers.steps()) + 1);
+        let (number, first_step) = (self.cx.numbers.tasks(), u64::from(self.cx.numbers.steps()) + 1);
+        self.report_rewind(RewindInput::Prompted { prompt: &prompt, number, first_step });
         let prompt = self.guardrail.add_to_prompt(prompt);
         let prompt = self.rewinds.with_note(prompt);
         let prompt = self.command_outputs.add_to_prompt(prompt);
@@ -228,7 +231,7 @@ impl TurnMachine {
         if self.end_task_at_goal_limit(at) {
             return;
         }
-        if let Some(failure) = self.spending.step_failure(&self.tasks, &self.cx).or_else(|| self.preflight(at)) {
+        if let Some(failure) = self.spending.step_failure(self.tasks.usage(), &self.cx).or_else(|| self.preflight(at)) {
             return self.on_forbidden(failure);
         }
         if std::mem::take(&mut self.cx.wants_clean_context) {
@@ -237,7 +240,7 @@ impl TurnMachine {
         self.take_steers(at);
         self.window.on_request_fitted();
         let step_id = self.cx.numbers.next_step();
-        self.rewinds.count_step();
+        self.report_rewind(RewindInput::StepStarted);
         self.tasks.set_step(Some(step_id.clone()), &mut self.cx.out);
         if let Some(task) = self.tasks.current() {
             let (task_id, step_count) = (task.id().clone(), task.step_count() + 1);
@@ -250,7 +253,7 @@ impl TurnMachine {
 
     /// Plans calls that waited for an earlier one, and closes the step when all calls are done.
     pub(super) fn advance(&mut self, at: InputTime) {
-        let results = self.with_calls(|batch, runner| batch.advance(runner)).flatten();
+        let results = self.pass_to_calls(CallsInput::Due, at).results;
         self.tasks.set_status_for_calls(&mut self.cx.out);
         let Some(results) = results else { return };
         if self.tasks.is_user_command() {
@@ -281,13 +284,13 @@ impl TurnMachine {
 
     /// Ends the open calls, and the step with their results, so that every call in the thread has one.
     pub(super) fn close_calls(&mut self, at: InputTime) {
-        self.with_calls(|batch, runner| batch.close(runner));
+        self.report_calls(CallsInput::Closed, at);
         self.close_step(at);
     }
 
     /// Completes the step with the results of its calls, without starting the next one.
     pub(super) fn close_step(&mut self, at: InputTime) {
-        let results = self.with_calls(|batch, runner| batch.results(&runner.cx.options)).unwrap_or_default();
+        let results = self.pass_to_calls(CallsInput::StepClosed, at).results.unwrap_or_default();
         if results.is_empty() || self.tasks.is_user_command() {
             return;
         }
@@ -318,7 +321,7 @@ impl TurnMachine {
         let (task_id, step_count, totals) = (task.id().clone(), task.step_count(), task.totals());
         self.guardrail.on_task_end(&end);
         self.cx.out.record(Record::TaskEnded { task_id, step_count, end: end.clone() });
-        let goal_waits = self.end_task_of_goal(&end);
+        self.report_to_goal(GoalInput::TaskEnded(&end));
         self.cx.out.commit(Durability::Power);
         let Some(task) = self.tasks.current() else { return };
         let (event, status) = match end.clone() {
@@ -334,14 +337,12 @@ impl TurnMachine {
         self.cx.out.event(event);
         self.tasks.set_task_status(status, &mut self.cx.out);
         if end == TaskEnd::Completed {
-            self.spending.end_task(&self.tasks);
+            self.report_spending(SpendingInput::TaskEnded);
         }
         self.tasks.end(&end, &mut self.cx.out);
-        self.grants.drop_mandate(&mut self.cx);
+        self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
         self.tasks.set_task_status(TaskStatus::Idle, &mut self.cx.out);
-        if goal_waits.is_some() {
-            self.report_goal(goal_waits);
-        }
+        self.poll_goal_report();
     }
 
     /// Ends a task that the model has finished, once its hooks have run.
@@ -385,15 +386,13 @@ impl TurnMachine {
     pub(super) fn pause(&mut self, failure: Failure) {
         self.tasks.set_phase(Phase::Paused);
         self.leave_response();
-        self.spending.set_paused(failure.kind == FailureKind::BudgetExceeded);
+        self.report_spending(SpendingInput::Paused(failure.kind == FailureKind::BudgetExceeded));
         self.cx.out.record(Record::Paused { failure: failure.clone() });
-        let goal_waits = self.pause_goal(GoalReason::TaskFailed, "goal paused: its task is paused");
+        self.report_to_goal(GoalInput::TaskPaused);
         self.cx.out.commit(Durability::Power);
         self.cx.out.event(EventKind::SessionPaused { failure });
         self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
-        if goal_waits.is_some() {
-            self.report_goal(goal_waits);
-        }
+        self.poll_goal_report();
     }
 
     /// Fails a request with an overlong conversation, if no budget is left to shorten it.
@@ -426,16 +425,16 @@ impl TurnMachine {
                 }
                 return;
             }
-            self.resume_goal();
+            self.report_to_goal(GoalInput::Continued);
             return self.start_next(at);
         }
         self.use_chosen_model(at);
         self.tasks.stop_cancelling();
         self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         self.cx.record_policy();
-        self.resume_goal();
+        self.report_to_goal(GoalInput::Continued);
         self.cx.out.record(Record::Continued);
-        self.goals.on_task_continued();
+        self.report_to_goal(GoalInput::TaskContinued);
         self.add_continuation();
         self.command_outputs.add_to_thread(self.window.thread_mut());
         self.next_step(at);
@@ -444,13 +443,6 @@ impl TurnMachine {
 
 /// Rounds of the goal.
 impl TurnMachine {
-    /// Reports the goal, if one was set.
-    pub(super) fn report_goal(&mut self, message: Option<String>) {
-        if let Some(state) = self.goals.state(self.spending.totals().cost_usd, message) {
-            self.cx.out.event(EventKind::GoalChanged(state));
-        }
-    }
-
     /// Starts the next action of the goal, if nothing else runs.
     pub(super) fn advance_goal(&mut self, at: InputTime) {
         if self.quitting || self.is_busy() || self.end_goal_at_limit(None) {
@@ -470,63 +462,38 @@ impl TurnMachine {
     fn begin_check(&mut self) {
         let Some(line) = self.goals.check() else { return };
         let command = UserCommand::from_check(line, self.goals.is_typed());
-        self.report_goal(None);
+        self.report_to_goal(GoalInput::CheckStarted);
         self.begin_user_command(command);
     }
 
     /// Handles the end of the check. What it did and which files changed decide how the goal continues.
     pub(super) fn end_check(&mut self, at: InputTime) {
-        let compares = self.goals.is_running() && !self.tasks.is_cancelling();
-        match self.check_outcome() {
-            CheckOutcome::Passed | CheckOutcome::Failed { .. } if compares => self.goals.begin_comparison(&mut self.cx),
-            _ => self.conclude_check(None, at),
-        }
+        let outcome = self.check_outcome();
+        self.follow_check(GoalInput::CheckEnded(outcome), at);
     }
 
     pub(super) fn on_changes_listed(&mut self, ticket: u64, files: Option<&ChangedFiles>, at: InputTime) {
-        if self.goals.end_comparison(ticket) && self.tasks.is_check() {
-            self.conclude_check(files, at);
+        if self.tasks.is_check() {
+            let outcome = self.check_outcome();
+            self.follow_check(GoalInput::FilesCompared { ticket, outcome, files }, at);
         }
     }
 
-    fn conclude_check(&mut self, files: Option<&ChangedFiles>, at: InputTime) {
-        self.goals.drop_comparison();
-        let message = if self.goals.is_running() { self.settle_check(files) } else { None };
-        self.finish_user_command();
-        self.report_goal(message);
-        self.start_next(at);
-    }
-
-    /// Records the result of the check for the goal. Returns the sentence for the user.
-    fn settle_check(&mut self, files: Option<&ChangedFiles>) -> Option<String> {
-        let check = self.goals.check().unwrap_or_default().to_owned();
-        let outcome = if self.tasks.is_cancelling() { CheckOutcome::Interrupted } else { self.check_outcome() };
-        let (reason, why) = match outcome {
-            CheckOutcome::Passed => {
-                let unknown = if files.is_none() { "; which files changed is unknown" } else { "" };
-                let why = format!("goal reached: `{check}` passed{}{unknown}", self.check_time());
-                return self.goals.end(GoalReason::CheckPassed, why, files, &mut self.cx);
-            }
-            CheckOutcome::Failed { ended, output } => match self.goals.fail(&ended, &output, files, &mut self.cx) {
-                None => return Some(format!("check failed: `{check}` ({ended}){}", self.check_time())),
-                Some((GoalReason::Blocked, why)) => (GoalReason::Blocked, why),
-                Some((reason, why)) => return self.goals.end(reason, why, files, &mut self.cx),
-            },
-            CheckOutcome::DidNotRun(why) => (GoalReason::CheckDidNotRun, format!("goal paused: `{check}` did not run: {why}")),
-            CheckOutcome::Interrupted => (GoalReason::Interrupted, "goal paused: you interrupted the check".to_owned()),
-        };
-        self.goals.pause(reason, why.clone(), &mut self.cx);
-        Some(why)
+    /// Ends the round of the goal, if its check needs nothing else.
+    fn follow_check(&mut self, input: GoalInput<'_>, at: InputTime) {
+        if self.pass_to_goal(input) == Some(GoalOutput::RoundEnded) {
+            self.finish_user_command();
+            self.poll_goal_report();
+            self.start_next(at);
+        }
     }
 
     fn check_outcome(&self) -> CheckOutcome {
+        if self.tasks.is_cancelling() {
+            return CheckOutcome::Interrupted;
+        }
         let result = self.tasks.calls().and_then(|batch| batch.calls().first()?.result());
         result.map_or(CheckOutcome::Interrupted, |result| CheckOutcome::from_result(&result))
-    }
-
-    /// Returns how long the check took.
-    fn check_time(&self) -> String {
-        format!(" in {:.1} s", self.goals.check_ms() as f64 / 1_000.0)
     }
 }
 
@@ -632,7 +599,7 @@ impl TurnMachine {
 
     /// Returns why the next request may not be sent, if its estimate would exceed a budget.
     pub(super) fn budget_failure(&self, at: InputTime) -> Option<Failure> {
-        self.spending.request_failure(&self.next_request(at), &self.tasks, &self.cx)
+        self.spending.request_failure(&self.next_request(at), self.tasks.usage(), &self.cx)
     }
 
     /// Returns the estimated usage of the next request.
@@ -681,12 +648,12 @@ impl TurnMachine {
     fn announce_request(&mut self, model: ModelFacts, estimated_input_tokens: u64) {
         self.prices.record(&model, &mut self.cx);
         let name = model.name.clone();
-        self.spending.begin_request(model, estimated_input_tokens);
+        self.report_spending(SpendingInput::RequestSent { model, tokens: estimated_input_tokens });
         self.cx.out.event(EventKind::LlmRequestStarted { model: name, estimated_input_tokens });
     }
 
     pub(super) fn on_delta(&mut self, delta: Delta, at: InputTime) {
-        self.spending.on_delta(&delta);
+        self.report_spending(SpendingInput::Received(&delta));
         match (delta, self.tasks.stream_mut()) {
             (Delta::Text(text), Some((stream, step_id))) => stream.on_text(text, step_id, &mut self.cx.out, at.now),
             (Delta::Reasoning(text), Some((stream, _))) => stream.on_reasoning(text, &mut self.cx.out),
@@ -706,7 +673,7 @@ impl TurnMachine {
         let Completion { content, stop_reason, usage, model } = completion;
         self.window.learn(usage);
         let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
-        let spent = self.spending.end_request(usage, &content, &mut self.tasks, &self.cx, at);
+        let Some(spent) = self.spend(SpendingInput::Responded { usage, content: &content, at }) else { return };
         let request = CompletedRequest { spent, stop_reason, latency_ms, model };
         if let Some(failure) = discard_reason(stop_reason) {
             return self.on_rejected_response(failure, request, at);
@@ -729,7 +696,7 @@ impl TurnMachine {
                 self.window.push(message);
             }
         }
-        self.spending.report(request, &self.tasks, &mut self.cx);
+        self.report_spending(SpendingInput::Completed(request));
         if calls.is_empty() {
             self.on_text_response(stop_reason, empty, at);
         } else {
@@ -743,7 +710,7 @@ impl TurnMachine {
         if let Some(message) = self.message(Role::Assistant, Vec::new(), at) {
             self.cx.out.record(request.record(message));
         }
-        self.spending.report(request, &self.tasks, &mut self.cx);
+        self.report_spending(SpendingInput::Completed(request));
         self.on_request_failed(failure, at);
     }
 
@@ -776,7 +743,7 @@ impl TurnMachine {
         let to_plan = batch.to_plan();
         self.tasks.set_phase(Phase::Working(batch));
         if to_plan.is_empty() {
-            self.on_planned(Vec::new(), at);
+            self.on_planned(CallsInput::Planned(Vec::new()), at);
         } else if self.cx.options.hooks.contains(HookEvent::PreToolUse) {
             self.cx.out.effect(Effect::HookCalls(to_plan));
         } else {
@@ -798,7 +765,7 @@ impl TurnMachine {
         let ticket = self.cx.numbers.next_ticket();
         self.tasks.set_phase(Phase::Retrying { attempt, ticket });
         self.report_retry(error, attempt, delay_ms, wasted);
-        self.spending.warn(&self.tasks, &mut self.cx);
+        self.report_spending(SpendingInput::UsageChanged);
         self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
     }
 
@@ -811,7 +778,7 @@ impl TurnMachine {
         at: InputTime,
     ) -> (Option<Expense>, Option<u64>) {
         let model = self.spending.request_model(&self.cx);
-        let wasted = self.spending.waste(Some(error), &mut self.tasks, &mut self.cx);
+        let wasted = self.spend(SpendingInput::Wasted { error: Some(error) });
         let delay_ms = self.cx.options.backoff.delay_ms(attempt, error.retry_after, at.jitter);
         if !error.failure.retryable || delay_ms.is_none() {
             self.report_waste(wasted, model, StopReason::Error, at.millis_since(since));
@@ -828,7 +795,7 @@ impl TurnMachine {
     /// Reports the usage of a failed request that is not retried; for a retried one, the retry event does.
     fn report_waste(&mut self, wasted: Option<Expense>, model: String, stop_reason: StopReason, latency_ms: u64) {
         let Some(spent) = wasted else { return };
-        self.spending.report(CompletedRequest { spent, stop_reason, latency_ms, model }, &self.tasks, &mut self.cx);
+        self.report_spending(SpendingInput::Completed(CompletedRequest { spent, stop_reason, latency_ms, model }));
     }
 
     /// Counts the current request, if there is one, before it is stopped.
@@ -836,7 +803,7 @@ impl TurnMachine {
         let of_task = self.tasks.stream().map(ResponseStream::requested_at);
         if let Some(since) = self.compactor.requested_at().or(of_task) {
             let model = self.spending.request_model(&self.cx);
-            let wasted = self.spending.waste(None, &mut self.tasks, &mut self.cx);
+            let wasted = self.spend(SpendingInput::Wasted { error: None });
             self.report_waste(wasted, model, StopReason::Cancelled, at.millis_since(since));
         }
     }
@@ -985,7 +952,7 @@ impl TurnMachine {
         let Some(tokens) = self.window.summary_input(model, messages, &self.cx) else {
             return Some("the messages do not fit its context window".to_owned());
         };
-        let over_budget = self.spending.other_request_failure(model, tokens, &self.tasks, &self.cx, at)?;
+        let over_budget = self.spending.other_request_failure(model, tokens, self.tasks.usage(), &self.cx, at)?;
         Some(match over_budget.remedy {
             Some(Remedy::AssumePrice) => "its price is unknown, and there is a budget in dollars".to_owned(),
             _ => over_budget.text().to_owned(),
@@ -995,12 +962,12 @@ impl TurnMachine {
     /// Handles the stream of a summary. Its text is not shown as a response, but it costs as much.
     pub(super) fn on_summary_delta(&mut self, delta: Delta, at: InputTime) {
         let Some(since) = self.compactor.requested_at() else { return };
-        self.spending.on_delta(&delta);
+        self.report_spending(SpendingInput::Received(&delta));
         let Delta::Completed(Completion { content, stop_reason, usage, model }) = delta else { return };
         let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
-        let spent = self.spending.end_request(usage, &content, &mut self.tasks, &self.cx, at);
+        let Some(spent) = self.spend(SpendingInput::Responded { usage, content: &content, at }) else { return };
         let request = CompletedRequest { spent, stop_reason, latency_ms: at.millis_since(since), model };
-        self.spending.report(request, &self.tasks, &mut self.cx);
+        self.report_spending(SpendingInput::Completed(request));
         self.compaction(CompactionInput::Responded { content, stop_reason, spent }, at);
     }
 
