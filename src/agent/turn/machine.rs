@@ -1,30 +1,25 @@
 //! Turn machine: passes each input to the sub-machines that it concerns, and connects their outputs.
 
-use super::assumed_prices::AssumedPrices;
 use super::call_batch::CallBatch;
 use super::calls::{ApprovalInput, Calls, CallsInput, CallsOutput};
 use super::compaction::{CompactionInput, Compactor};
 use super::completed_request::CompletedRequest;
-use super::context_window::ContextWindow;
-use super::fallback::{FallbackModels, OpenedFallback};
+use super::context_window::{ContextInput, ContextOutput, ContextWindow};
 use super::goals::{GoalInput, GoalOutput, Goals};
 use super::grants::GrantInput;
 use super::guardrail::GuardrailNote;
 use super::io::{Effect, Input, InputTime};
-use super::mentions::MentionReader;
-use super::model::{ModelChoice, ModelUpdate};
+use super::models::{ModelInput, ModelOutput, Models, RequestState};
 use super::options::{Options, ResumePolicy};
 use super::policy::{PolicyChange, denial_for};
 use super::policy_in_force::{replace_policy, set_approve, set_mode};
-use super::prompt_hooks::PromptHooks;
-use super::prompt_queue::PromptQueue;
+use super::prompts::{PromptInput, PromptOutput, Prompts};
 use super::rewind::{RewindEffect, RewindInput, RewindOutput, Rewinds};
 use super::rule_files::RuleFileResult;
 use super::sampling::SamplingUsage;
 use super::spending::{Spending, SpendingInput, SpendingOutput};
 use super::state::left_behind_failure;
-use super::stop_hooks::StopHooks;
-use super::summary_model::SummaryModel;
+use super::stop_hooks::{StopHookInput, StopHooks};
 use super::tasks::{Phase, Tasks};
 use super::turn_context::TurnContext;
 use super::user_command::UserCommandOutputs;
@@ -33,8 +28,8 @@ use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, FileRewindResult, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
-    ApprovalId, AssumedPrice, Budget, BudgetLimit, Command, Decision, Effort, EventKind, Failure, FailureKind, Goal, Message,
-    Mode, ModelFacts, Part, PlaceChange, RewindScope, RewindTarget, Role, SessionStatus, StopReason, TaskStatus, Usage,
+    ApprovalId, Budget, BudgetLimit, Command, Decision, Effort, EventKind, Failure, FailureKind, Goal, Message, Mode, ModelFacts,
+    Part, PlaceChange, RewindScope, RewindTarget, Role, SessionStatus, StopReason, TaskStatus, Usage,
 };
 use crate::session::Expense;
 use std::path::PathBuf;
@@ -44,18 +39,13 @@ pub(crate) struct TurnMachine {
     pub(super) cx: TurnContext,
     pub(super) window: ContextWindow,
     pub(super) compactor: Compactor,
-    pub(super) queue: PromptQueue,
+    pub(super) prompts: Prompts,
     pub(super) spending: Spending,
-    pub(super) choice: ModelChoice,
-    pub(super) prices: AssumedPrices,
-    pub(super) fallbacks: FallbackModels,
-    pub(super) summaries: SummaryModel,
+    pub(super) models: Models,
     pub(super) guardrail: GuardrailNote,
     pub(super) command_outputs: UserCommandOutputs,
     pub(super) tasks: Tasks,
     pub(super) rewinds: Rewinds,
-    pub(super) mentions: MentionReader,
-    pub(super) prompt_hooks: PromptHooks,
     pub(super) stop_hooks: StopHooks,
     pub(super) goals: Goals,
     pub(super) calls: Calls,
@@ -69,30 +59,24 @@ pub(crate) struct TurnMachine {
 impl TurnMachine {
     pub(crate) fn new(policy: Enforcer, options: Options) -> Self {
         let mut machine = Self {
-            choice: ModelChoice::new(&options),
-            prices: AssumedPrices::new(&options),
-            fallbacks: FallbackModels::new(&options),
-            summaries: SummaryModel::new(&options),
+            models: Models::new(&options),
             cx: TurnContext::new(policy, options),
             window: ContextWindow::default(),
             compactor: Compactor::default(),
-            queue: PromptQueue::default(),
+            prompts: Prompts::default(),
             spending: Spending::default(),
             guardrail: GuardrailNote::default(),
             command_outputs: UserCommandOutputs::default(),
             tasks: Tasks::default(),
             rewinds: Rewinds::default(),
-            mentions: MentionReader::default(),
-            prompt_hooks: PromptHooks::default(),
             stop_hooks: StopHooks::default(),
             goals: Goals::default(),
             calls: Calls::default(),
             known: RecoveredCalls::default(),
             quitting: false,
         };
-        machine.choice.limit_output(&mut machine.cx);
-        machine.prices.apply(&mut machine.cx);
-        machine.window.count_fixed(&machine.cx);
+        machine.models.apply(&mut machine.cx);
+        machine.pass_to_window(ContextInput::ToolsChanged);
         machine
     }
 
@@ -131,9 +115,9 @@ impl TurnMachine {
                 }
             }
             Input::ModelOpened(opened) => self.on_model_opened(opened, at),
-            Input::SummaryModelKnown(facts) => self.summaries.learn(facts),
-            Input::MentionsPlanned { ticket, plans } => self.on_mentions_planned(ticket, plans, at),
-            Input::MentionsRead { ticket, results } => self.on_mentions_read(ticket, results, at),
+            Input::SummaryModelKnown(facts) => self.pass_to_models(ModelInput::SummaryModelKnown(facts), at),
+            Input::MentionsPlanned { ticket, plans } => self.pass_to_prompts(PromptInput::MentionsPlanned { ticket, plans }, at),
+            Input::MentionsRead { ticket, results } => self.pass_to_prompts(PromptInput::MentionsRead { ticket, results }, at),
             Input::Sampled(sampled) => self.on_sampled(sampled),
             Input::Reviewed(spent) => self.report_spending(SpendingInput::Reviewed(spent)),
             Input::AgentSpent(spent) => self.count_agent(spent),
@@ -147,12 +131,12 @@ impl TurnMachine {
         match command {
             Command::Prompt { text } => self.prompt(text, at),
             Command::Steer { text } => self.steer(text, at),
-            Command::EditWaiting { id, text } => self.queue.edit(id, text, &mut self.cx.out),
+            Command::EditWaiting { id, text } => self.pass_to_prompts(PromptInput::Edited { id, text }, at),
             Command::Decide { approval_id, decision } => self.on_decision(approval_id, decision, at),
             Command::Resolve { tool_call_id, resolution } => {
                 self.advance_after(CallsInput::Resolved { tool_call_id, resolution }, at);
             }
-            Command::Shell { line, shared } => self.run_user_command(&line, shared),
+            Command::Shell { line, shared } => self.run_user_command(&line, shared, at),
             Command::Preview { approval_id } => self.on_decision(approval_id, Decision::Previewed, at),
             Command::ShowProposed { approval_id, file } => {
                 self.report_calls(CallsInput::Approval(ApprovalInput::ProposalRequested { approval_id, file }), at);
@@ -185,10 +169,10 @@ impl TurnMachine {
             Command::SetGoal { goal } => self.set_goal(goal, at),
             Command::SetGoalCheck { check } => self.set_goal_check(&check, at),
             Command::StopGoal => self.stop_goal(at),
-            Command::AssumePrice { price } => self.assume_price(price, at),
-            Command::SetModel { name } => self.choice.open(name, None, &mut self.cx),
-            Command::AddKey { name, key } => self.choice.open(name, Some(key), &mut self.cx),
-            Command::SetEffort { effort } => self.choice.set_effort(effort, &mut self.cx),
+            Command::AssumePrice { price } => self.pass_to_models(ModelInput::PriceAssumed(price), at),
+            Command::SetModel { name } => self.pass_to_models(ModelInput::Chosen { name, key: None }, at),
+            Command::AddKey { name, key } => self.pass_to_models(ModelInput::Chosen { name, key: Some(key) }, at),
+            Command::SetEffort { effort } => self.pass_to_models(ModelInput::EffortChosen(effort), at),
             Command::ListModels { ask } => self.cx.out.effect(Effect::ListModels { ask }),
             Command::SetMode { mode } => self.set_mode(mode, at),
             Command::SetApprove { approve } => set_approve(approve, &mut self.cx),
@@ -216,9 +200,9 @@ impl TurnMachine {
             Input::ToolOutput { index, text } => self.report_calls(CallsInput::Printed { index, text }, at),
             Input::Command(Command::SaveDraft { text }) => self.cx.out.effect(Effect::SaveDraft(text)),
             // Too late to start, but kept.
-            Input::Command(Command::Prompt { text }) => self.queue.add(text, false, &mut self.cx.out),
-            Input::Command(Command::Steer { text }) => self.queue.add(text, true, &mut self.cx.out),
-            Input::Command(Command::EditWaiting { id, text }) => self.queue.edit(id, text, &mut self.cx.out),
+            Input::Command(Command::Prompt { text }) => self.pass_to_prompts(PromptInput::Queued { text, steer: false }, at),
+            Input::Command(Command::Steer { text }) => self.pass_to_prompts(PromptInput::Queued { text, steer: true }, at),
+            Input::Command(Command::EditWaiting { id, text }) => self.pass_to_prompts(PromptInput::Edited { id, text }, at),
             Input::Command(Command::Quit) => self.cx.out.effect(Effect::End),
             Input::RuleFiles(kept) => {
                 self.calls.handle_grant(GrantInput::FilesChanged(kept), &mut self.cx);
@@ -307,7 +291,7 @@ impl TurnMachine {
 
     /// Sets the servers whose resources a prompt may mention.
     pub(crate) fn set_servers(&mut self, names: Vec<String>) {
-        self.mentions.set_servers(names);
+        self.prompts.set_servers(names);
     }
 
     /// Returns the pending approvals, each with the path states that its plan found.
@@ -448,7 +432,7 @@ impl TurnMachine {
 impl TurnMachine {
     fn on_policy_change(&mut self, change: PolicyChange, at: InputTime) {
         replace_policy(change, &mut self.cx);
-        self.window.count_fixed(&self.cx);
+        self.pass_to_window(ContextInput::ToolsChanged);
         self.judge_again(at);
     }
 
@@ -464,86 +448,78 @@ impl TurnMachine {
         self.advance(at);
     }
 
-    fn on_model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
-        let opened = match self.fallbacks.on_opened(opened.map(|facts| self.prices.apply_to(facts))) {
-            OpenedFallback::Other(opened) => opened,
-            OpenedFallback::Ready(facts, failure) => return self.use_fallback(facts, &failure, at),
-            OpenedFallback::Unusable(why, failure) => {
-                self.cx.out.notice(why);
-                // The user may have stopped the task in the meantime.
-                if self.compactor.waits_for_model() {
-                    self.fall_back_for_summary(failure, at);
-                } else if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
-                    self.fall_back_or_pause(failure);
+    /// Passes an input to the models, and their outputs to the requests that they concern.
+    pub(super) fn pass_to_models(&mut self, input: ModelInput<'_>, at: InputTime) {
+        match self.models.handle(input, &mut self.cx) {
+            Some(ModelOutput::Changed) => self.on_window_change(at),
+            Some(ModelOutput::ChoiceReady) => {
+                self.on_window_change(at);
+                // A user who switches the model during a retry delay does not want to wait.
+                if self.compactor.ticket().is_some() {
+                    self.compaction(CompactionInput::RetryDue, at);
+                } else if self.is_retrying() {
+                    self.request_if_allowed(0, at);
                 }
-                return;
             }
-        };
-        match self.choice.on_opened(opened, &mut self.cx) {
-            ModelUpdate::None => {}
-            ModelUpdate::Learned => self.on_window_change(at),
-            ModelUpdate::Chosen(facts) => self.adopt_model(facts, at),
+            Some(ModelOutput::FallbackReady) => {
+                self.on_window_change(at);
+                if self.compactor.waits_for_model() {
+                    self.compaction(CompactionInput::ModelReplaced, at);
+                } else {
+                    self.request_if_allowed(0, at);
+                }
+            }
+            // The user may have stopped the task in the meantime.
+            Some(ModelOutput::FallbackUnusable(failure)) if self.compactor.waits_for_model() => {
+                self.fall_back_for_summary(failure, at);
+            }
+            Some(ModelOutput::FallbackUnusable(failure)) if self.is_retrying() => self.fall_back_or_pause(failure),
+            Some(ModelOutput::Priced) => self.resume_within_budget(at),
+            Some(ModelOutput::FallbackUnusable(_) | ModelOutput::FallbackFound(_)) | None => {}
         }
     }
 
-    fn adopt_model(&mut self, facts: ModelFacts, at: InputTime) {
+    fn is_retrying(&self) -> bool {
+        matches!(self.tasks.phase(), Some(Phase::Retrying { .. }))
+    }
+
+    fn on_model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
         let what =
             if self.compactor.requested_at().is_some() { Some("summary") } else { self.tasks.stream().map(|_| "response") };
         let current = what.map(|what| (what, self.spending.request_model(&self.cx)));
-        if !self.choice.adopt(facts, current, &mut self.cx) {
-            return;
-        }
-        // The user's choice replaces the earlier one for good.
-        drop(self.fallbacks.take_chosen());
-        self.on_window_change(at);
-        // A user who switches the model during a retry delay does not want to wait.
-        if self.compactor.ticket().is_some() {
-            self.compaction(CompactionInput::RetryDue, at);
-        } else if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
-            self.request_if_allowed(0, at);
-        }
+        let is_for_summary = self.compactor.waits_for_model();
+        let waits_to = if is_for_summary && !self.compactor.precedes_request() {
+            Some("writing the summary")
+        } else {
+            (is_for_summary || self.is_retrying()).then_some("continuing")
+        };
+        self.pass_to_models(ModelInput::Opened { opened, request: RequestState { current, waits_to } }, at);
     }
 
-    /// Continues the task or the compaction with a fallback model, unless it has ended in the meantime.
-    fn use_fallback(&mut self, facts: ModelFacts, failure: &Failure, at: InputTime) {
-        let is_for_summary = self.compactor.waits_for_model();
-        if !is_for_summary && !matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
-            return;
-        }
-        let chosen = self.cx.options.model.clone();
-        let does = if is_for_summary && !self.compactor.precedes_request() { "writing the summary" } else { "continuing" };
-        let why = format!("{} is not responding ({}); {does} with this model", chosen.name, failure.message);
-        self.fallbacks.replace(chosen);
-        self.choice.switch(facts, &why, &mut self.cx);
-        self.on_window_change(at);
-        if is_for_summary {
-            self.compaction(CompactionInput::ModelReplaced, at);
-        } else {
-            self.request_if_allowed(0, at);
+    /// Returns the next fallback model for a request whose retries are used up.
+    pub(super) fn next_fallback(&mut self, failure: &Failure) -> Option<String> {
+        match self.models.handle(ModelInput::Overloaded(failure), &mut self.cx) {
+            Some(ModelOutput::FallbackFound(name)) => Some(name),
+            _ => None,
         }
     }
 
     /// Opens the next fallback model for a request whose retries are used up, or pauses the task.
     pub(super) fn fall_back_or_pause(&mut self, failure: Failure) {
-        let Some(name) = self.fallbacks.next(&failure, &self.cx) else { return self.pause(failure) };
+        let Some(name) = self.next_fallback(&failure) else { return self.pause(failure) };
         let ticket = self.cx.numbers.next_ticket();
         self.tasks.set_phase(Phase::Retrying { attempt: 0, ticket });
         self.cx.out.effect(Effect::OpenModel { key: None, name });
     }
 
-    /// Returns to the chosen model when a task begins or continues.
-    pub(super) fn use_chosen_model(&mut self, at: InputTime) {
-        let Some(facts) = self.fallbacks.take_chosen() else { return };
-        if self.cx.policy.check_model(&facts.name).is_err() {
-            return;
-        }
-        self.choice.switch(facts, "switching back to the chosen model", &mut self.cx);
-        self.on_window_change(at);
+    /// Passes an input to the context window.
+    pub(super) fn pass_to_window(&mut self, input: ContextInput<'_>) -> Option<ContextOutput> {
+        self.window.handle(input, &mut self.cx)
     }
 
     /// Follows a change of the model or of its known window.
     fn on_window_change(&mut self, at: InputTime) {
-        self.window.on_model_change();
+        self.pass_to_window(ContextInput::ModelChanged);
         self.compaction(CompactionInput::BudgetChanged(self.window.message_budget(&self.cx)), at);
     }
 
@@ -553,14 +529,6 @@ impl TurnMachine {
         let Some(SpendingOutput::BudgetSet { max_steps }) = output else { return };
         if let Some(max_steps) = max_steps {
             self.tasks.set_max_steps(max_steps);
-        }
-        self.resume_within_budget(at);
-    }
-
-    /// Assumes a price for the model in use. A task that is paused for it continues.
-    fn assume_price(&mut self, price: AssumedPrice, at: InputTime) {
-        if let Err(why) = self.prices.assume(price, &mut self.cx) {
-            return self.cx.out.notice(why);
         }
         self.resume_within_budget(at);
     }
@@ -602,7 +570,7 @@ impl TurnMachine {
                 self.cx.out.notice("session resumed: the paused task has ended, and the goal starts a new one");
                 self.end_task(TaskEnd::Cancelled);
             }
-            self.queue.stop_steering(&mut self.cx.out);
+            self.pass_to_prompts(PromptInput::SteeringEnded, at);
         }
         let text = goal.text.clone();
         if self.pass_to_goal(GoalInput::Set { goal, obstacle }) == Some(GoalOutput::Begun) {
@@ -699,7 +667,7 @@ impl TurnMachine {
         }
         // Open calls have results by now.
         let aim = self.rewinds.resolve(target, scope, self.window.thread()).unwrap_or(aim);
-        let (target, begins_next, step) = (Box::new(aim), self.queue.is_empty(), self.rewind_step());
+        let (target, begins_next, step) = (Box::new(aim), self.prompts.queue().is_empty(), self.rewind_step());
         let output = self.pass_to_rewinds(RewindInput::Started { target, overwrite, begins_next, step });
         if let Some(RewindOutput::Ready(number)) = output {
             self.on_files_rewound(number, Ok(FileRewindResult::default()), at);
@@ -712,7 +680,7 @@ impl TurnMachine {
 
     /// Ends a task that only waits for the user. Returns whether nothing is running now.
     fn end_waiting_task(&mut self, at: InputTime) -> bool {
-        if self.mentions.is_reading() || self.prompt_hooks.is_running() || self.compactor.is_running() {
+        if self.prompts.is_preparing() || self.compactor.is_running() {
             return false;
         }
         let (waits, works) = match self.tasks.phase() {
@@ -736,11 +704,11 @@ impl TurnMachine {
         let Some((begins_next, then)) = self.on_rewound(number, outcome) else { return };
         match then {
             Some(unfinished) => self.resume_without_task(unfinished, at),
-            None if begins_next && !self.queue.is_empty() => self.start_next(at),
+            None if begins_next && !self.prompts.queue().is_empty() => self.start_next(at),
             None => {}
         }
         // A prompt may have been queued while files were restored.
-        if begins_next && then.is_some() && !self.is_busy() && !self.queue.is_empty() {
+        if begins_next && then.is_some() && !self.is_busy() && !self.prompts.queue().is_empty() {
             self.start_next(at);
         }
     }
@@ -760,7 +728,7 @@ impl TurnMachine {
             self.guardrail.forget();
         }
         if let Some(change) = effect.thread {
-            self.window.rewind(change);
+            self.pass_to_window(ContextInput::Rewound(change));
             self.cx.set_planned_steps(Vec::new());
             self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
         }
@@ -768,12 +736,12 @@ impl TurnMachine {
 
     /// Completes a rewind that the previous process started. Returns whether there was one.
     pub(super) fn finish_rewind(&mut self, unfinished: ResumePolicy) -> bool {
-        let (begins_next, step) = (self.queue.is_empty(), self.rewind_step());
+        let (begins_next, step) = (self.prompts.queue().is_empty(), self.rewind_step());
         if !self.rewinds.is_running() {
             return false;
         }
         if !begins_next {
-            self.cx.out.event(self.queue.event());
+            self.cx.out.event(self.prompts.queue().event());
         }
         self.report_rewind(RewindInput::Resumed { begins_next, then: unfinished, step });
         true
@@ -799,14 +767,14 @@ impl TurnMachine {
 
     /// Stops the model and starts no new calls; the task ends once the running calls have ended.
     fn cancel(&mut self, at: InputTime) {
-        if self.stop_compaction(at) || self.prompt_hooks.cancel(&mut self.cx) || self.mentions.cancel() {
+        if self.stop_compaction(at) || self.cancel_preparation(at) {
             self.interrupt_goal();
-            return self.queue.return_all_to_draft(&mut self.cx.out);
+            return self.pass_to_prompts(PromptInput::AllReturned, at);
         }
-        if self.stop_hooks.cancel(&mut self.cx) {
+        if self.stop_hooks.handle(StopHookInput::Cancelled, &mut self.cx).is_some() {
             // The response is complete; only its hooks are stopped.
             self.interrupt_goal();
-            self.queue.return_all_to_draft(&mut self.cx.out);
+            self.pass_to_prompts(PromptInput::AllReturned, at);
             return self.complete(at);
         }
         if !self.keep_response(at) {
@@ -815,7 +783,7 @@ impl TurnMachine {
         let Some(first) = self.tasks.cancel() else { return };
         // Messages sent after a stop start once the task has ended, so a second stop does not return them to the draft.
         if first {
-            self.queue.return_all_to_draft(&mut self.cx.out);
+            self.pass_to_prompts(PromptInput::AllReturned, at);
         }
         match self.tasks.phase() {
             Some(Phase::Requesting(_)) => {
@@ -831,6 +799,11 @@ impl TurnMachine {
         }
     }
 
+    /// Stops the preparation of a prompt. Returns whether one was being prepared.
+    fn cancel_preparation(&mut self, at: InputTime) -> bool {
+        matches!(self.prompts.handle(PromptInput::Cancelled, &mut self.cx, at), Some(PromptOutput::Cancelled))
+    }
+
     /// Keeps the part of a response that streamed before the user interrupted it, and marks the interruption for the model. Incomplete
     /// calls are dropped. Returns whether anything had streamed.
     fn keep_response(&mut self, at: InputTime) -> bool {
@@ -843,7 +816,7 @@ impl TurnMachine {
         let Some(message) = self.message(Role::Assistant, content, at) else { return true };
         self.cx.out.record(request.record(message.clone()));
         if !is_empty {
-            self.window.push(message);
+            self.pass_to_window(ContextInput::Added(message));
         }
         self.report_spending(SpendingInput::Completed(request));
         self.mark_interruption(at);
@@ -853,7 +826,7 @@ impl TurnMachine {
     /// Ends the step with a message that marks the interruption.
     fn mark_interruption(&mut self, at: InputTime) {
         let Some(message) = self.message(Role::User, vec![Part::Text { text: INTERRUPTED.to_owned() }], at) else { return };
-        self.window.push(message.clone());
+        self.pass_to_window(ContextInput::Added(message.clone()));
         self.record_completed_step(message);
     }
 
@@ -861,7 +834,7 @@ impl TurnMachine {
     /// are saved, so that they are known later.
     fn quit(&mut self, at: InputTime) {
         self.quitting = true;
-        if self.stop_hooks.cancel(&mut self.cx) {
+        if self.stop_hooks.handle(StopHookInput::Cancelled, &mut self.cx).is_some() {
             self.end_completed();
         }
         if let Some((stream, Some(step_id))) = self.tasks.stream_mut()

@@ -5,12 +5,15 @@ use super::call_batch::CallBatch;
 use super::call_recovery::restore_calls;
 use super::calls::CallsInput;
 use super::compaction::report_lost_summary;
+use super::context_window::ContextInput;
 use super::goals::GoalInput;
 use super::grants::GrantInput;
 use super::io::{Effect, InputTime};
 use super::loop_guard::RepeatCount;
 use super::machine::TurnMachine;
+use super::models::ModelInput;
 use super::options::ResumePolicy;
+use super::prompts::PromptInput;
 use super::rewind::{RewindInput, RewindOutput};
 use super::side_effects;
 use super::spending::SpendingInput;
@@ -72,7 +75,7 @@ impl TurnMachine {
         self.report_calls(CallsInput::Recovered { settled, known }, at);
         self.report_spending(SpendingInput::Paused(failure.kind == FailureKind::BudgetExceeded));
         self.report_spending(SpendingInput::Restored);
-        self.choice.report_run_model(&mut self.cx);
+        self.pass_to_models(ModelInput::Restored, at);
         // A completed task is over, and so are its steps.
         if self.tasks.current().is_some() || self.tasks.has_ended() {
             self.cx.set_planned_steps(std::mem::take(&mut state.planned_steps));
@@ -111,7 +114,7 @@ impl TurnMachine {
             Change::Call { tool_call_id, change: CallChange::Started { .. } } => self.restore_start(tool_call_id, open, rows),
             Change::Steered { message } => {
                 self.cx.numbers.count_message(&message.message_id);
-                self.window.push(message.clone());
+                self.pass_to_window(ContextInput::Added(message.clone()));
             }
             Change::UserCommandStarted { task_id, step_id, call, line, shared, check } => {
                 *rows = vec![RepeatCount::default()];
@@ -123,9 +126,13 @@ impl TurnMachine {
             }
             Change::Spent { spent, payer: Payer::Review } => self.report_spending(SpendingInput::ReviewRestored(spent)),
             Change::Spent { spent, .. } => self.count(spent),
-            Change::QueueChanged { prompts } => self.queue.restore(prompts.to_vec()),
-            Change::ModelChosen { choice, .. } => self.choice.restore(choice.model, choice.effort, &mut self.cx),
-            Change::PriceAssumed { model, price } => self.prices.restore(model, price, &mut self.cx),
+            Change::QueueChanged { prompts } => self.pass_to_prompts(PromptInput::QueueRestored(prompts.to_vec()), at),
+            Change::ModelChosen { choice, .. } => {
+                self.pass_to_models(ModelInput::ChoiceRestored { name: choice.model, effort: choice.effort }, at);
+            }
+            Change::PriceAssumed { model, price } => {
+                self.pass_to_models(ModelInput::PriceRestored { model, price }, at);
+            }
             Change::GoalChanged { change } => self.report_to_goal(GoalInput::ChangeRestored(change)),
             Change::BudgetSet { limit } => {
                 self.spend(SpendingInput::BudgetRestored(*limit));
@@ -198,10 +205,14 @@ impl TurnMachine {
             Change::Compacted { until, message, verbatim, spent, .. } => {
                 self.cx.numbers.count_message(&message.message_id);
                 self.count(spent);
-                self.window.summarize(until, verbatim, message.clone(), &self.cx);
+                self.pass_to_window(ContextInput::Summarized { until, verbatim, message: message.clone() });
             }
-            Change::CompactionUndone { .. } => self.window.undo_summary(&self.cx),
-            Change::Truncated { tokens, .. } => self.window.restore_cut(tokens),
+            Change::CompactionUndone { .. } => {
+                self.pass_to_window(ContextInput::SummaryRemoved);
+            }
+            Change::Truncated { tokens, .. } => {
+                self.pass_to_window(ContextInput::CutRestored(tokens));
+            }
             _ => {}
         }
     }
@@ -250,7 +261,7 @@ impl TurnMachine {
         let is_interrupted = stop_reason == StopReason::Cancelled;
         // The provider reported no usage for an interrupted response.
         let usage = if is_interrupted { Usage::default() } else { spent.usage };
-        self.window.restore_response(usage, &self.cx);
+        self.pass_to_window(ContextInput::ResponseRestored(usage));
         self.count(spent);
         if is_interrupted {
             self.tasks.cancel();
@@ -259,7 +270,7 @@ impl TurnMachine {
         let calls: Vec<_> = message.tool_calls().cloned().collect();
         let rows = self.tasks.guard_mut().map(|guard| guard.count(&calls)).unwrap_or_default();
         if !message.content.is_empty() {
-            self.window.push(message.clone());
+            self.pass_to_window(ContextInput::Added(message.clone()));
         }
         rows
     }
@@ -274,7 +285,7 @@ impl TurnMachine {
             }
         } else {
             self.repair_history(calls, at);
-            self.window.push(message.clone());
+            self.pass_to_window(ContextInput::Added(message.clone()));
         }
         self.tasks.set_step_count(step_count);
         self.tasks.set_phase(Phase::Paused);
@@ -282,7 +293,7 @@ impl TurnMachine {
 
     fn restore_results(&mut self, message: Message) {
         self.tasks.note_outcomes(&message);
-        self.window.push(message);
+        self.pass_to_window(ContextInput::Added(message));
     }
 
     /// Closes a step whose end cannot be read, because providers refuse a call without a result.
@@ -312,8 +323,8 @@ impl TurnMachine {
         }
         self.settle_user_command(unfinished, at);
         self.end_completed_response();
-        if !self.queue.is_empty() {
-            self.cx.out.event(self.queue.event());
+        if !self.prompts.queue().is_empty() {
+            self.cx.out.event(self.prompts.queue().event());
         }
         if self.tasks.current().is_none() {
             return self.resume_without_task(unfinished, at);
@@ -394,7 +405,7 @@ impl TurnMachine {
 
     /// Resumes a session without an open task.
     pub(super) fn resume_without_task(&mut self, unfinished: ResumePolicy, at: InputTime) {
-        let nothing = !self.tasks.has_ended() && self.queue.is_empty() && !self.goals.is_active();
+        let nothing = !self.tasks.has_ended() && self.prompts.queue().is_empty() && !self.goals.is_active();
         match unfinished {
             ResumePolicy::Continue => {
                 self.continue_on_request(at);
@@ -402,8 +413,8 @@ impl TurnMachine {
                     self.cx.out.effect(Effect::End);
                 }
             }
-            ResumePolicy::Pause if !self.tasks.has_ended() && !self.queue.is_empty() => {
-                self.cx.out.notice(match self.queue.len() {
+            ResumePolicy::Pause if !self.tasks.has_ended() && !self.prompts.queue().is_empty() => {
+                self.cx.out.notice(match self.prompts.queue().len() {
                     1 => "1 queued prompt waits until you continue the session".to_owned(),
                     count => format!("{count} queued prompts wait until you continue the session"),
                 });

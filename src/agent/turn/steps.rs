@@ -5,26 +5,28 @@ use super::call_batch::CallBatch;
 use super::calls::CallsInput;
 use super::compaction::{AfterSummary, CompactionFacts, CompactionInput, CompactionOutput, CompactionTime, SummaryCall};
 use super::completed_request::CompletedRequest;
-use super::context_window::OverlongRequest;
+use super::context_window::{ContextInput, ContextOutput, OverlongRequest};
 use super::goals::{CheckOutcome, GoalInput, GoalOutput, NextRound};
 use super::grants::GrantInput;
 use super::io::{Effect, InputTime};
 use super::machine::TurnMachine;
+use super::models::ModelInput;
 use super::options::Approver;
-use super::prompt_hooks::PromptVerdict;
+use super::prompts::{PromptInput, PromptOutput};
 use super::response::{
     Continuation, ResponseStream, continuation, discard_reason, final_failure, retry_event, with_unique_call_ids,
     without_empty_text,
 };
 use super::rewind::RewindInput;
 use super::spending::SpendingInput;
+use super::stop_hooks::{StopHookInput, StopHookOutput};
 use super::tasks::{Phase, Task};
 use super::user_command::UserCommand;
 use crate::agent::thread::is_interruption;
-use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Plan, Record, TaskEnd};
+use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record, TaskEnd};
 use crate::protocol::{
     COMPACTION_IS, ChangedFiles, EventHooks, EventKind, Failure, FailureKind, HookEvent, Message, ModelFacts, Part, Remedy, Role,
-    SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage, format_count,
+    SessionStatus, StopReason, TaskStatus, ToolCall, Usage, format_count,
 };
 use crate::session::Expense;
 use jiff::Timestamp;
@@ -41,7 +43,7 @@ impl TurnMachine {
         if self.tasks.is_paused() {
             // Nothing could start: the session stays paused, and the task with it.
             if let Some(failure) = self.cx.request_failure(at.now) {
-                self.queue.return_to_draft(text, &mut self.cx.out);
+                self.pass_to_prompts(PromptInput::Returned { text }, at);
                 self.cx.out.notice("the session is paused; your prompt is back in the draft");
                 return self.cx.out.event(EventKind::SessionPaused { failure });
             }
@@ -50,9 +52,9 @@ impl TurnMachine {
         }
         if self.is_busy() {
             self.compaction(CompactionInput::PromptQueued, at);
-            self.queue.add(text, false, &mut self.cx.out);
+            self.pass_to_prompts(PromptInput::Queued { text, steer: false }, at);
         } else {
-            self.queue.stop_steering(&mut self.cx.out);
+            self.pass_to_prompts(PromptInput::SteeringEnded, at);
             self.begin_task(text, at);
         }
     }
@@ -61,13 +63,13 @@ impl TurnMachine {
     /// stopped, the message is a prompt.
     pub(super) fn steer(&mut self, text: String, at: InputTime) {
         if self.tasks.current().is_some_and(|task| !task.is_cancelling()) {
-            self.queue.add(text, true, &mut self.cx.out);
+            self.pass_to_prompts(PromptInput::Queued { text, steer: true }, at);
             if self.tasks.is_paused() {
                 self.cx.out.notice("the task is paused; the model gets your message when the task continues");
             }
-        } else if self.tasks.current().is_none() && (self.mentions.is_reading() || self.prompt_hooks.is_running()) {
+        } else if self.tasks.current().is_none() && self.prompts.is_preparing() {
             // The task has no step yet, but will have.
-            self.queue.add(text, true, &mut self.cx.out);
+            self.pass_to_prompts(PromptInput::Queued { text, steer: true }, at);
         } else {
             self.prompt(text, at);
         }
@@ -75,96 +77,55 @@ impl TurnMachine {
 
     /// Starts the next queued message, or the next action of the goal. Leaving the queue and becoming a task are one commit.
     pub(super) fn start_next(&mut self, at: InputTime) {
-        if let Some(text) = self.queue.take_next(&mut self.cx.out) {
-            return self.begin_task(text, at);
-        }
-        self.advance_goal(at);
+        self.pass_to_prompts(PromptInput::NextDue, at);
     }
 
     /// Returns whether a prompt must wait.
     pub(super) fn is_busy(&self) -> bool {
-        let prepares = self.mentions.is_reading() || self.prompt_hooks.is_running();
-        self.tasks.current().is_some() || prepares || self.compactor.is_running() || self.rewinds.is_running()
+        self.tasks.current().is_some() || self.prompts.is_preparing() || self.compactor.is_running() || self.rewinds.is_running()
     }
 
     /// Starts a task with this prompt, once its hooks have run and the files it mentions are read.
     pub(super) fn begin_task(&mut self, text: String, at: InputTime) {
-        if self.prompt_hooks.run_before_prompt(&self.cx) {
-            let id = self.queue.add_first(text.clone(), &mut self.cx.out);
-            return self.prompt_hooks.begin(id, text, &mut self.cx);
-        }
-        self.read_mentions(text, at);
+        self.pass_to_prompts(PromptInput::Begun { text }, at);
     }
 
     /// Resumes after the hooks of an event, unless their prompt or task was removed.
     pub(super) fn hooked(&mut self, ticket: u64, outcome: EventHooks, at: InputTime) {
-        if self.stop_hooks.finish(ticket) {
+        if self.stop_hooks.are_pending(ticket) {
             return self.stop_hooked(outcome, at);
         }
-        let Some(hooked) = self.prompt_hooks.finish(ticket) else { return };
-        let Some(text) = self.queue.take(hooked.id, &mut self.cx.out) else {
-            return self.start_next(at);
-        };
-        if text != hooked.text {
-            // The text was edited since then.
-            return self.begin_task(text, at);
-        }
-        match self.prompt_hooks.settle(outcome, &mut self.cx) {
-            PromptVerdict::Start => self.read_mentions(text, at),
-            PromptVerdict::Block(failure) => {
-                self.queue.return_to_draft(text, &mut self.cx.out);
+        self.pass_to_prompts(PromptInput::Hooked { ticket, outcome }, at);
+    }
+
+    /// Passes an input to the prompts, and starts what follows.
+    pub(super) fn pass_to_prompts(&mut self, input: PromptInput, at: InputTime) {
+        match self.prompts.handle(input, &mut self.cx, at) {
+            Some(PromptOutput::Ready { text, attached }) => self.start(text, attached, at),
+            Some(PromptOutput::Removed) => self.start_next(at),
+            Some(PromptOutput::NoneQueued) => self.advance_goal(at),
+            Some(PromptOutput::Blocked(failure)) => {
                 self.report_to_goal(GoalInput::PromptBlocked);
                 self.cx.out.commit(Durability::Process);
                 self.cx.out.event(EventKind::TaskFailed { failure, step_count: 0 });
                 self.poll_goal_report();
             }
+            Some(PromptOutput::Cancelled) | None => {}
         }
-    }
-
-    /// Starts a task with this prompt, once the files it mentions are read.
-    pub(super) fn read_mentions(&mut self, text: String, at: InputTime) {
-        let named = self.mentions.find(&text);
-        if named.is_empty() {
-            return self.start(text, Vec::new(), at);
-        }
-        let id = self.queue.add_first(text, &mut self.cx.out);
-        if !self.mentions.begin(id, named, &mut self.cx.out) {
-            self.on_mentions_planned(id, Vec::new(), at);
-        }
-    }
-
-    pub(super) fn on_mentions_planned(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, at: InputTime) {
-        if self.mentions.on_plans(ticket, plans, &mut self.cx, at) {
-            self.on_mentions_read(ticket, Vec::new(), at);
-        }
-    }
-
-    /// Starts the task with its mentions, unless the user removed the prompt in the meantime.
-    pub(super) fn on_mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: InputTime) {
-        let Some(prompt) = self.mentions.finish(ticket) else { return };
-        let Some(text) = self.queue.take(ticket, &mut self.cx.out) else {
-            return self.start_next(at);
-        };
-        if !prompt.has_mentions(&self.mentions.find(&text)) {
-            // The text was edited since then and mentions other files.
-            return self.begin_task(text, at);
-        }
-        let attached = prompt.attachments(results, &mut self.cx);
-        self.start(text, attached, at);
     }
 
     /// Starts a task. `attached`: content shown to the model with the prompt.
     pub(super) fn start(&mut self, text: String, attached: Vec<Part>, at: InputTime) {
-        self.use_chosen_model(at);
+        self.pass_to_models(ModelInput::TaskBegun, at);
         let (task_id, max_steps) = (self.cx.numbers.next_task(), self.cx.options.max_steps);
         self.report_spending(SpendingInput::TaskBegun);
-        self.stop_hooks.begin_task();
+        self.stop_hooks.handle(StopHookInput::TaskBegun, &mut self.cx);
         let introduction = self.goals.introduction();
         self.report_to_goal(GoalInput::TaskStarted(&task_id));
         self.tasks.begin(task_id, max_steps, &mut self.cx.out);
         self.cx.record_policy();
         self.cx.record_choices();
-        let attached = attached.into_iter().chain(introduction).chain(self.prompt_hooks.take_context());
+        let attached = attached.into_iter().chain(introduction).chain(self.prompts.poll_context());
         let content = std::iter::once(Part::Text { text: text.clone() }).chain(attached).collect();
         if let Some(message) = self.message(Role::User, content, at) {
             self.cx.out.record(Record::TaskStarted { prompt: message.clone(), max_steps });
@@ -185,7 +146,7 @@ impl TurnMachine {
         let prompt = self.guardrail.add_to_prompt(prompt);
         let prompt = self.rewinds.with_note(prompt);
         let prompt = self.command_outputs.add_to_prompt(prompt);
-        self.window.push(prompt);
+        self.pass_to_window(ContextInput::Added(prompt));
     }
 
     /// Adds notes for the model to the thread when the same task continues.
@@ -203,10 +164,10 @@ impl TurnMachine {
     /// Adds the steering messages after the results of the previous step. The commit of the step
     /// removes them from the queue and adds them as messages.
     fn take_steers(&mut self, at: InputTime) {
-        let Some(text) = self.queue.take_steering(&mut self.cx.out) else { return };
+        let Some(text) = self.prompts.poll_steering(&mut self.cx) else { return };
         if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
             self.cx.out.record(Record::Steered { message: message.clone() });
-            self.window.push(message);
+            self.pass_to_window(ContextInput::Added(message));
         }
         self.cx.out.event(EventKind::Steered { text });
     }
@@ -235,10 +196,10 @@ impl TurnMachine {
             return self.on_forbidden(failure);
         }
         if std::mem::take(&mut self.cx.wants_clean_context) {
-            self.window.drop_earlier(&mut self.cx);
+            self.pass_to_window(ContextInput::EarlierDropped);
         }
         self.take_steers(at);
-        self.window.on_request_fitted();
+        self.pass_to_window(ContextInput::RequestFitted);
         let step_id = self.cx.numbers.next_step();
         self.report_rewind(RewindInput::StepStarted);
         self.tasks.set_step(Some(step_id.clone()), &mut self.cx.out);
@@ -273,7 +234,7 @@ impl TurnMachine {
             self.cx.out.record(Record::StepCompleted { task_id, step_id, step_count, message: message.clone() });
         }
         self.tasks.note_outcomes(&message);
-        self.window.push(message);
+        self.pass_to_window(ContextInput::Added(message));
         let Some((count, limit)) = self.tasks.complete_step() else { return };
         self.cx.out.event(EventKind::StepCompleted { step_count: count });
         if u64::from(count) == u64::from(limit) * STEP_WARNING_PERCENT / 100 && count < limit {
@@ -296,7 +257,7 @@ impl TurnMachine {
         }
         let Some(message) = self.message(Role::Tool, results, at) else { return };
         self.tasks.note_outcomes(&message);
-        self.window.push(message.clone());
+        self.pass_to_window(ContextInput::Added(message.clone()));
         self.tasks.set_phase(Phase::Paused);
         self.record_completed_step(message);
     }
@@ -349,7 +310,8 @@ impl TurnMachine {
     fn complete_after_hooks(&mut self, at: InputTime) {
         let is_stopping = self.tasks.current().is_none_or(Task::is_cancelling);
         let response = self.window.thread().last().filter(|message| message.role == Role::Assistant).map(Message::text);
-        if is_stopping || !self.stop_hooks.begin(response.unwrap_or_default(), &mut self.cx) {
+        let response = response.unwrap_or_default();
+        if is_stopping || self.stop_hooks.handle(StopHookInput::Finished { response }, &mut self.cx).is_none() {
             return self.complete(at);
         }
         self.tasks.set_phase(Phase::Working(CallBatch::default()));
@@ -368,7 +330,8 @@ impl TurnMachine {
 
     /// Ends the task that the model has finished, or continues it with the message of a hook.
     fn stop_hooked(&mut self, outcome: EventHooks, at: InputTime) {
-        let Some(text) = self.stop_hooks.settle(outcome, &mut self.cx) else { return self.complete(at) };
+        let output = self.stop_hooks.handle(StopHookInput::Ran(outcome), &mut self.cx);
+        let Some(StopHookOutput::Continued(text)) = output else { return self.complete(at) };
         if let Some(message) = self.message(Role::User, vec![Part::Text { text }], at) {
             self.complete_step(message, at);
         }
@@ -419,7 +382,7 @@ impl TurnMachine {
             });
         }
         if !paused && !self.tasks.continue_ended_task(self.cx.options.max_steps, &mut self.cx.out) {
-            if self.queue.is_empty() {
+            if self.prompts.queue().is_empty() {
                 if !self.continue_goal(at) {
                     self.cx.out.notice("nothing to continue");
                 }
@@ -428,7 +391,7 @@ impl TurnMachine {
             self.report_to_goal(GoalInput::Continued);
             return self.start_next(at);
         }
-        self.use_chosen_model(at);
+        self.pass_to_models(ModelInput::TaskBegun, at);
         self.tasks.stop_cancelling();
         self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         self.cx.record_policy();
@@ -500,7 +463,7 @@ impl TurnMachine {
 /// Commands of the user.
 impl TurnMachine {
     /// Runs a command if nothing else is running. A paused task waits until it is done.
-    pub(super) fn run_user_command(&mut self, line: &str, shared: bool) {
+    pub(super) fn run_user_command(&mut self, line: &str, shared: bool, at: InputTime) {
         let line = line.trim();
         if line.is_empty() {
             return;
@@ -508,7 +471,7 @@ impl TurnMachine {
         if self.is_busy() && !self.tasks.is_paused() {
             self.cx.out.notice("a task is running: your command is in the draft, send it again when the task is done");
             let text = format!("{}{line}", if shared { "!" } else { "!!" });
-            return self.queue.return_to_draft(text, &mut self.cx.out);
+            return self.pass_to_prompts(PromptInput::Returned { text }, at);
         }
         self.begin_user_command(UserCommand::from_line(line, shared));
     }
@@ -540,7 +503,7 @@ impl TurnMachine {
         if self.tasks.current().is_none() {
             return self.start_next(at);
         }
-        if self.queue.is_empty() {
+        if self.prompts.queue().is_empty() {
             return self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
         }
         // A message sent in the meantime ends the paused task, like a prompt.
@@ -624,10 +587,10 @@ impl TurnMachine {
         if self.compactor.is_running() {
             return;
         }
-        if let Err(failure) = self.window.fit(&mut self.cx) {
+        if let Some(ContextOutput::Failed(failure)) = self.pass_to_window(ContextInput::RequestDue) {
             return self.fail(failure);
         }
-        self.choice.report_effort(&mut self.cx);
+        self.pass_to_models(ModelInput::RequestDue, at);
         let request = ModelRequest {
             system: self.cx.options.system.clone(),
             messages: self.window.thread().window(),
@@ -637,16 +600,16 @@ impl TurnMachine {
             effort: self.cx.options.effort,
         };
         self.tasks.set_phase(Phase::Requesting(ResponseStream::new(attempt, at.now)));
-        self.window.begin_request(&self.cx);
+        self.pass_to_window(ContextInput::RequestSent);
         self.tasks.set_task_status(TaskStatus::WaitingForLlm, &mut self.cx.out);
         let model = self.cx.options.model.clone();
-        self.announce_request(model, self.window.next_input_tokens(&self.cx));
+        self.announce_request(model, self.window.next_input_tokens(&self.cx), at);
         self.cx.out.effect(Effect::Request(request));
     }
 
     /// Notes and reports a request before it is sent.
-    fn announce_request(&mut self, model: ModelFacts, estimated_input_tokens: u64) {
-        self.prices.record(&model, &mut self.cx);
+    fn announce_request(&mut self, model: ModelFacts, estimated_input_tokens: u64, at: InputTime) {
+        self.pass_to_models(ModelInput::RequestSent(&model), at);
         let name = model.name.clone();
         self.report_spending(SpendingInput::RequestSent { model, tokens: estimated_input_tokens });
         self.cx.out.event(EventKind::LlmRequestStarted { model: name, estimated_input_tokens });
@@ -671,14 +634,14 @@ impl TurnMachine {
         let latency_ms = at.millis_since(stream.requested_at());
         self.tasks.set_task_status(TaskStatus::ProcessingResponse, &mut self.cx.out);
         let Completion { content, stop_reason, usage, model } = completion;
-        self.window.learn(usage);
+        self.pass_to_window(ContextInput::Responded(usage));
         let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
         let Some(spent) = self.spend(SpendingInput::Responded { usage, content: &content, at }) else { return };
         let request = CompletedRequest { spent, stop_reason, latency_ms, model };
         if let Some(failure) = discard_reason(stop_reason) {
             return self.on_rejected_response(failure, request, at);
         }
-        self.window.on_request_fitted();
+        self.pass_to_window(ContextInput::RequestFitted);
         let content = with_unique_call_ids(without_empty_text(content));
         let calls: Vec<_> = content
             .iter()
@@ -693,7 +656,7 @@ impl TurnMachine {
             self.cx.out.record(request.record(message.clone()));
             self.tasks.add_response(&message, stop_reason);
             if !empty {
-                self.window.push(message);
+                self.pass_to_window(ContextInput::Added(message));
             }
         }
         self.report_spending(SpendingInput::Completed(request));
@@ -820,15 +783,15 @@ impl TurnMachine {
 
     /// Shortens a request that the provider rejected as too long, and sends it once more. Returns whether it was sent.
     fn shorten(&mut self, at: InputTime) -> bool {
-        let overlong = self.window.on_overlong_request(&self.cx);
-        if overlong == OverlongRequest::Repeated {
-            return false;
-        }
+        let overlong = match self.pass_to_window(ContextInput::RequestTooLong) {
+            Some(ContextOutput::TooLong(OverlongRequest::Repeated)) | None => return false,
+            output => output,
+        };
         if let Some(failure) = self.preflight(at) {
             self.on_forbidden(failure);
             return true;
         }
-        if overlong == OverlongRequest::OtherModel {
+        if matches!(overlong, Some(ContextOutput::TooLong(OverlongRequest::OtherModel))) {
             self.request(0, at);
             return true;
         }
@@ -836,7 +799,7 @@ impl TurnMachine {
         if self.compactor.is_running() {
             return true;
         }
-        let shorter = self.window.drop_half(&mut self.cx);
+        let shorter = self.pass_to_window(ContextInput::HalfDropped).is_some();
         if shorter {
             self.request(0, at);
         }
@@ -876,7 +839,7 @@ impl TurnMachine {
         let runs = self.tasks.current().is_some() && !self.tasks.is_paused();
         let when = if self.rewinds.is_running() {
             CompactionTime::AfterRewind
-        } else if runs || self.mentions.is_reading() || self.prompt_hooks.is_running() {
+        } else if runs || self.prompts.is_preparing() {
             CompactionTime::BeforeStep
         } else {
             CompactionTime::Now { forbidden: self.preflight(at) }
@@ -889,7 +852,7 @@ impl TurnMachine {
         let facts = CompactionFacts {
             window: &self.window,
             task: self.tasks.continuable_id(),
-            model: self.summaries.next(&self.prices, &self.cx),
+            model: self.models.summary_model(&self.cx),
         };
         for output in self.compactor.handle(input, &facts, &mut self.cx, at) {
             match output {
@@ -900,13 +863,15 @@ impl TurnMachine {
                     self.allow_summary(at);
                 }
                 CompactionOutput::Ready => self.request_summary_if_allowed(at),
-                CompactionOutput::Send(call) => self.send_summary_request(*call),
+                CompactionOutput::Send(call) => self.send_summary_request(*call, at),
                 CompactionOutput::Summarized { until, verbatim, message } => {
-                    self.window.summarize(&until, &verbatim, message, &self.cx);
+                    self.pass_to_window(ContextInput::Summarized { until: &until, verbatim: &verbatim, message });
                 }
-                CompactionOutput::AutomaticPaused => self.window.pause_auto_compaction(&self.cx),
+                CompactionOutput::AutomaticPaused => {
+                    self.pass_to_window(ContextInput::AutomaticPaused);
+                }
                 CompactionOutput::HalfDropped => {
-                    self.window.drop_half(&mut self.cx);
+                    self.pass_to_window(ContextInput::HalfDropped);
                 }
                 CompactionOutput::FallbackNeeded(failure) => self.fall_back_for_summary(failure, at),
                 CompactionOutput::TaskPaused(failure) => self.pause(failure),
@@ -932,13 +897,13 @@ impl TurnMachine {
         self.compaction(CompactionInput::Allowed { obstacle }, at);
     }
 
-    fn send_summary_request(&mut self, call: SummaryCall) {
+    fn send_summary_request(&mut self, call: SummaryCall, at: InputTime) {
         let SummaryCall { request, model, estimated_input_tokens } = call;
         if matches!(self.tasks.phase(), Some(Phase::Compacting)) {
             self.tasks.set_task_status(TaskStatus::WaitingForLlm, &mut self.cx.out);
         }
         let is_other = model.is_some();
-        self.announce_request(model.unwrap_or_else(|| self.cx.options.model.clone()), estimated_input_tokens);
+        self.announce_request(model.unwrap_or_else(|| self.cx.options.model.clone()), estimated_input_tokens, at);
         self.cx.out.effect(if is_other { Effect::RequestSummary(request) } else { Effect::Request(request) });
     }
 
@@ -979,7 +944,7 @@ impl TurnMachine {
 
     /// Opens the next fallback model for a summary whose retries are used up, if there is one.
     pub(super) fn fall_back_for_summary(&mut self, failure: Failure, at: InputTime) {
-        let Some(name) = self.fallbacks.next(&failure, &self.cx) else {
+        let Some(name) = self.next_fallback(&failure) else {
             return self.compaction(CompactionInput::NoFallback(failure), at);
         };
         let ticket = self.cx.numbers.next_ticket();
@@ -1016,7 +981,7 @@ impl TurnMachine {
         } else if self.rewinds.is_running() {
             self.cx.out.notice("a rewind is restoring files; try again in a moment");
         } else {
-            self.window.undo_compaction(&mut self.cx);
+            self.pass_to_window(ContextInput::UndoRequested);
         }
     }
 }
