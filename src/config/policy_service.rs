@@ -17,7 +17,7 @@ pub(crate) struct PolicyService {
     pub public_key: Option<String>,
     /// Environment variable with the secret that bundles are signed with, instead of a key pair.
     pub secret_env: Option<String>,
-    /// Environment variable with a bearer token.
+    /// Environment variable that contains a bearer token.
     pub token_env: Option<String>,
     /// Time between two requests during a session.
     pub poll: Duration,

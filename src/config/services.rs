@@ -8,7 +8,7 @@ use crate::protocol::Problem;
 pub(super) const APPROVALS_KEY: &str = "approvals";
 /// Name under which `aye auth login` saves the token of the session service.
 pub(super) const SESSIONS_KEY: &str = "sessions";
-/// Address that stands for the `OTEL_EXPORTER_OTLP_*` variables.
+/// Address that refers to the `OTEL_EXPORTER_OTLP_*` variables.
 const FROM_ENVIRONMENT: &str = "env";
 /// Variables with headers for OTLP receivers, which may contain keys.
 const EXPORT_HEADERS: [&str; 4] = [

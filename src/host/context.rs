@@ -63,7 +63,7 @@ pub(crate) struct AppContext {
     pub services: Option<Services>,
     /// The session of the session service, once it is registered.
     pub registration: Arc<OnceLock<RegisteredSession>>,
-    /// The profile of `--profile`.
+    /// The profile named by `--profile`.
     profile: Option<String>,
     /// The values given with `--set`.
     set: Vec<(String, String)>,

@@ -127,7 +127,7 @@ impl Services {
         }
     }
 
-    /// Returns the limit of the outbox, and what happens when it is reached.
+    /// Returns the limit of the outbox, and the action when it is reached.
     pub(crate) fn limit(&self) -> OutboxLimit {
         self.0.limit
     }

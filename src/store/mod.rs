@@ -211,8 +211,8 @@ impl Store {
         decisions::log_decision(&self.database, decision, outbox)
     }
 
-    /// Stores data for services that belongs to no record, and returns whether all of it was stored. A full outbox counts the rest
-    /// as missing.
+    /// Stores data for services that belongs to no record. Returns whether all of it was stored. If the outbox is full,
+    /// the rest is counted as missing.
     pub(crate) fn enqueue(&self, entries: Vec<OutboxEntry>, limit: OutboxLimit) -> Result<bool, StoreError> {
         outbox::enqueue(&self.database, entries, limit)
     }

@@ -1,6 +1,6 @@
 //! Call runner: takes the calls of a step from planning to their results.
 //!
-//! It borrows the rest of the session while it handles one input, and returns the follow-up work as outputs.
+//! It borrows the state of the calls for the duration of one input.
 
 use super::super::limits::SAME_POLLS;
 use super::amend::AppliedAmendments;
@@ -11,9 +11,8 @@ use super::loop_guard::{LoopGuard, RepeatCount, ordinal};
 use super::options::Approver;
 use super::policy::denial_for;
 use super::preview::{ActivePreview, PreviewRequest, is_quiet};
-use super::rewind::Rewinds;
 use super::sandbox_escalation::BlockedRun;
-use super::side_effects;
+use super::side_effects::{self, SideEffects};
 use super::turn_context::TurnContext;
 use super::unasked_runs::UnaskedRuns;
 use crate::policy::permit::Denial;
@@ -53,7 +52,8 @@ pub(super) struct LayerNotices {
 pub(super) struct CallRunner<'a> {
     pub cx: &'a mut TurnContext,
     pub grants: &'a mut Grants,
-    pub rewinds: &'a mut Rewinds,
+    /// Side effects of the calls that start.
+    pub started: &'a mut Vec<SideEffects>,
     pub guard: &'a mut LoopGuard,
     pub step_id: Option<StepId>,
     /// Whether the user typed the running command.
@@ -369,7 +369,7 @@ impl CallRunner<'_> {
         }
         call.mark_running();
         call.note = call.note.take().or_else(|| call.rewriting().filter(|_| !call.asked));
-        self.rewinds.add_side_effects(call.ran.clone());
+        self.started.push(call.ran.clone());
         self.allow_repetition(call.row);
         let rule = permit.rule().to_owned();
         if !call.asked && !self.typed && plan.actions.iter().any(Action::is_command) {

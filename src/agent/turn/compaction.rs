@@ -12,11 +12,14 @@ use super::super::limits::{
 };
 use super::super::thread::CompactionPoint;
 use super::context_window::ContextWindow;
-use super::io::InputTime;
+use super::io::{Effect, InputTime};
+use super::response::retry_event;
+use super::summary_model::report_replacement;
 use super::turn_context::TurnContext;
-use crate::ports::{Durability, ModelRequest, Record};
+use crate::ports::{Durability, ModelError, ModelRequest, Record};
 use crate::protocol::{
-    Compaction, CompactionTrigger, EventKind, Message, MessageId, ModelFacts, NOT_COMPACTED, Part, Role, StopReason, TaskId,
+    COMPACTION_IS, Compaction, CompactionTrigger, EventKind, Failure, FailureKind, Message, MessageId, ModelFacts, NOT_COMPACTED,
+    Part, Role, StopReason, TaskId,
 };
 use crate::session::Expense;
 use jiff::Timestamp;
@@ -30,10 +33,115 @@ pub(super) struct Compactor {
     work: Option<RunningSummary>,
 }
 
+/// Input of the compaction.
+#[derive(Debug)]
+pub(super) enum CompactionInput {
+    /// The user requests a compaction.
+    Requested {
+        focus: Option<String>,
+        when: CompactionTime,
+    },
+    /// The task has ended, so that a requested compaction runs before the next one. `forbidden`: why no request may be sent.
+    TaskCompleted {
+        forbidden: Option<Failure>,
+    },
+    /// A request of the task is about to be sent, after this many attempts.
+    RequestDue {
+        attempt: u32,
+    },
+    /// The provider rejected the request of the task as too long.
+    RequestTooLong,
+    /// The user sent a prompt.
+    PromptQueued,
+    /// The user continues the paused task.
+    Continued,
+    /// The summary request may be sent. `obstacle`: why the summary model cannot write the summary.
+    Allowed {
+        obstacle: Option<String>,
+    },
+    /// The summary request must not be sent.
+    Forbidden(Failure),
+    Responded {
+        content: Vec<Part>,
+        stop_reason: StopReason,
+        spent: Expense,
+    },
+    /// The summary request failed. `delay_ms`: the delay of the next attempt, if there is one; `wasted`: the counted usage.
+    Failed {
+        error: ModelError,
+        wasted: Option<Expense>,
+        delay_ms: Option<u64>,
+    },
+    /// The delay before the next attempt is over, or the user does not want to wait for it.
+    RetryDue,
+    /// A fallback model is being opened.
+    FallbackOpening {
+        ticket: u64,
+    },
+    /// There is no fallback model after this failure.
+    NoFallback(Failure),
+    /// Another model is in use now, and writes the summary.
+    ModelReplaced,
+    /// The messages of a request may have at most this many estimated tokens.
+    BudgetChanged(u64),
+    /// The user stops the compaction.
+    Stopped,
+    /// The task that needs the compaction ends.
+    TaskEnded,
+}
+
+/// Time at which a requested compaction can run.
+#[derive(Debug)]
+pub(super) enum CompactionTime {
+    /// Now, unless no request may be sent for this reason.
+    Now { forbidden: Option<Failure> },
+    /// Before the next step.
+    BeforeStep,
+    /// Not while a rewind restores files.
+    AfterRewind,
+}
+
+/// State of the other sub-machines that the compaction reads.
+pub(super) struct CompactionFacts<'a> {
+    pub window: &'a ContextWindow,
+    /// Task that is running or may be continued.
+    pub task: Option<TaskId>,
+    /// Model that writes the next summary, if it is not the model in use.
+    pub model: Option<ModelFacts>,
+}
+
+/// Output of the compaction.
+#[derive(Debug)]
+pub(super) enum CompactionOutput {
+    /// A compaction has begun, and its request may be sent.
+    Begun,
+    /// The summary request may be sent again, if it is not forbidden.
+    Ready,
+    Send(Box<SummaryCall>),
+    /// A summary replaces these messages.
+    Summarized {
+        until: MessageId,
+        verbatim: Vec<MessageId>,
+        message: Message,
+    },
+    /// No automatic compaction starts until the thread has grown.
+    AutomaticPaused,
+    /// The older half of the messages is dropped.
+    HalfDropped,
+    /// A fallback model has to write the summary after this failure.
+    FallbackNeeded(Failure),
+    /// The task cannot continue without the summary, and waits for the user.
+    TaskPaused(Failure),
+    /// The task cannot continue without the summary, whose request is forbidden.
+    TaskForbidden(Failure),
+    /// The compaction has ended.
+    Ended(AfterSummary),
+}
+
 /// Requested compaction.
 #[derive(Debug)]
-pub(super) struct SummaryRequest {
-    pub focus: Option<String>,
+struct SummaryRequest {
+    focus: Option<String>,
 }
 
 /// Compaction in progress.
@@ -71,6 +179,7 @@ pub(super) enum AfterSummary {
 }
 
 /// Request for a summary.
+#[derive(Debug)]
 pub(super) struct SummaryCall {
     pub request: ModelRequest,
     /// Model that receives the request, if it is not the model in use.
@@ -79,25 +188,14 @@ pub(super) struct SummaryCall {
 }
 
 /// Result of a response to a summary request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SummaryOutcome {
-    /// The summary was added to the thread.
-    Done,
+#[derive(Debug)]
+enum SummaryOutcome {
+    /// The summary that replaces the messages.
+    Done(CompactionOutput),
     /// The messages to summarize do not fit the context window.
     TooLong,
     /// No summary was written, for this reason.
     Failed(&'static str),
-}
-
-impl SummaryOutcome {
-    /// Returns why the summary failed.
-    pub(crate) fn reason(self) -> &'static str {
-        match self {
-            Self::Done => "",
-            Self::TooLong => "the messages do not fit its context window",
-            Self::Failed(why) => why,
-        }
-    }
 }
 
 /// Queries about the compaction.
@@ -115,6 +213,11 @@ impl Compactor {
     /// Returns when the summary was requested; `None` while the request waits for a retry.
     pub(crate) fn requested_at(&self) -> Option<Timestamp> {
         self.work.as_ref().filter(|work| work.ticket.is_none()).map(|work| work.since)
+    }
+
+    /// Returns the number of the attempt in progress; `None` while no summary is requested.
+    pub(crate) fn attempt(&self) -> Option<u32> {
+        self.work.as_ref().filter(|work| work.ticket.is_none()).map(|work| work.attempt + 1)
     }
 
     /// Returns the model that writes the summary, if it is not the model in use.
@@ -141,44 +244,144 @@ impl Compactor {
     }
 }
 
-/// Beginning of a compaction, and its requests.
+/// Inputs.
 impl Compactor {
-    /// Requests a compaction before the next request.
-    pub(crate) fn request_later(&mut self, focus: Option<String>) {
-        self.wanted = Some(SummaryRequest { focus });
+    /// Handles an input. Records and events go to the context; the outputs are for the other sub-machines.
+    pub(crate) fn handle(
+        &mut self,
+        input: CompactionInput,
+        facts: &CompactionFacts<'_>,
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) -> Vec<CompactionOutput> {
+        match input {
+            CompactionInput::Requested { focus, when } => self.on_request(focus, when, facts, cx, at),
+            CompactionInput::TaskCompleted { forbidden } => match self.wanted.take() {
+                Some(wanted) => self.begin_now(wanted.focus, AfterSummary::NextTask, forbidden, facts, cx, at),
+                None => Vec::new(),
+            },
+            CompactionInput::RequestDue { attempt } => self.make_room(attempt, facts, cx, at),
+            CompactionInput::RequestTooLong => {
+                let then = AfterSummary::Request { attempt: 0 };
+                self.begin((CompactionTrigger::TooLong, None, then), facts, cx, at).unwrap_or_default()
+            }
+            CompactionInput::PromptQueued => self.start_next_after(),
+            CompactionInput::Continued => self.continue_after(cx),
+            CompactionInput::Allowed { obstacle } => self.send(obstacle, facts, cx, at),
+            CompactionInput::Forbidden(failure) => self.on_forbidden(failure, cx),
+            CompactionInput::Responded { content, stop_reason, spent } => {
+                self.on_response((&content, stop_reason), spent, facts.window, cx, at)
+            }
+            CompactionInput::Failed { error, wasted, delay_ms } => self.on_error(error, (wasted, delay_ms), facts.window, cx),
+            CompactionInput::RetryDue => vec![CompactionOutput::Ready],
+            CompactionInput::FallbackOpening { ticket } => self.wait_for_model(ticket),
+            CompactionInput::NoFallback(failure) => self.on_no_fallback(failure, cx),
+            CompactionInput::ModelReplaced => {
+                self.write_with(None);
+                vec![CompactionOutput::Ready]
+            }
+            CompactionInput::BudgetChanged(budget) => self.limit_budget(budget),
+            CompactionInput::Stopped => self.stop(cx),
+            CompactionInput::TaskEnded => {
+                self.work = None;
+                Vec::new()
+            }
+        }
     }
 
-    pub(crate) fn take_request(&mut self) -> Option<SummaryRequest> {
-        self.wanted.take()
+    fn on_request(
+        &mut self,
+        focus: Option<String>,
+        when: CompactionTime,
+        facts: &CompactionFacts<'_>,
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) -> Vec<CompactionOutput> {
+        let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
+        match when {
+            _ if self.is_running() => cx.out.notice(format!("{COMPACTION_IS}already running")),
+            CompactionTime::AfterRewind => cx.out.notice("a rewind is restoring files; try again in a moment"),
+            CompactionTime::BeforeStep => {
+                self.wanted = Some(SummaryRequest { focus });
+                cx.out.notice("the conversation will be compacted before the next step");
+            }
+            CompactionTime::Now { forbidden } => {
+                return self.begin_now(focus, AfterSummary::Nothing, forbidden, facts, cx, at);
+            }
+        }
+        Vec::new()
+    }
+
+    /// Starts a requested compaction, or reports why there is none.
+    fn begin_now(
+        &mut self,
+        focus: Option<String>,
+        then: AfterSummary,
+        forbidden: Option<Failure>,
+        facts: &CompactionFacts<'_>,
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) -> Vec<CompactionOutput> {
+        if let Some(failure) = forbidden {
+            cx.out.notice(failure.problem().with_location(NOT_COMPACTED).one_line());
+            return Vec::new();
+        }
+        self.begin((CompactionTrigger::Asked, focus, then), facts, cx, at).unwrap_or_else(|why| {
+            cx.out.notice(why);
+            Vec::new()
+        })
+    }
+
+    /// Starts a compaction before a request, if one is due.
+    fn make_room(
+        &mut self,
+        attempt: u32,
+        facts: &CompactionFacts<'_>,
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) -> Vec<CompactionOutput> {
+        let then = AfterSummary::Request { attempt };
+        if let Some(SummaryRequest { focus }) = self.wanted.take() {
+            match self.begin((CompactionTrigger::Asked, focus, then), facts, cx, at) {
+                Ok(outputs) => return outputs,
+                Err(why) => cx.out.notice(why),
+            }
+        }
+        if !facts.window.is_full(cx) {
+            return Vec::new();
+        }
+        let begun = self.begin((CompactionTrigger::Threshold, None, then), facts, cx, at);
+        begun.unwrap_or_else(|_| vec![CompactionOutput::AutomaticPaused])
     }
 
     /// Starts the next queued message after the compaction in progress.
-    pub(crate) fn start_next_after(&mut self) {
+    fn start_next_after(&mut self) -> Vec<CompactionOutput> {
         if let Some(work) = self.work.as_mut().filter(|work| work.then == AfterSummary::Nothing) {
             work.then = AfterSummary::NextTask;
         }
+        Vec::new()
     }
 
-    /// Continues a paused task after the compaction in progress. Returns whether a compaction is in progress.
-    pub(crate) fn continue_after(&mut self, cx: &mut TurnContext) -> bool {
-        let Some(work) = &mut self.work else { return false };
-        if !matches!(work.then, AfterSummary::Request { .. }) {
+    /// Continues a paused task after the compaction in progress.
+    fn continue_after(&mut self, cx: &mut TurnContext) -> Vec<CompactionOutput> {
+        if let Some(work) = self.work.as_mut().filter(|work| !matches!(work.then, AfterSummary::Request { .. })) {
             work.then = AfterSummary::Continue;
             cx.out.notice("the task continues as soon as the summary is ready");
         }
-        true
+        Vec::new()
     }
+}
 
-    /// Starts a compaction; its request follows. The error explains why a compaction would not help. `task`: the task
-    /// that is running or can be continued.
-    pub(crate) fn begin(
+/// Beginning of a compaction, and its requests.
+impl Compactor {
+    /// Starts a compaction; the error explains why a compaction would not help.
+    fn begin(
         &mut self,
         (trigger, focus, then): (CompactionTrigger, Option<String>, AfterSummary),
-        task: Option<&TaskId>,
-        window: &ContextWindow,
+        CompactionFacts { window, task, model }: &CompactionFacts<'_>,
         cx: &mut TurnContext,
         at: InputTime,
-    ) -> Result<(), String> {
+    ) -> Result<Vec<CompactionOutput>, String> {
         let (thread, budget) = (window.thread(), window.message_budget(cx));
         let recent = budget * RECENT_PERCENT / 100;
         // A requested compaction ignores the free space; after an overlong request, the real window size is unknown.
@@ -191,7 +394,7 @@ impl Compactor {
             }
         };
         let nothing = || "nothing to compact: the conversation is short enough".to_owned();
-        let cut = thread.plan_compaction(keep, task).filter(|cut| cut.freed >= least).ok_or_else(nothing)?;
+        let cut = thread.plan_compaction(keep, task.as_ref()).filter(|cut| cut.freed >= least).ok_or_else(nothing)?;
         let question = estimate(&[summary::question(focus.as_deref())]);
         let budget = budget.saturating_sub(question);
         if thread.messages_before(cut.index, budget).is_empty() {
@@ -203,21 +406,100 @@ impl Compactor {
         cx.out.commit(Durability::Process);
         cx.out.event(EventKind::CompactionStarted { trigger, messages, tokens });
         let (halvings, attempt, since, ticket) = (0, 0, at.now, None);
-        let (waits_for_model, model) = (false, None);
+        let (waits_for_model, model) = (false, model.clone());
         self.work =
             Some(RunningSummary { trigger, focus, cut, budget, halvings, attempt, since, ticket, waits_for_model, model, then });
-        Ok(())
+        Ok(vec![CompactionOutput::Begun])
+    }
+
+    /// Sends the summary request. `obstacle`: why the summary model cannot write the summary.
+    fn send(
+        &mut self,
+        obstacle: Option<String>,
+        facts: &CompactionFacts<'_>,
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) -> Vec<CompactionOutput> {
+        if let Some(why) = obstacle {
+            self.replace_model(&why, cx);
+        }
+        let call = self.request(facts.window, cx, at);
+        call.map(|call| CompactionOutput::Send(Box::new(call))).into_iter().collect()
+    }
+
+    /// Lets the model in use write the summary, and reports why.
+    fn replace_model(&mut self, why: &str, cx: &mut TurnContext) {
+        if let Some(name) = self.model().map(|model| model.name.clone()) {
+            report_replacement(&name, why, cx);
+            self.write_with(None);
+        }
+    }
+
+    /// Handles a request that may not be sent. A task that needs the summary waits or fails; in other cases, the reason is
+    /// reported.
+    fn on_forbidden(&mut self, failure: Failure, cx: &mut TurnContext) -> Vec<CompactionOutput> {
+        if self.precedes_request() {
+            self.work = None;
+            return vec![CompactionOutput::TaskForbidden(failure)];
+        }
+        cx.out.notice(failure.problem().with_location(NOT_COMPACTED).one_line());
+        cx.out.record(Record::CompactionGivenUp);
+        self.finish()
+    }
+
+    /// Handles a failed request: it is sent again, by another model if necessary, or the compaction ends.
+    fn on_error(
+        &mut self,
+        error: ModelError,
+        (wasted, delay_ms): (Option<Expense>, Option<u64>),
+        window: &ContextWindow,
+        cx: &mut TurnContext,
+    ) -> Vec<CompactionOutput> {
+        let Some(work) = self.work.as_mut().filter(|work| work.ticket.is_none()) else { return Vec::new() };
+        work.attempt += 1;
+        let attempt = work.attempt;
+        let delay_ms = delay_ms.filter(|_| error.failure.retryable);
+        if self.model().is_some() && delay_ms.is_none() {
+            self.replace_model(&error.failure.message, cx);
+            cx.out.commit(Durability::Process);
+            return vec![CompactionOutput::Ready];
+        }
+        if error.failure.kind == FailureKind::ContextTooLong {
+            return self.shorten(window, cx);
+        }
+        let Some(delay_ms) = delay_ms else {
+            if !error.failure.retryable {
+                return self.give_up(&error.failure.message, cx);
+            }
+            return vec![CompactionOutput::FallbackNeeded(error.failure)];
+        };
+        let ticket = cx.numbers.next_ticket();
+        self.wait_for(ticket);
+        let max_attempts = cx.options.backoff.max_retries;
+        cx.out.commit(Durability::Process);
+        cx.out.event(retry_event(error, (attempt, max_attempts), delay_ms, wasted));
+        cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
+        Vec::new()
+    }
+
+    /// Ends a summary whose retries are used up. A task that needs it waits for the user, because its request would fail too.
+    fn on_no_fallback(&mut self, failure: Failure, cx: &mut TurnContext) -> Vec<CompactionOutput> {
+        if !self.precedes_request() {
+            return self.give_up(&failure.message, cx);
+        }
+        self.work = None;
+        vec![CompactionOutput::TaskPaused(failure)]
     }
 
     /// Selects the model that writes the summary; `None` for the model in use. Attempts are counted from zero again.
-    pub(crate) fn write_with(&mut self, model: Option<ModelFacts>) {
+    fn write_with(&mut self, model: Option<ModelFacts>) {
         if let Some(work) = &mut self.work {
             (work.model, work.attempt, work.halvings) = (model, 0, 0);
         }
     }
 
     /// Returns the request for the summary. A model other than the current one receives all messages.
-    pub(crate) fn request(&mut self, window: &ContextWindow, cx: &TurnContext, at: InputTime) -> Option<SummaryCall> {
+    fn request(&mut self, window: &ContextWindow, cx: &TurnContext, at: InputTime) -> Option<SummaryCall> {
         let all = self.message_tokens(window);
         let work = self.work.as_mut()?;
         (work.since, work.ticket, work.waits_for_model) = (at.now, None, false);
@@ -245,56 +527,56 @@ impl Compactor {
     }
 
     /// Limits the messages to summarize after the window changed.
-    pub(crate) fn limit_budget(&mut self, budget: u64) {
+    fn limit_budget(&mut self, budget: u64) -> Vec<CompactionOutput> {
         if let Some(work) = &mut self.work {
             work.budget = work.budget.min(budget);
         }
-    }
-
-    /// Increments the number of failed attempts, and returns it.
-    pub(crate) fn count_attempt(&mut self) -> Option<u32> {
-        let work = self.work.as_mut().filter(|work| work.ticket.is_none())?;
-        work.attempt += 1;
-        Some(work.attempt)
+        Vec::new()
     }
 
     /// Waits for this timer before the request is retried.
-    pub(crate) fn wait_for(&mut self, ticket: u64) {
+    fn wait_for(&mut self, ticket: u64) {
         if let Some(work) = &mut self.work {
             work.ticket = Some(ticket);
         }
     }
 
     /// Waits for a fallback model before the request is retried.
-    pub(crate) fn wait_for_model(&mut self, ticket: u64) {
+    fn wait_for_model(&mut self, ticket: u64) -> Vec<CompactionOutput> {
         self.wait_for(ticket);
         if let Some(work) = &mut self.work {
             work.waits_for_model = true;
         }
+        Vec::new()
     }
 
-    /// Shortens a summary request that does not fit. Returns whether it can be retried.
-    pub(crate) fn shorten(&mut self, window: &ContextWindow) -> bool {
-        let Some(work) = &mut self.work else { return false };
+    /// Shortens a summary request that does not fit, so that it can be sent again.
+    fn shorten(&mut self, window: &ContextWindow, cx: &mut TurnContext) -> Vec<CompactionOutput> {
+        let Some(work) = &mut self.work else { return Vec::new() };
         work.halvings += 1;
         let sent: u64 =
             window.thread().messages_before(work.cut.index, work.budget).iter().map(|message| message.token_count).sum();
         work.budget = sent.min(work.budget) / 2;
-        work.halvings <= SUMMARY_HALVINGS && !window.thread().messages_before(work.cut.index, work.budget).is_empty()
+        let is_empty = window.thread().messages_before(work.cut.index, work.budget).is_empty();
+        if work.halvings > SUMMARY_HALVINGS || is_empty {
+            return self.give_up("the messages to summarize do not fit the context window either", cx);
+        }
+        cx.out.commit(Durability::Process);
+        vec![CompactionOutput::Ready]
     }
 }
 
 /// End of a compaction.
 impl Compactor {
     /// Handles the response to the summary request.
-    pub(crate) fn on_response(
+    fn on_response(
         &mut self,
         (content, stop_reason): (&[Part], StopReason),
         spent: Expense,
-        window: &mut ContextWindow,
+        window: &ContextWindow,
         cx: &mut TurnContext,
         at: InputTime,
-    ) -> SummaryOutcome {
+    ) -> Vec<CompactionOutput> {
         let text = summary::plain_text(content);
         let outcome = match stop_reason {
             StopReason::ContextWindowExceeded => SummaryOutcome::TooLong,
@@ -309,12 +591,23 @@ impl Compactor {
             | StopReason::StopSequence
             | StopReason::PauseTurn => self.apply(text, spent, window, cx, at),
         };
-        if outcome != SummaryOutcome::Done {
-            let Expense { usage, cost_usd, estimated } = spent;
-            let model = self.model().map(|model| model.name.clone());
-            cx.out.record(Record::Wasted { usage, cost_usd, estimated, model });
+        let why = match outcome {
+            SummaryOutcome::Done(summarized) => return std::iter::once(summarized).chain(self.finish()).collect(),
+            SummaryOutcome::TooLong => None,
+            SummaryOutcome::Failed(why) => Some(why),
+        };
+        let Expense { usage, cost_usd, estimated } = spent;
+        let model = self.model().map(|model| model.name.clone());
+        cx.out.record(Record::Wasted { usage, cost_usd, estimated, model });
+        if self.model().is_some() {
+            self.replace_model(why.unwrap_or("the messages do not fit its context window"), cx);
+            cx.out.commit(Durability::Process);
+            return vec![CompactionOutput::Ready];
         }
-        outcome
+        match why {
+            None => self.shorten(window, cx),
+            Some(why) => self.give_up(why, cx),
+        }
     }
 
     /// Replaces the older messages with the summary, unless that would not make the thread shorter.
@@ -322,7 +615,7 @@ impl Compactor {
         &self,
         text: String,
         Expense { usage, cost_usd, estimated }: Expense,
-        window: &mut ContextWindow,
+        window: &ContextWindow,
         cx: &mut TurnContext,
         at: InputTime,
     ) -> SummaryOutcome {
@@ -364,19 +657,18 @@ impl Compactor {
             estimated,
         });
         cx.out.commit(Durability::Power);
-        window.summarize(&until, &verbatim, message, cx);
         cx.out.event(EventKind::ContextCompacted(compaction));
-        SummaryOutcome::Done
+        SummaryOutcome::Done(CompactionOutput::Summarized { until, verbatim, message })
     }
 
-    /// Ends the compaction. Returns the next action; `None` if no compaction was in progress.
-    pub(crate) fn finish(&mut self) -> Option<AfterSummary> {
-        self.work.take().map(|work| work.then)
+    /// Ends the compaction.
+    fn finish(&mut self) -> Vec<CompactionOutput> {
+        self.work.take().map(|work| CompactionOutput::Ended(work.then)).into_iter().collect()
     }
 
     /// Cancels the compaction without changing the conversation. If space is needed, the oldest messages are dropped.
-    pub(crate) fn give_up(&self, why: &str, window: &mut ContextWindow, cx: &mut TurnContext) {
-        let Some(work) = &self.work else { return };
+    fn give_up(&mut self, why: &str, cx: &mut TurnContext) -> Vec<CompactionOutput> {
+        let Some(work) = &self.work else { return Vec::new() };
         let follows = match work.trigger {
             CompactionTrigger::Asked => "the conversation is unchanged",
             CompactionTrigger::Threshold => "the oldest messages are dropped if they no longer fit",
@@ -384,10 +676,23 @@ impl Compactor {
         };
         cx.out.notice(format!("{NOT_COMPACTED}: {why}; {follows}"));
         cx.out.record(Record::CompactionGivenUp);
-        window.pause_auto_compaction(cx);
-        if work.trigger == CompactionTrigger::TooLong {
-            window.drop_half(cx);
+        let drops = (work.trigger == CompactionTrigger::TooLong).then_some(CompactionOutput::HalfDropped);
+        std::iter::once(CompactionOutput::AutomaticPaused).chain(drops).chain(self.finish()).collect()
+    }
+
+    /// Stops the compaction without changes.
+    fn stop(&mut self, cx: &mut TurnContext) -> Vec<CompactionOutput> {
+        let is_requested = self.requested_at().is_some();
+        if self.work.take().is_none() {
+            return Vec::new();
         }
+        if is_requested {
+            cx.out.effect(Effect::StopModel);
+        }
+        cx.out.record(Record::CompactionGivenUp);
+        cx.out.commit(Durability::Process);
+        cx.out.notice(format!("{NOT_COMPACTED}: stopped by you; the conversation is unchanged"));
+        vec![CompactionOutput::AutomaticPaused]
     }
 }
 

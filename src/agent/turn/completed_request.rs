@@ -5,6 +5,7 @@ use crate::protocol::{Message, StopReason};
 use crate::session::Expense;
 
 /// Result of a request, apart from its content.
+#[derive(Debug)]
 pub(super) struct CompletedRequest {
     pub spent: Expense,
     pub stop_reason: StopReason,

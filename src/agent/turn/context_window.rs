@@ -7,9 +7,12 @@ use super::super::limits::{
 };
 use super::super::thread::Thread;
 use super::context_breakdown::shares;
+use super::rewind::ThreadChange;
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, Record};
-use crate::protocol::{ContextUse, EventKind, Failure, FailureKind, Message, MessageId, ModelFacts, Role, TaskId, Usage};
+use crate::protocol::{
+    ContextUse, EventKind, Failure, FailureKind, Message, MessageId, ModelFacts, Role, TaskId, Usage, format_count,
+};
 
 /// Thread of the session, with its measured or estimated size.
 #[derive(Debug, Default)]
@@ -22,6 +25,57 @@ pub(super) struct ContextWindow {
     too_long: bool,
 }
 
+/// Input of the context window.
+#[derive(Debug)]
+pub(super) enum ContextInput<'a> {
+    /// A message is added to the thread.
+    Added(Message),
+    /// A summary replaces the messages until this one, apart from those that stay verbatim.
+    Summarized {
+        until: &'a MessageId,
+        verbatim: &'a [MessageId],
+        message: Message,
+    },
+    /// The journal contains the undo of a summary.
+    SummaryRemoved,
+    /// The user undoes the last compaction.
+    UndoRequested,
+    Rewound(ThreadChange),
+    /// The conversation is too long, and there is no summary.
+    HalfDropped,
+    /// The user approved a plan in a clean context.
+    EarlierDropped,
+    /// The journal contains a cut to this many tokens.
+    CutRestored(u64),
+    /// The journal contains a response with this usage.
+    ResponseRestored(Usage),
+    /// The system prompt or the tools may have changed.
+    ToolsChanged,
+    /// The thread has to fit a request.
+    RequestDue,
+    RequestSent,
+    /// A response with this usage arrived.
+    Responded(Usage),
+    /// The request was not too long, because the step received its response or another step begins.
+    RequestFitted,
+    /// The provider found the request too long.
+    RequestTooLong,
+    /// An automatic compaction failed, or was stopped.
+    AutomaticPaused,
+    /// The model, or its known window, changed.
+    ModelChanged,
+}
+
+/// Output of the context window.
+#[derive(Debug)]
+pub(super) enum ContextOutput {
+    /// The thread cannot be made to fit.
+    Failed(Failure),
+    /// Messages were dropped.
+    Shortened,
+    TooLong(OverlongRequest),
+}
+
 /// Request that the provider rejected as too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OverlongRequest {
@@ -30,6 +84,34 @@ pub(super) enum OverlongRequest {
     First,
     /// The request was already shortened.
     Repeated,
+}
+
+/// Inputs.
+impl ContextWindow {
+    /// Handles an input.
+    pub(crate) fn handle(&mut self, input: ContextInput<'_>, cx: &mut TurnContext) -> Option<ContextOutput> {
+        match input {
+            ContextInput::Added(message) => self.thread.push(message),
+            ContextInput::Summarized { until, verbatim, message } => self.summarize(until, verbatim, message, cx),
+            ContextInput::SummaryRemoved => self.undo_summary(cx),
+            ContextInput::UndoRequested => self.undo_compaction(cx),
+            ContextInput::Rewound(change) => self.rewind(change),
+            ContextInput::HalfDropped => return self.drop_half(cx).then_some(ContextOutput::Shortened),
+            ContextInput::EarlierDropped => self.drop_earlier(cx),
+            ContextInput::CutRestored(tokens) => self.restore_cut(tokens),
+            ContextInput::ResponseRestored(usage) => self.restore_response(usage, cx),
+            ContextInput::ToolsChanged => self.count_fixed(cx),
+            ContextInput::RequestDue => return self.fit(cx).err().map(ContextOutput::Failed),
+            ContextInput::RequestSent => self.begin_request(cx),
+            ContextInput::Responded(usage) => self.learn(usage),
+            ContextInput::RequestFitted => self.too_long = false,
+            ContextInput::RequestTooLong => return Some(ContextOutput::TooLong(self.on_overlong_request(cx))),
+            ContextInput::AutomaticPaused => self.pause_auto_compaction(cx),
+            // A compaction may be possible now.
+            ContextInput::ModelChanged => self.quiet_until = 0,
+        }
+        None
+    }
 }
 
 /// Thread.
@@ -42,12 +124,8 @@ impl ContextWindow {
         &mut self.thread
     }
 
-    pub(crate) fn push(&mut self, message: Message) {
-        self.thread.push(message);
-    }
-
     /// Replaces messages with a summary; also used when restoring a journal.
-    pub(crate) fn summarize(&mut self, until: &MessageId, verbatim: &[MessageId], message: Message, cx: &TurnContext) {
+    fn summarize(&mut self, until: &MessageId, verbatim: &[MessageId], message: Message, cx: &TurnContext) {
         if self.thread.compact(until, verbatim, message) {
             self.counting.counted = 0;
             self.pause_auto_compaction(cx);
@@ -55,7 +133,7 @@ impl ContextWindow {
     }
 
     /// Removes the last summary; also used when restoring a journal.
-    pub(crate) fn undo_summary(&mut self, cx: &TurnContext) {
+    fn undo_summary(&mut self, cx: &TurnContext) {
         if self.thread.undo() {
             self.counting.counted = 0;
             // After an undo, no automatic compaction should follow at once.
@@ -63,13 +141,38 @@ impl ContextWindow {
         }
     }
 
-    /// Records another change of the thread, after which the provider's count no longer applies.
-    pub(crate) fn on_rewind(&mut self) {
+    /// Restores the messages that the last summary replaced, on request of the user.
+    fn undo_compaction(&mut self, cx: &mut TurnContext) {
+        if !self.thread.has_summary() {
+            return cx.out.notice("nothing to undo: this conversation has not been compacted");
+        }
+        cx.out.record(Record::CompactionUndone);
+        cx.out.commit(Durability::Power);
+        self.undo_summary(cx);
+        let tokens = self.next_input_tokens(cx);
+        cx.out.event(EventKind::CompactionUndone { tokens });
+        let limit = self.input_limit(cx);
+        if tokens > limit {
+            cx.out.notice(format!(
+                "the messages are restored: about {}, of which {limit} fit; the next request drops the oldest",
+                format_count(tokens, "token", "tokens")
+            ));
+        }
+    }
+
+    /// Applies the change of the thread by a rewind. The provider's count no longer applies.
+    fn rewind(&mut self, change: ThreadChange) {
+        match change {
+            ThreadChange::CutFrom(from) => {
+                self.thread.truncate_from(&from);
+            }
+            ThreadChange::Replaced(thread) => self.thread = thread,
+        }
         self.counting.counted = 0;
     }
 
     /// Drops the oldest messages that do not fit. `Err`: the remaining messages do not fit either.
-    pub(crate) fn fit(&mut self, cx: &mut TurnContext) -> Result<(), Failure> {
+    fn fit(&mut self, cx: &mut TurnContext) -> Result<(), Failure> {
         let budget = self.message_budget(cx);
         self.drop_to(budget, cx);
         let counting = &self.counting;
@@ -100,7 +203,7 @@ impl ContextWindow {
 
     /// Drops the older half of the thread after the provider rejected it as too long and no summary is available. The
     /// cut is recorded, so that other processes apply the same one.
-    pub(crate) fn drop_half(&mut self, cx: &mut TurnContext) -> bool {
+    fn drop_half(&mut self, cx: &mut TurnContext) -> bool {
         let tokens = self.thread.tokens() / 2;
         let Some(removed) = self.drop_to(tokens, cx) else { return false };
         cx.out.record(Record::Truncated { tokens, removed });
@@ -109,7 +212,7 @@ impl ContextWindow {
     }
 
     /// Drops all messages before the latest response, apart from a summary and the prompt. Recorded like `drop_half`.
-    pub(crate) fn drop_earlier(&mut self, cx: &mut TurnContext) {
+    fn drop_earlier(&mut self, cx: &mut TurnContext) {
         if let Some(removed) = self.drop_to(0, cx) {
             cx.out.record(Record::Truncated { tokens: 0, removed });
             cx.out.commit(Durability::Process);
@@ -124,14 +227,14 @@ impl ContextWindow {
     }
 
     /// Applies a cut from the journal to the thread.
-    pub(crate) fn restore_cut(&mut self, tokens: u64) {
+    fn restore_cut(&mut self, tokens: u64) {
         if self.thread.fit(tokens).is_some() {
             self.counting.counted = 0;
         }
     }
 
     /// Restores the size of the thread at this response of the journal.
-    pub(crate) fn restore_response(&mut self, usage: Usage, cx: &TurnContext) {
+    fn restore_response(&mut self, usage: Usage, cx: &TurnContext) {
         let budget = self.message_budget(cx);
         self.thread.fit(budget);
         self.begin_request(cx);
@@ -195,7 +298,7 @@ impl ContextWindow {
     }
 
     /// Estimates the size of the system prompt and the tools; called again when the tools change.
-    pub(crate) fn count_fixed(&mut self, cx: &TurnContext) {
+    fn count_fixed(&mut self, cx: &TurnContext) {
         self.counting.fixed = estimate_tokens(cx.options.system.len()) + tool_tokens(&cx.options.tools);
     }
 
@@ -219,20 +322,20 @@ impl ContextWindow {
     }
 
     /// Stores the estimated size of the request, to be compared with the provider's count.
-    pub(crate) fn begin_request(&mut self, cx: &TurnContext) {
+    fn begin_request(&mut self, cx: &TurnContext) {
         self.counting.asked = self.counting.fixed + self.thread.tokens();
         self.counting.model.clone_from(&cx.options.model.name);
     }
 
     /// Updates the estimate with the provider's count of the request.
-    pub(crate) fn learn(&mut self, usage: Usage) {
+    fn learn(&mut self, usage: Usage) {
         // Another model may have been chosen since the request was sent.
         let name = self.counting.model.clone();
         self.counting.learn(&name, usage.input_tokens);
     }
 
     /// Records that the provider rejected the request as too long.
-    pub(crate) fn on_overlong_request(&mut self, cx: &TurnContext) -> OverlongRequest {
+    fn on_overlong_request(&mut self, cx: &TurnContext) -> OverlongRequest {
         let name = self.counting.model.clone();
         let tokens = self.counting.to_model_tokens(&name, self.counting.asked);
         self.counting.on_too_long(&name, tokens);
@@ -240,11 +343,6 @@ impl ContextWindow {
             return OverlongRequest::OtherModel;
         }
         if std::mem::replace(&mut self.too_long, true) { OverlongRequest::Repeated } else { OverlongRequest::First }
-    }
-
-    /// Clears the mark of an overlong request, because its response arrived or another step begins.
-    pub(crate) fn on_request_fitted(&mut self) {
-        self.too_long = false;
     }
 
     /// Adds a hint to the failure of a request that cannot be shortened.
@@ -274,13 +372,8 @@ impl ContextWindow {
     }
 
     /// Prevents automatic compactions until the thread has grown.
-    pub(crate) fn pause_auto_compaction(&mut self, cx: &TurnContext) {
+    fn pause_auto_compaction(&mut self, cx: &TurnContext) {
         self.quiet_until = self.next_input_tokens(cx) + cx.window() * COMPACT_GROWTH_PERCENT / 100;
-    }
-
-    /// Allows automatic compactions again after the model or its known window changed.
-    pub(crate) fn on_model_change(&mut self) {
-        self.quiet_until = 0;
     }
 
     /// Returns the number of tokens that a compaction would free, as the model counts them.

@@ -4,10 +4,10 @@ use super::super::limits::{GOAL_OUTPUT_BYTES, SAME_CHECK_FAILURES};
 use super::goal_files;
 use super::io::Effect;
 use super::turn_context::TurnContext;
-use crate::ports::{GoalChange, Record};
+use crate::ports::{Durability, GoalChange, Record, TaskEnd};
 use crate::protocol::{
-    ChangedFiles, ErrorCode, GoalReason, GoalState, Part, TaskId, ToolResult, cut_position_after, exit_code_in, format_count,
-    text_after_changes, time_text,
+    ChangedFiles, ErrorCode, EventKind, GoalReason, GoalState, Part, TaskId, ToolResult, cut_position_after, exit_code_in,
+    format_count, text_after_changes, time_text, validate_check,
 };
 use crate::protocol::{Goal, Usage};
 use crate::session::{GoalProgress, GoalStage};
@@ -36,6 +36,79 @@ pub(super) struct Goals {
     call_since: Timestamp,
     /// Run time of the last check in milliseconds.
     check_ms: u64,
+    /// Report that follows once the records before it are committed.
+    report: Option<GoalReport>,
+}
+
+/// Input of the goal.
+#[derive(Debug)]
+pub(super) enum GoalInput<'a> {
+    /// The user sets a goal. `obstacle`: why that is impossible now.
+    Set {
+        goal: Goal,
+        obstacle: Option<String>,
+    },
+    /// The user replaces the check. `is_checking`: whether the old one runs.
+    CheckReplaced {
+        check: &'a str,
+        is_checking: bool,
+    },
+    /// The user ends the goal.
+    Stopped,
+    /// The user continues the goal or its task.
+    Continued,
+    /// The user interrupts the work before or after the task.
+    Interrupted,
+    TaskStarted(&'a TaskId),
+    TaskContinued,
+    TaskPaused,
+    TaskEnded(&'a TaskEnd),
+    /// A task of the previous process has ended.
+    TaskEndRestored,
+    /// A hook blocked the prompt of the goal.
+    PromptBlocked,
+    /// A call starts, without the time that its approval took.
+    CallStarted,
+    /// Work on the goal continues. `next`: estimated usage of the next request.
+    WorkDue {
+        next: Option<Usage>,
+    },
+    /// The check starts.
+    CheckStarted,
+    CheckEnded(CheckOutcome),
+    /// The files after the check are compared; without a list if the changes are unknown.
+    FilesCompared {
+        ticket: u64,
+        outcome: CheckOutcome,
+        files: Option<&'a ChangedFiles>,
+    },
+    /// The journal contains a change of the goal.
+    ChangeRestored(&'a GoalChange),
+    /// The session is resumed. `continues`: whether its work continues at once.
+    SessionResumed {
+        continues: bool,
+    },
+}
+
+/// Output of the goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GoalOutput {
+    /// The goal is set, and its first task starts.
+    Begun,
+    /// The next action of the goal starts, if nothing else runs.
+    Due,
+    /// The running work for the goal is interrupted.
+    WorkStopped,
+    /// The goal reached a limit.
+    LimitReached,
+    /// The round of the check has ended.
+    RoundEnded,
+}
+
+/// Report of the goal for the user.
+#[derive(Debug)]
+struct GoalReport {
+    message: Option<String>,
 }
 
 /// Outcome of a check.
@@ -87,8 +160,226 @@ pub(super) enum NextRound {
     Check,
 }
 
+/// Inputs.
+impl Goals {
+    /// Handles an input. `cost`: session cost so far.
+    pub(crate) fn handle(&mut self, input: GoalInput<'_>, cost: Option<f64>, cx: &mut TurnContext) -> Option<GoalOutput> {
+        match input {
+            GoalInput::Set { goal, obstacle } => return self.set(goal, obstacle, cost, cx),
+            GoalInput::CheckReplaced { check, is_checking } => return self.replace_check(check, is_checking, cost, cx),
+            GoalInput::Stopped => return self.stop(cost, cx),
+            GoalInput::Continued => {
+                if self.resume(cx) {
+                    self.report_now(None, cost, cx);
+                }
+            }
+            GoalInput::Interrupted => self.pause_if_running(GoalReason::Interrupted, "goal paused: you interrupted it", cx),
+            GoalInput::TaskStarted(task) => {
+                if let Some(goal) = &mut self.progress {
+                    goal.on_task_start(task);
+                }
+            }
+            GoalInput::TaskContinued => {
+                if let Some(goal) = &mut self.progress {
+                    goal.on_task_continued();
+                }
+            }
+            GoalInput::TaskPaused => self.pause_if_running(GoalReason::TaskFailed, "goal paused: its task is paused", cx),
+            GoalInput::TaskEnded(end) => self.end_task(end, cx),
+            GoalInput::TaskEndRestored => self.note_task_end(),
+            GoalInput::PromptBlocked => {
+                self.pause_if_running(GoalReason::TaskFailed, "goal paused: a hook blocked its prompt", cx);
+            }
+            GoalInput::CallStarted => self.call_since = self.now,
+            GoalInput::WorkDue { next } => return self.end_at_limit(next, cost, cx),
+            GoalInput::CheckStarted => self.report_now(None, cost, cx),
+            GoalInput::CheckEnded(outcome) => return self.end_check(outcome, cx),
+            GoalInput::FilesCompared { ticket, outcome, files } => {
+                self.comparison.take_if(|running| *running == ticket)?;
+                return Some(self.conclude_check(outcome, files, cx));
+            }
+            GoalInput::ChangeRestored(change) => GoalProgress::apply(&mut self.progress, change),
+            GoalInput::SessionResumed { continues } => self.resume_session(continues, cost, cx),
+        }
+        None
+    }
+
+    /// Reports a change that was waiting for its commit. `cost`: session cost so far.
+    pub(crate) fn poll_report(&mut self, cost: Option<f64>, cx: &mut TurnContext) {
+        if let Some(GoalReport { message }) = self.report.take() {
+            self.report_now(message, cost, cx);
+        }
+    }
+
+    /// Reports the goal, if one was set.
+    fn report_now(&self, message: Option<String>, cost: Option<f64>, cx: &mut TurnContext) {
+        if let Some(state) = self.state(cost, message) {
+            cx.out.event(EventKind::GoalChanged(state));
+        }
+    }
+
+    fn set(&mut self, goal: Goal, obstacle: Option<String>, cost: Option<f64>, cx: &mut TurnContext) -> Option<GoalOutput> {
+        if let Some(why) = obstacle {
+            let message = Some(format!("the goal was not set: {why}"));
+            let rejected = GoalProgress { ended: Some(GoalReason::Rejected), ..GoalProgress::new(goal, None) };
+            cx.out.event(EventKind::GoalChanged(rejected.state(None, 0, message)));
+            self.report_now(None, cost, cx);
+            return None;
+        }
+        self.change(GoalChange::Set { goal, cost_before: cost }, cx);
+        self.is_typed = true;
+        self.start_time(cx);
+        self.report_now(None, cost, cx);
+        Some(GoalOutput::Begun)
+    }
+
+    /// Replaces the check. A paused goal continues with it.
+    fn replace_check(&mut self, check: &str, is_checking: bool, cost: Option<f64>, cx: &mut TurnContext) -> Option<GoalOutput> {
+        if !self.is_active() {
+            cx.out.notice("no goal is active");
+            return None;
+        }
+        if let Err(why) = validate_check(check) {
+            cx.out.notice(format!("the check is unchanged: {why}"));
+            return None;
+        }
+        if is_checking {
+            cx.out.notice("the check is running; change it when it has ended, or stop it with esc");
+            return None;
+        }
+        self.change(GoalChange::CheckReplaced { check: check.trim().to_owned() }, cx);
+        self.is_typed = true;
+        cx.out.commit(Durability::Process);
+        self.report_now(None, cost, cx);
+        Some(GoalOutput::Due)
+    }
+
+    fn stop(&mut self, cost: Option<f64>, cx: &mut TurnContext) -> Option<GoalOutput> {
+        if !self.is_active() {
+            cx.out.notice("no goal is active");
+            return None;
+        }
+        let was_running = self.is_running();
+        let message = self.end(GoalReason::Stopped, "goal stopped".to_owned(), None, cx);
+        self.report_now(message, cost, cx);
+        cx.out.commit(Durability::Process);
+        was_running.then_some(GoalOutput::WorkStopped)
+    }
+
+    /// Notes the end of a task. The goal waits for the user unless the model has finished.
+    fn end_task(&mut self, end: &TaskEnd, cx: &mut TurnContext) {
+        self.note_task_end();
+        match end {
+            TaskEnd::Completed => {}
+            TaskEnd::Failed { .. } => self.pause_if_running(GoalReason::TaskFailed, "goal paused: its task failed", cx),
+            TaskEnd::Cancelled => self.pause_if_running(GoalReason::Interrupted, "goal paused: you interrupted it", cx),
+        }
+    }
+
+    fn note_task_end(&mut self) {
+        if let Some(goal) = &mut self.progress {
+            goal.on_task_end();
+        }
+    }
+
+    /// Lets a running goal wait for the user, who learns why once that is committed.
+    fn pause_if_running(&mut self, reason: GoalReason, why: &str, cx: &mut TurnContext) {
+        if self.is_running() {
+            self.pause(reason, why.to_owned(), cx);
+            self.report = Some(GoalReport { message: Some(why.to_owned()) });
+        }
+    }
+
+    /// Ends the goal if its time or its budget is used up.
+    fn end_at_limit(&mut self, next: Option<Usage>, cost: Option<f64>, cx: &mut TurnContext) -> Option<GoalOutput> {
+        let (reason, why) = self.limit_reached(cost, next, cx)?;
+        let message = self.end(reason, why, None, cx);
+        self.report_now(message, cost, cx);
+        cx.out.commit(Durability::Process);
+        Some(GoalOutput::LimitReached)
+    }
+
+    /// Pauses the goal of an earlier process, unless it continues at once, and reports it.
+    fn resume_session(&mut self, continues: bool, cost: Option<f64>, cx: &mut TurnContext) {
+        if !self.is_active() {
+            return;
+        }
+        if !continues {
+            self.pause_if_running(GoalReason::SessionEnded, "goal paused: aye exited while it was active", cx);
+        }
+        cx.out.commit(Durability::Process);
+        let message = self.report.take().and_then(|report| report.message);
+        self.report_now(message, cost, cx);
+    }
+}
+
+/// Check.
+impl Goals {
+    /// Handles the end of the check. What it did and which files changed decide how the goal continues.
+    fn end_check(&mut self, outcome: CheckOutcome, cx: &mut TurnContext) -> Option<GoalOutput> {
+        match outcome {
+            CheckOutcome::Passed | CheckOutcome::Failed { .. } if self.is_running() => {
+                self.begin_comparison(cx);
+                None
+            }
+            outcome => Some(self.conclude_check(outcome, None, cx)),
+        }
+    }
+
+    fn conclude_check(&mut self, outcome: CheckOutcome, files: Option<&ChangedFiles>, cx: &mut TurnContext) -> GoalOutput {
+        self.comparison = None;
+        let message = if self.is_running() { self.settle_check(outcome, files, cx) } else { None };
+        self.report = Some(GoalReport { message });
+        GoalOutput::RoundEnded
+    }
+
+    /// Records the result of the check. Returns the sentence for the user.
+    fn settle_check(&mut self, outcome: CheckOutcome, files: Option<&ChangedFiles>, cx: &mut TurnContext) -> Option<String> {
+        let check = self.check().unwrap_or_default().to_owned();
+        let (reason, why) = match outcome {
+            CheckOutcome::Passed => {
+                let unknown = if files.is_none() { "; which files changed is unknown" } else { "" };
+                let why = format!("goal reached: `{check}` passed{}{unknown}", self.check_time());
+                return self.end(GoalReason::CheckPassed, why, files, cx);
+            }
+            CheckOutcome::Failed { ended, output } => match self.fail(&ended, &output, files, cx) {
+                None => return Some(format!("check failed: `{check}` ({ended}){}", self.check_time())),
+                Some((GoalReason::Blocked, why)) => (GoalReason::Blocked, why),
+                Some((reason, why)) => return self.end(reason, why, files, cx),
+            },
+            CheckOutcome::DidNotRun(why) => (GoalReason::CheckDidNotRun, format!("goal paused: `{check}` did not run: {why}")),
+            CheckOutcome::Interrupted => (GoalReason::Interrupted, "goal paused: you interrupted the check".to_owned()),
+        };
+        self.pause(reason, why.clone(), cx);
+        Some(why)
+    }
+
+    /// Returns how long the check took.
+    fn check_time(&self) -> String {
+        format!(" in {:.1} s", self.check_ms as f64 / 1_000.0)
+    }
+}
+
 /// Queries.
 impl Goals {
+    /// Returns why a goal cannot be set now. `is_busy`: whether a task is running.
+    pub(crate) fn obstacle(&self, goal: &Goal, is_busy: bool, cx: &TurnContext) -> Option<String> {
+        if let Err(why) = goal.validate() {
+            return Some(why);
+        }
+        if self.is_running() {
+            return Some("another goal is active; end it first".to_owned());
+        }
+        if is_busy {
+            return Some("a task is running; stop it, or wait until it has ended".to_owned());
+        }
+        let is_priced = cx.options.model.cost_usd(&Usage::default()).is_some();
+        (goal.budget_usd.is_some() && !is_priced).then(|| {
+            let name = cx.model_name();
+            format!("the goal has a budget, but the price of `{name}` is unknown; assume a price, or omit the budget")
+        })
+    }
+
     pub(crate) fn is_active(&self) -> bool {
         self.progress.as_ref().is_some_and(GoalProgress::is_active)
     }
@@ -106,7 +397,7 @@ impl Goals {
     }
 
     /// Returns the first task for the goal.
-    pub(crate) fn first_task(&self) -> Option<&TaskId> {
+    fn first_task(&self) -> Option<&TaskId> {
         self.progress.as_ref()?.first_task.as_ref()
     }
 
@@ -121,7 +412,7 @@ impl Goals {
     }
 
     /// Returns the goal for front ends. `cost`: cost of the session so far.
-    pub(crate) fn state(&self, cost: Option<f64>, message: Option<String>) -> Option<GoalState> {
+    fn state(&self, cost: Option<f64>, message: Option<String>) -> Option<GoalState> {
         self.progress.as_ref().map(|goal| goal.state(cost, self.elapsed_ms(), message))
     }
 
@@ -129,11 +420,6 @@ impl Goals {
         let before = self.progress.as_ref().map_or(0, |goal| goal.elapsed_ms);
         let passed = self.since.map_or(0, |since| self.now.as_millisecond() - since.as_millisecond());
         before.saturating_add(u64::try_from(passed).unwrap_or(0))
-    }
-
-    /// Returns the run time of the last check in milliseconds.
-    pub(crate) fn check_ms(&self) -> u64 {
-        self.check_ms
     }
 
     /// Returns the note about the check that is added to the first task of the goal.
@@ -170,11 +456,6 @@ fn introduction(check: &str) -> String {
 
 /// Changes. Each is recorded, and applied in the same way as a record from the journal.
 impl Goals {
-    /// Restarts the time measurement when a call starts, so that it excludes the approval.
-    pub(crate) fn restart_check_time(&mut self) {
-        self.call_since = self.now;
-    }
-
     /// Sets the time of the current input.
     pub(crate) fn set_time(&mut self, now: Timestamp) {
         self.now = now;
@@ -185,25 +466,14 @@ impl Goals {
         cx.out.record(Record::GoalChanged { change });
     }
 
-    pub(crate) fn set(&mut self, goal: Goal, cost_before: Option<f64>, cx: &mut TurnContext) {
-        self.change(GoalChange::Set { goal, cost_before }, cx);
-        self.is_typed = true;
-        self.start_time(cx);
-    }
-
-    pub(crate) fn replace_check(&mut self, check: String, cx: &mut TurnContext) {
-        self.change(GoalChange::CheckReplaced { check }, cx);
-        self.is_typed = true;
-    }
-
     /// Pauses the goal until the user decides.
-    pub(crate) fn pause(&mut self, reason: GoalReason, explanation: String, cx: &mut TurnContext) {
+    fn pause(&mut self, reason: GoalReason, explanation: String, cx: &mut TurnContext) {
         let elapsed_ms = self.stop_time();
         self.change(GoalChange::Paused { reason, explanation, elapsed_ms }, cx);
     }
 
     /// Continues a paused goal. Returns whether a goal was paused.
-    pub(crate) fn resume(&mut self, cx: &mut TurnContext) -> bool {
+    fn resume(&mut self, cx: &mut TurnContext) -> bool {
         let is_paused = self.progress.as_ref().is_some_and(|goal| goal.is_active() && goal.paused.is_some());
         if is_paused {
             self.change(GoalChange::Continued, cx);
@@ -215,7 +485,7 @@ impl Goals {
     }
 
     /// Ends the goal. Returns the sentence for the user.
-    pub(crate) fn end(
+    fn end(
         &mut self,
         reason: GoalReason,
         explanation: String,
@@ -240,7 +510,7 @@ impl Goals {
     }
 
     /// Records a failed check. Returns the reason why the goal does not continue.
-    pub(crate) fn fail(
+    fn fail(
         &mut self,
         ended: &str,
         output: &str,
@@ -282,32 +552,6 @@ impl Goals {
     }
 }
 
-/// Tasks.
-impl Goals {
-    pub(crate) fn on_task_start(&mut self, task: &TaskId) {
-        if let Some(goal) = &mut self.progress {
-            goal.on_task_start(task);
-        }
-    }
-
-    pub(crate) fn on_task_end(&mut self) {
-        if let Some(goal) = &mut self.progress {
-            goal.on_task_end();
-        }
-    }
-
-    pub(crate) fn on_task_continued(&mut self) {
-        if let Some(goal) = &mut self.progress {
-            goal.on_task_continued();
-        }
-    }
-
-    /// Applies a change from the journal.
-    pub(crate) fn restore(&mut self, change: &GoalChange) {
-        GoalProgress::apply(&mut self.progress, change);
-    }
-}
-
 /// Time and budget.
 impl Goals {
     fn start_time(&mut self, cx: &mut TurnContext) {
@@ -334,7 +578,7 @@ impl Goals {
 
     /// Returns the reason why work on the goal must stop. `cost`: cost of the session so far; `next`: estimated usage
     /// of the next request.
-    pub(crate) fn limit_reached(&self, cost: Option<f64>, next: Option<Usage>, cx: &TurnContext) -> Option<(GoalReason, String)> {
+    fn limit_reached(&self, cost: Option<f64>, next: Option<Usage>, cx: &TurnContext) -> Option<(GoalReason, String)> {
         let goal = self.progress.as_ref().filter(|goal| goal.is_running())?;
         if let Some(limit) = goal.goal.time_ms.filter(|limit| self.elapsed_ms() >= *limit) {
             return Some((
@@ -363,22 +607,13 @@ impl Goals {
 /// Comparison of the files after a check.
 impl Goals {
     /// Starts the comparison of the files, unless one is running.
-    pub(crate) fn begin_comparison(&mut self, cx: &mut TurnContext) {
+    fn begin_comparison(&mut self, cx: &mut TurnContext) {
         if self.comparison.is_none() {
             let (ticket, since) = (cx.numbers.next_ticket(), self.first_task().cloned());
             self.comparison = Some(ticket);
             self.check_ms = u64::try_from(self.now.as_millisecond() - self.call_since.as_millisecond()).unwrap_or(0);
             cx.out.effect(Effect::ListChanges { ticket, since });
         }
-    }
-
-    /// Ends the running comparison. Returns whether this ticket belongs to it.
-    pub(crate) fn end_comparison(&mut self, ticket: u64) -> bool {
-        self.comparison.take_if(|running| *running == ticket).is_some()
-    }
-
-    pub(crate) fn drop_comparison(&mut self) {
-        self.comparison = None;
     }
 }
 

@@ -19,7 +19,26 @@ pub(super) struct Grants {
     mandate: Mandate,
 }
 
+/// Input of the grants.
+#[derive(Debug)]
+pub(super) enum GrantInput {
+    /// The user removes the rule saved last.
+    Undone,
+    /// The policy files of the user were changed or read.
+    FilesChanged(RuleFileResult),
+    /// The task has ended, and its mandate with it.
+    TaskEnded,
+}
+
 impl Grants {
+    pub(crate) fn handle(&mut self, input: GrantInput, cx: &mut TurnContext) {
+        match input {
+            GrantInput::Undone => self.undo(cx),
+            GrantInput::FilesChanged(outcome) => self.on_outcome(outcome, cx),
+            GrantInput::TaskEnded => self.drop_mandate(cx),
+        }
+    }
+
     /// Returns whether a change of the policy files is pending.
     pub(crate) fn is_saving(&self) -> bool {
         self.changes > 0
@@ -62,7 +81,7 @@ impl Grants {
     }
 
     /// Removes the rule that was saved last.
-    pub(crate) fn undo(&mut self, TurnContext { policy, out, .. }: &mut TurnContext) {
+    fn undo(&mut self, TurnContext { policy, out, .. }: &mut TurnContext) {
         match self.saved.pop() {
             None => out.notice("no rule was saved in this session; `aye policy grants list` shows rules saved in other sessions"),
             Some(grant) if grant.scope == GrantScope::Session => {
@@ -110,7 +129,7 @@ impl Grants {
     }
 
     /// Drops the mandate of a task whose end is recorded in the journal.
-    pub(crate) fn drop_mandate(&mut self, cx: &mut TurnContext) {
+    fn drop_mandate(&mut self, cx: &mut TurnContext) {
         self.mandate = Mandate::default();
         cx.policy.end_mandate();
     }
@@ -126,7 +145,7 @@ impl Grants {
     }
 
     /// Handles the result of a change of the policy files.
-    pub(crate) fn on_outcome(&mut self, outcome: RuleFileResult, TurnContext { policy, out, .. }: &mut TurnContext) {
+    fn on_outcome(&mut self, outcome: RuleFileResult, TurnContext { policy, out, .. }: &mut TurnContext) {
         if matches!(outcome, RuleFileResult::Saved(..) | RuleFileResult::Removed(..)) {
             self.changes = self.changes.saturating_sub(1);
         }

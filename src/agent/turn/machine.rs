@@ -1,31 +1,26 @@
 //! Turn machine: passes each input to the sub-machines concerned, and connects their outputs.
 
-use super::assumed_prices::AssumedPrices;
 use super::call_batch::CallBatch;
-use super::call_runner::{CallRunner, LayerNotices};
-use super::compaction::Compactor;
+use super::calls::{ApprovalInput, Calls, CallsInput, CallsOutput};
+use super::compaction::{CompactionInput, Compactor};
 use super::completed_request::CompletedRequest;
-use super::context_window::ContextWindow;
-use super::fallback::{FallbackModels, OpenedFallback};
-use super::goals::Goals;
-use super::grants::Grants;
+use super::context_window::{ContextInput, ContextOutput, ContextWindow};
+use super::goals::{GoalInput, GoalOutput, Goals};
+use super::grants::GrantInput;
 use super::guardrail::GuardrailNote;
-use super::io::{Effect, Input, InputTime, Planned};
-use super::mentions::MentionReader;
-use super::model::{ModelChoice, ModelUpdate};
+use super::io::{Effect, Input, InputTime};
+use super::models::{ModelInput, ModelOutput, Models, RequestState};
 use super::options::{Options, ResumePolicy};
 use super::policy::{PolicyChange, denial_for};
 use super::policy_in_force::{replace_policy, set_approve, set_mode};
-use super::prompt_hooks::PromptHooks;
-use super::prompt_queue::PromptQueue;
-use super::rewind::{RewindEffect, Rewinds};
+use super::prompts::{PromptInput, PromptOutput, Prompts};
+use super::rewind::{RewindEffect, RewindInput, RewindOutput, Rewinds};
 use super::rule_files::RuleFileResult;
 use super::sampling::SamplingUsage;
-use super::spending::Spending;
+use super::spending::{Spending, SpendingInput, SpendingOutput};
 use super::state::left_behind_failure;
-use super::stop_hooks::StopHooks;
-use super::summary_model::SummaryModel;
-use super::tasks::{CurrentCalls, Phase, Tasks};
+use super::stop_hooks::{StopHookInput, StopHooks};
+use super::tasks::{Phase, Tasks};
 use super::turn_context::TurnContext;
 use super::user_command::UserCommandOutputs;
 use crate::agent::thread::INTERRUPTED;
@@ -33,11 +28,10 @@ use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, FileRewindResult, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
-    ApprovalId, AssumedPrice, Budget, BudgetLimit, CallHooks, CallId, ChangedFiles, Command, Decision, Effort, EventKind,
-    Failure, FailureKind, Goal, GoalReason, Message, Mode, ModelFacts, Part, PlaceChange, Resolution, RewindScope, RewindTarget,
-    Role, RuleQuery, SessionStatus, StopReason, TaskStatus, ToolError, Usage, validate_check,
+    ApprovalId, Budget, BudgetLimit, Command, Decision, Effort, EventKind, Failure, FailureKind, Goal, Message, Mode, ModelFacts,
+    Part, PlaceChange, RewindScope, RewindTarget, Role, SessionStatus, StopReason, TaskStatus, Usage,
 };
-use crate::session::{Expense, GoalProgress};
+use crate::session::Expense;
 use std::path::PathBuf;
 
 /// Turn machine of one session.
@@ -45,22 +39,16 @@ pub(crate) struct TurnMachine {
     pub(super) cx: TurnContext,
     pub(super) window: ContextWindow,
     pub(super) compactor: Compactor,
-    pub(super) queue: PromptQueue,
+    pub(super) prompts: Prompts,
     pub(super) spending: Spending,
-    pub(super) choice: ModelChoice,
-    pub(super) prices: AssumedPrices,
-    pub(super) fallbacks: FallbackModels,
-    pub(super) summaries: SummaryModel,
+    pub(super) models: Models,
     pub(super) guardrail: GuardrailNote,
     pub(super) command_outputs: UserCommandOutputs,
     pub(super) tasks: Tasks,
     pub(super) rewinds: Rewinds,
-    pub(super) mentions: MentionReader,
-    pub(super) prompt_hooks: PromptHooks,
     pub(super) stop_hooks: StopHooks,
     pub(super) goals: Goals,
-    pub(super) grants: Grants,
-    layers: LayerNotices,
+    pub(super) calls: Calls,
     /// Recovery information, available until the session is restored.
     pub(super) known: RecoveredCalls,
     /// Whether the user ended the session. Running calls finish, and no new work starts.
@@ -71,31 +59,24 @@ pub(crate) struct TurnMachine {
 impl TurnMachine {
     pub(crate) fn new(policy: Enforcer, options: Options) -> Self {
         let mut machine = Self {
-            choice: ModelChoice::new(&options),
-            prices: AssumedPrices::new(&options),
-            fallbacks: FallbackModels::new(&options),
-            summaries: SummaryModel::new(&options),
+            models: Models::new(&options),
             cx: TurnContext::new(policy, options),
             window: ContextWindow::default(),
             compactor: Compactor::default(),
-            queue: PromptQueue::default(),
+            prompts: Prompts::default(),
             spending: Spending::default(),
             guardrail: GuardrailNote::default(),
             command_outputs: UserCommandOutputs::default(),
             tasks: Tasks::default(),
             rewinds: Rewinds::default(),
-            mentions: MentionReader::default(),
-            prompt_hooks: PromptHooks::default(),
             stop_hooks: StopHooks::default(),
             goals: Goals::default(),
-            grants: Grants::default(),
-            layers: LayerNotices::default(),
+            calls: Calls::default(),
             known: RecoveredCalls::default(),
             quitting: false,
         };
-        machine.choice.limit_output(&mut machine.cx);
-        machine.prices.apply(&mut machine.cx);
-        machine.window.count_fixed(&machine.cx);
+        machine.models.apply(&mut machine.cx);
+        machine.pass_to_window(ContextInput::ToolsChanged);
         machine
     }
 
@@ -108,21 +89,25 @@ impl TurnMachine {
             Input::Delta(delta) => self.on_delta(delta, at),
             Input::ModelFailed(error) if self.compactor.is_running() => self.on_summary_error(error, at),
             Input::ModelFailed(error) => self.on_model_error(error, at),
-            Input::Planned(plans) => self.on_planned(plans, at),
-            Input::CallsHooked(hooked) => self.calls_hooked(hooked, at),
+            Input::Planned(plans) => self.on_planned(CallsInput::Planned(plans), at),
+            Input::CallsHooked(hooked) => self.on_planned(CallsInput::Hooked(hooked), at),
             Input::Hooked { ticket, outcome } => self.hooked(ticket, outcome, at),
-            Input::Previewed { index, ticket, outcome } => self.on_previewed(index, ticket, outcome, at),
-            Input::ToolOutput { index, text } => self.on_tool_output(index, text),
-            Input::ToolFinished { index, result, latency_ms } => {
-                self.with_calls(|batch, runner| batch.on_result(index, result, latency_ms, runner));
-                self.advance(at);
+            Input::Previewed { index, ticket, outcome } => {
+                self.advance_after(CallsInput::Previewed { index, ticket, outcome }, at);
+                self.cx.out.commit(Durability::Process);
             }
-            Input::Outdated { approval_id, outdated } => self.set_outdated(approval_id, outdated),
+            Input::ToolOutput { index, text } => self.report_calls(CallsInput::Printed { index, text }, at),
+            Input::ToolFinished { index, result, latency_ms } => {
+                self.advance_after(CallsInput::Finished { index, result, latency_ms }, at);
+            }
+            Input::Outdated { approval_id, outdated } => {
+                self.report_calls(CallsInput::Approval(ApprovalInput::Outdated { approval_id, outdated }), at);
+            }
             Input::PolicyChanged(change) => self.on_policy_change(*change, at),
             Input::RuleFiles(RuleFileResult::Recent { approval_id, offer, commands }) => {
-                self.reach(approval_id, offer, commands, at);
+                self.report_calls(CallsInput::Approval(ApprovalInput::RecentFound { approval_id, offer, commands }), at);
             }
-            Input::RuleFiles(kept) => self.grants.on_outcome(kept, &mut self.cx),
+            Input::RuleFiles(kept) => self.calls.handle_grant(GrantInput::FilesChanged(kept), &mut self.cx),
             Input::Woken { ticket } => {
                 if !self.time_out_goal(ticket, at) {
                     self.on_timer(ticket, at);
@@ -130,12 +115,12 @@ impl TurnMachine {
                 }
             }
             Input::ModelOpened(opened) => self.on_model_opened(opened, at),
-            Input::SummaryModelKnown(facts) => self.summaries.learn(facts),
-            Input::MentionsPlanned { ticket, plans } => self.on_mentions_planned(ticket, plans, at),
-            Input::MentionsRead { ticket, results } => self.on_mentions_read(ticket, results, at),
+            Input::SummaryModelKnown(facts) => self.pass_to_models(ModelInput::SummaryModelKnown(facts), at),
+            Input::MentionsPlanned { ticket, plans } => self.pass_to_prompts(PromptInput::MentionsPlanned { ticket, plans }, at),
+            Input::MentionsRead { ticket, results } => self.pass_to_prompts(PromptInput::MentionsRead { ticket, results }, at),
             Input::Sampled(sampled) => self.on_sampled(sampled),
-            Input::Reviewed(spent) => self.spending.count_review(spent, &self.tasks, &mut self.cx),
-            Input::AgentSpent(spent) => self.spending.count_agent(spent, &mut self.tasks, &mut self.cx),
+            Input::Reviewed(spent) => self.report_spending(SpendingInput::Reviewed(spent)),
+            Input::AgentSpent(spent) => self.count_agent(spent),
             Input::FilesRewound { number, outcome } => self.on_files_rewound(number, outcome, at),
             Input::ChangesListed { ticket, changes } => self.on_changes_listed(ticket, changes.as_ref(), at),
         }
@@ -146,19 +131,27 @@ impl TurnMachine {
         match command {
             Command::Prompt { text } => self.prompt(text, at),
             Command::Steer { text } => self.steer(text, at),
-            Command::EditWaiting { id, text } => self.queue.edit(id, text, &mut self.cx.out),
-            Command::Decide { approval_id, decision } => self.on_decision(&approval_id, decision, at),
-            Command::Resolve { tool_call_id, resolution } => self.on_resolution(&tool_call_id, resolution, at),
-            Command::Shell { line, shared } => self.run_user_command(&line, shared),
-            Command::Preview { approval_id } => self.on_decision(&approval_id, Decision::Previewed, at),
-            Command::ShowProposed { approval_id, file } => self.show_proposed(approval_id, file),
-            Command::Background { tool_call_id } => self.move_to_background(tool_call_id),
+            Command::EditWaiting { id, text } => self.pass_to_prompts(PromptInput::Edited { id, text }, at),
+            Command::Decide { approval_id, decision } => self.on_decision(approval_id, decision, at),
+            Command::Resolve { tool_call_id, resolution } => {
+                self.advance_after(CallsInput::Resolved { tool_call_id, resolution }, at);
+            }
+            Command::Shell { line, shared } => self.run_user_command(&line, shared, at),
+            Command::Preview { approval_id } => self.on_decision(approval_id, Decision::Previewed, at),
+            Command::ShowProposed { approval_id, file } => {
+                self.report_calls(CallsInput::Approval(ApprovalInput::ProposalRequested { approval_id, file }), at);
+            }
+            Command::Background { tool_call_id } => self.report_calls(CallsInput::BackgroundRequested { tool_call_id }, at),
             Command::Stop { id } => self.cx.out.effect(Effect::StopCommand { id }),
-            Command::AskRule { approval_id, asked } => self.answer_rule_question(approval_id, asked, at),
-            Command::UndoGrant => self.grants.undo(&mut self.cx),
+            Command::AskRule { approval_id, asked } => {
+                self.report_calls(CallsInput::Approval(ApprovalInput::RuleQueried { approval_id, query: asked }), at);
+            }
+            Command::UndoGrant => self.calls.handle_grant(GrantInput::Undone, &mut self.cx),
             Command::ListGrants => self.cx.out.effect(Effect::ListGrants),
-            Command::ListRewindPoints => self.cx.out.effect(self.rewinds.list_points()),
-            Command::PlanRewind { target, scope } => self.plan_rewind(&target, scope),
+            Command::ListRewindPoints => self.report_rewind(RewindInput::PointsRequested),
+            Command::PlanRewind { target, scope } => {
+                self.report_rewind(RewindInput::PlanRequested { target: &target, scope });
+            }
             Command::Rewind { target, scope, overwrite } => self.rewind(&target, scope, overwrite, at),
             Command::Cancel => self.interrupt(at),
             Command::Kill => self.kill(at),
@@ -171,19 +164,19 @@ impl TurnMachine {
                 let shown = self.window.breakdown(self.tasks.continuable_id().as_ref(), &self.cx);
                 self.cx.out.event(EventKind::ContextShown(shown));
             }
-            Command::ShowBudget => self.spending.show_budgets(&self.tasks, &mut self.cx),
+            Command::ShowBudget => self.report_spending(SpendingInput::BudgetsRequested),
             Command::SetBudget { limit } => self.set_budget(limit, at),
             Command::SetGoal { goal } => self.set_goal(goal, at),
             Command::SetGoalCheck { check } => self.set_goal_check(&check, at),
             Command::StopGoal => self.stop_goal(at),
-            Command::AssumePrice { price } => self.assume_price(price, at),
-            Command::SetModel { name } => self.choice.open(name, None, &mut self.cx),
-            Command::AddKey { name, key } => self.choice.open(name, Some(key), &mut self.cx),
-            Command::SetEffort { effort } => self.choice.set_effort(effort, &mut self.cx),
+            Command::AssumePrice { price } => self.pass_to_models(ModelInput::PriceAssumed(price), at),
+            Command::SetModel { name } => self.pass_to_models(ModelInput::Chosen { name, key: None }, at),
+            Command::AddKey { name, key } => self.pass_to_models(ModelInput::Chosen { name, key: Some(key) }, at),
+            Command::SetEffort { effort } => self.pass_to_models(ModelInput::EffortChosen(effort), at),
             Command::ListModels { ask } => self.cx.out.effect(Effect::ListModels { ask }),
             Command::SetMode { mode } => self.set_mode(mode, at),
             Command::SetApprove { approve } => set_approve(approve, &mut self.cx),
-            Command::ListUnasked => self.cx.out.notice(self.layers.unasked.list()),
+            Command::ListUnasked => self.cx.out.notice(self.calls.unasked_runs()),
             Command::ReloadPolicy => self.cx.out.effect(Effect::ReloadPolicy),
             Command::SaveDraft { text } => self.cx.out.effect(Effect::SaveDraft(text)),
             Command::Quit => self.quit(at),
@@ -194,7 +187,7 @@ impl TurnMachine {
     fn wind_down(&mut self, input: Input, at: InputTime) {
         match input {
             Input::ToolFinished { index, result, latency_ms } => {
-                self.with_calls(|batch, runner| batch.on_result(index, result, latency_ms, runner));
+                self.report_calls(CallsInput::Finished { index, result, latency_ms }, at);
                 // A step whose calls all have results is completed, even if no other step follows.
                 if self.tasks.calls().is_none_or(CallBatch::is_done) {
                     self.close_step(at);
@@ -204,20 +197,20 @@ impl TurnMachine {
                 }
                 self.end_if_nothing_runs();
             }
-            Input::ToolOutput { index, text } => self.on_tool_output(index, text),
+            Input::ToolOutput { index, text } => self.report_calls(CallsInput::Printed { index, text }, at),
             Input::Command(Command::SaveDraft { text }) => self.cx.out.effect(Effect::SaveDraft(text)),
             // Too late to start, but kept.
-            Input::Command(Command::Prompt { text }) => self.queue.add(text, false, &mut self.cx.out),
-            Input::Command(Command::Steer { text }) => self.queue.add(text, true, &mut self.cx.out),
-            Input::Command(Command::EditWaiting { id, text }) => self.queue.edit(id, text, &mut self.cx.out),
+            Input::Command(Command::Prompt { text }) => self.pass_to_prompts(PromptInput::Queued { text, steer: false }, at),
+            Input::Command(Command::Steer { text }) => self.pass_to_prompts(PromptInput::Queued { text, steer: true }, at),
+            Input::Command(Command::EditWaiting { id, text }) => self.pass_to_prompts(PromptInput::Edited { id, text }, at),
             Input::Command(Command::Quit) => self.cx.out.effect(Effect::End),
             Input::RuleFiles(kept) => {
-                self.grants.on_outcome(kept, &mut self.cx);
+                self.calls.handle_grant(GrantInput::FilesChanged(kept), &mut self.cx);
                 self.end_if_nothing_runs();
             }
             Input::Sampled(sampled) => self.on_sampled(sampled),
-            Input::Reviewed(spent) => self.spending.count_review(spent, &self.tasks, &mut self.cx),
-            Input::AgentSpent(spent) => self.spending.count_agent(spent, &mut self.tasks, &mut self.cx),
+            Input::Reviewed(spent) => self.report_spending(SpendingInput::Reviewed(spent)),
+            Input::AgentSpent(spent) => self.count_agent(spent),
             Input::FilesRewound { number, outcome } => {
                 self.on_rewound(number, outcome);
                 self.end_if_nothing_runs();
@@ -288,7 +281,7 @@ impl TurnMachine {
 
     /// Returns the session budgets, for a front end that connects.
     pub(crate) fn budgets(&self) -> Vec<Budget> {
-        self.spending.budgets(&self.tasks, &self.cx)
+        self.spending.budgets(self.tasks.usage(), &self.cx)
     }
 
     /// Sets the recovery information. Call this once, before the session is restored.
@@ -298,7 +291,7 @@ impl TurnMachine {
 
     /// Sets the servers whose resources a prompt may mention.
     pub(crate) fn set_servers(&mut self, names: Vec<String>) {
-        self.mentions.set_servers(names);
+        self.prompts.set_servers(names);
     }
 
     /// Returns the pending approvals, each with the path states recorded by its plan.
@@ -331,13 +324,13 @@ impl TurnMachine {
         }
         // The full output limit counts, because the actual usage is unknown.
         let next = Usage { input_tokens, output_tokens, ..Usage::default() };
-        let forbidden = self.spending.request_failure(&next, &self.tasks, &self.cx);
+        let forbidden = self.spending.request_failure(&next, self.tasks.usage(), &self.cx);
         forbidden.map_or_else(|| Ok((self.cx.options.model.clone(), output_tokens)), Err)
     }
 
     /// Returns the model in use, its effort and the budgets, for an agent.
     pub(crate) fn account(&self) -> (String, Option<Effort>, Vec<Budget>) {
-        let budgets = self.spending.budgets_with_steps(&self.tasks, &self.cx);
+        let budgets = self.spending.budgets_with_steps(self.tasks.usage(), &self.cx);
         (self.cx.options.model.name.clone(), self.cx.options.effort, budgets)
     }
 
@@ -350,135 +343,89 @@ impl TurnMachine {
     fn on_sampled(&mut self, sampled: SamplingUsage) {
         let SamplingUsage { server, label, model, usage, fee_usd, estimated, stop_reason, latency_ms } = sampled;
         let cost_usd = model.cost_usd(&usage).map(|cost| cost + fee_usd);
-        self.spending.count(usage, cost_usd, &mut self.tasks);
-        self.cx.record_setting(Record::Sampled { server, usage, cost_usd, estimated });
         let spent = Expense { usage, cost_usd, estimated };
+        self.spend(SpendingInput::Counted(spent));
+        self.cx.record_setting(Record::Sampled { server, usage, cost_usd, estimated });
         let (input, output) = (usage.input_tokens, usage.output_tokens);
         self.cx.out.notice(format!("{label} used {}: {input} tokens in, {output} out", model.name));
         let request = CompletedRequest { spent, stop_reason, latency_ms, model: model.name };
-        self.spending.report(request, &self.tasks, &mut self.cx);
+        self.report_spending(SpendingInput::Completed(request));
+    }
+
+    /// Counts a request of an agent.
+    fn count_agent(&mut self, spent: Expense) {
+        self.spend(SpendingInput::AgentSpent(spent));
+        self.report_spending(SpendingInput::UsageChanged);
+    }
+
+    /// Passes an input to the spending, and what the task pays to the task. Returns the usage that was counted.
+    pub(super) fn spend(&mut self, input: SpendingInput<'_>) -> Option<Expense> {
+        match self.spending.handle(input, self.tasks.usage(), &mut self.cx)? {
+            SpendingOutput::Spent(spent) => {
+                self.tasks.add_usage(Expense { estimated: false, ..spent });
+                Some(spent)
+            }
+            SpendingOutput::BudgetSet { max_steps } => {
+                if let Some(max_steps) = max_steps {
+                    self.tasks.set_max_steps(max_steps);
+                }
+                None
+            }
+        }
+    }
+
+    /// Passes an input to the spending that concerns no other sub-machine.
+    pub(super) fn report_spending(&mut self, input: SpendingInput<'_>) {
+        let output = self.spending.handle(input, self.tasks.usage(), &mut self.cx);
+        debug_assert!(output.is_none(), "a report changes no task");
     }
 }
 
 /// Calls of the current step.
 impl TurnMachine {
-    /// Processes the calls of the current step; `None` if there are none.
-    pub(super) fn with_calls<R>(&mut self, act: impl FnOnce(&mut CallBatch, &mut CallRunner<'_>) -> R) -> Option<R> {
-        let CurrentCalls { batch, guard, step_id, typed, check, cancelling } = self.tasks.calls_mut()?;
-        let mut runner = CallRunner {
-            cx: &mut self.cx,
-            grants: &mut self.grants,
-            rewinds: &mut self.rewinds,
-            guard,
-            layers: &mut self.layers,
-            step_id,
-            typed,
-            check,
-            cancelling,
-            quitting: self.quitting,
-        };
-        Some(act(batch, &mut runner))
+    /// Passes an input to the calls of the current step, and their side effects to the rewind points.
+    pub(super) fn pass_to_calls(&mut self, input: CallsInput, at: InputTime) -> CallsOutput {
+        let mut output = self.calls.handle(input, self.tasks.calls_mut(), self.quitting, &mut self.cx, at);
+        for started in output.started.drain(..) {
+            self.report_rewind(RewindInput::CallStarted(started));
+        }
+        output
     }
 
-    pub(super) fn on_planned(&mut self, plans: Vec<Planned>, at: InputTime) {
+    /// Passes an input to the calls after which no call continues.
+    pub(super) fn report_calls(&mut self, input: CallsInput, at: InputTime) {
+        self.pass_to_calls(input, at);
+    }
+
+    /// Passes an input to the calls, and continues with those that waited for it.
+    fn advance_after(&mut self, input: CallsInput, at: InputTime) {
+        self.pass_to_calls(input, at);
+        self.advance(at);
+    }
+
+    /// Handles the plans of calls, or the outcome of the hooks before they are planned.
+    pub(super) fn on_planned(&mut self, input: CallsInput, at: InputTime) {
         self.cx.record_policy();
-        self.goals.restart_check_time();
-        self.with_calls(|batch, runner| batch.on_plans(plans, runner, at));
-        self.advance(at);
-    }
-
-    pub(super) fn calls_hooked(&mut self, hooked: Vec<(usize, CallHooks)>, at: InputTime) {
-        self.cx.record_policy();
-        let to_plan = self.with_calls(|batch, runner| batch.on_hooks(hooked, runner)).unwrap_or_default();
-        if to_plan.is_empty() {
-            // Reports the calls that need no plan.
-            self.on_planned(Vec::new(), at);
-        } else {
-            self.cx.out.effect(Effect::Plan(to_plan));
+        let is_planned = matches!(input, CallsInput::Planned(_));
+        let follows = self.pass_to_calls(input, at).is_known;
+        if is_planned || !follows {
+            self.report_to_goal(GoalInput::CallStarted);
+            self.advance(at);
         }
     }
 
-    /// Moves a running command to the background. A command in a layer is started again in the background after the
-    /// user approves it.
-    fn move_to_background(&mut self, tool_call_id: Option<CallId>) {
-        if self.tasks.is_check() {
-            return self.cx.out.notice("the check of a goal cannot run in the background");
-        }
-        let is_in_layer = self.with_calls(|batch, runner| batch.leave_layer(tool_call_id.as_ref(), runner)).unwrap_or(false);
-        if is_in_layer {
-            self.cx.out.commit(Durability::Process);
-        } else {
-            self.cx.out.effect(Effect::Background { tool_call_id });
-        }
-    }
-
-    fn on_previewed(&mut self, index: usize, ticket: u64, outcome: Result<Plan, ToolError>, at: InputTime) {
-        self.with_calls(|batch, runner| batch.on_preview(index, ticket, outcome, runner, at));
-        self.advance(at);
-        self.cx.out.commit(Durability::Process);
-    }
-
-    fn on_tool_output(&mut self, index: usize, text: String) {
-        let call = self.tasks.calls().and_then(|batch| batch.calls().get(index));
-        if let Some(tool_call_id) = call.map(|call| call.call.tool_call_id.clone()) {
-            self.cx.out.event(EventKind::ToolOutputChunk { tool_call_id, text });
-        }
-    }
-
-    fn on_decision(&mut self, approval_id: &ApprovalId, decision: Decision, at: InputTime) {
-        self.goals.restart_check_time();
-        let known = self.with_calls(|batch, runner| batch.decide(approval_id, decision, runner, at));
-        if known != Some(true) {
-            self.cx.out.notice(format!("approval `{approval_id}` is unknown or already decided"));
-        }
-        self.advance(at);
+    fn on_decision(&mut self, approval_id: ApprovalId, decision: Decision, at: InputTime) {
+        self.report_to_goal(GoalInput::CallStarted);
+        self.advance_after(CallsInput::Approval(ApprovalInput::Decided { approval_id, decision }), at);
         // A denial is committed like an approval, even while other approvals are open.
         self.cx.out.commit(Durability::Process);
     }
 
     /// Denies an approval that has timed out.
     fn time_out(&mut self, ticket: u64, at: InputTime) {
-        if self.with_calls(|batch, runner| batch.time_out(ticket, runner, at)) == Some(true) {
+        if self.pass_to_calls(CallsInput::Approval(ApprovalInput::Woken { ticket }), at).is_known {
             self.advance(at);
             self.cx.out.commit(Durability::Process);
-        }
-    }
-
-    /// Carries out the user's decision about a call with an unknown outcome.
-    fn on_resolution(&mut self, id: &CallId, resolution: Resolution, at: InputTime) {
-        if self.with_calls(|batch, runner| batch.resolve(id, resolution, runner)) != Some(true) {
-            self.cx.out.notice(format!("no call `{id}` is waiting for a decision"));
-        }
-        self.advance(at);
-    }
-
-    fn answer_rule_question(&mut self, approval_id: ApprovalId, asked: RuleQuery, at: InputTime) {
-        let answer = self.with_calls(|batch, runner| batch.ask_rule(&approval_id, asked, runner, at));
-        match answer.unwrap_or_else(|| Ok(CallBatch::already_decided())) {
-            Ok(told) => self.cx.out.event(EventKind::RuleTold { approval_id, told }),
-            Err(offer) => self.cx.out.effect(Effect::Recent { approval_id, offer }),
-        }
-    }
-
-    fn reach(&mut self, approval_id: ApprovalId, offer: usize, commands: Result<Vec<String>, String>, at: InputTime) {
-        let told = self.with_calls(|batch, runner| batch.reach(&approval_id, offer, commands, runner, at)).flatten();
-        if let Some(told) = told {
-            self.cx.out.event(EventKind::RuleTold { approval_id, told });
-        }
-    }
-
-    /// Marks the proposal of a pending approval as outdated or current.
-    fn set_outdated(&mut self, approval_id: ApprovalId, outdated: bool) {
-        if let Some(tool_call_id) = self.tasks.calls().and_then(|batch| batch.call_awaiting(&approval_id)).cloned() {
-            self.cx.out.event(EventKind::ApprovalOutdated { approval_id, tool_call_id, outdated });
-        }
-    }
-
-    /// Emits the proposed text of a file.
-    fn show_proposed(&mut self, approval_id: ApprovalId, file: usize) {
-        match self.tasks.calls().and_then(|batch| batch.proposed_text(&approval_id, file)) {
-            Some(text) => self.cx.out.event(EventKind::ProposedShown { approval_id, file, text }),
-            None => self.cx.out.notice("this proposal has no text to show"),
         }
     }
 }
@@ -487,7 +434,7 @@ impl TurnMachine {
 impl TurnMachine {
     fn on_policy_change(&mut self, change: PolicyChange, at: InputTime) {
         replace_policy(change, &mut self.cx);
-        self.window.count_fixed(&self.cx);
+        self.pass_to_window(ContextInput::ToolsChanged);
         self.judge_again(at);
     }
 
@@ -498,107 +445,92 @@ impl TurnMachine {
     }
 
     fn judge_again(&mut self, at: InputTime) {
-        self.with_calls(|batch, runner| batch.judge_again(runner, at));
+        self.report_calls(CallsInput::PolicyChanged, at);
         self.cx.out.commit(Durability::Process);
         self.advance(at);
     }
 
-    fn on_model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
-        let opened = match self.fallbacks.on_opened(opened.map(|facts| self.prices.apply_to(facts))) {
-            OpenedFallback::Other(opened) => opened,
-            OpenedFallback::Ready(facts, failure) => return self.use_fallback(facts, &failure, at),
-            OpenedFallback::Unusable(why, failure) => {
-                self.cx.out.notice(why);
-                // The user may have stopped the task in the meantime.
-                if self.compactor.waits_for_model() {
-                    self.fall_back_or_end_summary(failure, at);
-                } else if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
-                    self.fall_back_or_pause(failure);
+    /// Passes an input to the models, and their outputs to the requests that they concern.
+    pub(super) fn pass_to_models(&mut self, input: ModelInput<'_>, at: InputTime) {
+        match self.models.handle(input, &mut self.cx) {
+            Some(ModelOutput::Changed) => self.on_window_change(at),
+            Some(ModelOutput::ChoiceReady) => {
+                self.on_window_change(at);
+                // A user who switches the model during a retry delay does not want to wait.
+                if self.compactor.ticket().is_some() {
+                    self.compaction(CompactionInput::RetryDue, at);
+                } else if self.is_retrying() {
+                    self.request_if_allowed(0, at);
                 }
-                return;
             }
-        };
-        match self.choice.on_opened(opened, &mut self.cx) {
-            ModelUpdate::None => {}
-            ModelUpdate::Learned => self.on_window_change(),
-            ModelUpdate::Chosen(facts) => self.adopt_model(facts, at),
+            Some(ModelOutput::FallbackReady) => {
+                self.on_window_change(at);
+                if self.compactor.waits_for_model() {
+                    self.compaction(CompactionInput::ModelReplaced, at);
+                } else {
+                    self.request_if_allowed(0, at);
+                }
+            }
+            // The user may have stopped the task in the meantime.
+            Some(ModelOutput::FallbackUnusable(failure)) if self.compactor.waits_for_model() => {
+                self.fall_back_for_summary(failure, at);
+            }
+            Some(ModelOutput::FallbackUnusable(failure)) if self.is_retrying() => self.fall_back_or_pause(failure),
+            Some(ModelOutput::Priced) => self.resume_within_budget(at),
+            Some(ModelOutput::FallbackUnusable(_) | ModelOutput::FallbackFound(_)) | None => {}
         }
     }
 
-    fn adopt_model(&mut self, facts: ModelFacts, at: InputTime) {
+    fn is_retrying(&self) -> bool {
+        matches!(self.tasks.phase(), Some(Phase::Retrying { .. }))
+    }
+
+    fn on_model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
         let what =
             if self.compactor.requested_at().is_some() { Some("summary") } else { self.tasks.stream().map(|_| "response") };
         let current = what.map(|what| (what, self.spending.request_model(&self.cx)));
-        if !self.choice.adopt(facts, current, &mut self.cx) {
-            return;
-        }
-        // The user's choice replaces the earlier one for good.
-        drop(self.fallbacks.take_chosen());
-        self.on_window_change();
-        // A user who switches the model during a retry delay does not want to wait.
-        if let Some(ticket) = self.compactor.ticket() {
-            self.on_summary_timer(ticket, at);
-        } else if matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
-            self.request_if_allowed(0, at);
-        }
+        let is_for_summary = self.compactor.waits_for_model();
+        let waits_to = if is_for_summary && !self.compactor.precedes_request() {
+            Some("writing the summary")
+        } else {
+            (is_for_summary || self.is_retrying()).then_some("continuing")
+        };
+        self.pass_to_models(ModelInput::Opened { opened, request: RequestState { current, waits_to } }, at);
     }
 
-    /// Continues the task or the compaction with a fallback model, unless it has ended in the meantime.
-    fn use_fallback(&mut self, facts: ModelFacts, failure: &Failure, at: InputTime) {
-        let is_for_summary = self.compactor.waits_for_model();
-        if !is_for_summary && !matches!(self.tasks.phase(), Some(Phase::Retrying { .. })) {
-            return;
-        }
-        let chosen = self.cx.options.model.clone();
-        let does = if is_for_summary && !self.compactor.precedes_request() { "writing the summary" } else { "continuing" };
-        let why = format!("{} is not responding ({}); {does} with this model", chosen.name, failure.message);
-        self.fallbacks.replace(chosen);
-        self.choice.switch(facts, &why, &mut self.cx);
-        self.on_window_change();
-        if is_for_summary {
-            self.compactor.write_with(None);
-            self.request_summary_if_allowed(at);
-        } else {
-            self.request_if_allowed(0, at);
+    /// Returns the next fallback model for a request whose retries are used up.
+    pub(super) fn next_fallback(&mut self, failure: &Failure) -> Option<String> {
+        match self.models.handle(ModelInput::Overloaded(failure), &mut self.cx) {
+            Some(ModelOutput::FallbackFound(name)) => Some(name),
+            _ => None,
         }
     }
 
     /// Opens the next fallback model for a request whose retries are exhausted. Pauses the task if there is none.
     pub(super) fn fall_back_or_pause(&mut self, failure: Failure) {
-        let Some(name) = self.fallbacks.next(&failure, &self.cx) else { return self.pause(failure) };
+        let Some(name) = self.next_fallback(&failure) else { return self.pause(failure) };
         let ticket = self.cx.numbers.next_ticket();
         self.tasks.set_phase(Phase::Retrying { attempt: 0, ticket });
         self.cx.out.effect(Effect::OpenModel { key: None, name });
     }
 
-    /// Switches back to the chosen model when a task begins or continues.
-    pub(super) fn use_chosen_model(&mut self) {
-        let Some(facts) = self.fallbacks.take_chosen() else { return };
-        if self.cx.policy.check_model(&facts.name).is_err() {
-            return;
-        }
-        self.choice.switch(facts, "switching back to the chosen model", &mut self.cx);
-        self.on_window_change();
+    /// Passes an input to the context window.
+    pub(super) fn pass_to_window(&mut self, input: ContextInput<'_>) -> Option<ContextOutput> {
+        self.window.handle(input, &mut self.cx)
     }
 
     /// Handles a change of the model or of its known context window.
-    fn on_window_change(&mut self) {
-        self.window.on_model_change();
-        self.compactor.limit_budget(self.window.message_budget(&self.cx));
+    fn on_window_change(&mut self, at: InputTime) {
+        self.pass_to_window(ContextInput::ModelChanged);
+        self.compaction(CompactionInput::BudgetChanged(self.window.message_budget(&self.cx)), at);
     }
 
     /// Sets a budget. A task that is paused because of it continues.
     fn set_budget(&mut self, limit: BudgetLimit, at: InputTime) {
-        if let Err(why) = self.spending.set_budget(limit, &mut self.tasks, &mut self.cx) {
-            return self.cx.out.notice(why);
-        }
-        self.resume_within_budget(at);
-    }
-
-    /// Assumes a price for the model in use. A task that is paused because of the unknown price continues.
-    fn assume_price(&mut self, price: AssumedPrice, at: InputTime) {
-        if let Err(why) = self.prices.assume(price, &mut self.cx) {
-            return self.cx.out.notice(why);
+        let output = self.spending.handle(SpendingInput::BudgetSet(limit), self.tasks.usage(), &mut self.cx);
+        let Some(SpendingOutput::BudgetSet { max_steps }) = output else { return };
+        if let Some(max_steps) = max_steps {
+            self.tasks.set_max_steps(max_steps);
         }
         self.resume_within_budget(at);
     }
@@ -616,135 +548,76 @@ impl TurnMachine {
 
 /// Goals: commands of the user, ends of tasks, and limits.
 impl TurnMachine {
-    /// Sets a goal and starts its first task.
-    pub(super) fn set_goal(&mut self, goal: Goal, at: InputTime) {
-        if let Some(why) = self.goal_obstacle(&goal) {
-            let message = Some(format!("the goal was not set: {why}"));
-            let rejected = GoalProgress { ended: Some(GoalReason::Rejected), ..GoalProgress::new(goal, None) };
-            self.cx.out.event(EventKind::GoalChanged(rejected.state(None, 0, message)));
-            return self.report_goal(None);
-        }
-        if self.tasks.is_paused() {
-            self.cx.out.notice("session resumed: the paused task has ended, and the goal starts a new one");
-            self.end_task(TaskEnd::Cancelled);
-        }
-        self.queue.stop_steering(&mut self.cx.out);
-        let text = goal.text.clone();
-        self.goals.set(goal, self.spending.totals().cost_usd, &mut self.cx);
-        self.report_goal(None);
-        // The goal is committed with what follows: a queued prompt, or the first step.
-        self.begin_task(text, at);
+    /// Passes an input to the goal.
+    pub(super) fn pass_to_goal(&mut self, input: GoalInput<'_>) -> Option<GoalOutput> {
+        self.goals.handle(input, self.spending.totals().cost_usd, &mut self.cx)
     }
 
-    /// Returns the reason why a goal cannot be set now.
-    fn goal_obstacle(&self, goal: &Goal) -> Option<String> {
-        if let Err(why) = goal.validate() {
-            return Some(why);
+    /// Passes an input to the goal that concerns no other sub-machine.
+    pub(super) fn report_to_goal(&mut self, input: GoalInput<'_>) {
+        let output = self.pass_to_goal(input);
+        debug_assert!(output.is_none(), "nothing follows a report");
+    }
+
+    /// Reports a change of the goal that was waiting for its commit.
+    pub(super) fn poll_goal_report(&mut self) {
+        self.goals.poll_report(self.spending.totals().cost_usd, &mut self.cx);
+    }
+
+    /// Sets a goal and starts its first task.
+    pub(super) fn set_goal(&mut self, goal: Goal, at: InputTime) {
+        let obstacle = self.goals.obstacle(&goal, self.is_busy() && !self.tasks.is_paused(), &self.cx);
+        if obstacle.is_none() {
+            if self.tasks.is_paused() {
+                self.cx.out.notice("session resumed: the paused task has ended, and the goal starts a new one");
+                self.end_task(TaskEnd::Cancelled);
+            }
+            self.pass_to_prompts(PromptInput::SteeringEnded, at);
         }
-        if self.goals.is_running() {
-            return Some("another goal is active; end it first".to_owned());
+        let text = goal.text.clone();
+        if self.pass_to_goal(GoalInput::Set { goal, obstacle }) == Some(GoalOutput::Begun) {
+            // The goal is committed with what follows: a queued prompt, or the first step.
+            self.begin_task(text, at);
         }
-        if self.is_busy() && !self.tasks.is_paused() {
-            return Some("a task is running; stop it, or wait until it has ended".to_owned());
-        }
-        let is_priced = self.cx.options.model.cost_usd(&Usage::default()).is_some();
-        (goal.budget_usd.is_some() && !is_priced).then(|| {
-            let name = self.cx.model_name();
-            format!("the goal has a budget, but the price of `{name}` is unknown; assume a price, or omit the budget")
-        })
     }
 
     /// Replaces the check. A paused goal then continues.
     pub(super) fn set_goal_check(&mut self, check: &str, at: InputTime) {
-        if !self.goals.is_active() {
-            return self.cx.out.notice("no goal is active");
-        }
-        if let Err(why) = validate_check(check) {
-            return self.cx.out.notice(format!("the check is unchanged: {why}"));
-        }
-        if self.tasks.is_check() {
-            return self.cx.out.notice("the check is running; change it when it has ended, or stop it with esc");
-        }
-        self.goals.replace_check(check.trim().to_owned(), &mut self.cx);
-        self.cx.out.commit(Durability::Process);
-        self.report_goal(None);
-        if !self.is_busy() {
+        let input = GoalInput::CheckReplaced { check, is_checking: self.tasks.is_check() };
+        if self.pass_to_goal(input) == Some(GoalOutput::Due) && !self.is_busy() {
             self.continue_goal(at);
         }
     }
 
     /// Ends the goal, and interrupts its running work.
     pub(super) fn stop_goal(&mut self, at: InputTime) {
-        if !self.goals.is_active() {
-            return self.cx.out.notice("no goal is active");
-        }
-        let was_running = self.goals.is_running();
-        self.end_goal(GoalReason::Stopped, "goal stopped".to_owned(), None);
-        self.cx.out.commit(Durability::Process);
-        if was_running && self.tasks.current().is_some() {
+        if self.pass_to_goal(GoalInput::Stopped) == Some(GoalOutput::WorkStopped) && self.tasks.current().is_some() {
             self.interrupt(at);
         }
     }
 
     /// Continues a paused goal. Returns whether there is one.
     pub(super) fn continue_goal(&mut self, at: InputTime) -> bool {
-        if !self.goals.is_active() {
-            return false;
+        let is_active = self.goals.is_active();
+        if is_active {
+            self.report_to_goal(GoalInput::Continued);
+            self.cx.out.commit(Durability::Process);
+            self.advance_goal(at);
         }
-        self.resume_goal();
-        self.cx.out.commit(Durability::Process);
-        self.advance_goal(at);
-        true
-    }
-
-    /// Lets a paused goal continue with its next action.
-    pub(super) fn resume_goal(&mut self) {
-        if self.goals.resume(&mut self.cx) {
-            self.report_goal(None);
-        }
-    }
-
-    /// Records the end of a task for the goal. Returns the message for the user if the goal now waits for the user.
-    pub(super) fn end_task_of_goal(&mut self, end: &TaskEnd) -> Option<String> {
-        self.goals.on_task_end();
-        match end {
-            TaskEnd::Completed => None,
-            TaskEnd::Failed { .. } => self.pause_goal(GoalReason::TaskFailed, "goal paused: its task failed"),
-            TaskEnd::Cancelled => self.pause_goal(GoalReason::Interrupted, "goal paused: you interrupted it"),
-        }
-    }
-
-    /// Pauses the goal if it is running. Returns the message for the user.
-    pub(super) fn pause_goal(&mut self, reason: GoalReason, why: &str) -> Option<String> {
-        if !self.goals.is_running() {
-            return None;
-        }
-        self.goals.pause(reason, why.to_owned(), &mut self.cx);
-        Some(why.to_owned())
+        is_active
     }
 
     /// Pauses the goal after the user interrupted work that precedes or follows its task.
     pub(super) fn interrupt_goal(&mut self) {
-        let message = self.pause_goal(GoalReason::Interrupted, "goal paused: you interrupted it");
+        self.report_to_goal(GoalInput::Interrupted);
         self.cx.out.commit(Durability::Process);
-        if message.is_some() {
-            self.report_goal(message);
-        }
-    }
-
-    fn end_goal(&mut self, reason: GoalReason, why: String, files: Option<&ChangedFiles>) {
-        let message = self.goals.end(reason, why, files, &mut self.cx);
-        self.report_goal(message);
+        self.poll_goal_report();
     }
 
     /// Ends the goal if its time or its budget is used up. `next`: estimated usage of the next request. Returns whether
     /// the goal ended.
     pub(super) fn end_goal_at_limit(&mut self, next: Option<Usage>) -> bool {
-        let cost = self.spending.totals().cost_usd;
-        let Some((reason, why)) = self.goals.limit_reached(cost, next, &self.cx) else { return false };
-        self.end_goal(reason, why, None);
-        self.cx.out.commit(Durability::Process);
-        true
+        self.pass_to_goal(GoalInput::WorkDue { next }) == Some(GoalOutput::LimitReached)
     }
 
     /// Ends a task whose next request would exceed a limit of the goal. Returns whether the task ended.
@@ -752,7 +625,7 @@ impl TurnMachine {
         if !self.goals.is_running() || !self.end_goal_at_limit(Some(self.next_request(at))) {
             return false;
         }
-        self.compactor.finish();
+        self.compaction(CompactionInput::TaskEnded, at);
         self.fail(Failure::new(
             FailureKind::BudgetExceeded,
             "the task ended because its goal reached a limit",
@@ -764,37 +637,25 @@ impl TurnMachine {
     /// Ends the goal and interrupts its task when its time is used up. Returns whether the ticket belongs to the timer
     /// of the goal.
     pub(super) fn time_out_goal(&mut self, ticket: u64, at: InputTime) -> bool {
-        if !self.goals.is_timer(ticket) {
-            return false;
-        }
-        if self.end_goal_at_limit(None) && self.is_busy() {
+        let is_timer = self.goals.is_timer(ticket);
+        if is_timer && self.end_goal_at_limit(None) && self.is_busy() {
             self.interrupt(at);
         }
-        true
-    }
-
-    /// Pauses and reports the goal of an earlier process, unless it continues immediately.
-    pub(super) fn restore_goal(&mut self, continues: bool) {
-        if !self.goals.is_active() {
-            return;
-        }
-        let message = if continues {
-            None
-        } else {
-            self.pause_goal(GoalReason::SessionEnded, "goal paused: aye exited while it was active")
-        };
-        self.cx.out.commit(Durability::Process);
-        self.report_goal(message);
+        is_timer
     }
 }
 
 /// Rewinds.
 impl TurnMachine {
-    fn plan_rewind(&mut self, target: &RewindTarget, scope: RewindScope) {
-        match self.rewinds.plan(target, scope, self.window.thread()) {
-            Ok(effect) => self.cx.out.effect(effect),
-            Err(why) => self.cx.out.notice(why),
-        }
+    /// Passes an input to the rewinds.
+    pub(super) fn pass_to_rewinds(&mut self, input: RewindInput<'_>) -> Option<RewindOutput> {
+        self.rewinds.handle(input, self.window.thread(), &mut self.cx.out)
+    }
+
+    /// Passes an input to the rewinds that concerns no other sub-machine.
+    pub(super) fn report_rewind(&mut self, input: RewindInput<'_>) {
+        let output = self.pass_to_rewinds(input);
+        debug_assert!(output.is_none(), "nothing was rewound");
     }
 
     fn rewind(&mut self, target: &RewindTarget, scope: RewindScope, overwrite: Vec<PathBuf>, at: InputTime) {
@@ -810,8 +671,9 @@ impl TurnMachine {
         }
         // Open calls have results by now.
         let aim = self.rewinds.resolve(target, scope, self.window.thread()).unwrap_or(aim);
-        let start = (self.queue.is_empty(), self.rewind_step());
-        if let Some(number) = self.rewinds.begin(aim, overwrite, start, &mut self.cx.out) {
+        let (target, begins_next, step) = (Box::new(aim), self.prompts.queue().is_empty(), self.rewind_step());
+        let output = self.pass_to_rewinds(RewindInput::Started { target, overwrite, begins_next, step });
+        if let Some(RewindOutput::Ready(number)) = output {
             self.on_files_rewound(number, Ok(FileRewindResult::default()), at);
         }
     }
@@ -822,7 +684,7 @@ impl TurnMachine {
 
     /// Ends a task that only waits for the user. Returns whether nothing is running afterwards.
     fn end_waiting_task(&mut self, at: InputTime) -> bool {
-        if self.mentions.is_reading() || self.prompt_hooks.is_running() || self.compactor.is_running() {
+        if self.prompts.is_preparing() || self.compactor.is_running() {
             return false;
         }
         let (waits, works) = match self.tasks.phase() {
@@ -846,11 +708,11 @@ impl TurnMachine {
         let Some((begins_next, then)) = self.on_rewound(number, outcome) else { return };
         match then {
             Some(unfinished) => self.resume_without_task(unfinished, at),
-            None if begins_next && !self.queue.is_empty() => self.start_next(at),
+            None if begins_next && !self.prompts.queue().is_empty() => self.start_next(at),
             None => {}
         }
         // A prompt may have been queued while files were restored.
-        if begins_next && then.is_some() && !self.is_busy() && !self.queue.is_empty() {
+        if begins_next && then.is_some() && !self.is_busy() && !self.prompts.queue().is_empty() {
             self.start_next(at);
         }
     }
@@ -858,7 +720,8 @@ impl TurnMachine {
     /// Finishes a rewind. Returns whether to start the next queued message, and how to continue if an earlier process
     /// started the rewind.
     fn on_rewound(&mut self, number: u32, outcome: Result<FileRewindResult, String>) -> Option<(bool, Option<ResumePolicy>)> {
-        let after = self.rewinds.finish(number, outcome, self.window.thread_mut(), &mut self.cx.out)?;
+        let output = self.pass_to_rewinds(RewindInput::FilesRewound { number, outcome });
+        let Some(RewindOutput::Finished(after)) = output else { return None };
         self.adopt_rewind(after.effect);
         Some((after.begins_next, after.then))
     }
@@ -869,21 +732,23 @@ impl TurnMachine {
             self.tasks.forget_ended_task();
             self.guardrail.forget();
         }
-        if effect.changes_thread {
-            self.window.on_rewind();
+        if let Some(change) = effect.thread {
+            self.pass_to_window(ContextInput::Rewound(change));
             self.cx.set_planned_steps(Vec::new());
-            self.grants.drop_mandate(&mut self.cx);
+            self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
         }
     }
 
     /// Completes a rewind that an earlier process started. Returns whether there was one.
     pub(super) fn finish_rewind(&mut self, unfinished: ResumePolicy) -> bool {
-        let (begins_next, step) = (self.queue.is_empty(), self.rewind_step());
-        let Some(effect) = self.rewinds.resume(begins_next, unfinished, step) else { return false };
-        if !begins_next {
-            self.cx.out.event(self.queue.event());
+        let (begins_next, step) = (self.prompts.queue().is_empty(), self.rewind_step());
+        if !self.rewinds.is_running() {
+            return false;
         }
-        self.cx.out.effect(effect);
+        if !begins_next {
+            self.cx.out.event(self.prompts.queue().event());
+        }
+        self.report_rewind(RewindInput::Resumed { begins_next, then: unfinished, step });
         true
     }
 }
@@ -907,14 +772,14 @@ impl TurnMachine {
 
     /// Stops the model and starts no new calls. The task ends once the running calls have ended.
     fn cancel(&mut self, at: InputTime) {
-        if self.stop_compaction(at) || self.prompt_hooks.cancel(&mut self.cx) || self.mentions.cancel() {
+        if self.stop_compaction(at) || self.cancel_preparation(at) {
             self.interrupt_goal();
-            return self.queue.return_all_to_draft(&mut self.cx.out);
+            return self.pass_to_prompts(PromptInput::AllReturned, at);
         }
-        if self.stop_hooks.cancel(&mut self.cx) {
+        if self.stop_hooks.handle(StopHookInput::Cancelled, &mut self.cx).is_some() {
             // The response is complete; only its hooks are stopped.
             self.interrupt_goal();
-            self.queue.return_all_to_draft(&mut self.cx.out);
+            self.pass_to_prompts(PromptInput::AllReturned, at);
             return self.complete(at);
         }
         if !self.keep_response(at) {
@@ -923,7 +788,7 @@ impl TurnMachine {
         let Some(first) = self.tasks.cancel() else { return };
         // Messages sent after a stop start once the task has ended, so a second stop does not return them to the draft.
         if first {
-            self.queue.return_all_to_draft(&mut self.cx.out);
+            self.pass_to_prompts(PromptInput::AllReturned, at);
         }
         match self.tasks.phase() {
             Some(Phase::Requesting(_)) => {
@@ -933,11 +798,15 @@ impl TurnMachine {
             Some(Phase::Retrying { .. } | Phase::Compacting | Phase::Paused) => self.end_task(TaskEnd::Cancelled),
             Some(Phase::Working(_)) => {
                 let first = self.tasks.current().map(|task| task.id().clone()).filter(|_| first);
-                self.with_calls(|batch, runner| batch.stop(first, runner, at));
-                self.advance(at);
+                self.advance_after(CallsInput::Stopped { first }, at);
             }
             None => {}
         }
+    }
+
+    /// Stops the preparation of a prompt. Returns whether one was being prepared.
+    fn cancel_preparation(&mut self, at: InputTime) -> bool {
+        matches!(self.prompts.handle(PromptInput::Cancelled, &mut self.cx, at), Some(PromptOutput::Cancelled))
     }
 
     /// Keeps the part of a response that streamed before the user interrupted it, and marks the interruption for the
@@ -946,15 +815,15 @@ impl TurnMachine {
         let Some((stream, _)) = self.tasks.stream_mut() else { return false };
         let (content, since) = (stream.take_content(), stream.requested_at());
         let model = self.spending.request_model(&self.cx);
-        let Some(spent) = self.spending.interrupt_request(&mut self.tasks, &self.cx) else { return false };
+        let Some(spent) = self.spend(SpendingInput::Interrupted) else { return false };
         let request = CompletedRequest { spent, stop_reason: StopReason::Cancelled, latency_ms: at.millis_since(since), model };
         let is_empty = content.is_empty();
         let Some(message) = self.message(Role::Assistant, content, at) else { return true };
         self.cx.out.record(request.record(message.clone()));
         if !is_empty {
-            self.window.push(message);
+            self.pass_to_window(ContextInput::Added(message));
         }
-        self.spending.report(request, &self.tasks, &mut self.cx);
+        self.report_spending(SpendingInput::Completed(request));
         self.mark_interruption(at);
         true
     }
@@ -962,7 +831,7 @@ impl TurnMachine {
     /// Ends the step with a message that marks the interruption.
     fn mark_interruption(&mut self, at: InputTime) {
         let Some(message) = self.message(Role::User, vec![Part::Text { text: INTERRUPTED.to_owned() }], at) else { return };
-        self.window.push(message.clone());
+        self.pass_to_window(ContextInput::Added(message.clone()));
         self.record_completed_step(message);
     }
 
@@ -970,7 +839,7 @@ impl TurnMachine {
     /// outcomes are saved.
     fn quit(&mut self, at: InputTime) {
         self.quitting = true;
-        if self.stop_hooks.cancel(&mut self.cx) {
+        if self.stop_hooks.handle(StopHookInput::Cancelled, &mut self.cx).is_some() {
             self.end_completed();
         }
         if let Some((stream, Some(step_id))) = self.tasks.stream_mut()
@@ -981,17 +850,14 @@ impl TurnMachine {
         // What was saved of the response is counted too.
         self.waste_current_request(at);
         self.cx.out.commit(Durability::Process);
-        self.with_calls(|batch, runner| batch.stop_previews(runner));
-        if self.tasks.calls().is_some_and(CallBatch::is_changing) {
-            self.cx.out.effect(Effect::KillTools);
-        }
+        self.report_calls(CallsInput::SessionEnding, at);
         self.end_if_nothing_runs();
     }
 
     /// Ends the session once all changing calls have outcomes and all pending rules are saved or reported as failed.
     fn end_if_nothing_runs(&mut self) {
         let changes_run = self.tasks.calls().is_some_and(CallBatch::is_changing);
-        if !changes_run && !self.grants.is_saving() && !self.rewinds.is_running() {
+        if !changes_run && !self.calls.is_saving() && !self.rewinds.is_running() {
             self.cx.out.effect(Effect::End);
         }
     }

@@ -4,12 +4,20 @@
 use super::call::Call;
 use super::call_batch::CallBatch;
 use super::call_recovery::restore_calls;
+use super::calls::CallsInput;
 use super::compaction::report_lost_summary;
+use super::context_window::ContextInput;
+use super::goals::GoalInput;
+use super::grants::GrantInput;
 use super::io::{Effect, InputTime};
 use super::loop_guard::RepeatCount;
 use super::machine::TurnMachine;
+use super::models::ModelInput;
 use super::options::ResumePolicy;
+use super::prompts::PromptInput;
+use super::rewind::{RewindInput, RewindOutput};
 use super::side_effects;
+use super::spending::SpendingInput;
 use super::state::left_behind_failure;
 use super::tasks::Phase;
 use super::user_command::UserCommand;
@@ -51,7 +59,7 @@ impl TurnMachine {
         let lost_bytes = state.uncounted_bytes();
         if lost_bytes > 0 && self.tasks.current().is_some() {
             let input_tokens = self.window.next_input_tokens(&self.cx);
-            self.spending.count_lost(lost_bytes, input_tokens, &mut self.tasks, &mut self.cx);
+            self.spend(SpendingInput::Lost { bytes: lost_bytes, input_tokens });
         }
         if state.is_compacting {
             report_lost_summary(&mut self.cx);
@@ -64,18 +72,16 @@ impl TurnMachine {
                 "continue it, or send another prompt",
             )
         });
-        self.with_calls(|batch, runner| batch.settle_commits(settled, runner));
         let known = std::mem::take(&mut self.known);
-        self.with_calls(|batch, runner| batch.settle_by_disk(known, runner));
-        self.spending.set_paused(failure.kind == FailureKind::BudgetExceeded);
-        // The previous process already warned the user about these.
-        self.spending.nearly_used(&self.tasks, &self.cx);
-        self.choice.report_run_model(&mut self.cx);
+        self.report_calls(CallsInput::Recovered { settled, known }, at);
+        self.report_spending(SpendingInput::Paused(failure.kind == FailureKind::BudgetExceeded));
+        self.report_spending(SpendingInput::Restored);
+        self.pass_to_models(ModelInput::Restored, at);
         // A completed task is over, and so are its steps.
         if self.tasks.current().is_some() || self.tasks.has_ended() {
             self.cx.set_planned_steps(std::mem::take(&mut state.planned_steps));
         }
-        self.grants.restore_mandate(std::mem::take(&mut state.mandate), &mut self.cx, at);
+        self.report_calls(CallsInput::MandateRestored(std::mem::take(&mut state.mandate)), at);
         self.resume(failure, unfinished, at);
         self.cx.out.take()
     }
@@ -99,7 +105,7 @@ impl TurnMachine {
         match change {
             Change::StepStarted { step_id, step_count, .. } => {
                 self.cx.numbers.count_step();
-                self.rewinds.count_step();
+                self.report_rewind(RewindInput::StepStarted);
                 self.tasks.set_step(Some(step_id.clone()), &mut self.cx.out);
                 self.tasks.set_step_count(step_count.saturating_sub(1));
                 self.tasks.set_phase(Phase::Paused);
@@ -109,7 +115,7 @@ impl TurnMachine {
             Change::Call { tool_call_id, change: CallChange::Started { .. } } => self.restore_start(tool_call_id, open, rows),
             Change::Steered { message } => {
                 self.cx.numbers.count_message(&message.message_id);
-                self.window.push(message.clone());
+                self.pass_to_window(ContextInput::Added(message.clone()));
             }
             Change::UserCommandStarted { task_id, step_id, call, line, shared, check } => {
                 *rows = vec![RepeatCount::default()];
@@ -119,13 +125,19 @@ impl TurnMachine {
                 let id = (task_id.clone(), step_id.clone());
                 self.tasks.begin_user_command(id, call.clone(), command, &mut self.cx.out);
             }
-            Change::Spent { spent, payer: Payer::Review } => self.spending.restore_review(spent),
+            Change::Spent { spent, payer: Payer::Review } => self.report_spending(SpendingInput::ReviewRestored(spent)),
             Change::Spent { spent, .. } => self.count(spent),
-            Change::QueueChanged { prompts } => self.queue.restore(prompts.to_vec()),
-            Change::ModelChosen { choice, .. } => self.choice.restore(choice.model, choice.effort, &mut self.cx),
-            Change::PriceAssumed { model, price } => self.prices.restore(model, price, &mut self.cx),
-            Change::GoalChanged { change } => self.goals.restore(change),
-            Change::BudgetSet { limit } => self.spending.restore_budget(*limit, &mut self.tasks, &mut self.cx),
+            Change::QueueChanged { prompts } => self.pass_to_prompts(PromptInput::QueueRestored(prompts.to_vec()), at),
+            Change::ModelChosen { choice, .. } => {
+                self.pass_to_models(ModelInput::ChoiceRestored { name: choice.model, effort: choice.effort }, at);
+            }
+            Change::PriceAssumed { model, price } => {
+                self.pass_to_models(ModelInput::PriceRestored { model, price }, at);
+            }
+            Change::GoalChanged { change } => self.report_to_goal(GoalInput::ChangeRestored(change)),
+            Change::BudgetSet { limit } => {
+                self.spend(SpendingInput::BudgetRestored(*limit));
+            }
             Change::TaskStarted { .. }
             | Change::TaskEnded { .. }
             | Change::Stopping
@@ -153,15 +165,15 @@ impl TurnMachine {
             Change::TaskStarted { prompt, max_steps } => self.restore_task(prompt.clone(), max_steps),
             Change::TaskEnded { end, .. } => {
                 self.guardrail.on_task_end(end);
-                self.goals.on_task_end();
-                self.spending.end_task(&self.tasks);
+                self.report_to_goal(GoalInput::TaskEndRestored);
+                self.report_spending(SpendingInput::TaskEnded);
                 self.tasks.end_restored_task(end, &mut self.cx.out);
             }
             Change::Stopping => {
                 self.tasks.cancel();
             }
             Change::Continued => {
-                self.goals.on_task_continued();
+                self.report_to_goal(GoalInput::TaskContinued);
                 self.add_continuation();
                 if self.tasks.current().is_some() {
                     self.tasks.stop_cancelling();
@@ -183,26 +195,32 @@ impl TurnMachine {
             Change::RewindStarted { rewind_id, target, scope, overwrite } => {
                 // A rewind starts only while no task runs.
                 self.tasks.drop_current(&mut self.cx.out);
-                self.rewinds.restore_start(rewind_id, (target, scope), overwrite.to_vec(), self.window.thread());
+                self.report_rewind(RewindInput::StartRestored { rewind_id, target, scope, overwrite });
             }
             Change::Rewound { rewind_id, from, rewound, .. } => {
                 self.tasks.drop_current(&mut self.cx.out);
-                let effect = self.rewinds.restore_end(rewind_id, from, rewound, self.window.thread_mut());
-                self.adopt_rewind(effect);
+                let output = self.pass_to_rewinds(RewindInput::EndRestored { rewind_id, from, rewound });
+                if let Some(RewindOutput::Finished(after)) = output {
+                    self.adopt_rewind(after.effect);
+                }
             }
             Change::Compacted { until, message, verbatim, spent, .. } => {
                 self.cx.numbers.count_message(&message.message_id);
                 self.count(spent);
-                self.window.summarize(until, verbatim, message.clone(), &self.cx);
+                self.pass_to_window(ContextInput::Summarized { until, verbatim, message: message.clone() });
             }
-            Change::CompactionUndone { .. } => self.window.undo_summary(&self.cx),
-            Change::Truncated { tokens, .. } => self.window.restore_cut(tokens),
+            Change::CompactionUndone { .. } => {
+                self.pass_to_window(ContextInput::SummaryRemoved);
+            }
+            Change::Truncated { tokens, .. } => {
+                self.pass_to_window(ContextInput::CutRestored(tokens));
+            }
             _ => {}
         }
     }
 
     fn count(&mut self, spent: Expense) {
-        self.spending.count(spent.usage, spent.cost_usd, &mut self.tasks);
+        self.spend(SpendingInput::Counted(spent));
     }
 
     /// Restores the start of a call for the rewind points and the repetition count.
@@ -212,7 +230,7 @@ impl TurnMachine {
         let runs = open[place].edited.as_ref().or(open[place].planned.as_ref());
         let ran =
             runs.map(|EditedCommand { summary, actions }| side_effects::side_effects_of(actions, summary, open[place].changes));
-        self.rewinds.add_side_effects(ran.unwrap_or_default());
+        self.report_rewind(RewindInput::CallStarted(ran.unwrap_or_default()));
         if let Some(guard) = self.tasks.guard_mut() {
             guard.allow(rows.get(place).copied().unwrap_or_default());
         }
@@ -230,8 +248,8 @@ impl TurnMachine {
     fn restore_task(&mut self, prompt: Message, max_steps: u32) {
         self.cx.numbers.count_task();
         self.cx.numbers.count_message(&prompt.message_id);
-        self.spending.begin_task();
-        self.goals.on_task_start(&prompt.task_id);
+        self.report_spending(SpendingInput::TaskBegun);
+        self.report_to_goal(GoalInput::TaskStarted(&prompt.task_id));
         self.tasks.begin(TaskId::new(prompt.task_id.as_str()), max_steps, &mut self.cx.out);
         self.add_prompt(prompt);
     }
@@ -245,7 +263,7 @@ impl TurnMachine {
         let is_interrupted = stop_reason == StopReason::Cancelled;
         // The provider reported no usage for an interrupted response.
         let usage = if is_interrupted { Usage::default() } else { spent.usage };
-        self.window.restore_response(usage, &self.cx);
+        self.pass_to_window(ContextInput::ResponseRestored(usage));
         self.count(spent);
         if is_interrupted {
             self.tasks.cancel();
@@ -254,7 +272,7 @@ impl TurnMachine {
         let calls: Vec<_> = message.tool_calls().cloned().collect();
         let rows = self.tasks.guard_mut().map(|guard| guard.count(&calls)).unwrap_or_default();
         if !message.content.is_empty() {
-            self.window.push(message.clone());
+            self.pass_to_window(ContextInput::Added(message.clone()));
         }
         rows
     }
@@ -269,7 +287,7 @@ impl TurnMachine {
             }
         } else {
             self.repair_history(calls, at);
-            self.window.push(message.clone());
+            self.pass_to_window(ContextInput::Added(message.clone()));
         }
         self.tasks.set_step_count(step_count);
         self.tasks.set_phase(Phase::Paused);
@@ -277,7 +295,7 @@ impl TurnMachine {
 
     fn restore_results(&mut self, message: Message) {
         self.tasks.note_outcomes(&message);
-        self.window.push(message);
+        self.pass_to_window(ContextInput::Added(message));
     }
 
     /// Closes a step whose end cannot be read, because providers refuse a call without a result.
@@ -301,14 +319,14 @@ impl TurnMachine {
 impl TurnMachine {
     /// Settles all work that the previous process left unfinished.
     fn resume(&mut self, failure: Failure, unfinished: ResumePolicy, at: InputTime) {
-        self.restore_goal(unfinished == ResumePolicy::Continue);
+        self.report_to_goal(GoalInput::SessionResumed { continues: unfinished == ResumePolicy::Continue });
         if self.finish_rewind(unfinished) {
             return;
         }
         self.settle_user_command(unfinished, at);
         self.end_completed_response();
-        if !self.queue.is_empty() {
-            self.cx.out.event(self.queue.event());
+        if !self.prompts.queue().is_empty() {
+            self.cx.out.event(self.prompts.queue().event());
         }
         if self.tasks.current().is_none() {
             return self.resume_without_task(unfinished, at);
@@ -324,7 +342,7 @@ impl TurnMachine {
         self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         if self.tasks.calls().is_some_and(|batch| !batch.is_done()) {
             self.tasks.set_task_status(TaskStatus::CheckingPolicy, &mut self.cx.out);
-            self.with_calls(CallBatch::resume);
+            self.report_calls(CallsInput::Resumed, at);
             return self.advance(at);
         }
         self.close_calls(at);
@@ -360,7 +378,7 @@ impl TurnMachine {
 
     /// Ends a task that was being stopped. The task does not continue automatically, but the user can continue it.
     fn end_stopped_task(&mut self, unfinished: ResumePolicy, at: InputTime) {
-        self.with_calls(CallBatch::discard_layers);
+        self.report_calls(CallsInput::LayersDiscarded, at);
         self.close_calls(at);
         self.end_silently(TaskEnd::Cancelled);
         if unfinished == ResumePolicy::Pause {
@@ -383,14 +401,14 @@ impl TurnMachine {
     fn end_silently(&mut self, end: TaskEnd) {
         let Some((task_id, step_count)) = self.tasks.end_restored_task(&end, &mut self.cx.out) else { return };
         self.cx.out.record(Record::TaskEnded { task_id, step_count, end });
-        self.goals.on_task_end();
+        self.report_to_goal(GoalInput::TaskEndRestored);
         self.cx.out.commit(Durability::Process);
-        self.grants.drop_mandate(&mut self.cx);
+        self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
     }
 
     /// Resumes a session without an open task.
     pub(super) fn resume_without_task(&mut self, unfinished: ResumePolicy, at: InputTime) {
-        let nothing = !self.tasks.has_ended() && self.queue.is_empty() && !self.goals.is_active();
+        let nothing = !self.tasks.has_ended() && self.prompts.queue().is_empty() && !self.goals.is_active();
         match unfinished {
             ResumePolicy::Continue => {
                 self.continue_on_request(at);
@@ -398,8 +416,8 @@ impl TurnMachine {
                     self.cx.out.effect(Effect::End);
                 }
             }
-            ResumePolicy::Pause if !self.tasks.has_ended() && !self.queue.is_empty() => {
-                self.cx.out.notice(match self.queue.len() {
+            ResumePolicy::Pause if !self.tasks.has_ended() && !self.prompts.queue().is_empty() => {
+                self.cx.out.notice(match self.prompts.queue().len() {
                     1 => "1 queued prompt waits until you continue the session".to_owned(),
                     count => format!("{count} queued prompts wait until you continue the session"),
                 });

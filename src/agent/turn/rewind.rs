@@ -86,11 +86,80 @@ pub(super) struct ResolvedTarget {
     cannot: Vec<String>,
 }
 
+/// Input of the rewinds.
+#[derive(Debug)]
+pub(super) enum RewindInput<'a> {
+    /// A prompt becomes a task. `number` and `first_step` count over the session.
+    Prompted {
+        prompt: &'a Message,
+        number: u32,
+        first_step: u64,
+    },
+    StepStarted,
+    /// A call ran for the last prompt.
+    CallStarted(SideEffects),
+    /// The user asks for the rewind points.
+    PointsRequested,
+    /// The user asks for the effects of a rewind.
+    PlanRequested {
+        target: &'a RewindTarget,
+        scope: RewindScope,
+    },
+    /// A rewind starts. `begins_next`: whether messages that are sent from now on start afterwards.
+    Started {
+        target: Box<ResolvedTarget>,
+        overwrite: Vec<PathBuf>,
+        begins_next: bool,
+        step: u64,
+    },
+    /// The files are restored, or cannot be.
+    FilesRewound {
+        number: u32,
+        outcome: Result<FileRewindResult, String>,
+    },
+    /// The journal contains the start of a rewind.
+    StartRestored {
+        rewind_id: &'a str,
+        target: &'a RewindTarget,
+        scope: RewindScope,
+        overwrite: &'a [PathBuf],
+    },
+    /// The journal contains the end of a rewind.
+    EndRestored {
+        rewind_id: &'a str,
+        from: Option<&'a MessageId>,
+        rewound: &'a Rewound,
+    },
+    /// The session is resumed, and a rewind that the previous process started is completed.
+    Resumed {
+        begins_next: bool,
+        then: ResumePolicy,
+        step: u64,
+    },
+}
+
+/// Output of the rewinds.
+#[derive(Debug)]
+pub(super) enum RewindOutput {
+    /// There are no files to wait for, so that the rewind with this number can be finished.
+    Ready(u32),
+    /// A rewind is finished.
+    Finished(AfterRewind),
+}
+
+/// Change of the thread by a rewind.
+#[derive(Debug)]
+pub(super) enum ThreadChange {
+    /// The messages from this one on are removed.
+    CutFrom(MessageId),
+    /// The thread of an earlier time replaces the thread.
+    Replaced(Thread),
+}
+
 /// Effects of a rewind on the rest of the session state.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(super) struct RewindEffect {
-    /// Whether the thread changed, so that the provider's count no longer applies.
-    pub changes_thread: bool,
+    pub thread: Option<ThreadChange>,
     /// Whether the context of the last task was removed, so that the task cannot continue.
     pub forgets_task: bool,
 }
@@ -105,6 +174,42 @@ pub(super) struct AfterRewind {
     pub then: Option<ResumePolicy>,
 }
 
+/// Inputs.
+impl Rewinds {
+    /// Handles an input. `thread`: the conversation before it.
+    pub(crate) fn handle(&mut self, input: RewindInput<'_>, thread: &Thread, out: &mut Outputs) -> Option<RewindOutput> {
+        match input {
+            RewindInput::Prompted { prompt, number, first_step } => self.add_point(prompt, number, first_step),
+            RewindInput::StepStarted => self.count_step(),
+            RewindInput::CallStarted(side_effects) => self.add_side_effects(side_effects),
+            RewindInput::PointsRequested => out.effect(self.list_points()),
+            RewindInput::PlanRequested { target, scope } => match self.plan(target, scope, thread) {
+                Ok(effect) => out.effect(effect),
+                Err(why) => out.notice(why),
+            },
+            RewindInput::Started { target, overwrite, begins_next, step } => {
+                return self.begin(*target, overwrite, (begins_next, step), out).map(RewindOutput::Ready);
+            }
+            RewindInput::FilesRewound { number, outcome } => {
+                return self.finish(number, outcome, thread, out).map(RewindOutput::Finished);
+            }
+            RewindInput::StartRestored { rewind_id, target, scope, overwrite } => {
+                self.restore_start(rewind_id, (target, scope), overwrite.to_vec(), thread);
+            }
+            RewindInput::EndRestored { rewind_id, from, rewound } => {
+                let effect = self.restore_end(rewind_id, from, rewound, thread);
+                return Some(RewindOutput::Finished(AfterRewind { effect, begins_next: false, then: None }));
+            }
+            RewindInput::Resumed { begins_next, then, step } => {
+                if let Some(effect) = self.resume(begins_next, then, step) {
+                    out.effect(effect);
+                }
+            }
+        }
+        None
+    }
+}
+
 impl Rewinds {
     pub(crate) fn is_running(&self) -> bool {
         self.under_way.is_some()
@@ -112,7 +217,7 @@ impl Rewinds {
 
     /// Adds a prompt as a rewind point, which makes a redo impossible. `number` and `first_step` are counted within the
     /// session.
-    pub(crate) fn add_point(&mut self, prompt: &Message, number: u32, first_step: u64) {
+    fn add_point(&mut self, prompt: &Message, number: u32, first_step: u64) {
         self.done.clear();
         self.under_way = None;
         self.points.push(Point {
@@ -129,14 +234,14 @@ impl Rewinds {
         });
     }
 
-    pub(crate) fn count_step(&mut self) {
+    fn count_step(&mut self) {
         if let Some(point) = self.points.last_mut() {
             point.steps += 1;
         }
     }
 
     /// Records the side effects of a call that ran for the last prompt.
-    pub(crate) fn add_side_effects(&mut self, SideEffects { command, lasting }: SideEffects) {
+    fn add_side_effects(&mut self, SideEffects { command, lasting }: SideEffects) {
         let Some(point) = self.points.last_mut() else { return };
         for (one, list) in [(command, &mut point.commands), (lasting, &mut point.lasting)] {
             if let Some(one) = one.filter(|one| list.len() < COMMANDS && !list.contains(one)) {
@@ -145,13 +250,13 @@ impl Rewinds {
         }
     }
 
-    pub(crate) fn list_points(&self) -> Effect {
+    fn list_points(&self) -> Effect {
         let points = self.points.iter().map(Point::describe).collect();
         Effect::TellRewindPoints { points, can_redo: !self.done.is_empty() }
     }
 
     /// Plans a rewind.
-    pub(crate) fn plan(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<Effect, String> {
+    fn plan(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<Effect, String> {
         let aim = self.resolve(target, scope, thread)?;
         let plan = RewindPlan {
             target: aim.target,
@@ -167,7 +272,7 @@ impl Rewinds {
     }
 
     /// Starts a rewind and records it before any change is undone. Returns its number if no files have to be restored.
-    pub(crate) fn begin(
+    fn begin(
         &mut self,
         aim: ResolvedTarget,
         overwrite: Vec<PathBuf>,
@@ -193,11 +298,11 @@ impl Rewinds {
     }
 
     /// Finishes a rewind: records it, reports it, and cuts the conversation.
-    pub(crate) fn finish(
+    fn finish(
         &mut self,
         number: u32,
         outcome: Result<FileRewindResult, String>,
-        thread: &mut Thread,
+        thread: &Thread,
         out: &mut Outputs,
     ) -> Option<AfterRewind> {
         let under_way = self.under_way.take_if(|one| one.number == number)?;
@@ -232,16 +337,15 @@ impl Rewinds {
     }
 
     /// Applies a rewind to the conversation; also used when restoring a journal.
-    fn apply(&mut self, number: u32, from: Option<&MessageId>, rewound: &Rewound, thread: &mut Thread) -> RewindEffect {
+    fn apply(&mut self, number: u32, from: Option<&MessageId>, rewound: &Rewound, thread: &Thread) -> RewindEffect {
         if rewound.target == RewindTarget::Redo {
-            let mut effect = RewindEffect { changes_thread: false, forgets_task: true };
+            let mut effect = RewindEffect { thread: None, forgets_task: true };
             if (rewound.scope.conversation() || rewound.restored > 0)
                 && let Some(done) = self.done.pop()
             {
                 (self.points, self.note) = (done.points, done.note);
                 if done.scope.conversation() {
-                    *thread = done.thread;
-                    effect.changes_thread = true;
+                    effect.thread = Some(ThreadChange::Replaced(done.thread));
                 }
             }
             return effect;
@@ -249,7 +353,7 @@ impl Rewinds {
         if from.is_none() && rewound.restored == 0 {
             return RewindEffect::default();
         }
-        let mut effect = RewindEffect { changes_thread: false, forgets_task: rewound.scope.conversation() };
+        let mut effect = RewindEffect { thread: None, forgets_task: rewound.scope.conversation() };
         let note = self.note.take();
         self.done.push(FinishedRewind {
             number,
@@ -264,8 +368,7 @@ impl Rewinds {
         let place = place.unwrap_or(self.points.len());
         self.note = note;
         if let Some(from) = from {
-            thread.truncate_from(from);
-            effect.changes_thread = true;
+            effect.thread = Some(ThreadChange::CutFrom(from.clone()));
             self.points.truncate(place + usize::from(step_id.is_some()));
             if let (Some(step), Some(point)) = (step_id, self.points.get_mut(place)) {
                 point.steps = u32::try_from(step.number().saturating_sub(point.first_step)).unwrap_or(point.steps);
@@ -310,7 +413,7 @@ impl Rewinds {
     }
 
     /// Restores the start of a rewind from the journal.
-    pub(crate) fn restore_start(
+    fn restore_start(
         &mut self,
         id: &str,
         (target, scope): (&RewindTarget, RewindScope),
@@ -324,13 +427,7 @@ impl Rewinds {
     }
 
     /// Restores the end of a rewind from the journal.
-    pub(crate) fn restore_end(
-        &mut self,
-        id: &str,
-        from: Option<&MessageId>,
-        rewound: &Rewound,
-        thread: &mut Thread,
-    ) -> RewindEffect {
+    fn restore_end(&mut self, id: &str, from: Option<&MessageId>, rewound: &Rewound, thread: &Thread) -> RewindEffect {
         self.under_way = None;
         let number = FileRewind::rewind_number(&TaskId::new(id)).unwrap_or(self.count);
         self.count = self.count.max(number);
@@ -338,7 +435,7 @@ impl Rewinds {
     }
 
     /// Completes a rewind that an earlier process started; `None` if there was none.
-    pub(crate) fn resume(&mut self, begins_next: bool, then: ResumePolicy, step: u64) -> Option<Effect> {
+    fn resume(&mut self, begins_next: bool, then: ResumePolicy, step: u64) -> Option<Effect> {
         let under_way = self.under_way.as_mut()?;
         (under_way.begins_next, under_way.then) = (begins_next, Some(then));
         let (number, overwrite) = (under_way.number, under_way.overwrite.clone());

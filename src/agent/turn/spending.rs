@@ -4,7 +4,6 @@ use super::super::limits::BYTES_PER_TOKEN;
 use super::budget::{BudgetCheck, Budgets};
 use super::completed_request::CompletedRequest;
 use super::io::InputTime;
-use super::tasks::Tasks;
 use super::turn_context::TurnContext;
 use super::usage::{TaskUsage, UsageLedger};
 use crate::ports::{Delta, ModelError, Record};
@@ -14,11 +13,118 @@ use crate::session::{Expense, Totals};
 /// Name under which the journal counts the requests of agents.
 const AGENT: &str = "Agent";
 
+/// Input of the spending.
+#[derive(Debug)]
+pub(super) enum SpendingInput<'a> {
+    /// A request was sent to this model, with this estimate of its input tokens.
+    RequestSent {
+        model: ModelFacts,
+        tokens: u64,
+    },
+    /// A part of a response arrived.
+    Received(&'a Delta),
+    /// A response is complete. Values that the provider did not report are estimated, and marked as estimates.
+    Responded {
+        usage: Usage,
+        content: &'a [Part],
+        at: InputTime,
+    },
+    /// The user interrupted a response.
+    Interrupted,
+    /// A request ended without a response, and possibly with an error.
+    Wasted {
+        error: Option<&'a ModelError>,
+    },
+    /// The end of the previous process interrupted a response, which was billed but never counted.
+    Lost {
+        bytes: usize,
+        input_tokens: u64,
+    },
+    /// A server or a tool used the model, or the journal contains usage.
+    Counted(Expense),
+    /// A review used a model. It counts toward no task.
+    Reviewed(Expense),
+    /// The journal contains the usage of a review.
+    ReviewRestored(Expense),
+    /// An agent used a model.
+    AgentSpent(Expense),
+    /// A request is counted, so that its result and its cost are reported.
+    Completed(CompletedRequest),
+    /// Usage was counted without a report.
+    UsageChanged,
+    /// The session is restored. The previous process warned the user about the budgets that are nearly used up.
+    Restored,
+    TaskBegun,
+    TaskEnded,
+    /// The user sets a budget.
+    BudgetSet(BudgetLimit),
+    /// The user set a budget in the session before it was resumed.
+    BudgetRestored(BudgetLimit),
+    /// The user asks for the budgets.
+    BudgetsRequested,
+    /// The task is paused, because a budget is used up if this is true.
+    Paused(bool),
+}
+
+/// Output of the spending.
+#[derive(Debug)]
+pub(super) enum SpendingOutput {
+    /// The current task pays for this.
+    Spent(Expense),
+    /// A budget is in effect, and with it this step limit, if there is one.
+    BudgetSet { max_steps: Option<u32> },
+}
+
 /// Usage of the session, and its budgets.
 #[derive(Debug, Default)]
 pub(super) struct Spending {
     usage: UsageLedger,
     budgets: Budgets,
+}
+
+/// Inputs.
+impl Spending {
+    /// Handles an input. `task`: the usage of the current task, or of one that ended early.
+    pub(crate) fn handle(
+        &mut self,
+        input: SpendingInput<'_>,
+        task: Option<TaskUsage>,
+        cx: &mut TurnContext,
+    ) -> Option<SpendingOutput> {
+        match input {
+            SpendingInput::RequestSent { model, tokens } => self.usage.begin_request(model, tokens),
+            SpendingInput::Received(delta) => self.usage.on_delta(delta),
+            SpendingInput::Responded { usage, content, at } => {
+                let spent = self.usage.end_with_answer(usage, content, &cx.options.model, at);
+                return Some(self.count(spent));
+            }
+            SpendingInput::Interrupted => {
+                let spent = self.usage.end_without_answer(None, &cx.options.model)?;
+                return Some(self.count(spent));
+            }
+            SpendingInput::Wasted { error } => return self.waste(error, cx),
+            SpendingInput::Lost { bytes, input_tokens } => return Some(self.count_lost(bytes, input_tokens, cx)),
+            SpendingInput::Counted(spent) => return Some(self.count(spent)),
+            SpendingInput::Reviewed(spent) => self.count_review(spent, task, cx),
+            SpendingInput::ReviewRestored(spent) => self.usage.add(spent),
+            SpendingInput::AgentSpent(spent) => return Some(self.count_agent(spent, cx)),
+            SpendingInput::Completed(request) => self.report(request, task, cx),
+            SpendingInput::UsageChanged => self.warn(task, cx),
+            SpendingInput::Restored => {
+                self.nearly_used(task, cx);
+            }
+            SpendingInput::TaskBegun => {
+                self.usage.begin_task();
+                self.budgets.begin_task();
+            }
+            SpendingInput::TaskEnded => self.usage.end_task(self.task_usage(task)),
+            SpendingInput::BudgetSet(limit) => return self.set_budget(limit, task, cx),
+            SpendingInput::BudgetRestored(limit) => return self.restore_budget(limit, cx),
+            SpendingInput::BudgetsRequested => self.show_budgets(task, cx),
+            SpendingInput::Paused(is_for_budget) => self.budgets.set_paused(is_for_budget),
+        }
+        None
+    }
 }
 
 /// Requests and their usage.
@@ -27,70 +133,44 @@ impl Spending {
         self.usage.totals()
     }
 
-    pub(crate) fn begin_request(&mut self, model: ModelFacts, tokens: u64) {
-        self.usage.begin_request(model, tokens);
-    }
-
-    pub(crate) fn on_delta(&mut self, delta: &Delta) {
-        self.usage.on_delta(delta);
-    }
-
     /// Returns the model of the current request.
     pub(crate) fn request_model(&self, cx: &TurnContext) -> String {
         self.usage.request_model().unwrap_or(cx.model_name()).to_owned()
     }
 
-    /// Adds usage to the totals of the session and the task; also used when restoring a journal.
-    pub(crate) fn count(&mut self, usage: Usage, cost_usd: Option<f64>, tasks: &mut Tasks) {
-        let spent = Expense { usage, cost_usd, estimated: false };
-        self.usage.add(spent);
-        tasks.add_usage(spent);
+    /// Estimates the usage of the next request.
+    pub(crate) fn next_request(&self, input_tokens: u64, cx: &TurnContext, at: InputTime) -> Usage {
+        self.usage.next_request(input_tokens, &cx.options.model, cx.options.max_output_tokens, at)
     }
 
-    /// Counts the usage of a response; values that the provider did not report are estimated and marked as estimates.
-    pub(crate) fn end_request(
-        &mut self,
-        usage: Usage,
-        content: &[Part],
-        tasks: &mut Tasks,
-        cx: &TurnContext,
-        at: InputTime,
-    ) -> Expense {
-        let spent = self.usage.end_with_answer(usage, content, &cx.options.model, at);
-        self.count(spent.usage, spent.cost_usd, tasks);
-        spent
-    }
-
-    /// Counts a request whose response the user interrupted; `None` if nothing of it arrived.
-    pub(crate) fn interrupt_request(&mut self, tasks: &mut Tasks, cx: &TurnContext) -> Option<Expense> {
-        let spent = self.usage.end_without_answer(None, &cx.options.model)?;
-        self.count(spent.usage, spent.cost_usd, tasks);
-        Some(spent)
+    /// Adds usage to the totals of the session; the task pays for it too.
+    fn count(&mut self, spent: Expense) -> SpendingOutput {
+        self.usage.add(Expense { estimated: false, ..spent });
+        SpendingOutput::Spent(spent)
     }
 
     /// Counts and records a request without a response.
-    pub(crate) fn waste(&mut self, error: Option<&ModelError>, tasks: &mut Tasks, cx: &mut TurnContext) -> Option<Expense> {
+    fn waste(&mut self, error: Option<&ModelError>, cx: &mut TurnContext) -> Option<SpendingOutput> {
         let model = self.usage.request_model().filter(|model| *model != cx.model_name()).map(str::to_owned);
         let spent = self.usage.end_without_answer(error, &cx.options.model)?;
         let Expense { usage, cost_usd, estimated } = spent;
-        self.count(usage, cost_usd, tasks);
         cx.out.record(Record::Wasted { usage, cost_usd, estimated, model });
-        Some(spent)
+        Some(self.count(spent))
     }
 
-    /// Counts a response that was interrupted when the previous process exited. It was billed but not counted yet.
-    pub(crate) fn count_lost(&mut self, bytes: usize, input_tokens: u64, tasks: &mut Tasks, cx: &mut TurnContext) {
+    /// Counts a response that was interrupted by the end of the previous process.
+    fn count_lost(&mut self, bytes: usize, input_tokens: u64, cx: &mut TurnContext) -> SpendingOutput {
         let output_tokens = (bytes / BYTES_PER_TOKEN) as u64;
         let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
         let cost_usd = self.usage.charge(usage, &cx.options.model);
-        self.count(usage, cost_usd, tasks);
         cx.out.record(Record::Wasted { usage, cost_usd, estimated: true, model: None });
         let tokens = input_tokens + output_tokens;
         cx.out.notice(format!("aye exited during a response, which is lost; it counts as about {tokens} tokens"));
+        self.count(Expense { usage, cost_usd, estimated: true })
     }
 
     /// Reports the result and cost of any request, and warns once about each budget that is nearly used up.
-    pub(crate) fn report(&mut self, request: CompletedRequest, tasks: &Tasks, cx: &mut TurnContext) {
+    fn report(&mut self, request: CompletedRequest, task: Option<TaskUsage>, cx: &mut TurnContext) {
         let CompletedRequest { spent, stop_reason, latency_ms, model } = request;
         cx.out.event(EventKind::LlmRequestCompleted {
             model,
@@ -101,125 +181,103 @@ impl Spending {
             session_cost_usd: self.usage.totals().whole_cost_usd(),
             estimated: spent.estimated,
         });
-        self.warn(tasks, cx);
+        self.warn(task, cx);
     }
 
     /// Counts, records and reports a request of a review. It belongs to no task.
-    pub(crate) fn count_review(&mut self, spent: Expense, tasks: &Tasks, cx: &mut TurnContext) {
+    fn count_review(&mut self, spent: Expense, task: Option<TaskUsage>, cx: &mut TurnContext) {
         let Expense { usage, cost_usd, estimated } = spent;
         self.usage.add(spent);
         cx.record_setting(Record::Reviewed { usage, cost_usd, estimated });
         let session_cost_usd = self.usage.totals().whole_cost_usd();
         cx.out.event(EventKind::ReviewSpent { usage, cost_usd, session_cost_usd, estimated });
-        self.warn(tasks, cx);
+        self.warn(task, cx);
     }
 
     /// Counts, records and reports a request of an agent. It counts toward the running task.
-    pub(crate) fn count_agent(&mut self, spent: Expense, tasks: &mut Tasks, cx: &mut TurnContext) {
+    fn count_agent(&mut self, spent: Expense, cx: &mut TurnContext) -> SpendingOutput {
         let Expense { usage, cost_usd, estimated } = spent;
-        self.count(usage, cost_usd, tasks);
+        let output = self.count(spent);
         cx.record_setting(Record::Sampled { server: AGENT.to_owned(), usage, cost_usd, estimated });
         let session_cost_usd = self.usage.totals().whole_cost_usd();
         cx.out.event(EventKind::Agent(AgentEvent::Spent { usage, cost_usd, session_cost_usd, estimated }));
-        self.warn(tasks, cx);
-    }
-
-    /// Adds a request of a review from the journal.
-    pub(crate) fn restore_review(&mut self, spent: Expense) {
-        self.usage.add(spent);
-    }
-
-    /// Estimates the usage of the next request.
-    pub(crate) fn next_request(&self, input_tokens: u64, cx: &TurnContext, at: InputTime) -> Usage {
-        self.usage.next_request(input_tokens, &cx.options.model, cx.options.max_output_tokens, at)
-    }
-
-    /// Resets the warnings and counts of the task when one begins.
-    pub(crate) fn begin_task(&mut self) {
-        self.usage.begin_task();
-        self.budgets.begin_task();
-    }
-
-    /// Stores the usage of the finished task, so that it can still be shown.
-    pub(crate) fn end_task(&mut self, tasks: &Tasks) {
-        self.usage.end_task(self.task_usage(tasks));
+        output
     }
 
     /// Returns the usage of the current or last task.
-    fn task_usage(&self, tasks: &Tasks) -> Option<TaskUsage> {
-        tasks.usage().or(self.usage.last_task())
+    fn task_usage(&self, task: Option<TaskUsage>) -> Option<TaskUsage> {
+        task.or(self.usage.last_task())
     }
 }
 
 /// Budgets.
 impl Spending {
-    fn check<'a>(&'a self, tasks: &Tasks, cx: &'a TurnContext) -> BudgetCheck<'a> {
-        BudgetCheck { budgets: &self.budgets, cx, session: self.usage.totals(), task: self.task_usage(tasks) }
+    fn check<'a>(&'a self, task: Option<TaskUsage>, cx: &'a TurnContext) -> BudgetCheck<'a> {
+        BudgetCheck { budgets: &self.budgets, cx, session: self.usage.totals(), task: self.task_usage(task) }
     }
 
     /// Returns the session budgets, for a front end that connects.
-    pub(crate) fn budgets(&self, tasks: &Tasks, cx: &TurnContext) -> Vec<Budget> {
-        self.check(tasks, cx).list()
+    pub(crate) fn budgets(&self, task: Option<TaskUsage>, cx: &TurnContext) -> Vec<Budget> {
+        self.check(task, cx).list()
     }
 
     /// Returns the budgets of the session and the task, including the steps of the task.
-    pub(crate) fn budgets_with_steps(&self, tasks: &Tasks, cx: &TurnContext) -> Vec<Budget> {
-        self.check(tasks, cx).list_with_steps()
+    pub(crate) fn budgets_with_steps(&self, task: Option<TaskUsage>, cx: &TurnContext) -> Vec<Budget> {
+        self.check(task, cx).list_with_steps()
     }
 
-    pub(crate) fn show_budgets(&self, tasks: &Tasks, cx: &mut TurnContext) {
-        let budgets = self.check(tasks, cx).list_with_steps();
+    fn show_budgets(&self, task: Option<TaskUsage>, cx: &mut TurnContext) {
+        let budgets = self.check(task, cx).list_with_steps();
         cx.out.event(EventKind::BudgetShown { budgets });
     }
 
     /// Warns once about each budget that is nearly used up.
-    pub(crate) fn warn(&mut self, tasks: &Tasks, cx: &mut TurnContext) {
-        for budget in self.nearly_used(tasks, cx) {
+    fn warn(&mut self, task: Option<TaskUsage>, cx: &mut TurnContext) {
+        for budget in self.nearly_used(task, cx) {
             cx.out.event(EventKind::BudgetApproaching { budget });
         }
     }
 
     /// Returns budgets that are nearly used up, each only once.
-    pub(crate) fn nearly_used(&mut self, tasks: &Tasks, cx: &TurnContext) -> Vec<Budget> {
-        let budgets = self.check(tasks, cx).nearly_used();
+    fn nearly_used(&mut self, task: Option<TaskUsage>, cx: &TurnContext) -> Vec<Budget> {
+        let budgets = self.check(task, cx).nearly_used();
         self.budgets.mark_warned(&budgets);
         budgets
     }
 
-    /// Sets a budget. The error is the reason for the rejection.
-    pub(crate) fn set_budget(&mut self, limit: BudgetLimit, tasks: &mut Tasks, cx: &mut TurnContext) -> Result<(), String> {
-        self.check(tasks, cx).validate(limit)?;
-        self.apply_limit(limit, tasks, cx);
+    /// Sets a budget, or reports why it is rejected.
+    fn set_budget(&mut self, limit: BudgetLimit, task: Option<TaskUsage>, cx: &mut TurnContext) -> Option<SpendingOutput> {
+        if let Err(why) = self.check(task, cx).validate(limit) {
+            cx.out.notice(why);
+            return None;
+        }
+        let max_steps = self.apply_limit(limit, cx);
         cx.record_setting(Record::BudgetSet { limit });
-        self.show_budgets(tasks, cx);
-        Ok(())
+        let task = task.map(|task| TaskUsage { max_steps: max_steps.unwrap_or(task.max_steps), ..task });
+        self.show_budgets(task, cx);
+        Some(SpendingOutput::BudgetSet { max_steps })
     }
 
     /// Restores a budget that the user set in the session.
-    pub(crate) fn restore_budget(&mut self, limit: BudgetLimit, tasks: &mut Tasks, cx: &mut TurnContext) {
+    fn restore_budget(&mut self, limit: BudgetLimit, cx: &mut TurnContext) -> Option<SpendingOutput> {
         let is_for_this_run = cx
             .options
             .limits
             .iter()
             .find(|one| one.limit.scope == limit.scope && one.limit.unit == limit.unit)
             .is_some_and(|one| one.for_this_run);
-        if !is_for_this_run {
-            self.apply_limit(limit, tasks, cx);
-        }
+        (!is_for_this_run).then(|| SpendingOutput::BudgetSet { max_steps: self.apply_limit(limit, cx) })
     }
 
-    fn apply_limit(&mut self, limit: BudgetLimit, tasks: &mut Tasks, cx: &mut TurnContext) {
+    /// Applies a limit. Returns the step limit of tasks, if this is one.
+    fn apply_limit(&mut self, limit: BudgetLimit, cx: &mut TurnContext) -> Option<u32> {
         self.budgets.set(limit);
-        if (limit.scope, limit.unit) == (BudgetScope::Task, BudgetUnit::Steps) {
-            // The value was checked to be at least 1; the maximum stands for anything larger.
-            cx.options.max_steps = limit.limit.min(f64::from(u32::MAX)) as u32;
-            tasks.set_max_steps(cx.options.max_steps);
+        if (limit.scope, limit.unit) != (BudgetScope::Task, BudgetUnit::Steps) {
+            return None;
         }
-    }
-
-    /// Records whether the task is paused because a budget is used up.
-    pub(crate) fn set_paused(&mut self, is_paused: bool) {
-        self.budgets.set_paused(is_paused);
+        // The value was checked to be at least 1; the maximum stands for anything larger.
+        cx.options.max_steps = limit.limit.min(f64::from(u32::MAX)) as u32;
+        Some(cx.options.max_steps)
     }
 
     pub(crate) fn is_paused(&self) -> bool {
@@ -227,13 +285,13 @@ impl Spending {
     }
 
     /// Returns the reason why no further step may start.
-    pub(crate) fn step_failure(&self, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
-        self.check(tasks, cx).step_failure()
+    pub(crate) fn step_failure(&self, task: Option<TaskUsage>, cx: &TurnContext) -> Option<Failure> {
+        self.check(task, cx).step_failure()
     }
 
     /// Returns the reason why a request with this estimated usage may not be sent.
-    pub(crate) fn request_failure(&self, next: &Usage, tasks: &Tasks, cx: &TurnContext) -> Option<Failure> {
-        self.check(tasks, cx).request_failure(next, &cx.options.model)
+    pub(crate) fn request_failure(&self, next: &Usage, task: Option<TaskUsage>, cx: &TurnContext) -> Option<Failure> {
+        self.check(task, cx).request_failure(next, &cx.options.model)
     }
 
     /// Returns the reason why a request with this many tokens may not be sent to a model other than the current one.
@@ -241,11 +299,11 @@ impl Spending {
         &self,
         model: &ModelFacts,
         (input_tokens, max_output_tokens): (u64, u64),
-        tasks: &Tasks,
+        task: Option<TaskUsage>,
         cx: &TurnContext,
         at: InputTime,
     ) -> Option<Failure> {
         let next = self.usage.next_request(input_tokens, model, max_output_tokens, at);
-        self.check(tasks, cx).request_failure(&next, model)
+        self.check(task, cx).request_failure(&next, model)
     }
 }

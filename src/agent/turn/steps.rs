@@ -3,27 +3,31 @@
 
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::call_batch::CallBatch;
-use super::compaction::{AfterSummary, SummaryCall, SummaryOutcome, SummaryRequest};
+use super::calls::CallsInput;
+use super::compaction::{AfterSummary, CompactionFacts, CompactionInput, CompactionOutput, CompactionTime, SummaryCall};
 use super::completed_request::CompletedRequest;
-use super::context_window::OverlongRequest;
-use super::goals::{CheckOutcome, NextRound};
+use super::context_window::{ContextInput, ContextOutput, OverlongRequest};
+use super::goals::{CheckOutcome, GoalInput, GoalOutput, NextRound};
+use super::grants::GrantInput;
 use super::io::{Effect, InputTime};
 use super::machine::TurnMachine;
+use super::models::ModelInput;
 use super::options::Approver;
-use super::prompt_hooks::PromptVerdict;
+use super::prompts::{PromptInput, PromptOutput};
 use super::response::{
     Continuation, ResponseStream, continuation, discard_reason, final_failure, retry_event, with_unique_call_ids,
     without_empty_text,
 };
-use super::summary_model::report_replacement;
+use super::rewind::RewindInput;
+use super::spending::SpendingInput;
+use super::stop_hooks::{StopHookInput, StopHookOutput};
 use super::tasks::{Phase, Task};
 use super::user_command::UserCommand;
 use crate::agent::thread::is_interruption;
-use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Plan, Record, TaskEnd};
+use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record, TaskEnd};
 use crate::protocol::{
-    COMPACTION_IS, ChangedFiles, CompactionTrigger, EventHooks, EventKind, Failure, FailureKind, GoalReason, HookEvent, Message,
-    ModelFacts, NOT_COMPACTED, Part, Remedy, Role, SessionStatus, StopReason, TaskStatus, ToolCall, ToolError, ToolResult, Usage,
-    format_count,
+    COMPACTION_IS, ChangedFiles, EventHooks, EventKind, Failure, FailureKind, HookEvent, Message, ModelFacts, Part, Remedy, Role,
+    SessionStatus, StopReason, TaskStatus, ToolCall, Usage, format_count,
 };
 use crate::session::Expense;
 use jiff::Timestamp;
@@ -40,7 +44,7 @@ impl TurnMachine {
         if self.tasks.is_paused() {
             // Nothing could start: the session stays paused, and the task with it.
             if let Some(failure) = self.cx.request_failure(at.now) {
-                self.queue.return_to_draft(text, &mut self.cx.out);
+                self.pass_to_prompts(PromptInput::Returned { text }, at);
                 self.cx.out.notice("the session is paused; your prompt is back in the draft");
                 return self.cx.out.event(EventKind::SessionPaused { failure });
             }
@@ -48,10 +52,10 @@ impl TurnMachine {
             self.end_task(TaskEnd::Cancelled);
         }
         if self.is_busy() {
-            self.compactor.start_next_after();
-            self.queue.add(text, false, &mut self.cx.out);
+            self.compaction(CompactionInput::PromptQueued, at);
+            self.pass_to_prompts(PromptInput::Queued { text, steer: false }, at);
         } else {
-            self.queue.stop_steering(&mut self.cx.out);
+            self.pass_to_prompts(PromptInput::SteeringEnded, at);
             self.begin_task(text, at);
         }
     }
@@ -60,13 +64,13 @@ impl TurnMachine {
     /// task is running, or the task is being stopped, the message becomes a prompt.
     pub(super) fn steer(&mut self, text: String, at: InputTime) {
         if self.tasks.current().is_some_and(|task| !task.is_cancelling()) {
-            self.queue.add(text, true, &mut self.cx.out);
+            self.pass_to_prompts(PromptInput::Queued { text, steer: true }, at);
             if self.tasks.is_paused() {
                 self.cx.out.notice("the task is paused; the model gets your message when the task continues");
             }
-        } else if self.tasks.current().is_none() && (self.mentions.is_reading() || self.prompt_hooks.is_running()) {
+        } else if self.tasks.current().is_none() && self.prompts.is_preparing() {
             // The task has no step yet, but will have.
-            self.queue.add(text, true, &mut self.cx.out);
+            self.pass_to_prompts(PromptInput::Queued { text, steer: true }, at);
         } else {
             self.prompt(text, at);
         }
@@ -75,98 +79,55 @@ impl TurnMachine {
     /// Starts the next queued message, or the next action of the goal. Removing a message from the queue and starting
     /// its task are one commit.
     pub(super) fn start_next(&mut self, at: InputTime) {
-        if let Some(text) = self.queue.take_next(&mut self.cx.out) {
-            return self.begin_task(text, at);
-        }
-        self.advance_goal(at);
+        self.pass_to_prompts(PromptInput::NextDue, at);
     }
 
     /// Returns whether a prompt must wait.
     pub(super) fn is_busy(&self) -> bool {
-        let prepares = self.mentions.is_reading() || self.prompt_hooks.is_running();
-        self.tasks.current().is_some() || prepares || self.compactor.is_running() || self.rewinds.is_running()
+        self.tasks.current().is_some() || self.prompts.is_preparing() || self.compactor.is_running() || self.rewinds.is_running()
     }
 
     /// Starts a task with this prompt, after its hooks have run and the files it mentions are read.
     pub(super) fn begin_task(&mut self, text: String, at: InputTime) {
-        if self.prompt_hooks.run_before_prompt(&self.cx) {
-            let id = self.queue.add_first(text.clone(), &mut self.cx.out);
-            return self.prompt_hooks.begin(id, text, &mut self.cx);
-        }
-        self.read_mentions(text, at);
+        self.pass_to_prompts(PromptInput::Begun { text }, at);
     }
 
     /// Continues after the hooks of an event, unless their prompt or task was removed.
     pub(super) fn hooked(&mut self, ticket: u64, outcome: EventHooks, at: InputTime) {
-        if self.stop_hooks.finish(ticket) {
+        if self.stop_hooks.are_pending(ticket) {
             return self.stop_hooked(outcome, at);
         }
-        let Some(hooked) = self.prompt_hooks.finish(ticket) else { return };
-        let Some(text) = self.queue.take(hooked.id, &mut self.cx.out) else {
-            return self.start_next(at);
-        };
-        if text != hooked.text {
-            // The text was edited since then.
-            return self.begin_task(text, at);
-        }
-        match self.prompt_hooks.settle(outcome, &mut self.cx) {
-            PromptVerdict::Start => self.read_mentions(text, at),
-            PromptVerdict::Block(failure) => {
-                self.queue.return_to_draft(text, &mut self.cx.out);
-                let goal_waits = self.pause_goal(GoalReason::TaskFailed, "goal paused: a hook blocked its prompt");
+        self.pass_to_prompts(PromptInput::Hooked { ticket, outcome }, at);
+    }
+
+    /// Passes an input to the prompts, and starts what follows.
+    pub(super) fn pass_to_prompts(&mut self, input: PromptInput, at: InputTime) {
+        match self.prompts.handle(input, &mut self.cx, at) {
+            Some(PromptOutput::Ready { text, attached }) => self.start(text, attached, at),
+            Some(PromptOutput::Removed) => self.start_next(at),
+            Some(PromptOutput::NoneQueued) => self.advance_goal(at),
+            Some(PromptOutput::Blocked(failure)) => {
+                self.report_to_goal(GoalInput::PromptBlocked);
                 self.cx.out.commit(Durability::Process);
                 self.cx.out.event(EventKind::TaskFailed { failure, step_count: 0 });
-                if goal_waits.is_some() {
-                    self.report_goal(goal_waits);
-                }
+                self.poll_goal_report();
             }
+            Some(PromptOutput::Cancelled) | None => {}
         }
-    }
-
-    /// Starts a task with this prompt, after the files it mentions are read.
-    pub(super) fn read_mentions(&mut self, text: String, at: InputTime) {
-        let named = self.mentions.find(&text);
-        if named.is_empty() {
-            return self.start(text, Vec::new(), at);
-        }
-        let id = self.queue.add_first(text, &mut self.cx.out);
-        if !self.mentions.begin(id, named, &mut self.cx.out) {
-            self.on_mentions_planned(id, Vec::new(), at);
-        }
-    }
-
-    pub(super) fn on_mentions_planned(&mut self, ticket: u64, plans: Vec<Result<Plan, ToolError>>, at: InputTime) {
-        if self.mentions.on_plans(ticket, plans, &mut self.cx, at) {
-            self.on_mentions_read(ticket, Vec::new(), at);
-        }
-    }
-
-    /// Starts the task with the mentioned files, unless the user removed the prompt in the meantime.
-    pub(super) fn on_mentions_read(&mut self, ticket: u64, results: Vec<ToolResult>, at: InputTime) {
-        let Some(prompt) = self.mentions.finish(ticket) else { return };
-        let Some(text) = self.queue.take(ticket, &mut self.cx.out) else {
-            return self.start_next(at);
-        };
-        if !prompt.has_mentions(&self.mentions.find(&text)) {
-            // The text was edited since then and mentions other files.
-            return self.begin_task(text, at);
-        }
-        let attached = prompt.attachments(results, &mut self.cx);
-        self.start(text, attached, at);
     }
 
     /// Starts a task. `attached`: content shown to the model with the prompt.
     pub(super) fn start(&mut self, text: String, attached: Vec<Part>, at: InputTime) {
-        self.use_chosen_model();
+        self.pass_to_models(ModelInput::TaskBegun, at);
         let (task_id, max_steps) = (self.cx.numbers.next_task(), self.cx.options.max_steps);
-        self.spending.begin_task();
-        self.stop_hooks.begin_task();
+        self.report_spending(SpendingInput::TaskBegun);
+        self.stop_hooks.handle(StopHookInput::TaskBegun, &mut self.cx);
         let introduction = self.goals.introduction();
-        self.goals.on_task_start(&task_id);
+        self.report_to_goal(GoalInput::TaskStarted(&task_id));
         self.tasks.begin(task_id, max_steps, &mut self.cx.out);
         self.cx.record_policy();
         self.cx.record_choices();
-        let attached = attached.into_iter().chain(introduction).chain(self.prompt_hooks.take_context());
+        let attached = attached.into_iter().chain(introduction).chain(self.prompts.poll_context());
         let content = std::iter::once(Part::Text { text: text.clone() }).chain(attached).collect();
         if let Some(message) = self.message(Role::User, content, at) {
             self.cx.out.record(Record::TaskStarted { prompt: message.clone(), max_steps });
@@ -174,7 +135,7 @@ impl TurnMachine {
         }
         self.cx.out.event(EventKind::TaskStarted { prompt: text, max_steps });
         self.cx.set_planned_steps(Vec::new());
-        self.grants.drop_mandate(&mut self.cx);
+        self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
         self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
         // The prompt is committed with what follows: a step, a denial or a pause.
         self.next_step(at);
@@ -182,11 +143,12 @@ impl TurnMachine {
 
     /// Adds a prompt to the thread, with notes about changes since the last message of the model.
     pub(super) fn add_prompt(&mut self, prompt: Message) {
-        self.rewinds.add_point(&prompt, self.cx.numbers.tasks(), u64::from(self.cx.numbers.steps()) + 1);
+        let (number, first_step) = (self.cx.numbers.tasks(), u64::from(self.cx.numbers.steps()) + 1);
+        self.report_rewind(RewindInput::Prompted { prompt: &prompt, number, first_step });
         let prompt = self.guardrail.add_to_prompt(prompt);
         let prompt = self.rewinds.with_note(prompt);
         let prompt = self.command_outputs.add_to_prompt(prompt);
-        self.window.push(prompt);
+        self.pass_to_window(ContextInput::Added(prompt));
     }
 
     /// Adds notes for the model to the thread when the same task continues.
@@ -204,10 +166,10 @@ impl TurnMachine {
     /// Adds the steering messages after the results of the previous step. One commit removes them from the queue and
     /// adds them to the step.
     fn take_steers(&mut self, at: InputTime) {
-        let Some(text) = self.queue.take_steering(&mut self.cx.out) else { return };
+        let Some(text) = self.prompts.poll_steering(&mut self.cx) else { return };
         if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
             self.cx.out.record(Record::Steered { message: message.clone() });
-            self.window.push(message);
+            self.pass_to_window(ContextInput::Added(message));
         }
         self.cx.out.event(EventKind::Steered { text });
     }
@@ -232,16 +194,16 @@ impl TurnMachine {
         if self.end_task_at_goal_limit(at) {
             return;
         }
-        if let Some(failure) = self.spending.step_failure(&self.tasks, &self.cx).or_else(|| self.preflight(at)) {
+        if let Some(failure) = self.spending.step_failure(self.tasks.usage(), &self.cx).or_else(|| self.preflight(at)) {
             return self.on_forbidden(failure);
         }
         if std::mem::take(&mut self.cx.wants_clean_context) {
-            self.window.drop_earlier(&mut self.cx);
+            self.pass_to_window(ContextInput::EarlierDropped);
         }
         self.take_steers(at);
-        self.window.on_request_fitted();
+        self.pass_to_window(ContextInput::RequestFitted);
         let step_id = self.cx.numbers.next_step();
-        self.rewinds.count_step();
+        self.report_rewind(RewindInput::StepStarted);
         self.tasks.set_step(Some(step_id.clone()), &mut self.cx.out);
         if let Some(task) = self.tasks.current() {
             let (task_id, step_count) = (task.id().clone(), task.step_count() + 1);
@@ -254,7 +216,7 @@ impl TurnMachine {
 
     /// Plans calls that waited for an earlier one, and closes the step when all calls are done.
     pub(super) fn advance(&mut self, at: InputTime) {
-        let results = self.with_calls(|batch, runner| batch.advance(runner)).flatten();
+        let results = self.pass_to_calls(CallsInput::Due, at).results;
         self.tasks.set_status_for_calls(&mut self.cx.out);
         let Some(results) = results else { return };
         if self.tasks.is_user_command() {
@@ -274,7 +236,7 @@ impl TurnMachine {
             self.cx.out.record(Record::StepCompleted { task_id, step_id, step_count, message: message.clone() });
         }
         self.tasks.note_outcomes(&message);
-        self.window.push(message);
+        self.pass_to_window(ContextInput::Added(message));
         let Some((count, limit)) = self.tasks.complete_step() else { return };
         self.cx.out.event(EventKind::StepCompleted { step_count: count });
         if u64::from(count) == u64::from(limit) * STEP_WARNING_PERCENT / 100 && count < limit {
@@ -285,19 +247,19 @@ impl TurnMachine {
 
     /// Ends the open calls and closes the step with their results, so that no call in the thread lacks one.
     pub(super) fn close_calls(&mut self, at: InputTime) {
-        self.with_calls(|batch, runner| batch.close(runner));
+        self.report_calls(CallsInput::Closed, at);
         self.close_step(at);
     }
 
     /// Closes the step with the results of its calls, without starting the next one.
     pub(super) fn close_step(&mut self, at: InputTime) {
-        let results = self.with_calls(|batch, runner| batch.results(&runner.cx.options)).unwrap_or_default();
+        let results = self.pass_to_calls(CallsInput::StepClosed, at).results.unwrap_or_default();
         if results.is_empty() || self.tasks.is_user_command() {
             return;
         }
         let Some(message) = self.message(Role::Tool, results, at) else { return };
         self.tasks.note_outcomes(&message);
-        self.window.push(message.clone());
+        self.pass_to_window(ContextInput::Added(message.clone()));
         self.tasks.set_phase(Phase::Paused);
         self.record_completed_step(message);
     }
@@ -322,7 +284,7 @@ impl TurnMachine {
         let (task_id, step_count, totals) = (task.id().clone(), task.step_count(), task.totals());
         self.guardrail.on_task_end(&end);
         self.cx.out.record(Record::TaskEnded { task_id, step_count, end: end.clone() });
-        let goal_waits = self.end_task_of_goal(&end);
+        self.report_to_goal(GoalInput::TaskEnded(&end));
         self.cx.out.commit(Durability::Power);
         let Some(task) = self.tasks.current() else { return };
         let (event, status) = match end.clone() {
@@ -338,21 +300,20 @@ impl TurnMachine {
         self.cx.out.event(event);
         self.tasks.set_task_status(status, &mut self.cx.out);
         if end == TaskEnd::Completed {
-            self.spending.end_task(&self.tasks);
+            self.report_spending(SpendingInput::TaskEnded);
         }
         self.tasks.end(&end, &mut self.cx.out);
-        self.grants.drop_mandate(&mut self.cx);
+        self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
         self.tasks.set_task_status(TaskStatus::Idle, &mut self.cx.out);
-        if goal_waits.is_some() {
-            self.report_goal(goal_waits);
-        }
+        self.poll_goal_report();
     }
 
     /// Ends a task that the model has finished, after its hooks have run.
     fn complete_after_hooks(&mut self, at: InputTime) {
         let is_stopping = self.tasks.current().is_none_or(Task::is_cancelling);
         let response = self.window.thread().last().filter(|message| message.role == Role::Assistant).map(Message::text);
-        if is_stopping || !self.stop_hooks.begin(response.unwrap_or_default(), &mut self.cx) {
+        let response = response.unwrap_or_default();
+        if is_stopping || self.stop_hooks.handle(StopHookInput::Finished { response }, &mut self.cx).is_none() {
             return self.complete(at);
         }
         self.tasks.set_phase(Phase::Working(CallBatch::default()));
@@ -362,16 +323,17 @@ impl TurnMachine {
     pub(super) fn complete(&mut self, at: InputTime) {
         self.end_completed();
         // A compaction requested during the task runs before the next one.
-        let compacts =
-            self.compactor.take_request().is_some_and(|wanted| self.compact_now(wanted.focus, AfterSummary::NextTask, at));
-        if !compacts {
+        let forbidden = self.preflight(at);
+        self.compaction(CompactionInput::TaskCompleted { forbidden }, at);
+        if !self.compactor.is_running() {
             self.start_next(at);
         }
     }
 
     /// Ends the task that the model has finished, or continues it with the message of a hook.
     fn stop_hooked(&mut self, outcome: EventHooks, at: InputTime) {
-        let Some(text) = self.stop_hooks.settle(outcome, &mut self.cx) else { return self.complete(at) };
+        let output = self.stop_hooks.handle(StopHookInput::Ran(outcome), &mut self.cx);
+        let Some(StopHookOutput::Continued(text)) = output else { return self.complete(at) };
         if let Some(message) = self.message(Role::User, vec![Part::Text { text }], at) {
             self.complete_step(message, at);
         }
@@ -389,15 +351,13 @@ impl TurnMachine {
     pub(super) fn pause(&mut self, failure: Failure) {
         self.tasks.set_phase(Phase::Paused);
         self.leave_response();
-        self.spending.set_paused(failure.kind == FailureKind::BudgetExceeded);
+        self.report_spending(SpendingInput::Paused(failure.kind == FailureKind::BudgetExceeded));
         self.cx.out.record(Record::Paused { failure: failure.clone() });
-        let goal_waits = self.pause_goal(GoalReason::TaskFailed, "goal paused: its task is paused");
+        self.report_to_goal(GoalInput::TaskPaused);
         self.cx.out.commit(Durability::Power);
         self.cx.out.event(EventKind::SessionPaused { failure });
         self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
-        if goal_waits.is_some() {
-            self.report_goal(goal_waits);
-        }
+        self.poll_goal_report();
     }
 
     /// Handles a request with an overlong conversation when no budget is left to shorten it.
@@ -409,8 +369,8 @@ impl TurnMachine {
 
     /// Continues at the request of the user: a paused task, a task that ended early, or the next queued message.
     pub(super) fn continue_on_request(&mut self, at: InputTime) {
-        if self.compactor.continue_after(&mut self.cx) {
-            return;
+        if self.compactor.is_running() {
+            return self.compaction(CompactionInput::Continued, at);
         }
         let paused = self.tasks.is_paused();
         if self.rewinds.is_running() {
@@ -424,22 +384,22 @@ impl TurnMachine {
             });
         }
         if !paused && !self.tasks.continue_ended_task(self.cx.options.max_steps, &mut self.cx.out) {
-            if self.queue.is_empty() {
+            if self.prompts.queue().is_empty() {
                 if !self.continue_goal(at) {
                     self.cx.out.notice("nothing to continue");
                 }
                 return;
             }
-            self.resume_goal();
+            self.report_to_goal(GoalInput::Continued);
             return self.start_next(at);
         }
-        self.use_chosen_model();
+        self.pass_to_models(ModelInput::TaskBegun, at);
         self.tasks.stop_cancelling();
         self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         self.cx.record_policy();
-        self.resume_goal();
+        self.report_to_goal(GoalInput::Continued);
         self.cx.out.record(Record::Continued);
-        self.goals.on_task_continued();
+        self.report_to_goal(GoalInput::TaskContinued);
         self.add_continuation();
         self.command_outputs.add_to_thread(self.window.thread_mut());
         self.next_step(at);
@@ -448,13 +408,6 @@ impl TurnMachine {
 
 /// Rounds of the goal.
 impl TurnMachine {
-    /// Reports the goal, if one was set.
-    pub(super) fn report_goal(&mut self, message: Option<String>) {
-        if let Some(state) = self.goals.state(self.spending.totals().cost_usd, message) {
-            self.cx.out.event(EventKind::GoalChanged(state));
-        }
-    }
-
     /// Starts the next action of the goal, if nothing else runs.
     pub(super) fn advance_goal(&mut self, at: InputTime) {
         if self.quitting || self.is_busy() || self.end_goal_at_limit(None) {
@@ -474,70 +427,45 @@ impl TurnMachine {
     fn begin_check(&mut self) {
         let Some(line) = self.goals.check() else { return };
         let command = UserCommand::from_check(line, self.goals.is_typed());
-        self.report_goal(None);
+        self.report_to_goal(GoalInput::CheckStarted);
         self.begin_user_command(command);
     }
 
     /// Handles the end of the check. Its outcome and the changed files determine how the goal continues.
     pub(super) fn end_check(&mut self, at: InputTime) {
-        let compares = self.goals.is_running() && !self.tasks.is_cancelling();
-        match self.check_outcome() {
-            CheckOutcome::Passed | CheckOutcome::Failed { .. } if compares => self.goals.begin_comparison(&mut self.cx),
-            _ => self.conclude_check(None, at),
-        }
+        let outcome = self.check_outcome();
+        self.follow_check(GoalInput::CheckEnded(outcome), at);
     }
 
     pub(super) fn on_changes_listed(&mut self, ticket: u64, files: Option<&ChangedFiles>, at: InputTime) {
-        if self.goals.end_comparison(ticket) && self.tasks.is_check() {
-            self.conclude_check(files, at);
+        if self.tasks.is_check() {
+            let outcome = self.check_outcome();
+            self.follow_check(GoalInput::FilesCompared { ticket, outcome, files }, at);
         }
     }
 
-    fn conclude_check(&mut self, files: Option<&ChangedFiles>, at: InputTime) {
-        self.goals.drop_comparison();
-        let message = if self.goals.is_running() { self.settle_check(files) } else { None };
-        self.finish_user_command();
-        self.report_goal(message);
-        self.start_next(at);
-    }
-
-    /// Records the result of the check for the goal. Returns the message for the user.
-    fn settle_check(&mut self, files: Option<&ChangedFiles>) -> Option<String> {
-        let check = self.goals.check().unwrap_or_default().to_owned();
-        let outcome = if self.tasks.is_cancelling() { CheckOutcome::Interrupted } else { self.check_outcome() };
-        let (reason, why) = match outcome {
-            CheckOutcome::Passed => {
-                let unknown = if files.is_none() { "; which files changed is unknown" } else { "" };
-                let why = format!("goal reached: `{check}` passed{}{unknown}", self.check_time());
-                return self.goals.end(GoalReason::CheckPassed, why, files, &mut self.cx);
-            }
-            CheckOutcome::Failed { ended, output } => match self.goals.fail(&ended, &output, files, &mut self.cx) {
-                None => return Some(format!("check failed: `{check}` ({ended}){}", self.check_time())),
-                Some((GoalReason::Blocked, why)) => (GoalReason::Blocked, why),
-                Some((reason, why)) => return self.goals.end(reason, why, files, &mut self.cx),
-            },
-            CheckOutcome::DidNotRun(why) => (GoalReason::CheckDidNotRun, format!("goal paused: `{check}` did not run: {why}")),
-            CheckOutcome::Interrupted => (GoalReason::Interrupted, "goal paused: you interrupted the check".to_owned()),
-        };
-        self.goals.pause(reason, why.clone(), &mut self.cx);
-        Some(why)
+    /// Ends the round of the goal, if its check needs nothing else.
+    fn follow_check(&mut self, input: GoalInput<'_>, at: InputTime) {
+        if self.pass_to_goal(input) == Some(GoalOutput::RoundEnded) {
+            self.finish_user_command();
+            self.poll_goal_report();
+            self.start_next(at);
+        }
     }
 
     fn check_outcome(&self) -> CheckOutcome {
+        if self.tasks.is_cancelling() {
+            return CheckOutcome::Interrupted;
+        }
         let result = self.tasks.calls().and_then(|batch| batch.calls().first()?.result());
         result.map_or(CheckOutcome::Interrupted, |result| CheckOutcome::from_result(&result))
-    }
-
-    /// Formats the duration of the check.
-    fn check_time(&self) -> String {
-        format!(" in {:.1} s", self.goals.check_ms() as f64 / 1_000.0)
     }
 }
 
 /// Commands of the user.
 impl TurnMachine {
     /// Runs a command if nothing else is running. A paused task waits until the command has ended.
-    pub(super) fn run_user_command(&mut self, line: &str, shared: bool) {
+    pub(super) fn run_user_command(&mut self, line: &str, shared: bool, at: InputTime) {
         let line = line.trim();
         if line.is_empty() {
             return;
@@ -545,7 +473,7 @@ impl TurnMachine {
         if self.is_busy() && !self.tasks.is_paused() {
             self.cx.out.notice("a task is running: your command is in the draft, send it again when the task is done");
             let text = format!("{}{line}", if shared { "!" } else { "!!" });
-            return self.queue.return_to_draft(text, &mut self.cx.out);
+            return self.pass_to_prompts(PromptInput::Returned { text }, at);
         }
         self.begin_user_command(UserCommand::from_line(line, shared));
     }
@@ -577,7 +505,7 @@ impl TurnMachine {
         if self.tasks.current().is_none() {
             return self.start_next(at);
         }
-        if self.queue.is_empty() {
+        if self.prompts.queue().is_empty() {
             return self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
         }
         // A message sent in the meantime ends the paused task, like a prompt.
@@ -636,7 +564,7 @@ impl TurnMachine {
 
     /// Returns the reason why the next request may not be sent, if its estimate would exceed a budget.
     pub(super) fn budget_failure(&self, at: InputTime) -> Option<Failure> {
-        self.spending.request_failure(&self.next_request(at), &self.tasks, &self.cx)
+        self.spending.request_failure(&self.next_request(at), self.tasks.usage(), &self.cx)
     }
 
     /// Returns the estimated usage of the next request.
@@ -657,13 +585,14 @@ impl TurnMachine {
 
     /// Sends the thread after making space for it. `attempt` counts retries of the same request.
     fn request(&mut self, attempt: u32, at: InputTime) {
-        if self.make_room(attempt, at) {
+        self.compaction(CompactionInput::RequestDue { attempt }, at);
+        if self.compactor.is_running() {
             return;
         }
-        if let Err(failure) = self.window.fit(&mut self.cx) {
+        if let Some(ContextOutput::Failed(failure)) = self.pass_to_window(ContextInput::RequestDue) {
             return self.fail(failure);
         }
-        self.choice.report_effort(&mut self.cx);
+        self.pass_to_models(ModelInput::RequestDue, at);
         let request = ModelRequest {
             system: self.cx.options.system.clone(),
             messages: self.window.thread().window(),
@@ -673,23 +602,23 @@ impl TurnMachine {
             effort: self.cx.options.effort,
         };
         self.tasks.set_phase(Phase::Requesting(ResponseStream::new(attempt, at.now)));
-        self.window.begin_request(&self.cx);
+        self.pass_to_window(ContextInput::RequestSent);
         self.tasks.set_task_status(TaskStatus::WaitingForLlm, &mut self.cx.out);
         let model = self.cx.options.model.clone();
-        self.announce_request(model, self.window.next_input_tokens(&self.cx));
+        self.announce_request(model, self.window.next_input_tokens(&self.cx), at);
         self.cx.out.effect(Effect::Request(request));
     }
 
     /// Records and reports a request before it is sent.
-    fn announce_request(&mut self, model: ModelFacts, estimated_input_tokens: u64) {
-        self.prices.record(&model, &mut self.cx);
+    fn announce_request(&mut self, model: ModelFacts, estimated_input_tokens: u64, at: InputTime) {
+        self.pass_to_models(ModelInput::RequestSent(&model), at);
         let name = model.name.clone();
-        self.spending.begin_request(model, estimated_input_tokens);
+        self.report_spending(SpendingInput::RequestSent { model, tokens: estimated_input_tokens });
         self.cx.out.event(EventKind::LlmRequestStarted { model: name, estimated_input_tokens });
     }
 
     pub(super) fn on_delta(&mut self, delta: Delta, at: InputTime) {
-        self.spending.on_delta(&delta);
+        self.report_spending(SpendingInput::Received(&delta));
         match (delta, self.tasks.stream_mut()) {
             (Delta::Text(text), Some((stream, step_id))) => stream.on_text(text, step_id, &mut self.cx.out, at.now),
             (Delta::Reasoning(text), Some((stream, _))) => stream.on_reasoning(text, &mut self.cx.out),
@@ -707,14 +636,14 @@ impl TurnMachine {
         let latency_ms = at.millis_since(stream.requested_at());
         self.tasks.set_task_status(TaskStatus::ProcessingResponse, &mut self.cx.out);
         let Completion { content, stop_reason, usage, model } = completion;
-        self.window.learn(usage);
+        self.pass_to_window(ContextInput::Responded(usage));
         let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
-        let spent = self.spending.end_request(usage, &content, &mut self.tasks, &self.cx, at);
+        let Some(spent) = self.spend(SpendingInput::Responded { usage, content: &content, at }) else { return };
         let request = CompletedRequest { spent, stop_reason, latency_ms, model };
         if let Some(failure) = discard_reason(stop_reason) {
             return self.on_rejected_response(failure, request, at);
         }
-        self.window.on_request_fitted();
+        self.pass_to_window(ContextInput::RequestFitted);
         let content = with_unique_call_ids(without_empty_text(content));
         let calls: Vec<_> = content
             .iter()
@@ -729,10 +658,10 @@ impl TurnMachine {
             self.cx.out.record(request.record(message.clone()));
             self.tasks.add_response(&message, stop_reason);
             if !empty {
-                self.window.push(message);
+                self.pass_to_window(ContextInput::Added(message));
             }
         }
-        self.spending.report(request, &self.tasks, &mut self.cx);
+        self.report_spending(SpendingInput::Completed(request));
         if calls.is_empty() {
             self.on_text_response(stop_reason, empty, at);
         } else {
@@ -746,7 +675,7 @@ impl TurnMachine {
         if let Some(message) = self.message(Role::Assistant, Vec::new(), at) {
             self.cx.out.record(request.record(message));
         }
-        self.spending.report(request, &self.tasks, &mut self.cx);
+        self.report_spending(SpendingInput::Completed(request));
         self.on_request_failed(failure, at);
     }
 
@@ -779,7 +708,7 @@ impl TurnMachine {
         let to_plan = batch.to_plan();
         self.tasks.set_phase(Phase::Working(batch));
         if to_plan.is_empty() {
-            self.on_planned(Vec::new(), at);
+            self.on_planned(CallsInput::Planned(Vec::new()), at);
         } else if self.cx.options.hooks.contains(HookEvent::PreToolUse) {
             self.cx.out.effect(Effect::HookCalls(to_plan));
         } else {
@@ -801,7 +730,7 @@ impl TurnMachine {
         let ticket = self.cx.numbers.next_ticket();
         self.tasks.set_phase(Phase::Retrying { attempt, ticket });
         self.report_retry(error, attempt, delay_ms, wasted);
-        self.spending.warn(&self.tasks, &mut self.cx);
+        self.report_spending(SpendingInput::UsageChanged);
         self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
     }
 
@@ -815,7 +744,7 @@ impl TurnMachine {
         at: InputTime,
     ) -> (Option<Expense>, Option<u64>) {
         let model = self.spending.request_model(&self.cx);
-        let wasted = self.spending.waste(Some(error), &mut self.tasks, &mut self.cx);
+        let wasted = self.spend(SpendingInput::Wasted { error: Some(error) });
         let delay_ms = self.cx.options.backoff.delay_ms(attempt, error.retry_after, at.jitter);
         if !error.failure.retryable || delay_ms.is_none() {
             self.report_waste(wasted, model, StopReason::Error, at.millis_since(since));
@@ -832,7 +761,7 @@ impl TurnMachine {
     /// Reports the usage of a failed request that is not retried. For a retried request, the retry event reports it.
     fn report_waste(&mut self, wasted: Option<Expense>, model: String, stop_reason: StopReason, latency_ms: u64) {
         let Some(spent) = wasted else { return };
-        self.spending.report(CompletedRequest { spent, stop_reason, latency_ms, model }, &self.tasks, &mut self.cx);
+        self.report_spending(SpendingInput::Completed(CompletedRequest { spent, stop_reason, latency_ms, model }));
     }
 
     /// Counts the request in progress, if there is one, before it is stopped.
@@ -840,7 +769,7 @@ impl TurnMachine {
         let of_task = self.tasks.stream().map(ResponseStream::requested_at);
         if let Some(since) = self.compactor.requested_at().or(of_task) {
             let model = self.spending.request_model(&self.cx);
-            let wasted = self.spending.waste(None, &mut self.tasks, &mut self.cx);
+            let wasted = self.spend(SpendingInput::Wasted { error: None });
             self.report_waste(wasted, model, StopReason::Cancelled, at.millis_since(since));
         }
     }
@@ -857,23 +786,23 @@ impl TurnMachine {
 
     /// Shortens a request that the provider rejected as too long, and retries it. Returns whether it was sent.
     fn shorten(&mut self, at: InputTime) -> bool {
-        let overlong = self.window.on_overlong_request(&self.cx);
-        if overlong == OverlongRequest::Repeated {
-            return false;
-        }
+        let overlong = match self.pass_to_window(ContextInput::RequestTooLong) {
+            Some(ContextOutput::TooLong(OverlongRequest::Repeated)) | None => return false,
+            output => output,
+        };
         if let Some(failure) = self.preflight(at) {
             self.on_forbidden(failure);
             return true;
         }
-        if overlong == OverlongRequest::OtherModel {
+        if matches!(overlong, Some(ContextOutput::TooLong(OverlongRequest::OtherModel))) {
             self.request(0, at);
             return true;
         }
-        let then = AfterSummary::Request { attempt: 0 };
-        if self.begin_compaction(CompactionTrigger::TooLong, None, then, at).is_ok() {
+        self.compaction(CompactionInput::RequestTooLong, at);
+        if self.compactor.is_running() {
             return true;
         }
-        let shorter = self.window.drop_half(&mut self.cx);
+        let shorter = self.pass_to_window(ContextInput::HalfDropped).is_some();
         if shorter {
             self.request(0, at);
         }
@@ -895,8 +824,8 @@ impl TurnMachine {
     }
 
     pub(super) fn on_timer(&mut self, ticket: u64, at: InputTime) {
-        if self.on_summary_timer(ticket, at) {
-            return;
+        if self.compactor.ticket() == Some(ticket) {
+            return self.compaction(CompactionInput::RetryDue, at);
         }
         if let Some(Phase::Retrying { attempt, ticket: waiting }) = self.tasks.phase()
             && *waiting == ticket
@@ -910,84 +839,74 @@ impl TurnMachine {
 impl TurnMachine {
     /// Compacts the conversation at the request of the user.
     pub(super) fn compact(&mut self, focus: Option<String>, at: InputTime) {
-        let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
-        if self.compactor.is_running() {
-            return self.cx.out.notice(format!("{COMPACTION_IS}already running"));
-        }
-        if self.rewinds.is_running() {
-            return self.cx.out.notice("a rewind is restoring files; try again in a moment");
-        }
         let runs = self.tasks.current().is_some() && !self.tasks.is_paused();
-        if runs || self.mentions.is_reading() || self.prompt_hooks.is_running() {
-            self.compactor.request_later(focus);
-            return self.cx.out.notice("the conversation will be compacted before the next step");
-        }
-        self.compact_now(focus, AfterSummary::Nothing, at);
+        let when = if self.rewinds.is_running() {
+            CompactionTime::AfterRewind
+        } else if runs || self.prompts.is_preparing() {
+            CompactionTime::BeforeStep
+        } else {
+            CompactionTime::Now { forbidden: self.preflight(at) }
+        };
+        self.compaction(CompactionInput::Requested { focus, when }, at);
     }
 
-    /// Starts a compaction now. Returns whether it started.
-    fn compact_now(&mut self, focus: Option<String>, then: AfterSummary, at: InputTime) -> bool {
-        if let Some(failure) = self.preflight(at) {
-            self.cx.out.notice(failure.problem().with_location(NOT_COMPACTED).one_line());
-            return false;
-        }
-        match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
-            Ok(()) => true,
-            Err(why) => {
-                self.cx.out.notice(why);
-                false
+    /// Passes an input to the compaction, and its outputs to the sub-machines that they concern.
+    pub(super) fn compaction(&mut self, input: CompactionInput, at: InputTime) {
+        let facts = CompactionFacts {
+            window: &self.window,
+            task: self.tasks.continuable_id(),
+            model: self.models.summary_model(&self.cx),
+        };
+        for output in self.compactor.handle(input, &facts, &mut self.cx, at) {
+            match output {
+                CompactionOutput::Begun => {
+                    if self.compactor.precedes_request() {
+                        self.tasks.set_phase(Phase::Compacting);
+                    }
+                    self.allow_summary(at);
+                }
+                CompactionOutput::Ready => self.request_summary_if_allowed(at),
+                CompactionOutput::Send(call) => self.send_summary_request(*call, at),
+                CompactionOutput::Summarized { until, verbatim, message } => {
+                    self.pass_to_window(ContextInput::Summarized { until: &until, verbatim: &verbatim, message });
+                }
+                CompactionOutput::AutomaticPaused => {
+                    self.pass_to_window(ContextInput::AutomaticPaused);
+                }
+                CompactionOutput::HalfDropped => {
+                    self.pass_to_window(ContextInput::HalfDropped);
+                }
+                CompactionOutput::FallbackNeeded(failure) => self.fall_back_for_summary(failure, at),
+                CompactionOutput::TaskPaused(failure) => self.pause(failure),
+                CompactionOutput::TaskForbidden(failure) => self.on_forbidden(failure),
+                CompactionOutput::Ended(then) => self.after_compaction(then, at),
             }
         }
     }
 
-    /// Starts a compaction before a request if one is due. Returns whether it started; the request then follows it.
-    fn make_room(&mut self, attempt: u32, at: InputTime) -> bool {
-        let then = AfterSummary::Request { attempt };
-        if let Some(SummaryRequest { focus }) = self.compactor.take_request() {
-            match self.begin_compaction(CompactionTrigger::Asked, focus, then, at) {
-                Ok(()) => return true,
-                Err(why) => self.cx.out.notice(why),
-            }
+    /// Sends the summary request unless it is forbidden.
+    fn request_summary_if_allowed(&mut self, at: InputTime) {
+        if self.compactor.precedes_request() && self.end_task_at_goal_limit(at) {
+            return;
         }
-        if !self.window.is_full(&self.cx) {
-            return false;
+        match self.preflight(at) {
+            None => self.allow_summary(at),
+            Some(failure) => self.compaction(CompactionInput::Forbidden(failure), at),
         }
-        let begun = self.begin_compaction(CompactionTrigger::Threshold, None, then, at).is_ok();
-        if !begun {
-            self.window.pause_auto_compaction(&self.cx);
-        }
-        begun
     }
 
-    /// Starts a compaction. The error explains why a compaction would not help.
-    fn begin_compaction(
-        &mut self,
-        trigger: CompactionTrigger,
-        focus: Option<String>,
-        then: AfterSummary,
-        at: InputTime,
-    ) -> Result<(), String> {
-        let task = self.tasks.continuable_id();
-        self.compactor.begin((trigger, focus, then), task.as_ref(), &self.window, &mut self.cx, at)?;
-        if self.compactor.precedes_request() {
-            self.tasks.set_phase(Phase::Compacting);
-        }
-        self.compactor.write_with(self.summaries.next(&self.prices, &self.cx));
-        self.request_summary(at);
-        Ok(())
+    fn allow_summary(&mut self, at: InputTime) {
+        let obstacle = self.summary_obstacle(at);
+        self.compaction(CompactionInput::Allowed { obstacle }, at);
     }
 
-    fn request_summary(&mut self, at: InputTime) {
-        if let Some(why) = self.summary_obstacle(at) {
-            self.replace_summary_model(&why);
-        }
-        let Some(call) = self.compactor.request(&self.window, &self.cx, at) else { return };
+    fn send_summary_request(&mut self, call: SummaryCall, at: InputTime) {
         let SummaryCall { request, model, estimated_input_tokens } = call;
         if matches!(self.tasks.phase(), Some(Phase::Compacting)) {
             self.tasks.set_task_status(TaskStatus::WaitingForLlm, &mut self.cx.out);
         }
         let is_other = model.is_some();
-        self.announce_request(model.unwrap_or_else(|| self.cx.options.model.clone()), estimated_input_tokens);
+        self.announce_request(model.unwrap_or_else(|| self.cx.options.model.clone()), estimated_input_tokens, at);
         self.cx.out.effect(if is_other { Effect::RequestSummary(request) } else { Effect::Request(request) });
     }
 
@@ -1001,132 +920,47 @@ impl TurnMachine {
         let Some(tokens) = self.window.summary_input(model, messages, &self.cx) else {
             return Some("the messages do not fit its context window".to_owned());
         };
-        let over_budget = self.spending.other_request_failure(model, tokens, &self.tasks, &self.cx, at)?;
+        let over_budget = self.spending.other_request_failure(model, tokens, self.tasks.usage(), &self.cx, at)?;
         Some(match over_budget.remedy {
             Some(Remedy::AssumePrice) => "its price is unknown, and there is a budget in dollars".to_owned(),
             _ => over_budget.text().to_owned(),
         })
     }
 
-    /// Lets the model in use write the summary, and reports the reason.
-    fn replace_summary_model(&mut self, why: &str) {
-        if let Some(name) = self.compactor.model().map(|model| model.name.clone()) {
-            report_replacement(&name, why, &mut self.cx);
-            self.compactor.write_with(None);
-        }
-    }
-
     /// Handles the stream of a summary. Its text is not shown as a response, but its usage is counted.
     pub(super) fn on_summary_delta(&mut self, delta: Delta, at: InputTime) {
         let Some(since) = self.compactor.requested_at() else { return };
-        self.spending.on_delta(&delta);
+        self.report_spending(SpendingInput::Received(&delta));
         let Delta::Completed(Completion { content, stop_reason, usage, model }) = delta else { return };
         let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
-        let spent = self.spending.end_request(usage, &content, &mut self.tasks, &self.cx, at);
+        let Some(spent) = self.spend(SpendingInput::Responded { usage, content: &content, at }) else { return };
         let request = CompletedRequest { spent, stop_reason, latency_ms: at.millis_since(since), model };
-        self.spending.report(request, &self.tasks, &mut self.cx);
-        let response = (content.as_slice(), stop_reason);
-        let outcome = self.compactor.on_response(response, spent, &mut self.window, &mut self.cx, at);
-        match outcome {
-            SummaryOutcome::Done => self.after_compaction(at),
-            SummaryOutcome::TooLong | SummaryOutcome::Failed(_) if self.compactor.model().is_some() => {
-                let why = outcome.reason();
-                self.replace_summary_model(why);
-                self.cx.out.commit(Durability::Process);
-                self.request_summary_if_allowed(at);
-            }
-            SummaryOutcome::TooLong => self.shorten_summary(at),
-            SummaryOutcome::Failed(why) => self.give_up_compaction(why, at),
-        }
+        self.report_spending(SpendingInput::Completed(request));
+        self.compaction(CompactionInput::Responded { content, stop_reason, spent }, at);
     }
 
     pub(super) fn on_summary_error(&mut self, error: ModelError, at: InputTime) {
-        let Some(since) = self.compactor.requested_at() else { return };
-        let Some(attempt) = self.compactor.count_attempt() else { return };
+        let Some((since, attempt)) = self.compactor.requested_at().zip(self.compactor.attempt()) else { return };
         let (wasted, delay_ms) = self.count_failed_request(&error, attempt, since, at);
-        let delay_ms = delay_ms.filter(|_| error.failure.retryable);
-        if self.compactor.model().is_some() && delay_ms.is_none() {
-            self.replace_summary_model(&error.failure.message);
-            self.cx.out.commit(Durability::Process);
-            return self.request_summary_if_allowed(at);
-        }
-        if error.failure.kind == FailureKind::ContextTooLong {
-            return self.shorten_summary(at);
-        }
-        let Some(delay_ms) = delay_ms else {
-            if !error.failure.retryable {
-                return self.give_up_compaction(&error.failure.message, at);
-            }
-            return self.fall_back_or_end_summary(error.failure, at);
+        self.compaction(CompactionInput::Failed { error, wasted, delay_ms }, at);
+    }
+
+    /// Opens the next fallback model for a summary whose retries are used up, if there is one.
+    pub(super) fn fall_back_for_summary(&mut self, failure: Failure, at: InputTime) {
+        let Some(name) = self.next_fallback(&failure) else {
+            return self.compaction(CompactionInput::NoFallback(failure), at);
         };
         let ticket = self.cx.numbers.next_ticket();
-        self.compactor.wait_for(ticket);
-        self.report_retry(error, attempt, delay_ms, wasted);
-        self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
+        self.compaction(CompactionInput::FallbackOpening { ticket }, at);
+        self.cx.out.effect(Effect::OpenModel { key: None, name });
     }
 
-    /// Opens the next fallback model for a summary whose retries are exhausted. If there is none, the task waits for
-    /// the user.
-    pub(super) fn fall_back_or_end_summary(&mut self, failure: Failure, at: InputTime) {
-        if let Some(name) = self.fallbacks.next(&failure, &self.cx) {
-            let ticket = self.cx.numbers.next_ticket();
-            self.compactor.wait_for_model(ticket);
-            return self.cx.out.effect(Effect::OpenModel { key: None, name });
-        }
-        if !self.compactor.precedes_request() {
-            return self.give_up_compaction(&failure.message, at);
-        }
-        // The request of the task would fail too.
-        self.compactor.finish();
-        self.pause(failure);
-    }
-
-    /// Shortens a summary request that does not fit.
-    fn shorten_summary(&mut self, at: InputTime) {
-        if !self.compactor.shorten(&self.window) {
-            return self.give_up_compaction("the messages to summarize do not fit the context window either", at);
-        }
-        self.cx.out.commit(Durability::Process);
-        self.request_summary_if_allowed(at);
-    }
-
-    /// Retries the summary request after its delay. Returns whether the ticket belongs to that delay.
-    pub(super) fn on_summary_timer(&mut self, ticket: u64, at: InputTime) -> bool {
-        let is_for_it = self.compactor.ticket() == Some(ticket);
-        if is_for_it {
-            self.request_summary_if_allowed(at);
-        }
-        is_for_it
-    }
-
-    /// Sends the summary request unless it is forbidden. If it is, a task that needs the summary waits or fails. Other
-    /// cases are reported when the compaction starts.
-    pub(super) fn request_summary_if_allowed(&mut self, at: InputTime) {
-        if self.compactor.precedes_request() && self.end_task_at_goal_limit(at) {
-            return;
-        }
-        let Some(failure) = self.preflight(at) else { return self.request_summary(at) };
-        if self.compactor.precedes_request() {
-            self.compactor.finish();
-            return self.on_forbidden(failure);
-        }
-        self.cx.out.notice(failure.problem().with_location(NOT_COMPACTED).one_line());
-        self.cx.out.record(Record::CompactionGivenUp);
-        self.after_compaction(at);
-    }
-
-    fn give_up_compaction(&mut self, why: &str, at: InputTime) {
-        self.compactor.give_up(why, &mut self.window, &mut self.cx);
-        self.after_compaction(at);
-    }
-
-    fn after_compaction(&mut self, at: InputTime) {
-        match self.compactor.finish() {
-            None => {}
-            Some(AfterSummary::Nothing) => self.cx.out.commit(Durability::Process),
-            Some(AfterSummary::Request { attempt }) => self.request_if_allowed(attempt, at),
-            Some(AfterSummary::Continue) => self.continue_on_request(at),
-            Some(AfterSummary::NextTask) => {
+    fn after_compaction(&mut self, then: AfterSummary, at: InputTime) {
+        match then {
+            AfterSummary::Nothing => self.cx.out.commit(Durability::Process),
+            AfterSummary::Request { attempt } => self.request_if_allowed(attempt, at),
+            AfterSummary::Continue => self.continue_on_request(at),
+            AfterSummary::NextTask => {
                 self.cx.out.commit(Durability::Process);
                 self.start_next(at);
             }
@@ -1135,43 +969,22 @@ impl TurnMachine {
 
     /// Stops the compaction without changes. Returns whether one was in progress outside a running task.
     pub(super) fn stop_compaction(&mut self, at: InputTime) -> bool {
-        let is_requested = self.compactor.requested_at().is_some();
-        if is_requested {
+        let is_outside = self.compactor.is_running() && !self.compactor.precedes_request();
+        if self.compactor.requested_at().is_some() {
             self.waste_current_request(at);
         }
-        let Some(then) = self.compactor.finish() else { return false };
-        if is_requested {
-            self.cx.out.effect(Effect::StopModel);
-        }
-        self.cx.out.record(Record::CompactionGivenUp);
-        self.cx.out.commit(Durability::Process);
-        self.window.pause_auto_compaction(&self.cx);
-        self.cx.out.notice(format!("{NOT_COMPACTED}: stopped by you; the conversation is unchanged"));
-        !matches!(then, AfterSummary::Request { .. })
+        self.compaction(CompactionInput::Stopped, at);
+        is_outside
     }
 
     /// Restores the messages that the last compaction replaced.
     pub(super) fn undo_compaction(&mut self) {
         if self.compactor.is_running() {
-            return self.cx.out.notice(format!("{COMPACTION_IS}running; stop it first"));
-        }
-        if self.rewinds.is_running() {
-            return self.cx.out.notice("a rewind is restoring files; try again in a moment");
-        }
-        if !self.window.thread().has_summary() {
-            return self.cx.out.notice("nothing to undo: this conversation has not been compacted");
-        }
-        self.cx.out.record(Record::CompactionUndone);
-        self.cx.out.commit(Durability::Power);
-        self.window.undo_summary(&self.cx);
-        let tokens = self.window.next_input_tokens(&self.cx);
-        self.cx.out.event(EventKind::CompactionUndone { tokens });
-        let limit = self.window.input_limit(&self.cx);
-        if tokens > limit {
-            self.cx.out.notice(format!(
-                "the messages are restored: about {}, of which {limit} fit; the next request drops the oldest",
-                format_count(tokens, "token", "tokens")
-            ));
+            self.cx.out.notice(format!("{COMPACTION_IS}running; stop it first"));
+        } else if self.rewinds.is_running() {
+            self.cx.out.notice("a rewind is restoring files; try again in a moment");
+        } else {
+            self.pass_to_window(ContextInput::UndoRequested);
         }
     }
 }

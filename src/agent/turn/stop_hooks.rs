@@ -15,14 +15,54 @@ pub(super) struct StopHooks {
     blocks: u32,
 }
 
+/// Input of the hooks that run when the model has finished.
+#[derive(Debug)]
+pub(super) enum StopHookInput {
+    TaskBegun,
+    /// The model has finished with this response.
+    Finished {
+        response: String,
+    },
+    /// The hooks have run.
+    Ran(EventHooks),
+    Cancelled,
+}
+
+/// Output of the hooks that run when the model has finished.
+#[derive(Debug)]
+pub(super) enum StopHookOutput {
+    /// Hooks run; the task ends after them.
+    Running,
+    /// The model continues with this message.
+    Continued(String),
+    /// The running hooks are stopped.
+    Stopped,
+}
+
 impl StopHooks {
-    /// Resets the count when a task begins.
-    pub(crate) fn begin_task(&mut self) {
-        *self = Self::default();
+    /// Handles an input; without an output, the task can end.
+    pub(crate) fn handle(&mut self, input: StopHookInput, cx: &mut TurnContext) -> Option<StopHookOutput> {
+        match input {
+            StopHookInput::TaskBegun => {
+                *self = Self::default();
+                None
+            }
+            StopHookInput::Finished { response } => self.begin(response, cx).then_some(StopHookOutput::Running),
+            StopHookInput::Ran(outcome) => {
+                self.pending = None;
+                self.settle(outcome, cx).map(StopHookOutput::Continued)
+            }
+            StopHookInput::Cancelled => self.cancel(cx).then_some(StopHookOutput::Stopped),
+        }
+    }
+
+    /// Returns whether this ticket belongs to the running hooks.
+    pub(crate) fn are_pending(&self, ticket: u64) -> bool {
+        self.pending == Some(ticket)
     }
 
     /// Runs the hooks after this response. Returns whether there are any.
-    pub(crate) fn begin(&mut self, response: String, cx: &mut TurnContext) -> bool {
+    fn begin(&mut self, response: String, cx: &mut TurnContext) -> bool {
         if !cx.options.hooks.contains(HookEvent::Stop) {
             return false;
         }
@@ -41,13 +81,8 @@ impl StopHooks {
         true
     }
 
-    /// Returns whether this ticket belongs to the running hooks.
-    pub(crate) fn finish(&mut self, ticket: u64) -> bool {
-        self.pending.take_if(|pending| *pending == ticket).is_some()
-    }
-
     /// Stops the hooks. Returns whether any ran.
-    pub(crate) fn cancel(&mut self, cx: &mut TurnContext) -> bool {
+    fn cancel(&mut self, cx: &mut TurnContext) -> bool {
         let is_running = self.pending.take().is_some();
         if is_running {
             cx.out.effect(Effect::InterruptTools);
@@ -56,7 +91,7 @@ impl StopHooks {
     }
 
     /// Returns the message with which the model continues, if a hook requests that.
-    pub(crate) fn settle(&mut self, outcome: EventHooks, cx: &mut TurnContext) -> Option<String> {
+    fn settle(&mut self, outcome: EventHooks, cx: &mut TurnContext) -> Option<String> {
         for notice in outcome.notices {
             cx.out.notice(notice);
         }

@@ -11,7 +11,7 @@ const ALLOWED: &str = "allowed_tools";
 const READABLE: &str = "readable_paths";
 pub(super) const SHELL: &str = "Shell.Exec";
 const NO_END: &str = "access to a directory cannot expire";
-/// The capabilities that saved rules can extend.
+/// Capabilities that saved rules can extend.
 const JOINED: [&str; 5] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke", "BackendTool.Invoke"];
 
 /// Text with added rules, and the line of the first one.

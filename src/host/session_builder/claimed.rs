@@ -315,7 +315,7 @@ impl ClaimedSession {
         Ok(())
     }
 
-    /// Reads the keys of the models that are in the keyring, so that they are redacted from the start.
+    /// Reads the keys of the models from the keyring, so that they are redacted from the start.
     async fn read_keys(&self) {
         let models = self.model.iter().chain(&self.summary_model.model);
         for read in models.filter_map(|model| key_reader(&self.place, model.name())) {

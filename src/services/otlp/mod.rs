@@ -56,7 +56,7 @@ pub(super) fn add_identity(attributes: &mut Attributes, session: &ServiceSession
     attributes.text("user.id", session.user_id.as_deref());
 }
 
-/// Returns a time in nanoseconds, as JSON writes it.
+/// Formats a time in nanoseconds for JSON.
 pub(super) fn nanos(time: jiff::Timestamp) -> String {
     time.as_nanosecond().max(0).to_string()
 }

@@ -120,7 +120,7 @@ impl KeyKind {
     }
 }
 
-/// Returns the content of a DER element with this tag, and what follows it.
+/// Returns the content of a DER element with this tag, and the bytes after it.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, first], rest) =
         der.split_at_checked(2).and_then(|(head, rest)| Some((<&[u8; 2]>::try_from(head).ok()?, rest)))?;
@@ -156,7 +156,7 @@ struct SignedFile {
     algorithm: Option<String>,
 }
 
-/// Checks that a bundle has exactly the files that its signature lists.
+/// Checks that a bundle contains exactly the files that its signature lists.
 pub(super) fn verify(files: &Files, key: &VerificationKey) -> Result<(), String> {
     let text = files.get(SIGNATURES).ok_or_else(|| format!("the bundle is not signed: `{SIGNATURES}` is missing"))?;
     let signatures: Signatures = serde_json::from_slice(text).map_err(|error| format!("`{SIGNATURES}` is invalid: {error}"))?;

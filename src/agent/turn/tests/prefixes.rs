@@ -136,7 +136,7 @@ fn a_restored_machine_agrees_with_the_state_of_its_journal() {
             let (machine, totals) = (sim.machine.spending.totals(), state.totals());
             assert_eq!((machine.usage, machine.cost_usd), (totals.usage, totals.cost_usd), "{place}");
             assert_eq!(
-                sim.machine.queue.iter().map(|waiting| &waiting.text).collect::<Vec<_>>(),
+                sim.machine.prompts.queue().iter().map(|waiting| &waiting.text).collect::<Vec<_>>(),
                 state.queue.iter().map(|waiting| &waiting.text).collect::<Vec<_>>(),
                 "{place}"
             );

@@ -138,7 +138,8 @@ fn begun(person: bool) -> TurnMachine {
     machine.cx.options.model.context_window = 8_000;
     // With a user, another model writes the summaries, as long as the messages fit it.
     if person {
-        machine.summaries.learn(ModelFacts::for_test("small/model", 6_000, Some(SMALL_PRICE)));
+        machine.cx.options.summary_model = Some(ModelFacts::for_test("small/model", 6_000, Some(SMALL_PRICE)));
+        machine.models.reload(&machine.cx.options);
     }
     machine.begin_session();
     machine
@@ -656,7 +657,7 @@ impl World {
     fn edit(&mut self, which: u8, how: u8, whole: bool) -> Input {
         let id = u64::from(which % 8) + u64::from(how % 16);
         let text = if how.is_multiple_of(5) { String::new() } else { self.new_words("edited") };
-        if let Some(waiting) = self.machine.queue.iter().find(|waiting| waiting.id == id) {
+        if let Some(waiting) = self.machine.prompts.queue().iter().find(|waiting| waiting.id == id) {
             // A crash in between leaves either the old or the new text.
             self.prompts.retain_mut(|(prompt, needed)| {
                 *needed &= *prompt != waiting.text;
@@ -785,7 +786,10 @@ impl World {
                 Input::Command(Command::Decide { approval_id, decision: Decision::Approved })
             } else if let Some(tool_call_id) = self.unknown.pop() {
                 Input::Command(Command::Resolve { tool_call_id, resolution: Resolution::TellModel })
-            } else if self.machine.tasks.current().is_some() || self.machine.tasks.has_ended() || !self.machine.queue.is_empty() {
+            } else if self.machine.tasks.current().is_some()
+                || self.machine.tasks.has_ended()
+                || !self.machine.prompts.queue().is_empty()
+            {
                 Input::Command(Command::Continue)
             } else {
                 return self.prompts_are_kept();

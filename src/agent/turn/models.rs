@@ -1,0 +1,172 @@
+//! Models of the session: the user's choice, assumed prices, fallback models, and the model that writes summaries.
+
+use super::assumed_prices::AssumedPrices;
+use super::fallback::{FallbackModels, OpenedFallback};
+use super::model::{ModelChoice, ModelUpdate};
+use super::options::Options;
+use super::summary_model::SummaryModel;
+use super::turn_context::TurnContext;
+use crate::protocol::{AssumedPrice, Effort, Failure, ModelFacts, SecretString};
+
+/// Models of a session.
+#[derive(Debug)]
+pub(super) struct Models {
+    choice: ModelChoice,
+    prices: AssumedPrices,
+    fallbacks: FallbackModels,
+    summaries: SummaryModel,
+}
+
+/// Input of the models.
+#[derive(Debug)]
+pub(super) enum ModelInput<'a> {
+    /// The user chooses a model; with a key, that is saved before the model is opened.
+    Chosen { name: String, key: Option<SecretString> },
+    /// The user chooses an effort.
+    EffortChosen(Option<Effort>),
+    /// The user assumes a price for the model in use.
+    PriceAssumed(AssumedPrice),
+    /// A model was opened, or there are facts about the model in use.
+    Opened { opened: Result<ModelFacts, Failure>, request: RequestState },
+    /// The summary model was opened, or its server reported facts about it.
+    SummaryModelKnown(ModelFacts),
+    /// A request failed, and its retries are used up.
+    Overloaded(&'a Failure),
+    /// A task begins or continues.
+    TaskBegun,
+    /// A request of the task is about to be sent.
+    RequestDue,
+    /// A request is sent to this model.
+    RequestSent(&'a ModelFacts),
+    /// The journal contains a choice of the user.
+    ChoiceRestored { name: String, effort: Option<Effort> },
+    /// The journal contains an assumed price.
+    PriceRestored { model: &'a str, price: AssumedPrice },
+    /// The session is restored.
+    Restored,
+}
+
+/// State of the requests while a model is opened.
+#[derive(Debug, Default)]
+pub(super) struct RequestState {
+    /// Response that is still in progress, and the model that writes it.
+    pub current: Option<(&'static str, String)>,
+    /// What a fallback model does, if a request waits for one.
+    pub waits_to: Option<&'static str>,
+}
+
+/// Output of the models.
+#[derive(Debug)]
+pub(super) enum ModelOutput {
+    /// Another model, or other facts about it, are in effect.
+    Changed,
+    /// The user's choice is in effect, so that a request does not wait for its retry.
+    ChoiceReady,
+    /// A fallback model is in effect for the request that waits for it.
+    FallbackReady,
+    /// A fallback model cannot be used after this failure.
+    FallbackUnusable(Failure),
+    /// A fallback model with this name can be opened.
+    FallbackFound(String),
+    /// A price is in effect.
+    Priced,
+}
+
+impl Models {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            choice: ModelChoice::new(options),
+            prices: AssumedPrices::new(options),
+            fallbacks: FallbackModels::new(options),
+            summaries: SummaryModel::new(options),
+        }
+    }
+
+    /// Applies the configured limit and the assumed prices to the model in use.
+    pub(crate) fn apply(&self, cx: &mut TurnContext) {
+        self.choice.limit_output(cx);
+        self.prices.apply(cx);
+    }
+
+    /// Handles an input.
+    pub(crate) fn handle(&mut self, input: ModelInput<'_>, cx: &mut TurnContext) -> Option<ModelOutput> {
+        match input {
+            ModelInput::Chosen { name, key } => self.choice.open(name, key, cx),
+            ModelInput::EffortChosen(effort) => self.choice.set_effort(effort, cx),
+            ModelInput::PriceAssumed(price) => match self.prices.assume(price, cx) {
+                Ok(()) => return Some(ModelOutput::Priced),
+                Err(why) => cx.out.notice(why),
+            },
+            ModelInput::Opened { opened, request } => return self.on_opened(opened, request, cx),
+            ModelInput::SummaryModelKnown(facts) => self.summaries.learn(facts),
+            ModelInput::Overloaded(failure) => return self.fallbacks.next(failure, cx).map(ModelOutput::FallbackFound),
+            ModelInput::TaskBegun => return self.use_chosen(cx),
+            ModelInput::RequestDue => self.choice.report_effort(cx),
+            ModelInput::RequestSent(model) => self.prices.record(model, cx),
+            ModelInput::ChoiceRestored { name, effort } => self.choice.restore(name, effort, cx),
+            ModelInput::PriceRestored { model, price } => self.prices.restore(model, price, cx),
+            ModelInput::Restored => self.choice.report_run_model(cx),
+        }
+        None
+    }
+
+    /// Returns the model for the next summary, if it is not the model in use.
+    pub(crate) fn summary_model(&self, cx: &TurnContext) -> Option<ModelFacts> {
+        self.summaries.next(&self.prices, cx)
+    }
+
+    fn on_opened(
+        &mut self,
+        opened: Result<ModelFacts, Failure>,
+        request: RequestState,
+        cx: &mut TurnContext,
+    ) -> Option<ModelOutput> {
+        let RequestState { current, waits_to } = request;
+        let opened = match self.fallbacks.on_opened(opened.map(|facts| self.prices.apply_to(facts))) {
+            OpenedFallback::Other(opened) => opened,
+            OpenedFallback::Ready(facts, failure) => return self.use_fallback(facts, &failure, waits_to?, cx),
+            OpenedFallback::Unusable(why, failure) => {
+                cx.out.notice(why);
+                return Some(ModelOutput::FallbackUnusable(failure));
+            }
+        };
+        match self.choice.on_opened(opened, cx) {
+            ModelUpdate::None => None,
+            ModelUpdate::Learned => Some(ModelOutput::Changed),
+            ModelUpdate::Chosen(facts) => {
+                if !self.choice.adopt(facts, current, cx) {
+                    return None;
+                }
+                // The user's choice replaces the earlier one for good.
+                drop(self.fallbacks.take_chosen());
+                Some(ModelOutput::ChoiceReady)
+            }
+        }
+    }
+
+    /// Uses a fallback model for the request that waits for it.
+    fn use_fallback(&mut self, facts: ModelFacts, failure: &Failure, does: &str, cx: &mut TurnContext) -> Option<ModelOutput> {
+        let chosen = cx.options.model.clone();
+        let why = format!("{} is not responding ({}); {does} with this model", chosen.name, failure.message);
+        self.fallbacks.replace(chosen);
+        self.choice.switch(facts, &why, cx);
+        Some(ModelOutput::FallbackReady)
+    }
+
+    /// Returns to the chosen model after a fallback.
+    fn use_chosen(&mut self, cx: &mut TurnContext) -> Option<ModelOutput> {
+        let facts = self.fallbacks.take_chosen()?;
+        cx.policy.check_model(&facts.name).ok()?;
+        self.choice.switch(facts, "switching back to the chosen model", cx);
+        Some(ModelOutput::Changed)
+    }
+}
+
+#[cfg(test)]
+impl Models {
+    /// Uses the fallback models and the summary model of these options.
+    pub(super) fn reload(&mut self, options: &Options) {
+        self.fallbacks = FallbackModels::new(options);
+        self.summaries = SummaryModel::new(options);
+    }
+}

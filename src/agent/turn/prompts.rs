@@ -1,0 +1,198 @@
+//! Prompts from the user's message to the start of their task: queued, checked by hooks, and read with the files they mention.
+
+use super::io::InputTime;
+use super::mentions::MentionReader;
+use super::prompt_hooks::{PromptHooks, PromptVerdict};
+use super::prompt_queue::PromptQueue;
+use super::turn_context::TurnContext;
+use crate::ports::Plan;
+use crate::protocol::{EventHooks, Failure, Part, QueuedMessage, ToolError, ToolResult};
+
+/// Prompts of a session that are not tasks yet.
+#[derive(Debug, Default)]
+pub(super) struct Prompts {
+    queue: PromptQueue,
+    hooks: PromptHooks,
+    mentions: MentionReader,
+}
+
+/// Input of the prompts.
+#[derive(Debug)]
+pub(super) enum PromptInput {
+    /// A message waits for the next step if it steers, otherwise for the end of the task.
+    Queued {
+        text: String,
+        steer: bool,
+    },
+    /// The user edits a queued message.
+    Edited {
+        id: u64,
+        text: String,
+    },
+    /// A prompt becomes a task, once its hooks have run and the files it mentions are read.
+    Begun {
+        text: String,
+    },
+    /// The next queued message becomes a task.
+    NextDue,
+    /// The hooks with this ticket have run.
+    Hooked {
+        ticket: u64,
+        outcome: EventHooks,
+    },
+    MentionsPlanned {
+        ticket: u64,
+        plans: Vec<Result<Plan, ToolError>>,
+    },
+    MentionsRead {
+        ticket: u64,
+        results: Vec<ToolResult>,
+    },
+    /// Queued messages steer no task any more.
+    SteeringEnded,
+    /// A message cannot be sent, and returns to the draft.
+    Returned {
+        text: String,
+    },
+    /// The user stopped the work, and does not want the queued messages to run.
+    AllReturned,
+    /// The preparation of a prompt is stopped.
+    Cancelled,
+    /// The journal contains the queue.
+    QueueRestored(Vec<QueuedMessage>),
+}
+
+/// Output of the prompts.
+#[derive(Debug)]
+pub(super) enum PromptOutput {
+    /// A task with this prompt starts. `attached`: content shown to the model with it.
+    Ready { text: String, attached: Vec<Part> },
+    /// The user removed the prompt, so that the next one starts.
+    Removed,
+    /// No message is queued.
+    NoneQueued,
+    /// A hook blocked the prompt.
+    Blocked(Failure),
+    /// The preparation of a prompt was stopped.
+    Cancelled,
+}
+
+impl Prompts {
+    /// Handles an input.
+    pub(crate) fn handle(&mut self, input: PromptInput, cx: &mut TurnContext, at: InputTime) -> Option<PromptOutput> {
+        match input {
+            PromptInput::Queued { text, steer } => self.queue.add(text, steer, &mut cx.out),
+            PromptInput::Edited { id, text } => self.queue.edit(id, text, &mut cx.out),
+            PromptInput::Begun { text } => return self.begin(text, cx, at),
+            PromptInput::NextDue => {
+                return match self.queue.take_next(&mut cx.out) {
+                    Some(text) => self.begin(text, cx, at),
+                    None => Some(PromptOutput::NoneQueued),
+                };
+            }
+            PromptInput::Hooked { ticket, outcome } => return self.on_hooked(ticket, outcome, cx, at),
+            PromptInput::MentionsPlanned { ticket, plans } => return self.on_mentions_planned(ticket, plans, cx, at),
+            PromptInput::MentionsRead { ticket, results } => return self.on_mentions_read(ticket, results, cx, at),
+            PromptInput::SteeringEnded => self.queue.stop_steering(&mut cx.out),
+            PromptInput::Returned { text } => self.queue.return_to_draft(text, &mut cx.out),
+            PromptInput::AllReturned => self.queue.return_all_to_draft(&mut cx.out),
+            PromptInput::Cancelled => {
+                let was_preparing = self.hooks.cancel(cx) || self.mentions.cancel();
+                return was_preparing.then_some(PromptOutput::Cancelled);
+            }
+            PromptInput::QueueRestored(prompts) => self.queue.restore(prompts),
+        }
+        None
+    }
+
+    /// Takes all messages for the next step, joined into one.
+    pub(crate) fn poll_steering(&mut self, cx: &mut TurnContext) -> Option<String> {
+        self.queue.take_steering(&mut cx.out)
+    }
+
+    /// Takes the text that hooks add to the prompt that starts now.
+    pub(crate) fn poll_context(&mut self) -> Vec<Part> {
+        self.hooks.take_context()
+    }
+
+    /// Sets the servers whose resources a prompt may mention.
+    pub(crate) fn set_servers(&mut self, names: Vec<String>) {
+        self.mentions.set_servers(names);
+    }
+
+    pub(crate) fn queue(&self) -> &PromptQueue {
+        &self.queue
+    }
+
+    /// Returns whether a prompt waits for its hooks or for the files it mentions.
+    pub(crate) fn is_preparing(&self) -> bool {
+        self.mentions.is_reading() || self.hooks.is_running()
+    }
+
+    fn begin(&mut self, text: String, cx: &mut TurnContext, at: InputTime) -> Option<PromptOutput> {
+        if self.hooks.run_before_prompt(cx) {
+            let id = self.queue.add_first(text.clone(), &mut cx.out);
+            self.hooks.begin(id, text, cx);
+            return None;
+        }
+        self.read_mentions(text, cx, at)
+    }
+
+    /// Resumes after the hooks of a prompt, unless the prompt was removed.
+    fn on_hooked(&mut self, ticket: u64, outcome: EventHooks, cx: &mut TurnContext, at: InputTime) -> Option<PromptOutput> {
+        let hooked = self.hooks.finish(ticket)?;
+        let Some(text) = self.queue.take(hooked.id, &mut cx.out) else { return Some(PromptOutput::Removed) };
+        if text != hooked.text {
+            // The text was edited since then.
+            return self.begin(text, cx, at);
+        }
+        match self.hooks.settle(outcome, cx) {
+            PromptVerdict::Start => self.read_mentions(text, cx, at),
+            PromptVerdict::Block(failure) => {
+                self.queue.return_to_draft(text, &mut cx.out);
+                Some(PromptOutput::Blocked(failure))
+            }
+        }
+    }
+
+    fn read_mentions(&mut self, text: String, cx: &mut TurnContext, at: InputTime) -> Option<PromptOutput> {
+        let named = self.mentions.find(&text);
+        if named.is_empty() {
+            return Some(PromptOutput::Ready { text, attached: Vec::new() });
+        }
+        let id = self.queue.add_first(text, &mut cx.out);
+        if self.mentions.begin(id, named, &mut cx.out) {
+            return None;
+        }
+        self.on_mentions_planned(id, Vec::new(), cx, at)
+    }
+
+    fn on_mentions_planned(
+        &mut self,
+        ticket: u64,
+        plans: Vec<Result<Plan, ToolError>>,
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) -> Option<PromptOutput> {
+        let is_empty = self.mentions.on_plans(ticket, plans, cx, at);
+        if is_empty { self.on_mentions_read(ticket, Vec::new(), cx, at) } else { None }
+    }
+
+    /// Continues with the content of the mentions, unless the user removed the prompt in the meantime.
+    fn on_mentions_read(
+        &mut self,
+        ticket: u64,
+        results: Vec<ToolResult>,
+        cx: &mut TurnContext,
+        at: InputTime,
+    ) -> Option<PromptOutput> {
+        let prompt = self.mentions.finish(ticket)?;
+        let Some(text) = self.queue.take(ticket, &mut cx.out) else { return Some(PromptOutput::Removed) };
+        if !prompt.has_mentions(&self.mentions.find(&text)) {
+            // The text was edited since then and mentions other files.
+            return self.begin(text, cx, at);
+        }
+        let attached = prompt.attachments(results, cx);
+        Some(PromptOutput::Ready { text, attached })
+    }
+}
