@@ -59,48 +59,48 @@ fn head_suffix_width(approval: &Approval) -> usize {
 const APPLY: Verb = Verb { long: "apply it", short: "apply" };
 
 impl Body {
-    pub(crate) fn for_approval(approval: &Approval) -> Self {
-        if let Some(effects) = &approval.effects {
-            return Self::effects(approval, effects);
-        }
-        if let Some(command) = &approval.command {
-            let command = Command {
-                title: Name { words: super::title::title(approval), beside: head_suffix_width(approval) },
-                titled: super::title::titled_part(approval),
-                line: text::reveal_rows(&command.line),
-                notes: approval.proposal.own_notes().iter().map(|note| text::reveal_rows(note)).collect(),
-                is_unheld: command.is_unheld(),
-                sandbox: (command.is_unheld() || command.has_own_sandbox)
-                    .then(|| format!("sandbox {}", text::reveal_rows(&command.sandbox))),
-                parts: approval.parts.clone(),
-                marked: None,
-                opens: super::title::opens(approval),
-            };
-            return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
-        }
-        if let Some(plan) = &approval.plan {
-            return Self::Words {
-                text: format!("{}\n\n{}", text::reveal(plan.text.trim_end()), text::reveal(&plan.effect_of_approval())),
-            };
-        }
+    /// Builds the body of a command that has not run yet.
+    pub(super) fn for_command(approval: &Approval, title: String) -> Self {
+        let Some(command) = &approval.command else { return Self::from_text(String::new()) };
+        let command = Command {
+            title: Name { words: title, beside: head_suffix_width(approval) },
+            titled: super::title::titled_part(approval),
+            line: text::reveal_rows(&command.line),
+            notes: approval.proposal.own_notes().iter().map(|note| text::reveal_rows(note)).collect(),
+            is_unheld: command.is_unheld(),
+            sandbox: (command.is_unheld() || command.has_own_sandbox)
+                .then(|| format!("sandbox {}", text::reveal_rows(&command.sandbox))),
+            parts: approval.parts.clone(),
+            marked: None,
+            opens: super::title::opens(approval),
+        };
+        Self::Command { command: Box::new(command), laid: RefCell::new(None) }
+    }
+
+    /// Builds the body of a plan: its text, and what approving it allows.
+    pub(super) fn for_plan(approval: &Approval) -> Self {
+        let Some(plan) = &approval.plan else { return Self::from_text(String::new()) };
+        let text = format!("{}\n\n{}", text::reveal(plan.text.trim_end()), text::reveal(&plan.effect_of_approval()));
+        Self::Words { text }
+    }
+
+    /// Builds the body of a change: its notes and its diff.
+    pub(super) fn for_edit(approval: &Approval) -> Self {
         let proposal = &approval.proposal;
-        let renewed = approval.amendable.renewed.then(|| CHANGED.to_owned());
-        let notes = renewed.into_iter().chain(proposal.notes.iter().map(|note| text::reveal_rows(note)));
-        let notes: Vec<Note> = notes.map(|note| Note::new(note, Token::Warn)).collect();
-        if !proposal.diff.is_empty() {
-            let diff = Diff::new(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
-            return Self::edit(
-                Name { words: text::reveal_name(&approval.action_summary), beside: head_suffix_width(approval) },
-                diff,
-                notes,
-            );
-        }
+        let diff = Diff::new(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
+        let name = Name { words: text::reveal_name(&approval.action_summary), beside: head_suffix_width(approval) };
+        Self::edit(name, diff, proposal_notes(approval))
+    }
+
+    /// Builds the body of any other call: its summary, its paths and its notes.
+    pub(super) fn for_tool(approval: &Approval) -> Self {
+        let proposal = &approval.proposal;
         let mut words = text::reveal_rows(&proposal.summary);
         for path in &proposal.paths {
             words.push_str("\n  ");
             words.push_str(&text::reveal_name(&path.to_string_lossy()));
         }
-        for note in notes {
+        for note in proposal_notes(approval) {
             words.push('\n');
             words.push_str(&note.text);
         }
@@ -108,7 +108,8 @@ impl Body {
     }
 
     /// Builds the body for the effects of a previewed command: its facts, then the diff.
-    fn effects(approval: &Approval, effects: &Effects) -> Self {
+    pub(super) fn for_effects(approval: &Approval) -> Self {
+        let Some(effects) = &approval.effects else { return Self::from_text(String::new()) };
         let diff = Diff::new(&approval.proposal.diff, None);
         let lines = diff.lines();
         let extent = if lines > LARGE_LINES { ChangeSize::Large } else { ChangeSize::Readable };
@@ -301,6 +302,13 @@ impl Body {
 }
 
 /// Returns the rows above the diff of the effects of a command.
+/// Returns the notes of a proposal, after the warning about an updated one.
+fn proposal_notes(approval: &Approval) -> Vec<Note> {
+    let renewed = approval.amendable.renewed.then(|| CHANGED.to_owned());
+    let notes = renewed.into_iter().chain(approval.proposal.notes.iter().map(|note| text::reveal_rows(note)));
+    notes.map(|note| Note::new(note, Token::Warn)).collect()
+}
+
 fn rows_above_effects(approval: &Approval, effects: &Effects, diff: &Diff, discarded: &[DiscardedEffect]) -> Vec<Note> {
     let mut above = super::effects::notes(approval, effects, discarded);
     match diff.files().as_slice() {

@@ -1,6 +1,7 @@
 //! Dialogs of the setup.
 
-use super::{Body, Choice, ChoiceAction, Dialog, Height, Note, Question, choice};
+use super::dialog_kind::{DialogKind, HintState};
+use super::{Answer, Body, Choice, ChoiceAction, Dialog, Note, choice};
 use crate::protocol::{FileDiffs, FoundModel, Reach, TestOutcome};
 use crate::text;
 use crate::tui::composer::Field;
@@ -8,6 +9,7 @@ use crate::tui::layers::SAMPLE;
 use crate::tui::onboarding::{Onboarding, Page, SetupChoice, TestState, TypedInput, Typing};
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
+use std::borrow::Cow;
 
 /// Maximum number of asterisks shown for a key; its length is shown next to them.
 const SIGNS: usize = 24;
@@ -17,9 +19,8 @@ const TAIL: usize = 4;
 impl Onboarding {
     pub(crate) fn panel(self: Box<Self>) -> Dialog {
         let (title, reason, choices, body, words) = (self.title(), self.reason(), self.choices(), self.body(), self.field());
-        let mut panel = Dialog::new(Question::Setup(self), title, reason, choices, body);
-        (panel.words, panel.height) = (words, Height::Full);
-        panel
+        let panel = Dialog::new(self, title, reason, choices, body).in_full_height();
+        Dialog { words, ..panel }
     }
 
     /// Returns the line field; a key is masked.
@@ -31,14 +32,6 @@ impl Onboarding {
             TypedInput::Key | TypedInput::AddressKey => field.insert(&"*".repeat(typing.text.0.chars().count().min(SIGNS))),
         }
         Some(field)
-    }
-
-    /// Returns the label of the line field.
-    pub(crate) fn label(&self) -> &'static str {
-        match &self.page {
-            Page::Typing(Typing { what: TypedInput::Address, .. }) => "address: ",
-            Page::Typing(_) | Page::Models | Page::Model(_) | Page::Approvals | Page::ModelList => "key: ",
-        }
     }
 
     pub(crate) fn title(&self) -> String {
@@ -231,14 +224,39 @@ impl Onboarding {
     }
 }
 
+impl DialogKind for Onboarding {
+    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        None
+    }
+
+    fn shows_sample(&self) -> bool {
+        true
+    }
+
+    fn field_when_armed(&self, _current: Option<Field>) -> Option<Field> {
+        self.field()
+    }
+
+    fn field_label(&self) -> Cow<'_, str> {
+        match &self.page {
+            Page::Typing(Typing { what: TypedInput::Address, .. }) => "address: ".into(),
+            Page::Typing(_) | Page::Models | Page::Model(_) | Page::Approvals | Page::ModelList => "key: ".into(),
+        }
+    }
+
+    fn key_hints(&self, state: HintState) -> Option<Vec<&'static str>> {
+        Some(hints(self, state.is_arming))
+    }
+}
+
 /// Rebuilds the content of the current page.
 pub(crate) fn refresh_setup(panel: &mut Dialog) {
-    let Question::Setup(setup) = &panel.question else { return };
+    let Some(setup) = panel.kind.find::<Onboarding>() else { return };
     (panel.title, panel.reason, panel.body, panel.words) = (setup.title(), setup.reason(), setup.body(), setup.field());
 }
 
 /// Returns the current key hints, most likely first.
-pub(crate) fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
+fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
     match &onboarding.page {
         Page::Typing(Typing { what: TypedInput::Key, .. }) => {
             vec!["enter next", "esc back", "left right provider", "ctrl+u clear"]

@@ -1,7 +1,8 @@
 //! Pages to read in front of a dialog, such as the rules that apply or the project's files; without a decision.
 
 use super::command::duration;
-use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
+use super::dialog_kind::DialogKind;
+use super::{Answer, Body, Choice, ChoiceAction, Dialog, choice};
 use crate::protocol::{Approval, FileDiffs, PreviewOffer, RuleOrigin};
 use crate::text;
 use crate::tui::interface::ProjectFile;
@@ -156,14 +157,7 @@ impl Pager {
             Some(diff) => Body::diff(String::new(), diff),
             None => Body::from_text(page.text),
         };
-        let panel = Dialog::new(Question::Reading(self), title, page.about, choices, body);
-        Some(Dialog { height: Height::Full, ..panel })
-    }
-
-    /// Opens the next page, wrapping around.
-    pub(crate) fn next_page(mut self) -> Option<Dialog> {
-        self.at = (self.at + 1) % self.pages.len().max(1);
-        self.panel()
+        Some(Dialog::new(Box::new(self), title, page.about, choices, body).in_full_height())
     }
 
     fn choices(&self) -> Vec<Choice> {
@@ -178,6 +172,22 @@ impl Pager {
             );
         }
         choices
+    }
+}
+
+impl DialogKind for Pager {
+    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        None
+    }
+
+    /// Opens the next page, wrapping around.
+    fn turn(mut self: Box<Self>, _act: ChoiceAction) -> Option<Dialog> {
+        self.at = (self.at + 1) % self.pages.len().max(1);
+        self.panel()
+    }
+
+    fn is_in_front(&self) -> bool {
+        true
     }
 }
 

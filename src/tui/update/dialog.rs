@@ -5,8 +5,7 @@ use super::draft::on_draft_changed;
 use super::{amend, elicitation, goal, inbox, onboarding, price, rewind};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleQuery};
 use crate::text;
-use crate::tui::approval::answer as give_answer;
-use crate::tui::approval::{Answer, ChoiceAction, Question, REASONS, approval_dialog, mark_part};
+use crate::tui::approval::{Answer, ChoiceAction, Pager, REASONS, RuleChoice, approval_dialog, mark_part};
 use crate::tui::composer::Field;
 use crate::tui::input::is_text;
 use crate::tui::interface::{EditorTarget, TrustAnswer};
@@ -77,7 +76,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     }
     stimulus(model, navigation, now, effects);
     let Some(panel) = model.dialogs.open_mut() else { return };
-    let page = panel.shown.max(1) as isize;
+    let page = panel.view.shown.max(1) as isize;
     match key.code {
         KeyCode::PageUp => panel.scroll_by(-page),
         KeyCode::PageDown => panel.scroll_by(page),
@@ -232,10 +231,7 @@ fn on_choice(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effec
             return;
         }
         ChoiceAction::OpenFile => {
-            let file = match &panel.question {
-                Question::Reading(reading) => reading.file().map(str::to_owned),
-                _ => None,
-            };
+            let file = panel.kind.find::<Pager>().and_then(Pager::file).map(str::to_owned);
             return effects.extend(file.map(|file| Effect::Show(EditorTarget::File(file))));
         }
         ChoiceAction::ShowNew => return show_new(model, now, effects),
@@ -290,7 +286,7 @@ fn ask_reach(model: &Model, effects: &mut Vec<Effect>) {
 }
 
 pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
-    let Some(answer) = model.dialogs.open_mut().and_then(|panel| give_answer(panel, act, reason)) else { return };
+    let Some(answer) = model.dialogs.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
     model.toast = None;
     model.dialogs.finish_current(None);
     model.keys.on_answer(now);
@@ -347,10 +343,7 @@ pub(crate) fn consume_echo(model: &mut Model, letter: Option<char>, now: u64) ->
 
 fn on_text_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
-    let keeps = match &panel.question {
-        Question::Keep(keeping) => Some(keeping.approval_id()),
-        _ => None,
-    };
+    let keeps = panel.kind.find::<RuleChoice>().map(RuleChoice::approval_id);
     let Some(field) = &mut panel.words else { return };
     match key.code {
         // A line end within pasted text, or typed just before the screen changed, sends nothing.

@@ -330,7 +330,7 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
     }
     desk.run(8000);
     assert_eq!(desk.model.dialogs.len(), 1, "{kind}");
-    let is_rule = matches!(desk.model.dialogs.open().map(|panel| &panel.question), Some(crate::tui::approval::Question::Keep(_)));
+    let is_rule = desk.model.dialogs.open().is_some_and(|panel| panel.kind.is::<crate::tui::approval::RuleChoice>());
     assert_eq!(is_rule, kind == "always", "{kind}");
     desk.sent.clear();
     desk
