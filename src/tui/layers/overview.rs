@@ -2,7 +2,7 @@
 //! findings of a review, each a list with a preview.
 
 use super::{Layer, LayerRequest, Reaction, Surroundings};
-use crate::tui::picker::{Column, Picker, PickerResult, Row};
+use crate::tui::picker::{Column, Picker, Row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 const FACTS: &[Column] = &[Column { head: "", is_number: false, rank: 0 }, Column { head: "", is_number: false, rank: 1 }];
@@ -196,17 +196,12 @@ impl Layer for Overview {
         }
     }
 
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+    fn on_other_key(&mut self, key: KeyEvent) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-        match self.picker.key(key) {
-            PickerResult::Nothing | PickerResult::Refused(_) => Reaction::Done,
-            PickerResult::Closed => Reaction::Close,
-            PickerResult::Chosen(row) => self.choose(&row),
-            PickerResult::Other => match (key.code, self.finding(), self.removal()) {
-                (KeyCode::Char('f'), Some(at), _) if ctrl => Reaction::Request(LayerRequest::DraftFix(at)),
-                (KeyCode::Char('x'), _, Some(command)) if ctrl => Reaction::Request(LayerRequest::RunCommand(command)),
-                _ => Reaction::Pass,
-            },
+        match (key.code, self.finding(), self.removal()) {
+            (KeyCode::Char('f'), Some(at), _) if ctrl => Reaction::Request(LayerRequest::DraftFix(at)),
+            (KeyCode::Char('x'), _, Some(command)) if ctrl => Reaction::Request(LayerRequest::RunCommand(command)),
+            _ => Reaction::Pass,
         }
     }
 
