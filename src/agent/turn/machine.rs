@@ -183,7 +183,7 @@ impl TurnMachine {
             Command::ListModels { ask } => self.cx.out.effect(Effect::ListModels { ask }),
             Command::SetMode { mode } => self.set_mode(mode, at),
             Command::SetApprove { approve } => set_approve(approve, &mut self.cx),
-            Command::ListUnasked => self.cx.out.notice(self.layers.unasked.list()),
+            Command::ListUnasked => self.cx.out.event(EventKind::ListShown(self.layers.unasked.list())),
             Command::ReloadPolicy => self.cx.out.effect(Effect::ReloadPolicy),
             Command::SaveDraft { text } => self.cx.out.effect(Effect::SaveDraft(text)),
             Command::Quit => self.quit(at),
