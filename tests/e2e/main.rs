@@ -121,6 +121,7 @@ mod tools_on_demand;
 mod trees;
 mod trust;
 mod typeahead;
+mod typing;
 mod update;
 mod usage;
 mod user_commands;
