@@ -1,5 +1,6 @@
 //! Choices of a dialog and their actions.
 
+use super::effects::has_output;
 use super::note::Verb;
 use crate::protocol::{Approval, GrantScope, PreviewOffer, Resolution, RewindScope};
 use crate::text;
@@ -184,7 +185,7 @@ pub(super) fn choices_for_effects(approval: &Approval, verb: &Verb, confirm: Con
     let discard = choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), "discard");
     let explain = if !effects.groups.is_empty() {
         "full output, new files by folder, and rules that apply"
-    } else if !effects.output.trim().is_empty() {
+    } else if has_output(&effects.output) {
         "full output, and rules that apply"
     } else {
         EXPLAIN

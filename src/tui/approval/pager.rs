@@ -2,6 +2,7 @@
 
 use super::command::duration;
 use super::dialog_kind::DialogKind;
+use super::effects::has_output;
 use super::{Answer, Body, Choice, ChoiceAction, Dialog, choice};
 use crate::protocol::{Approval, FileDiffs, PreviewOffer, RuleOrigin};
 use crate::text;
@@ -72,7 +73,7 @@ impl Pager {
         let about = "the strictest verdict wins: deny, then ask, then allow".to_owned();
         let (title, text) = ("Details and rules".to_owned(), text.trim_end().to_owned());
         let rules = Page { title, about, text, diff: None, file: None };
-        let printed = approval.effects.iter().map(|effects| Page {
+        let printed = approval.effects.iter().filter(|effects| has_output(&effects.output)).map(|effects| Page {
             title: "Output".to_owned(),
             about: "from the preview run; the model sees it if you approve".to_owned(),
             text: effects.output.trim_end().to_owned(),
@@ -86,7 +87,7 @@ impl Pager {
             diff: None,
             file: None,
         });
-        Self { pages: printed.filter(|page| !page.text.is_empty()).chain(groups).chain([rules]).collect(), at: 0 }
+        Self { pages: printed.chain(groups).chain([rules]).collect(), at: 0 }
     }
 
     /// Creates one page for each file of the project.
