@@ -39,7 +39,7 @@ impl Onboarding {
             Page::Models => "Which model do you want to use?".to_owned(),
             Page::Typing(Typing { what: TypedInput::Key, .. }) => "API key".to_owned(),
             Page::Typing(Typing { what: TypedInput::Address, .. }) => "Your own model server".to_owned(),
-            Page::Typing(Typing { what: TypedInput::AddressKey, .. }) => "API key for that server, if it needs one".to_owned(),
+            Page::Typing(Typing { what: TypedInput::AddressKey, .. }) => "API key for that server (optional)".to_owned(),
             Page::Model(reach) => match &reach.address {
                 Some(address) => format!("Use the server at {}?", text::reveal_line(address)),
                 None => format!("Use {}?", text::reveal_line(&reach.model)),
@@ -51,18 +51,29 @@ impl Onboarding {
 
     pub(crate) fn reason(&self) -> String {
         match &self.page {
-            Page::Models => "setup 1 of 2 · nothing is sent or saved until you confirm".to_owned(),
+            Page::Models => format!("{} · nothing is sent or saved until you confirm", self.place()),
             Page::Typing(Typing { what: TypedInput::Address, .. }) => {
-                "any server with the Chat Completions API; only the address is checked".to_owned()
+                format!("{} · any server with the Chat Completions API; only the address is checked", self.place())
             }
-            Page::Typing(_) => "your input is hidden, and nothing is saved yet".to_owned(),
-            Page::Model(_) => "setup 1 of 2 · nothing is saved yet".to_owned(),
-            Page::Approvals => "press enter to keep the current setting".to_owned(),
-            Page::ModelList => "press enter for no; nothing is fetched unless you choose it".to_owned(),
+            Page::Typing(_) => format!("{} · your input is hidden, and nothing is saved yet", self.place()),
+            Page::Model(_) => format!("{} · nothing is saved yet", self.place()),
+            Page::Approvals => format!("{} · press enter to keep the current setting", self.place()),
+            Page::ModelList => format!("{} · press enter for no; nothing is fetched unless you choose it", self.place()),
         }
     }
 
+    /// Returns the position of the page: `setup 1 of 3`.
+    fn place(&self) -> String {
+        let number = match &self.page {
+            Page::Models | Page::Typing(_) | Page::Model(_) => 1,
+            Page::Approvals => 2,
+            Page::ModelList => 3,
+        };
+        format!("setup {number} of {}", if self.found.public_list.is_some() { 3 } else { 2 })
+    }
+
     fn choices(&self) -> Vec<Choice> {
+        let skip = if self.found.model_now.is_some() { "skip: keep the current model" } else { "skip: choose a model later" };
         let pick = |letter, pick, words: String, short: &'static str| {
             choice(letter, Confirm::Letter, ChoiceAction::Setup(pick), words, short)
         };
@@ -79,7 +90,7 @@ impl Onboarding {
                 let others = [
                     pick('k', SetupChoice::Key, "paste an API key".to_owned(), "API key"),
                     pick('u', SetupChoice::Address, "another server, by its address".to_owned(), "server"),
-                    pick('s', SetupChoice::Skip, "skip: keep the current model".to_owned(), "skip"),
+                    pick('s', SetupChoice::Skip, skip.to_owned(), "skip"),
                 ];
                 models.chain(others).collect()
             }

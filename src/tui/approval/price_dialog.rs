@@ -92,7 +92,7 @@ impl DialogKind for PriceForm {
         true
     }
 
-    /// What was typed stays.
+    /// Preserves the text that was typed.
     fn field_when_armed(&self, current: Option<Field>) -> Option<Field> {
         current.or_else(|| Some(self.field()))
     }

@@ -286,7 +286,9 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
         CHANGED_SHORTEST.clone_into(mark);
     }
     let right_width = wide(&right).saturating_sub(3);
-    let title = text::truncate(&title, room.saturating_sub(right_width + 2).max(SHORT_TITLE)).into_owned();
+    // Without anything at the right, the title has the whole row.
+    let gap = if right.is_empty() { 0 } else { 2 };
+    let title = text::truncate(&title, room.saturating_sub(right_width + gap).max(SHORT_TITLE)).into_owned();
     let gap = room.saturating_sub(text::width(&title) + right_width).max(1);
     let mut spans = vec![
         Span::styled(format!("{} ", glyphs.waits), theme.style(Token::Warn)),
