@@ -2,7 +2,7 @@
 
 use super::command::{Command, Row};
 use super::note::{CHANGED, Note, Verb, hanging, hanging_indent};
-use super::title::Name;
+use super::title::{HeadSuffix, Name};
 use crate::protocol::{Approval, DiscardedEffect, Effects, FileDiffs, Risk};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
@@ -47,12 +47,13 @@ pub(crate) enum ChangeSize {
 }
 
 /// Returns the cells of the head that are not free for the title: the cells of the risk, if shown, and of the dialog's position.
-fn head_suffix_width(approval: &Approval) -> usize {
-    match (approval.critical, approval.risk_level) {
-        (true, _) => PLACE_CELLS + "critical risk".len() + 3,
-        (false, Risk::Low) => PLACE_CELLS,
-        (false, risk) => PLACE_CELLS + risk.as_str().len() + " risk".len() + 3,
-    }
+fn head_suffix(approval: &Approval) -> HeadSuffix {
+    let risk = match (approval.critical, approval.risk_level) {
+        (true, _) => "critical",
+        (false, Risk::Low) => return HeadSuffix { wide: PLACE_CELLS, narrow: 0 },
+        (false, risk) => risk.as_str(),
+    };
+    HeadSuffix { wide: PLACE_CELLS + risk.len() + " risk".len() + 3, narrow: risk.len() + 2 }
 }
 
 /// Approval verb of a change.
@@ -63,7 +64,7 @@ impl Body {
     pub(super) fn for_command(approval: &Approval, title: String) -> Self {
         let Some(command) = &approval.command else { return Self::from_text(String::new()) };
         let command = Command {
-            title: Name { words: title, beside: head_suffix_width(approval) },
+            title: Name { words: title, beside: head_suffix(approval) },
             titled: super::title::titled_part(approval),
             line: text::reveal_rows(&command.line),
             notes: approval.proposal.own_notes().iter().map(|note| text::reveal_rows(note)).collect(),
@@ -88,7 +89,7 @@ impl Body {
     pub(super) fn for_edit(approval: &Approval) -> Self {
         let proposal = &approval.proposal;
         let diff = Diff::new(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
-        let name = Name { words: text::reveal_name(&approval.action_summary), beside: head_suffix_width(approval) };
+        let name = Name { words: text::reveal_name(&approval.action_summary), beside: head_suffix(approval) };
         Self::edit(name, diff, proposal_notes(approval))
     }
 
@@ -114,7 +115,7 @@ impl Body {
         let lines = diff.lines();
         let extent = if lines > LARGE_LINES { ChangeSize::Large } else { ChangeSize::Readable };
         let above = rows_above_effects(approval, effects, &diff, &[]);
-        let name = Name { words: String::new(), beside: 0 };
+        let name = Name { words: String::new(), beside: HeadSuffix::default() };
         Self::Edit { name, diff, above, extent, verb: super::effects::verb(effects), facts: super::effects::facts(effects) }
     }
 
@@ -162,18 +163,18 @@ impl Body {
     }
 
     pub(crate) fn diff(name: String, diff: &FileDiffs) -> Self {
-        Self::edit(Name { words: name, beside: 0 }, Diff::new(diff, None), Vec::new())
+        Self::edit(Name { words: name, beside: HeadSuffix::default() }, Diff::new(diff, None), Vec::new())
     }
 
     /// Builds a body of paragraphs; all paragraphs must be shown before approval.
     pub(crate) fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
-        let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(&[], None));
+        let (name, diff) = (Name { words: String::new(), beside: HeadSuffix::default() }, Diff::new(&[], None));
         Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb, facts }
     }
 
     /// Builds a body of paragraphs and a sample diff that is not going to be applied.
     pub(crate) fn sample(above: Vec<Note>, diff: &FileDiffs) -> Self {
-        let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(diff, None));
+        let (name, diff) = (Name { words: String::new(), beside: HeadSuffix::default() }, Diff::new(diff, None));
         Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb: APPLY, facts: String::new() }
     }
 

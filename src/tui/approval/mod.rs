@@ -435,6 +435,12 @@ impl Dialog {
         keys.join(", ")
     }
 
+    /// Returns the keys that work now, for narrow screens.
+    pub(crate) fn valid_letters(&self) -> String {
+        let enabled = self.choices.iter().filter(|choice| choice.enabled && choice.is_shown);
+        enabled.map(|choice| choice.key.letter.to_string()).collect::<Vec<_>>().join(" ")
+    }
+
     /// Highlights the choice under the pointer, with its current meaning.
     pub(crate) fn point(&mut self, choice: usize, now: u64) {
         let confirms: Vec<_> = (0..self.choices.len()).map(|at| self.confirm(at)).collect();

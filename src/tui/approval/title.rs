@@ -1,21 +1,32 @@
 //! Title of an approval prompt: the worst effect of the call in one sentence, or its name.
 
+use super::rows::TIGHT;
 use crate::protocol::{Approval, CommandPart, Containment, EffectKind, Effects, OUTSIDE_SANDBOX};
 use crate::text;
 use crate::tui::format::format_count;
+use crate::tui::metrics::GUTTER;
 use std::cmp::Reverse;
 
 /// Text of the head, and the cells of the head that are not free for it.
 #[derive(Debug)]
 pub(crate) struct Name {
     pub words: String,
-    pub beside: usize,
+    pub beside: HeadSuffix,
+}
+
+/// Cells at the right of a head that its text cannot use, including the gap.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct HeadSuffix {
+    pub wide: usize,
+    /// The same for a narrow screen, where the head is shorter.
+    pub narrow: usize,
 }
 
 impl Name {
     /// Returns the text in rows if it does not fit into the head.
     pub(crate) fn rows(&self, width: u16) -> Vec<String> {
-        if text::width(&self.words) + self.beside <= width.into() {
+        let beside = if width + GUTTER < TIGHT { self.beside.narrow } else { self.beside.wide };
+        if text::width(&self.words) + beside <= width.into() {
             Vec::new()
         } else {
             text::wrap_exact(&self.words, usize::from(width).max(1)).into_iter().map(|part| self.words[part].to_owned()).collect()

@@ -10,6 +10,7 @@ use crate::tui::composer::Field;
 use crate::tui::input::is_text;
 use crate::tui::interface::{EditorTarget, TrustAnswer};
 use crate::tui::layers::RewindList;
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::{ALONE_MS, GuardInput, GuardResult, MACHINE_MS};
@@ -135,6 +136,9 @@ pub(crate) fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effect
         GuardResult::Decided(choice) => on_choice(model, choice, now, effects),
         GuardResult::NoChoice(letter) => {
             let words = format!("{} is not a choice here: {}", key_name(letter), panel.valid_keys());
+            let fits = text::width(&words) + usize::from(GUTTER) <= usize::from(model.screen.size.width);
+            let short = || format!("{} is not a choice: {}", key_name(letter), panel.valid_letters());
+            let words = if fits { words } else { short() };
             model.show_toast(words, now);
         }
     }

@@ -663,3 +663,17 @@ fn a_newline_in_a_pasted_reason_does_not_submit_the_denial() {
     }
     assert_eq!(play(&mut model, 8000, "<enter>"), ["a Denied { reason: Some(\"wrong place\") }"]);
 }
+
+#[test]
+fn the_valid_keys_are_all_shown_on_a_narrow_screen() {
+    for (width, words) in [(100, "`j` is not a choice here: y yes, n no"), (40, "`j` is not a choice: y n a")] {
+        let mut model = model(width, 24);
+        tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 100);
+        draw(&mut model, 2000);
+        wait(&mut model, 3000);
+        draw(&mut model, 3000);
+        play(&mut model, 6000, "j");
+        let screen = draw(&mut model, 6100);
+        assert!(screen.contains(words), "{screen}");
+    }
+}
