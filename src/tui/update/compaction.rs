@@ -62,10 +62,10 @@ pub(crate) fn context_rows(model: &Model, filled: &ContextUse) -> Vec<Row> {
     shares.chain(rest).collect()
 }
 
-/// Returns the usage of the whole context window: `61.3k of 200k tokens, 30 %`.
+/// Returns the usage of the whole context window: `30 %, 61.3k of 200k tokens`.
 pub(crate) fn context_aside(filled: &ContextUse) -> String {
     let (used, window) = (filled.used(), filled.window);
-    format!("{} of {} tokens, {} %", tokens(used), tokens(window), used.saturating_mul(100) / window.max(1))
+    format!("{} %, {} of {} tokens", used.saturating_mul(100) / window.max(1), tokens(used), tokens(window))
 }
 
 /// Returns what `/compact` would free, and how the tokens were counted.
