@@ -151,6 +151,7 @@ fn models(options: &super::options::Options) -> String {
 pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
     match (waits, event) {
         (AwaitedEvent::Context, EventKind::ContextShown(filled)) => Some(context(filled)),
+        (AwaitedEvent::Notice, EventKind::ListShown(list)) => Some(list.to_text()),
         (AwaitedEvent::Summary, EventKind::ContextCompacted(compaction)) => Some(format!(
             "Compacted from {} to {} tokens.\n\n{}",
             compaction.tokens_before, compaction.tokens_after, compaction.summary

@@ -127,6 +127,7 @@ impl Plain {
             EventKind::ElicitationRequested(asked) => elicitation_line(asked),
             // Printed as an error.
             EventKind::TaskFailed { .. } | EventKind::SessionPaused { .. } => None,
+            EventKind::ContextShown(_) | EventKind::ListShown(_) => None,
             EventKind::OwnCommandStarted { .. }
             | EventKind::OwnCommandEnded { .. }
             | EventKind::RewindPointsListed { .. }
@@ -145,7 +146,6 @@ impl Plain {
             | EventKind::StateChanged { .. }
             | EventKind::QueueChanged { .. }
             | EventKind::ModelsListed { .. }
-            | EventKind::ContextShown(_)
             | EventKind::BudgetShown { .. }
             | EventKind::RuleTold { .. }
             | EventKind::TaskStarted { .. }

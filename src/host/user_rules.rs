@@ -7,7 +7,7 @@ use crate::config::{ConfigError, grants};
 use crate::host::nesting::Nesting;
 use crate::policy::{Bundle, Layer, Scope};
 use crate::ports::{BoxFuture, Rules, SavedRules};
-use crate::protocol::{FileDiff, FileDiffs, GrantOption, GrantRule, GrantScope, RulePlace};
+use crate::protocol::{FileDiff, FileDiffs, GrantOption, GrantRule, GrantScope, ListedGrant, RulePlace};
 use crate::store::{DecisionFilter, Store};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -242,12 +242,15 @@ impl Rules for UserRules {
         off_the_loop(move || own.remove_now(&rules, scope))
     }
 
-    fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>> {
+    fn list(&self) -> BoxFuture<'_, Result<Vec<ListedGrant>, String>> {
         let own = self.clone();
         off_the_loop(move || {
             let now = Timestamp::now();
-            let line = |named: NamedRule| format!("{}  {}  {}", named.name, named.kept.rule, named.times(now));
-            own.applicable_rules().map(|all| all.into_iter().map(line).collect()).map_err(|error| error.to_string())
+            let listed = |named: NamedRule| {
+                let times = named.times(now);
+                ListedGrant { rule: named.kept.rule.to_string(), name: named.name, times }
+            };
+            own.applicable_rules().map(|all| all.into_iter().map(listed).collect()).map_err(|error| error.to_string())
         })
     }
 

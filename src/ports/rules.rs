@@ -2,7 +2,7 @@
 
 use super::BoxFuture;
 use crate::policy::Layer;
-use crate::protocol::{GrantOption, GrantRule, GrantScope, RulePlace};
+use crate::protocol::{GrantOption, GrantRule, GrantScope, ListedGrant, RulePlace};
 use jiff::Timestamp;
 
 /// Rules of a file after a rule was added or removed.
@@ -27,8 +27,8 @@ pub(crate) trait Rules: Send + Sync {
     ) -> BoxFuture<'_, Result<SavedRules, String>>;
     /// Removes rules.
     fn remove(&self, rules: Vec<GrantRule>, scope: GrantScope) -> BoxFuture<'_, Result<SavedRules, String>>;
-    /// Lists the saved rules for this project, one per line.
-    fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>>;
+    /// Lists the saved rules for this project.
+    fn list(&self) -> BoxFuture<'_, Result<Vec<ListedGrant>, String>>;
     /// Returns the last `most` judged commands in full and without duplicates.
     fn recent_commands(&self, most: usize) -> BoxFuture<'_, Result<Vec<String>, String>>;
 }

@@ -3,9 +3,9 @@
 use super::{
     AgentEvent, Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger,
     ContextUse, Decision, Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, GoalState, HostResponse,
-    ListedModel, Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage, Redaction, RewindPlan, RewindPoint,
-    Rewound, RuleInfo, RunningCommand, SandboxTier, ServerStatus, SessionId, SessionStatus, StepId, StopReason, TaskId,
-    TaskState, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId,
+    ListedModel, Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage, Redaction, RequestedList, RewindPlan,
+    RewindPoint, Rewound, RuleInfo, RunningCommand, SandboxTier, ServerStatus, SessionId, SessionStatus, StepId, StopReason,
+    TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -384,6 +384,7 @@ pub enum EventKind {
         removed: u64,
     },
     ContextShown(ContextUse),
+    ListShown(RequestedList),
     /// Budgets and their usage, on request and whenever one is set.
     BudgetShown {
         budgets: Vec<Budget>,

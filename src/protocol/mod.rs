@@ -35,6 +35,7 @@ mod planned_step;
 mod problem;
 mod query;
 mod queue;
+mod requested_list;
 pub mod review;
 mod rewind;
 pub mod sandbox;
@@ -91,6 +92,7 @@ pub use planned_step::{PlannedStep, StepStatus, UPDATE_STEPS};
 pub use problem::{HINT, Problem, ProblemLine};
 pub use query::{Query, SessionQuery};
 pub use queue::QueuedMessage;
+pub use requested_list::{ListedGrant, ListedRun, RequestedList};
 pub use review::{Finding, Review, ReviewQuery, ReviewSubject, ReviewUpdate, ReviewedChanges, Severity, revision};
 pub use rewind::{RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 pub use sandbox::{

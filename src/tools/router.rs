@@ -574,7 +574,8 @@ fn with_effects(mut plan: Plan, trial: PreviewRunResult, redactor: &Redactor) ->
     let PreviewRunResult { kept, effects, proposal: seen, parts, end } = trial;
     let before = plan.proposal.unwrap_or_default();
     let notes = before.notes.into_iter().chain(seen.notes).collect();
-    let proposal = hide_in_proposal(redactor, Proposal { summary: before.summary, notes, ..seen });
+    let usual_notes = before.usual_notes;
+    let proposal = hide_in_proposal(redactor, Proposal { summary: before.summary, notes, usual_notes, ..seen });
     let offer = Amendable { effects: parts, ..Amendable::default() };
     if !plan.opens.is_empty() {
         plan.actions.retain(Action::is_command);

@@ -65,7 +65,6 @@ pub(crate) struct Glyphs {
     pub minus: &'static str,
     pub to: &'static str,
     pub block: &'static str,
-    pub reserved: &'static str,
     pub taken: &'static str,
     pub left: &'static str,
     /// Prefix of the number of changed files.
@@ -109,7 +108,6 @@ pub(crate) const UNICODE: Glyphs = Glyphs {
     minus: "−",
     to: "→",
     block: "█",
-    reserved: "▒",
     taken: "☑",
     left: "☐",
     changed: "±",
@@ -144,7 +142,6 @@ pub(crate) const ASCII: Glyphs = Glyphs {
     minus: "-",
     to: "to",
     block: "#",
-    reserved: "+",
     taken: "[x]",
     left: "[ ]",
     changed: "+-",

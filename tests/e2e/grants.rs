@@ -283,6 +283,8 @@ fn a_hidden_directory_becomes_readable_in_this_project_once_saved() {
     terminal.wait_for("Finished task 3.");
     terminal.prompt("/policy grants");
     terminal.wait_for("readable_paths = [");
+    terminal.send("\x1b");
+    terminal.wait_until_gone("Saved rules");
     terminal.prompt("/policy undo");
     terminal.wait_for("rule removed: mine-here:");
     assert!(grants(&project).is_empty());

@@ -122,6 +122,7 @@ mod tools_on_demand;
 mod trees;
 mod trust;
 mod typeahead;
+mod typing;
 mod update;
 mod usage;
 mod user_commands;

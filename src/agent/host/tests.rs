@@ -180,7 +180,7 @@ impl Rules for NoRules {
     ) -> BoxFuture<'_, Result<crate::ports::SavedRules, String>> {
         Box::pin(async { Err("the disk is full".to_owned()) })
     }
-    fn list(&self) -> BoxFuture<'_, Result<Vec<String>, String>> {
+    fn list(&self) -> BoxFuture<'_, Result<Vec<crate::protocol::ListedGrant>, String>> {
         Box::pin(async { Ok(Vec::new()) })
     }
     fn recent_commands(&self, _: usize) -> BoxFuture<'_, Result<Vec<String>, String>> {

@@ -182,7 +182,7 @@ impl Calls {
     }
 
     /// Returns the commands that ran without approval, one line each, for the user.
-    pub(crate) fn unasked_runs(&self) -> String {
+    pub(crate) fn unasked_runs(&self) -> RequestedList {
         self.layers.unasked.list()
     }
 }

@@ -5,7 +5,10 @@ use super::rule_files::{Grant, RuleFileResult};
 use super::turn_context::TurnContext;
 use crate::policy::Enforcer;
 use crate::ports::{Durability, Plan, Record};
-use crate::protocol::{Action, GrantChoice, GrantOptions, GrantRule, GrantScope, ProposedPlan, RULE_SAVED, RULE_UNTIL_QUIT};
+use crate::protocol::{
+    Action, EventKind, GrantChoice, GrantOptions, GrantRule, GrantScope, ListedGrant, ProposedPlan, RULE_SAVED, RULE_UNTIL_QUIT,
+    RequestedList,
+};
 use crate::session::Mandate;
 
 /// Rules that the user saved in this run.
@@ -176,14 +179,15 @@ impl Grants {
             // Handled where the time is known.
             RuleFileResult::Recent { .. } => {}
             RuleFileResult::Listed(Err(why)) => out.notice(format!("the saved rules cannot be read: {why}")),
-            RuleFileResult::Listed(Ok(lines)) => {
+            RuleFileResult::Listed(Ok(saved)) => {
+                let unsaved = |name: &str, rule| ListedGrant { name: name.to_owned(), rule, times: String::new() };
                 let session = self.saved.iter().filter(|grant| grant.scope == GrantScope::Session);
-                let mut all: Vec<String> =
-                    session.map(|grant| format!("until aye quits  {}", join_rules(&grant.rules))).collect();
-                let planned = self.mandate.actions.iter().map(|action| format!("until the task ends  {}", in_words(action)));
-                all.extend(planned);
-                all.extend(lines);
-                out.notice(if all.is_empty() { "no rule is saved for this project".to_owned() } else { all.join("\n") });
+                let mut grants: Vec<ListedGrant> =
+                    session.map(|grant| unsaved("until aye quits", join_rules(&grant.rules))).collect();
+                let planned = self.mandate.actions.iter().map(|action| unsaved("until the task ends", in_words(action)));
+                grants.extend(planned);
+                grants.extend(saved);
+                out.event(EventKind::ListShown(RequestedList::Grants { grants }));
             }
         }
     }

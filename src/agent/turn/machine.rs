@@ -176,7 +176,7 @@ impl TurnMachine {
             Command::ListModels { ask } => self.cx.out.effect(Effect::ListModels { ask }),
             Command::SetMode { mode } => self.set_mode(mode, at),
             Command::SetApprove { approve } => set_approve(approve, &mut self.cx),
-            Command::ListUnasked => self.cx.out.notice(self.calls.unasked_runs()),
+            Command::ListUnasked => self.cx.out.event(EventKind::ListShown(self.calls.unasked_runs())),
             Command::ReloadPolicy => self.cx.out.effect(Effect::ReloadPolicy),
             Command::SaveDraft { text } => self.cx.out.effect(Effect::SaveDraft(text)),
             Command::Quit => self.quit(at),

@@ -1,7 +1,7 @@
 //! Rules saved by the user, and the results of changing the policy files.
 
 use crate::ports::SavedRules;
-use crate::protocol::{ApprovalId, GrantRule, GrantScope};
+use crate::protocol::{ApprovalId, GrantRule, GrantScope, ListedGrant};
 use std::path::PathBuf;
 
 /// Rule saved in this run.
@@ -20,7 +20,7 @@ pub(crate) struct Grant {
 pub(crate) enum RuleFileResult {
     Saved(Grant, Result<SavedRules, String>),
     Removed(Grant, Result<SavedRules, String>),
-    Listed(Result<Vec<String>, String>),
+    Listed(Result<Vec<ListedGrant>, String>),
     /// Recent commands, to be compared with this rule of an approval.
     Recent {
         approval_id: ApprovalId,

@@ -1,9 +1,8 @@
 //! Commands that ran without approval since aye started.
 
 use super::sandbox_escalation::format_access;
-use crate::protocol::{CallId, Effects, SandboxAccess, ToolResult, exit_code_in};
+use crate::protocol::{CallId, Effects, ListedRun, RequestedList, SandboxAccess, ToolResult, exit_code_in};
 use std::collections::VecDeque;
-use std::fmt::Write;
 
 /// Maximum number of listed commands; older ones are only counted.
 const MAX_RUNS: usize = 200;
@@ -66,20 +65,15 @@ impl UnaskedRuns {
         });
     }
 
-    /// Returns one line per command, for the user.
-    pub(super) fn list(&self) -> String {
-        if self.runs.is_empty() {
-            return "no command has run without approval since aye started".to_owned();
-        }
-        let mut lines = "commands that ran without approval since aye started, oldest first:".to_owned();
-        if self.dropped > 0 {
-            let _ = write!(lines, "\n  {} earlier ones", self.dropped);
-        }
-        for run in &self.runs {
-            let ended = run.ended.as_deref().unwrap_or("running");
-            let _ = write!(lines, "\n  {}  {ended}; {}", run.summary, run.why);
-        }
-        lines
+    /// Returns the commands for the user.
+    pub(super) fn list(&self) -> RequestedList {
+        let listed = |run: &UnaskedRun| ListedRun {
+            command: run.summary.clone(),
+            outcome: run.ended.clone().unwrap_or_else(|| "running".to_owned()),
+            reason: run.why.clone(),
+        };
+        let earlier = u64::try_from(self.dropped).unwrap_or(u64::MAX);
+        RequestedList::UnaskedRuns { runs: self.runs.iter().map(listed).collect(), earlier }
     }
 }
 
@@ -90,12 +84,12 @@ mod tests {
     #[test]
     fn each_command_is_listed_with_its_outcome_and_applied_changes() {
         let mut runs = UnaskedRuns::default();
-        assert!(runs.list().starts_with("no command"));
+        assert!(runs.list().to_text().starts_with("no command"));
         let (first, second) = (CallId::new("c1"), CallId::new("c2"));
         runs.start(&first, "$ ls", "built-in:40", None);
         runs.start(&second, "$ make test", "built-in:9", Some((&Effects::default(), &[])));
         runs.end(&ToolResult::success(second, "RunCommand".to_owned(), "Exit code: 2\nno rule".to_owned()));
-        let list = runs.list();
+        let list = runs.list().to_text();
         assert!(list.contains("$ ls  running; allowed by built-in:40"), "{list}");
         assert!(list.contains("$ make test  exit 2; in a copy; changed no file"), "{list}");
     }
@@ -106,6 +100,7 @@ mod tests {
         for number in 0..MAX_RUNS + 3 {
             runs.start(&CallId::new(format!("c{number}")), "$ ls", "r", None);
         }
-        assert!(runs.list().contains("3 earlier ones") && runs.list().lines().count() == MAX_RUNS + 2);
+        let list = runs.list().to_text();
+        assert!(list.contains("3 earlier ones") && list.lines().count() == MAX_RUNS + 2);
     }
 }

@@ -73,6 +73,7 @@ const OF_SCREENS: &[&str] = &[
     "HistorySummed",
     "ModelsListed",
     "ContextShown",
+    "ListShown",
     "RuleTold",
     "DraftRestored",
     "OwnCommandStarted",

@@ -2,7 +2,7 @@
 
 use super::command::{Command, Row};
 use super::note::{CHANGED, Note, Verb, hanging, hanging_indent};
-use super::title::Name;
+use super::title::{HeadSuffix, Name};
 use crate::protocol::{Approval, DiscardedEffect, Effects, FileDiffs, Risk};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
@@ -47,60 +47,61 @@ pub(crate) enum ChangeSize {
 }
 
 /// Returns the cells of the head that the title cannot use: those of the risk, if shown, and of the dialog's position.
-fn head_suffix_width(approval: &Approval) -> usize {
-    match (approval.critical, approval.risk_level) {
-        (true, _) => PLACE_CELLS + "critical risk".len() + 3,
-        (false, Risk::Low) => PLACE_CELLS,
-        (false, risk) => PLACE_CELLS + risk.as_str().len() + " risk".len() + 3,
-    }
+fn head_suffix(approval: &Approval) -> HeadSuffix {
+    let risk = match (approval.critical, approval.risk_level) {
+        (true, _) => "critical",
+        (false, Risk::Low) => return HeadSuffix { wide: PLACE_CELLS, narrow: 0 },
+        (false, risk) => risk.as_str(),
+    };
+    HeadSuffix { wide: PLACE_CELLS + risk.len() + " risk".len() + 3, narrow: risk.len() + 2 }
 }
 
 /// Approval verb of a change.
 const APPLY: Verb = Verb { long: "apply it", short: "apply" };
 
 impl Body {
-    pub(crate) fn for_approval(approval: &Approval) -> Self {
-        if let Some(effects) = &approval.effects {
-            return Self::effects(approval, effects);
-        }
-        if let Some(command) = &approval.command {
-            let command = Command {
-                title: Name { words: super::title::title(approval), beside: head_suffix_width(approval) },
-                titled: super::title::titled_part(approval),
-                line: text::reveal_rows(&command.line),
-                notes: approval.proposal.own_notes().iter().map(|note| text::reveal_rows(note)).collect(),
-                is_unheld: command.is_unheld(),
-                sandbox: (command.is_unheld() || command.has_own_sandbox)
-                    .then(|| format!("sandbox {}", text::reveal_rows(&command.sandbox))),
-                parts: approval.parts.clone(),
-                marked: None,
-                opens: super::title::opens(approval),
-            };
-            return Self::Command { command: Box::new(command), laid: RefCell::new(None) };
-        }
-        if let Some(plan) = &approval.plan {
-            return Self::Words {
-                text: format!("{}\n\n{}", text::reveal(plan.text.trim_end()), text::reveal(&plan.effect_of_approval())),
-            };
-        }
+    /// Builds the body of a command that has not run yet.
+    pub(super) fn for_command(approval: &Approval, title: String) -> Self {
+        let Some(command) = &approval.command else { return Self::from_text(String::new()) };
+        let command = Command {
+            title: Name { words: title, beside: head_suffix(approval) },
+            titled: super::title::titled_part(approval),
+            line: text::reveal_rows(&command.line),
+            notes: approval.proposal.own_notes().iter().map(|note| text::reveal_rows(note)).collect(),
+            is_unheld: command.is_unheld(),
+            sandbox: (command.is_unheld() || command.has_own_sandbox)
+                .then(|| format!("sandbox {}", text::reveal_rows(&command.sandbox))),
+            parts: approval.parts.clone(),
+            marked: None,
+            opens: super::title::opens(approval),
+        };
+        Self::Command { command: Box::new(command), laid: RefCell::new(None) }
+    }
+
+    /// Builds the body of a plan: its text, and what approving it allows.
+    pub(super) fn for_plan(approval: &Approval) -> Self {
+        let Some(plan) = &approval.plan else { return Self::from_text(String::new()) };
+        let text = format!("{}\n\n{}", text::reveal(plan.text.trim_end()), text::reveal(&plan.effect_of_approval()));
+        Self::Words { text }
+    }
+
+    /// Builds the body of a change: its notes and its diff.
+    pub(super) fn for_edit(approval: &Approval) -> Self {
         let proposal = &approval.proposal;
-        let renewed = approval.amendable.renewed.then(|| CHANGED.to_owned());
-        let notes = renewed.into_iter().chain(proposal.notes.iter().map(|note| text::reveal_rows(note)));
-        let notes: Vec<Note> = notes.map(|note| Note::new(note, Token::Warn)).collect();
-        if !proposal.diff.is_empty() {
-            let diff = Diff::new(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
-            return Self::edit(
-                Name { words: text::reveal_name(&approval.action_summary), beside: head_suffix_width(approval) },
-                diff,
-                notes,
-            );
-        }
+        let diff = Diff::new(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
+        let name = Name { words: text::reveal_name(&approval.action_summary), beside: head_suffix(approval) };
+        Self::edit(name, diff, proposal_notes(approval))
+    }
+
+    /// Builds the body of any other call: its summary, its paths and its notes.
+    pub(super) fn for_tool(approval: &Approval) -> Self {
+        let proposal = &approval.proposal;
         let mut words = text::reveal_rows(&proposal.summary);
         for path in &proposal.paths {
             words.push_str("\n  ");
             words.push_str(&text::reveal_name(&path.to_string_lossy()));
         }
-        for note in notes {
+        for note in proposal_notes(approval) {
             words.push('\n');
             words.push_str(&note.text);
         }
@@ -108,12 +109,13 @@ impl Body {
     }
 
     /// Builds the body for the effects of a previewed command: its facts, then the diff.
-    fn effects(approval: &Approval, effects: &Effects) -> Self {
+    pub(super) fn for_effects(approval: &Approval) -> Self {
+        let Some(effects) = &approval.effects else { return Self::from_text(String::new()) };
         let diff = Diff::new(&approval.proposal.diff, None);
         let lines = diff.lines();
         let extent = if lines > LARGE_LINES { ChangeSize::Large } else { ChangeSize::Readable };
         let above = rows_above_effects(approval, effects, &diff, &[]);
-        let name = Name { words: String::new(), beside: 0 };
+        let name = Name { words: String::new(), beside: HeadSuffix::default() };
         Self::Edit { name, diff, above, extent, verb: super::effects::verb(effects), facts: super::effects::facts(effects) }
     }
 
@@ -161,18 +163,18 @@ impl Body {
     }
 
     pub(crate) fn diff(name: String, diff: &FileDiffs) -> Self {
-        Self::edit(Name { words: name, beside: 0 }, Diff::new(diff, None), Vec::new())
+        Self::edit(Name { words: name, beside: HeadSuffix::default() }, Diff::new(diff, None), Vec::new())
     }
 
     /// Builds a body of paragraphs; all paragraphs must be shown before approval.
     pub(crate) fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
-        let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(&[], None));
+        let (name, diff) = (Name { words: String::new(), beside: HeadSuffix::default() }, Diff::new(&[], None));
         Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb, facts }
     }
 
     /// Builds a body of paragraphs and a sample diff that will not be applied.
     pub(crate) fn sample(above: Vec<Note>, diff: &FileDiffs) -> Self {
-        let (name, diff) = (Name { words: String::new(), beside: 0 }, Diff::new(diff, None));
+        let (name, diff) = (Name { words: String::new(), beside: HeadSuffix::default() }, Diff::new(diff, None));
         Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb: APPLY, facts: String::new() }
     }
 
@@ -301,6 +303,13 @@ impl Body {
 }
 
 /// Returns the rows above the diff of a command's effects.
+/// Returns the notes of a proposal, after the warning about an updated one.
+fn proposal_notes(approval: &Approval) -> Vec<Note> {
+    let renewed = approval.amendable.renewed.then(|| CHANGED.to_owned());
+    let notes = renewed.into_iter().chain(approval.proposal.notes.iter().map(|note| text::reveal_rows(note)));
+    notes.map(|note| Note::new(note, Token::Warn)).collect()
+}
+
 fn rows_above_effects(approval: &Approval, effects: &Effects, diff: &Diff, discarded: &[DiscardedEffect]) -> Vec<Note> {
     let mut above = super::effects::notes(approval, effects, discarded);
     match diff.files().as_slice() {

@@ -1,7 +1,8 @@
 //! Choices of a dialog and their actions.
 
+use super::effects::has_output;
 use super::note::Verb;
-use crate::protocol::{Approval, GrantScope, PreviewOffer, ProposedPlan, Resolution, RewindScope};
+use crate::protocol::{Approval, GrantScope, PreviewOffer, Resolution, RewindScope};
 use crate::text;
 use crate::tui::elicitation;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
@@ -11,6 +12,8 @@ use std::borrow::Cow;
 
 /// Number of reasons shown for a rule that cannot be saved.
 const NEVER: usize = 3;
+/// Label of the choice that shows the details.
+const EXPLAIN: &str = "explain: which rules apply, and where they are defined";
 
 /// Choice about a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,54 +163,61 @@ fn choices_after_conflict() -> Vec<Choice> {
     ]
 }
 
-/// Returns the choices of an approval prompt.
-pub(super) fn choices_for(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
-    if approval.effects.as_ref().is_some_and(|effects| effects.conflict.is_some()) {
+/// Returns the choices about the effects of a command that ran in a copy. They are no basis for a rule.
+pub(super) fn choices_for_effects(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
+    let Some(effects) = &approval.effects else { return Vec::new() };
+    if effects.conflict.is_some() {
         return choices_after_conflict();
     }
-    if let Some(plan) = &approval.plan {
-        return choices_for_plan(approval, plan, confirm);
-    }
-    let again = !approval.opens.is_empty();
-    let yes = match (&approval.effects, again) {
-        (Some(_), _) => verb.long.to_owned(),
-        (None, true) => "run again with this access, once".to_owned(),
-        (None, false) => format!("{}, once", verb.long),
-    };
-    let short = match (&approval.effects, again) {
-        (Some(_), _) => verb.short,
-        (None, true) => "run again",
-        (None, false) => "yes",
-    };
-    let approve = choice('y', confirm, ChoiceAction::Approve, yes, short);
-    let approve = match approval.effects.as_ref().and_then(|effects| effects.unlisted_reason()) {
+    let approve = choice('y', confirm, ChoiceAction::Approve, verb.long.to_owned(), verb.short);
+    let approve = match effects.unlisted_reason() {
         Some(_) => {
             let words = "cannot be applied: the list is incomplete".to_owned();
             Choice { enabled: false, words, short: "cannot be applied".into(), ..approve }
         }
         None => approve,
     };
-    let deny = match (&approval.effects, again) {
-        (Some(effects), _) if effects.is_empty() => "discard; the model sees a denial and none of the output",
-        (Some(_), _) => "discard the changes; the model sees a denial",
-        (None, true) => "don't rerun; give the model the first result",
-        (None, false) => "deny",
+    let deny = if effects.is_empty() {
+        "discard; the model sees a denial and none of the output"
+    } else {
+        "discard the changes; the model sees a denial"
     };
-    let no = if approval.effects.is_some() { "discard" } else { "no" };
-    let mut choices = vec![approve, choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), no)];
+    let discard = choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), "discard");
+    let explain = if !effects.groups.is_empty() {
+        "full output, new files by folder, and rules that apply"
+    } else if has_output(&effects.output) {
+        "full output, and rules that apply"
+    } else {
+        EXPLAIN
+    };
+    with_common_choices(approval, confirm, vec![approve, discard], explain)
+}
+
+/// Returns the choices about a call that has not run yet, or that runs again with more access.
+pub(super) fn choices_for_call(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
+    let again = !approval.opens.is_empty();
+    let (yes, short, deny) = if again {
+        ("run again with this access, once".to_owned(), "run again", "don't rerun; give the model the first result")
+    } else {
+        (format!("{}, once", verb.long), "yes", "deny")
+    };
+    let mut choices = vec![
+        choice('y', confirm, ChoiceAction::Approve, yes, short),
+        choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), "no"),
+    ];
     choices.extend(preview(approval));
-    // Effects that already happened are no basis for a rule, nor is access for one run that no rule can give.
-    if approval.effects.is_none() && (!again || !approval.always.offers.is_empty()) {
+    // Access for one run that no rule can give is no basis for a rule.
+    if !again || !approval.always.offers.is_empty() {
         choices.push(always(approval));
     }
     choices.extend(edit(approval));
+    with_common_choices(approval, confirm, choices, EXPLAIN)
+}
+
+/// Adds the choices that every call has, and sorts those that are shown to the front.
+fn with_common_choices(approval: &Approval, confirm: Confirm, mut choices: Vec<Choice>, explain: &str) -> Vec<Choice> {
     let mut outside = unsandboxed_choice(approval);
-    choices.extend(outside.take_if(|_| again));
-    let explain = match &approval.effects {
-        Some(effects) if !effects.groups.is_empty() => "full output, new files by folder, and rules that apply",
-        Some(effects) if !effects.output.trim().is_empty() => "full output, and rules that apply",
-        Some(_) | None => "explain: which rules apply, and where they are defined",
-    };
+    choices.extend(outside.take_if(|_| !approval.opens.is_empty()));
     choices.push(choice('?', Confirm::Immediate, ChoiceAction::Look, explain.to_owned(), "more"));
     let mut rest = partial_choices(approval, confirm);
     rest.extend(outside);
@@ -225,7 +235,8 @@ pub(super) fn choices_for(approval: &Approval, verb: &Verb, confirm: Confirm) ->
 }
 
 /// Returns the choices for a plan of the model.
-fn choices_for_plan(approval: &Approval, plan: &ProposedPlan, confirm: Confirm) -> Vec<Choice> {
+pub(super) fn choices_for_plan(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
+    let Some(plan) = &approval.plan else { return Vec::new() };
     let yes = match plan.allows().len() {
         0 => "carry it out; actions need approval as usual".to_owned(),
         _ => "carry it out; the listed actions stay allowed until the task ends".to_owned(),

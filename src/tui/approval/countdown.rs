@@ -1,6 +1,6 @@
 //! Remaining time of an approval prompt with a time limit, after which the call is denied.
 
-use super::{Dialog, Question};
+use super::Dialog;
 
 /// Remaining milliseconds from which seconds are shown instead of minutes.
 const MINUTE_MS: u64 = 60_000;
@@ -24,14 +24,14 @@ pub(crate) fn next(ends: u64, now: u64) -> Option<u64> {
 /// Starts the time limit now.
 pub(super) fn begin_wait(panel: &mut Dialog, now: u64) {
     panel.came = Some(now);
-    if let Question::Approval(approval) = &panel.question {
-        panel.ends = approval.timeout_ms.map(|after| now.saturating_add(after));
+    if let Some(prompt) = panel.kind.prompt_mut() {
+        prompt.ends = prompt.approval.timeout_ms.map(|after| now.saturating_add(after));
     }
 }
 
 /// Returns the remaining time as text, and whether it is less than a minute.
 pub(crate) fn time_left(panel: &Dialog, now: u64) -> Option<(String, bool)> {
-    panel.ends.map(|ends| (format_remaining(ends, now), ends.saturating_sub(now) <= MINUTE_MS))
+    panel.ends().map(|ends| (format_remaining(ends, now), ends.saturating_sub(now) <= MINUTE_MS))
 }
 
 #[cfg(test)]

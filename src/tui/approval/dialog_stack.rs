@@ -1,12 +1,13 @@
 //! Stack of pending dialogs, of which at most one has the keyboard.
 
-use super::answer::answer;
 use super::countdown::{self, begin_wait};
 use super::inbox::Inbox;
 use super::parts::open_rule;
-use super::{ChoiceAction, Dialog, Question};
+use super::rule_choice::RuleChoice;
+use super::{ChoiceAction, Dialog};
 use crate::protocol::{ApprovalId, CallId, RuleInfo};
 use crate::tui::composer::Field;
+use crate::tui::onboarding::Onboarding;
 use crate::tui::typeahead_guard::{Echo, Fence, Guard, GuardInput, GuardTiming, Key};
 
 #[derive(Default)]
@@ -47,7 +48,7 @@ impl DialogStack {
 
     /// Returns the number of approvals for which a running task waits.
     pub(crate) fn approvals(&self) -> usize {
-        self.list.iter().filter(|panel| matches!(panel.question, Question::Approval(_))).count()
+        self.list.iter().filter(|panel| panel.is_card()).count()
     }
 
     /// Returns whether a dialog, or the list of dialogs, has the keyboard.
@@ -129,7 +130,7 @@ impl DialogStack {
     /// single closed dialog.
     fn next_count(&self, now: u64) -> Option<u64> {
         let shown = self.current().filter(|_| self.inbox().is_none() && (self.is_open() || self.len() == 1))?;
-        countdown::next(shown.ends?, now)
+        countdown::next(shown.ends()?, now)
     }
 
     /// Moves unfinished input from the dialog that has the keyboard to the next one that receives
@@ -227,19 +228,18 @@ impl DialogStack {
     /// Opens the field for a rule that the user writes.
     pub(crate) fn write_rule(&mut self) {
         if let Some(panel) = self.open_mut()
-            && let Question::Keep(keeping) = &mut panel.question
+            && let Some(rule) = panel.kind.find_mut::<RuleChoice>()
         {
             let mut field = Field::new();
-            field.insert(&keeping.to_line());
-            panel.body = keeping.begin_writing();
+            field.insert(&rule.to_line());
+            panel.body = rule.begin_writing();
             panel.words = Some(field);
         }
     }
 
     /// Applies the policy's response about a rule.
     pub(crate) fn apply_rule_reply(&mut self, id: &ApprovalId, told: RuleInfo, last_text: Option<u64>) {
-        let own = |panel: &Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *id);
-        let Some(at) = self.list.iter().position(own) else { return };
+        let Some(at) = self.list.iter().position(|panel| panel.is_for(id)) else { return };
         let is_new = matches!(told, RuleInfo::Offered { .. });
         if self.list[at].apply_rule_reply(told) && is_new && at == self.current {
             self.rearm(last_text);
@@ -248,10 +248,7 @@ impl DialogStack {
 
     /// Returns the approval and the offer for which the list of matching commands must be requested.
     pub(crate) fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
-        match &self.open()?.question {
-            Question::Keep(keeping) => keeping.wants_reach(),
-            _ => None,
-        }
+        self.open()?.kind.find::<RuleChoice>()?.wants_reach()
     }
 
     /// Arms the dialog again after its content changed, so that keys take effect only once it is on the screen. While
@@ -328,7 +325,7 @@ impl DialogStack {
     /// Closes the dialog, which only the user can reopen. A dialog that the user requested, and for which no task
     /// waits, is removed.
     pub(crate) fn dismiss(&mut self) {
-        let is_called_for = self.open().is_some_and(|panel| panel.question.is_called_for());
+        let is_called_for = self.open().is_some_and(|panel| panel.kind.is_called_for());
         self.close();
         if is_called_for {
             self.remove(self.current, None);
@@ -362,12 +359,12 @@ impl DialogStack {
 
     /// Returns the setup dialog, wherever it is in the stack.
     pub(crate) fn setup(&mut self) -> Option<&mut Dialog> {
-        self.list.iter_mut().find(|panel| matches!(panel.question, Question::Setup(_)))
+        self.list.iter_mut().find(|panel| panel.kind.is::<Onboarding>())
     }
 
     /// Gives the keyboard to the setup dialog.
     pub(crate) fn focus_setup(&mut self, last_text: Option<u64>) {
-        let at = self.list.iter().position(|panel| matches!(panel.question, Question::Setup(_)));
+        let at = self.list.iter().position(|panel| panel.kind.is::<Onboarding>());
         if let Some(at) = at {
             self.focus(at, last_text);
         }
@@ -375,13 +372,13 @@ impl DialogStack {
 
     /// Replaces the page of the setup dialog with another one.
     pub(crate) fn show_setup(&mut self, last_text: Option<u64>) {
-        let Some(at) = self.list.iter().position(|panel| matches!(panel.question, Question::Setup(_))) else { return };
+        let Some(at) = self.list.iter().position(|panel| panel.kind.is::<Onboarding>()) else { return };
         let is_open = self.open && at == self.current;
         if is_open {
             self.take_unfinished_input();
         }
-        let Dialog { number, came, question, .. } = self.list.remove(at);
-        let Question::Setup(setup) = question else { return };
+        let Dialog { number, came, kind, .. } = self.list.remove(at);
+        let Some(setup) = kind.take::<Onboarding>() else { return };
         self.list.insert(at, Dialog { number, came, ..setup.panel() });
         if is_open {
             self.arm(last_text);
@@ -396,7 +393,7 @@ impl DialogStack {
     /// Answers a dialog of the list.
     pub(crate) fn answer(&mut self, number: u64, act: ChoiceAction) -> Option<super::Answer> {
         let at = self.position(number)?;
-        let answer = answer(&mut self.list[at], act, None)?;
+        let answer = self.list[at].answer(act, None)?;
         self.remove(at, None);
         Some(answer)
     }
@@ -404,7 +401,7 @@ impl DialogStack {
     /// Removes dialogs that were answered elsewhere or are no longer needed.
     pub(crate) fn forget(&mut self, gone: impl Fn(&Dialog) -> bool, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(gone) else { return };
-        let is_form = matches!(self.list[at].question, Question::Asking(_) | Question::Price(_));
+        let is_form = self.list[at].kind.is_form();
         let words = self.list[at].words.take().map(|field| field.text()).filter(|words| !words.is_empty() && !is_form);
         self.remove(at, last_text);
         // A denial reason that was being typed no longer has a recipient.
@@ -427,7 +424,7 @@ impl DialogStack {
     }
 
     pub(crate) fn forget_approval(&mut self, id: &ApprovalId, last_text: Option<u64>) {
-        self.forget(|panel| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *id), last_text);
+        self.forget(|panel| panel.is_for(id), last_text);
     }
 
     pub(crate) fn forget_call(&mut self, id: &CallId, last_text: Option<u64>) {

@@ -133,6 +133,13 @@ fn ignored_note(counted: &CountedEffects) -> Note {
     Note::new(format!("{:VERB$}{path}/  {}, {} · {why}", "in", counts.join(", "), size(*bytes)), Token::Text)
 }
 
+/// Returns whether an output contains anything but the exit status.
+pub(crate) fn has_output(output: &str) -> bool {
+    let mut output = output.to_owned();
+    take_exit(&mut output);
+    !output.trim().is_empty()
+}
+
 fn output_notes(output: &str) -> Vec<Note> {
     let mut output = text::clean(output).into_owned();
     // The exit status is shown above already.

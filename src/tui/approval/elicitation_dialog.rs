@@ -1,12 +1,14 @@
 //! Dialog for the input request of an MCP server, or for a question of the model.
 
-use super::{Body, Choice, ChoiceAction, Dialog, Note, Question, Verb, choice};
+use super::dialog_kind::{DialogKind, HintState};
+use super::{Answer, Body, Choice, ChoiceAction, Dialog, Note, Verb, choice};
 use crate::protocol::QuestionOption;
 use crate::text;
 use crate::tui::composer::Field;
 use crate::tui::elicitation::{ElicitationForm, Entry, FormAction, FormContent};
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
+use std::borrow::Cow;
 
 /// Maximum width of the field label, in cells.
 const LABEL: usize = 24;
@@ -17,7 +19,7 @@ const VERB: Verb = Verb { long: "send it", short: "send" };
 impl ElicitationForm {
     pub(crate) fn panel(self: Box<Self>) -> Dialog {
         let (title, reason, choices, body) = (self.title(), self.reason(), self.choices(), self.body());
-        Dialog::new(Question::Asking(self), title, reason, choices, body)
+        Dialog::new(self, title, reason, choices, body)
     }
 
     fn title(&self) -> String {
@@ -174,14 +176,8 @@ impl ElicitationForm {
         Some(field)
     }
 
-    /// Returns the label of the line field.
-    pub(crate) fn label(&self) -> String {
-        let title = self.entry().map(|(_, entry)| entry.title()).unwrap_or_default();
-        format!("{}: ", text::truncate(&title, LABEL))
-    }
-
     /// Returns the line below the field: its position and the accepted values.
-    pub(crate) fn field_hint(&self) -> String {
+    fn accepted_hint(&self) -> String {
         let Some((at, entry)) = self.entry() else { return String::new() };
         let count = self.entries().len();
         let keys = match (entry.is_typed(), entry.is_multi_choice()) {
@@ -193,7 +189,7 @@ impl ElicitationForm {
     }
 
     /// Returns the current key hints, most likely first.
-    pub(crate) fn hints(&self, is_arming: bool) -> Vec<&'static str> {
+    fn hints(&self, is_arming: bool) -> Vec<&'static str> {
         match (self.entry(), &self.wants) {
             (Some((at, _)), _) => {
                 let enter = if at + 1 == self.entries().len() { "enter send" } else { "enter next" };
@@ -207,12 +203,12 @@ impl ElicitationForm {
     }
 
     /// Returns the current value of each field.
-    pub(crate) fn filled_values(&self) -> Vec<String> {
+    fn filled_values(&self) -> Vec<String> {
         self.entries().iter().map(Entry::display_value).collect()
     }
 
     /// Returns the question about the current field, for line mode.
-    pub(crate) fn question(&self) -> Vec<String> {
+    fn question(&self) -> Vec<String> {
         let Some((at, entry)) = self.entry() else { return Vec::new() };
         let needed = if entry.is_required() { ", required" } else { "" };
         let mut lines = vec![format!(
@@ -238,6 +234,43 @@ impl ElicitationForm {
             entry.display_value()
         ));
         lines
+    }
+}
+
+impl DialogKind for ElicitationForm {
+    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        None
+    }
+
+    fn is_form(&self) -> bool {
+        true
+    }
+
+    fn leave_field(&mut self) {
+        self.leave();
+    }
+
+    fn field_label(&self) -> Cow<'_, str> {
+        let title = self.entry().map(|(_, entry)| entry.title()).unwrap_or_default();
+        format!("{}: ", text::truncate(&title, LABEL)).into()
+    }
+
+    fn field_hint(&self) -> Option<String> {
+        Some(self.accepted_hint())
+    }
+
+    fn field_question(&self) -> Option<Vec<String>> {
+        self.is_filling().then(|| self.question())
+    }
+
+    fn key_hints(&self, state: HintState) -> Option<Vec<&'static str>> {
+        let scroll = state.scrolls.then_some("pgup pgdn scroll");
+        Some(self.hints(state.is_arming).into_iter().chain(scroll).collect())
+    }
+
+    /// Each form field is its own question; filling in a field changes the form.
+    fn identity(&self) -> String {
+        format!("{}\n{}\n{}", self.id, self.question().join("\n"), self.filled_values().join("\n"))
     }
 }
 
@@ -281,18 +314,18 @@ fn address(url: &str) -> Vec<Note> {
 
 /// Rebuilds the dialog from the current form and scrolls to the current field.
 pub(crate) fn refresh_form(panel: &mut Dialog) {
-    let Question::Asking(asking) = &panel.question else { return };
+    let Some(asking) = panel.kind.find::<ElicitationForm>() else { return };
     (panel.title, panel.reason, panel.body) = (asking.title(), asking.reason(), asking.body());
     panel.choices = asking.choices();
     if asking.is_filling() {
         let (notes, marked) = asking.notes();
-        let width = panel.seen_width.max(1);
+        let width = panel.view.width.max(1);
         let rows = |part: &[Note]| Body::notes(part.to_vec(), VERB, String::new()).rows(width);
         let (from, to) = (rows(&notes[..marked.start]), rows(&notes[..marked.end]));
-        let shown = panel.shown.max(1);
-        if to > panel.scroll + shown {
-            panel.scroll = to - shown;
+        let shown = panel.view.shown.max(1);
+        if to > panel.view.top + shown {
+            panel.view.top = to - shown;
         }
-        panel.scroll = panel.scroll.min(from);
+        panel.view.top = panel.view.top.min(from);
     }
 }

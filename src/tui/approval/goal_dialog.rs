@@ -1,9 +1,26 @@
 //! Dialog about a goal that cannot continue automatically: it is blocked, its check did not run, or a limit was
 //! reached.
 
-use super::{Body, ChoiceAction, Confirm, Dialog, GoalChoice, Question, choice};
-use crate::protocol::{GoalReason, GoalState};
+use super::dialog_kind::DialogKind;
+use super::{Answer, Body, ChoiceAction, Confirm, Dialog, GoalChoice, choice};
+use crate::protocol::{Goal, GoalReason, GoalState};
 use crate::text;
+
+/// Goal that cannot continue by itself.
+pub(crate) struct GoalDialog {
+    goal: Goal,
+}
+
+impl DialogKind for GoalDialog {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        let ChoiceAction::Goal(choice) = act else { return None };
+        Some(Answer::Goal(self.goal.clone(), choice))
+    }
+
+    fn is_called_for(&self) -> bool {
+        true
+    }
+}
 
 /// Creates the dialog; `None` if the goal requires no decision.
 pub(crate) fn goal_dialog(state: &GoalState) -> Option<Dialog> {
@@ -25,6 +42,6 @@ pub(crate) fn goal_dialog(state: &GoalState) -> Option<Dialog> {
     let title = if is_paused { "The goal is paused" } else { "The goal was not reached" };
     let reason = text::clean_line(state.message.as_deref().unwrap_or("a limit is used up"));
     let body = format!("goal: {}\ncheck: {}", text::reveal_line(&state.goal.text), text::reveal_line(&state.goal.check));
-    let question = Question::Goal(Box::new(state.clone()));
-    Some(Dialog::new(question, title.to_owned(), reason, choices, Body::from_text(body)))
+    let kind = GoalDialog { goal: state.goal.clone() };
+    Some(Dialog::new(Box::new(kind), title.to_owned(), reason, choices, Body::from_text(body)))
 }

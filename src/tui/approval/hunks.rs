@@ -1,16 +1,13 @@
 //! Selection and editing of the hunks of a change, and selection of a command's effects.
 
+use super::diff_layout::MIN_BESIDE;
 use super::hunk::{new_text, old_text, with_new_text};
-use super::{ChoiceAction, Dialog, Question};
+use super::{ChoiceAction, Dialog};
 use crate::protocol::{Amendment, Approval, DiscardedEffect, EffectPart, FileDiffs, Hunk, HunkChoice};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
 use crate::tui::glyphs::Glyphs;
-
-/// Panel width in cells from which a diff is side by side by default.
-pub(crate) const BESIDE: u16 = 110;
-/// Panel width in cells below which a diff is never side by side.
-pub(crate) const MIN_BESIDE: u16 = 80;
+use crate::tui::typeahead_guard::ALONE_MS;
 
 /// Decisions about all hunks so far.
 #[derive(Debug, Clone)]
@@ -30,6 +27,38 @@ pub(crate) struct Hunks {
 struct EffectParts {
     digest: String,
     parts: Vec<EffectPart>,
+}
+
+/// Hunks that the user selects or edits, and the recent keys that selected them.
+#[derive(Debug)]
+pub(crate) struct HunkSelection {
+    pub hunks: Hunks,
+    /// Recent hunk keys that may turn out to be the beginning of typed text.
+    recent: Option<RecentMarks>,
+}
+
+/// Hunk keys pressed in quick succession, and the state before them.
+#[derive(Debug)]
+struct RecentMarks {
+    at: u64,
+    before: Hunks,
+}
+
+impl HunkSelection {
+    pub(crate) fn new(hunks: Hunks) -> Self {
+        Self { hunks, recent: None }
+    }
+
+    /// Ends the time in which recent keys may be the beginning of text.
+    pub(crate) fn forget_recent(&mut self) {
+        self.recent = None;
+    }
+}
+
+impl RecentMarks {
+    fn is_fresh(&self, now: u64) -> bool {
+        now.saturating_sub(self.at) < ALONE_MS
+    }
 }
 
 /// Effect of a key on the hunks.
@@ -52,14 +81,18 @@ impl HunkMark {
 }
 
 impl Hunks {
+    /// Returns the parts of the effects of a command, or `None` if none can be left out.
+    pub(crate) fn for_effects(approval: &Approval) -> Option<Self> {
+        let effects = approval.effects.as_ref()?;
+        let parts = approval.amendable.effects.clone();
+        let can_be_split = parts.len() > 1 && effects.approval_obstacle().is_none();
+        let parts = EffectParts { digest: effects.digest.clone(), parts };
+        can_be_split.then(|| Self::for_parts(parts, &approval.proposal.diff))
+    }
+
     /// Returns the hunks of a change, or `None` if none of them can be left out or edited.
-    pub(crate) fn for_approval(approval: &Approval) -> Option<Self> {
+    pub(crate) fn for_edit(approval: &Approval) -> Option<Self> {
         let diff = &approval.proposal.diff;
-        if let Some(effects) = &approval.effects {
-            let parts = approval.amendable.effects.clone();
-            let can_be_split = parts.len() > 1 && effects.approval_obstacle().is_none();
-            return can_be_split.then(|| Self::for_effects(EffectParts { digest: effects.digest.clone(), parts }, diff));
-        }
         let offers = approval.amendable.hunks.clone();
         if offers.is_empty() || diff.hunks().count() != offers.len() {
             return None;
@@ -68,7 +101,7 @@ impl Hunks {
         Some(Self { offers, diff: diff.clone(), choices, at: 0, effects: None })
     }
 
-    fn for_effects(effects: EffectParts, diff: &FileDiffs) -> Self {
+    fn for_parts(effects: EffectParts, diff: &FileDiffs) -> Self {
         let offer = |part: &EffectPart| Hunk { file: None, first: 0, end: 0, name: part.name.clone(), fixed: None };
         let offers: Vec<Hunk> = effects.parts.iter().map(offer).collect();
         let choices = vec![HunkChoice::Taken; offers.len()];
@@ -326,7 +359,7 @@ impl Hunks {
 impl Dialog {
     /// Applies a hunk key. Returns whether the key was a hunk key, or the reason why it had no effect.
     pub(crate) fn mark_hunk(&mut self, mark: HunkMark) -> Result<bool, String> {
-        let Some(hunks) = &mut self.hunks else { return Ok(false) };
+        let Some(hunks) = self.hunks_mut() else { return Ok(false) };
         let marked = hunks.mark(mark)?;
         if marked {
             let at = hunks.at;
@@ -340,11 +373,11 @@ impl Dialog {
 
     /// Scrolls to the current hunk, or to the row of an effect without a diff.
     fn scroll_to_part(&mut self, at: usize) {
-        let place = self.hunks.as_ref().map(|hunks| hunks.hunk_index(at).map_err(str::to_owned));
-        match (place, &self.question) {
-            (Some(Err(path)), Question::Approval(approval)) => {
+        let place = self.hunks().map(|hunks| hunks.hunk_index(at).map_err(str::to_owned));
+        match (place, self.asked_approval()) {
+            (Some(Err(path)), Some(approval)) => {
                 let note = super::effects::note_index(approval, &path);
-                self.scroll_to_row(self.body.row_of_note(self.seen_width, note));
+                self.scroll_to_row(self.body.row_of_note(self.view.width, note));
             }
             (Some(Ok(hunk)), _) => self.scroll_to_hunk(hunk),
             _ => {}
@@ -353,52 +386,69 @@ impl Dialog {
 
     fn scroll_to_hunk(&mut self, hunk: usize) {
         let Some(diff) = self.body.changes() else { return };
-        self.scroll_to_row(self.body.rows_above_diff(self.seen_width) + diff.row_of(self.seen_width, hunk));
+        self.scroll_to_row(self.body.rows_above_diff(self.view.width) + diff.row_of(self.view.width, hunk));
     }
 
     fn scroll_to_row(&mut self, row: usize) {
-        let last = self.body.rows(self.seen_width).saturating_sub(self.shown);
+        let last = self.body.rows(self.view.width).saturating_sub(self.view.shown);
         // Rows above it that were not shown are not skipped.
-        self.scroll = row.min(last);
+        self.view.top = row.min(last);
     }
 
     /// Replaces the lines of the current hunk.
     pub(crate) fn replace_hunk(&mut self, text: &str) {
-        let Some(hunks) = &mut self.hunks else { return };
+        let Some(hunks) = self.hunks_mut() else { return };
         hunks.replace_text(text);
         let at = hunks.at;
         let diff = hunks.edited_diff();
-        let path = match &self.question {
-            Question::Approval(approval) => approval.proposal.paths.first().cloned(),
-            _ => None,
-        };
+        let path = self.asked_approval().and_then(|approval| approval.proposal.paths.first().cloned());
         let saw_all = self.unseen() == 0;
         let diff = Diff::new(&diff, path.as_deref());
-        let before = self.body.rows_above_diff(self.seen_width);
-        let from = before + self.body.changes().map_or(0, |diff| diff.row_of(self.seen_width, at));
-        diff.set_shape(self.shape(self.seen_width + crate::tui::metrics::GUTTER));
+        let before = self.body.rows_above_diff(self.view.width);
+        let from = before + self.body.changes().map_or(0, |diff| diff.row_of(self.view.width, at));
+        diff.set_shape(self.shape(self.view.width + crate::tui::metrics::GUTTER));
         self.body.set_diff(diff);
         // The edited text counts as shown; the rows below it only if they were shown before.
-        self.seen = if saw_all { self.body.rows(self.seen_width) } else { self.seen.min(from) };
-        self.saw_all = saw_all;
+        self.view.seen = if saw_all { self.body.rows(self.view.width) } else { self.view.seen.min(from) };
+        self.view.saw_all = saw_all;
         self.show_hunks();
     }
 
     /// Restores the hunks.
     pub(crate) fn restore_hunks(&mut self, before: Hunks) {
-        self.hunks = Some(Box::new(before));
+        if let Some(hunks) = self.hunks_mut() {
+            *hunks = before;
+        }
         self.show_hunks();
+    }
+
+    /// Records a hunk key and the state before it. Keys in quick succession share the state before the first one.
+    pub(crate) fn record_mark(&mut self, before: Hunks, now: u64) {
+        let Some(selection) = self.kind.selection_mut() else { return };
+        match selection.recent.as_mut().filter(|recent| recent.is_fresh(now)) {
+            Some(recent) => recent.at = now,
+            None => selection.recent = Some(RecentMarks { at: now, before }),
+        }
+    }
+
+    /// Undoes the recent hunk keys, which were the beginning of typed text.
+    pub(crate) fn undo_recent_marks(&mut self, now: u64) {
+        let recent = self.kind.selection_mut().and_then(|selection| selection.recent.take());
+        if let Some(recent) = recent.filter(|recent| recent.is_fresh(now)) {
+            self.restore_hunks(recent.before);
+        }
     }
 
     /// Updates the choices and the diff to the selected hunks.
     pub(crate) fn show_hunks(&mut self) {
-        let Some(hunks) = &self.hunks else { return };
+        let Some(hunks) = self.kind.selection().map(|selection| &selection.hunks) else { return };
         if let Some(diff) = self.body.changes() {
             diff.set_left(hunks.left_out());
         }
         let verb = self.body.verb();
         let (is_of_effects, yes) = (hunks.effects.is_some(), hunks.approval_label(verb.long));
-        if let (Question::Approval(approval), true) = (&self.question, is_of_effects) {
+        let approval = self.kind.prompt().map(|prompt| &prompt.approval);
+        if let Some(approval) = approval.filter(|_| is_of_effects) {
             self.body.mark_discarded(approval, &hunks.discarded_effects());
         }
         let changed = hunks.amendment().is_some();
@@ -424,7 +474,7 @@ impl Dialog {
                     "always allow… needs every hunk, unedited".clone_into(&mut choice.words);
                 }
                 ChoiceAction::Always if !changed => {
-                    if let Question::Approval(approval) = &self.question {
+                    if let Some(approval) = approval {
                         *choice = super::Choice { is_shown: choice.is_shown, ..super::choices::always(approval) };
                     }
                 }
@@ -435,8 +485,7 @@ impl Dialog {
 
     /// Returns the diff layout at this panel width.
     pub(crate) fn shape(&self, width: u16) -> Shape {
-        let beside = self.beside.unwrap_or(width >= BESIDE) && width >= MIN_BESIDE;
-        Shape { beside, wraps: self.wraps }
+        self.kind.layout().shape(width)
     }
 
     /// Switches between side-by-side and unified layout.
@@ -444,8 +493,10 @@ impl Dialog {
         if width < MIN_BESIDE || self.body.changes().is_none() {
             return false;
         }
-        let hunk = self.top_hunk();
-        self.beside = Some(!self.shape(width).beside);
+        let (hunk, beside) = (self.top_hunk(), self.shape(width).beside);
+        if let Some(layout) = self.kind.layout_mut() {
+            layout.beside = Some(!beside);
+        }
         self.relayout(width, hunk);
         true
     }
@@ -453,26 +504,28 @@ impl Dialog {
     /// Switches between wrapped and truncated lines.
     pub(crate) fn turn_wrap(&mut self, width: u16) {
         let hunk = self.top_hunk();
-        self.wraps = !self.wraps;
+        if let Some(layout) = self.kind.layout_mut() {
+            layout.wraps = !layout.wraps;
+        }
         self.relayout(width, hunk);
     }
 
     fn top_hunk(&self) -> Option<usize> {
-        let above = self.body.rows_above_diff(self.seen_width);
-        self.body.changes().filter(|_| self.scroll > above)?.hunk_at(self.seen_width, self.scroll - above)
+        let above = self.body.rows_above_diff(self.view.width);
+        self.body.changes().filter(|_| self.view.top > above)?.hunk_at(self.view.width, self.view.top - above)
     }
 
     fn relayout(&mut self, width: u16, hunk: Option<usize>) {
-        let saw_all = self.saw_all;
+        let saw_all = self.view.saw_all;
         self.body.set_shape(self.shape(width));
         // A new layout has other rows, so rows that were partly shown must be shown again.
-        self.seen = if saw_all { self.body.rows(self.seen_width) } else { 0 };
-        self.scroll = 0;
+        self.view.seen = if saw_all { self.body.rows(self.view.width) } else { 0 };
+        self.view.top = 0;
         if let Some(hunk) = hunk {
             self.scroll_to_hunk(hunk);
         }
         if !saw_all {
-            self.scroll = 0;
+            self.view.top = 0;
         }
     }
 }

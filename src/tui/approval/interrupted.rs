@@ -1,6 +1,7 @@
 //! Dialog about a call whose outcome is unknown after a crash.
 
-use super::{Body, ChoiceAction, Confirm, Dialog, Question, choice};
+use super::dialog_kind::DialogKind;
+use super::{Answer, Body, ChoiceAction, Confirm, Dialog, choice};
 use crate::protocol::{CallId, Resolution};
 use crate::text;
 use crate::tui::format;
@@ -17,6 +18,26 @@ pub(crate) struct InterruptedCall {
     pub ran_ms: Option<u64>,
 }
 
+/// Call whose outcome is unknown.
+struct InterruptedDialog {
+    id: CallId,
+}
+
+impl DialogKind for InterruptedDialog {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        let ChoiceAction::Resolve(resolution) = act else { return None };
+        Some(Answer::Resolve(self.id.clone(), resolution))
+    }
+
+    fn call(&self) -> Option<&CallId> {
+        Some(&self.id)
+    }
+
+    fn identity(&self) -> String {
+        self.id.to_string()
+    }
+}
+
 pub(crate) fn interrupted_dialog(id: CallId, tool: &str, summary: &str, left: &InterruptedCall) -> Dialog {
     let act = |letter, confirm, resolution, words: &str, short| {
         choice(letter, confirm, ChoiceAction::Resolve(resolution), words.to_owned(), short)
@@ -29,7 +50,7 @@ pub(crate) fn interrupted_dialog(id: CallId, tool: &str, summary: &str, left: &I
     let reason = "aye exited while this was running; nothing is rerun automatically".to_owned();
     let what = if tool == "RunCommand" { "A command".to_owned() } else { format!("A call to {}", text::reveal_line(tool)) };
     let title = format!("{what} was interrupted: outcome unknown");
-    Dialog::new(Question::Interrupted { id }, title, reason, choices, Body::from_text(describe_call(summary, left)))
+    Dialog::new(Box::new(InterruptedDialog { id }), title, reason, choices, Body::from_text(describe_call(summary, left)))
 }
 
 fn describe_call(summary: &str, left: &InterruptedCall) -> String {

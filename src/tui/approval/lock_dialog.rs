@@ -1,11 +1,24 @@
 //! Dialog about a session that another process has open.
 
-use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
+use super::dialog_kind::DialogKind;
+use super::{Answer, Body, Choice, ChoiceAction, Confirm, Dialog, choice};
 use crate::text;
 use crate::tui::interface::{LockAnswer, LockQuestion};
 
 /// Number of ID characters that are sufficient to distinguish sessions.
 const ID: usize = 4;
+
+/// Session that another process has open; taken when answered.
+pub(crate) struct LockDialog {
+    lock: Option<LockQuestion>,
+}
+
+impl DialogKind for LockDialog {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        let ChoiceAction::Held(answer) = act else { return None };
+        self.lock.take().map(|lock| Answer::Held(lock, answer))
+    }
+}
 
 pub(crate) fn lock_dialog(held: LockQuestion) -> Dialog {
     let id: String = held.session.as_str().chars().take(ID).collect();
@@ -29,7 +42,7 @@ pub(crate) fn lock_dialog(held: LockQuestion) -> Dialog {
     ];
     let words = "Unsent text moves here when you take over. Commands running there are stopped, and you are asked \
                  before any of them runs again.";
-    Dialog::new(Question::Held(Some(held)), title, reason, choices, Body::from_text(words.to_owned()))
+    Dialog::new(Box::new(LockDialog { lock: Some(held) }), title, reason, choices, Body::from_text(words.to_owned()))
 }
 
 /// Returns the choice to take over the session. It ends another process, so it requires two keys.

@@ -1,14 +1,20 @@
 //! Dialogs for the user: their content, their choices, and a record of how much of the content was
 //! shown.
 
-mod answer;
+mod amend_field;
 mod body;
+mod call_dialog;
 mod choices;
 mod command;
+mod command_dialog;
 mod countdown;
+mod dialog_kind;
 mod dialog_stack;
+mod diff_layout;
 mod disk_state;
+mod edit_dialog;
 mod effects;
+mod effects_dialog;
 mod elicitation_dialog;
 mod goal_dialog;
 mod hit_regions;
@@ -22,7 +28,9 @@ mod onboarding_dialog;
 mod pager;
 mod parts;
 mod pending_bar;
+mod plan_dialog;
 mod price_dialog;
+mod prompt;
 mod rewind_dialog;
 mod rows;
 mod rule_choice;
@@ -33,20 +41,22 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod title;
+mod tool_dialog;
 mod view;
 
-pub(crate) use answer::answer;
+pub(crate) use amend_field::{AmendField, AmendTarget};
 pub(crate) use body::Body;
 pub(crate) use choices::{Choice, ChoiceAction, GoalChoice, YesNo, choice};
+pub(crate) use dialog_kind::DialogKind;
 pub(crate) use dialog_stack::DialogStack;
-pub(crate) use disk_state::{Staleness, is_awaited, is_change_visible};
+pub(crate) use disk_state::{is_awaited, is_change_visible};
 pub(crate) use elicitation_dialog::refresh_form;
-pub(crate) use goal_dialog::goal_dialog;
+pub(crate) use goal_dialog::{GoalDialog, goal_dialog};
 pub(crate) use hit_regions::choice_at;
 pub(crate) use hunks::{HunkMark, Hunks};
 pub(crate) use inbox::{Inbox, YES, describe_decision};
 pub(crate) use interrupted::{InterruptedCall, interrupted_dialog};
-pub(crate) use lock_dialog::lock_dialog;
+pub(crate) use lock_dialog::{LockDialog, lock_dialog};
 pub(crate) use note::{CHANGED, Note, Verb};
 pub(crate) use onboarding_dialog::refresh_setup;
 pub(crate) use pager::Pager;
@@ -55,62 +65,36 @@ pub(crate) use pending_bar::bar_text;
 pub(crate) use price_dialog::{PriceForm, refresh_price};
 pub(crate) use rewind_dialog::{Mark, RewindChoice, mark_conflict, rewind_dialog};
 pub(crate) use rule_choice::RuleChoice;
-pub(crate) use session_dialogs::{deletion_dialog, mode_description, mode_dialog, trust_dialog};
+pub(crate) use scroll::{Height, ScrollState};
+pub(crate) use session_dialogs::{DeletionDialog, ModeDialog, deletion_dialog, mode_description, mode_dialog, trust_dialog};
 pub(crate) use staleness::approval_dialog;
 #[cfg(test)]
 pub(crate) use summary::name;
 pub(crate) use view::{Frame, draw, height, hints};
 
-use super::composer::{Field, Lines};
-use super::elicitation::{self, ElicitationForm};
+use super::composer::Field;
+use super::elicitation;
 use super::interface::{LockAnswer, LockQuestion, TrustAnswer, TrustQuestion};
-use super::onboarding::Onboarding;
 use super::typeahead_guard::{Confirm, Guard, GuardInput, GuardResult, Key};
 use crate::protocol::{
-    Approval, ApprovalId, CallId, Decision, Goal, GoalState, GrantScope, Mode, Resolution, RewindScope, RewindTarget, Risk,
-    RuleInfo, SessionId, TaskId, VerdictKind,
+    Approval, ApprovalId, CallId, Decision, Goal, GrantScope, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleInfo,
+    SessionId, TaskId, VerdictKind,
 };
 use crate::text;
+use call_dialog::CallDialog as _;
+use command_dialog::CommandDialog;
+use edit_dialog::EditDialog;
+use effects_dialog::EffectsDialog;
+use plan_dialog::PlanDialog;
 use ratatui::layout::Rect;
 use std::path::PathBuf;
+use tool_dialog::ToolDialog;
 
 /// Denial reasons that a digit inserts into an empty field.
 pub(crate) const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first", "run without network"];
 /// Shorter forms of the reasons, for narrow screens.
 const FEWER_WORDS: [[&str; 4]; 2] =
     [["wrong file", "too broad", "explain first", "no network"], ["file", "broad", "explain", "offline"]];
-
-/// Subject of a dialog.
-#[derive(Debug)]
-pub(crate) enum Question {
-    Approval(Box<Approval>),
-    /// Choice of a rule to save, shown in front of its approval prompt.
-    Keep(Box<RuleChoice>),
-    /// Text to read, shown in front of its dialog. It requires no decision.
-    Reading(Pager),
-    /// Interrupted call without an outcome.
-    Interrupted {
-        id: CallId,
-    },
-    /// Trust in the project's settings. `None` once answered.
-    Trust(Option<TrustQuestion>),
-    /// Change to a less strict mode.
-    Mode(Mode),
-    /// Goal that cannot continue by itself.
-    Goal(Box<GoalState>),
-    /// Session that another process has open. `None` once answered.
-    Held(Option<LockQuestion>),
-    /// Rewind, with its scope.
-    Rewind(Box<RewindChoice>),
-    /// Deletion of a session.
-    Forget(SessionId),
-    /// Page of the setup.
-    Setup(Box<Onboarding>),
-    /// Input request of an MCP server.
-    Asking(Box<ElicitationForm>),
-    /// Price that a budget needs.
-    Price(Box<PriceForm>),
-}
 
 /// Answer of the user, for the owner of the dialog.
 #[derive(Debug)]
@@ -129,13 +113,12 @@ pub(crate) enum Answer {
     ForgetNot,
 }
 
+/// Dialog on the screen: what all kinds of dialogs have, and the kind.
 pub(crate) struct Dialog {
     /// Unique number on this screen, and time of arrival. Both are set when the dialog is added.
     pub number: u64,
     pub came: Option<u64>,
-    /// Time at which a missing answer becomes a denial, if there is a time limit.
-    ends: Option<u64>,
-    pub question: Question,
+    pub kind: Box<dyn DialogKind>,
     /// Title: `Edit src/main.rs`.
     pub title: String,
     /// Facts at the right of the head: `1 hunk · +6 −5`.
@@ -150,101 +133,40 @@ pub(crate) struct Dialog {
     pub body: Body,
     /// Keyboard state since the dialog was opened.
     pub guard: Guard,
+    /// Line field, such as for a denial reason, while it is open.
+    pub words: Option<Field>,
+    /// Visible part of the body, and the part that was shown.
+    pub view: ScrollState,
     /// Rule dialog or pager in front of this dialog.
     front: Option<Box<Dialog>>,
-    /// Field for a denial reason, while it is open.
-    pub words: Option<Field>,
-    /// Hunks of a change that can be selected or edited.
-    pub hunks: Option<Box<Hunks>>,
-    /// Field with the edited hunk or command, while it is open.
-    pub writing: Option<AmendField>,
-    /// Recent hunk keys, which may turn out to be the start of typed text.
-    pub marked: Option<RecentMarks>,
-    /// Side-by-side or unified layout, if the user chose one.
-    beside: Option<bool>,
-    wraps: bool,
-    /// Whether the change matches the file on disk, and the last event about it.
-    disk: Staleness,
-    changed_on_disk: bool,
-    /// Whether all of the content was shown, in any layout.
-    saw_all: bool,
-    pub height: Height,
-    /// First visible row, number of leading rows that were shown, and the width for which they were
-    /// counted.
-    pub scroll: usize,
-    pub seen: usize,
-    pub seen_width: u16,
-    /// Number of body rows in the last frame.
-    pub shown: usize,
     /// Region of each choice in the last frame.
     spots: Vec<(Rect, usize)>,
     /// Whether required rows had not been shown yet when the last choice key was pressed.
     pressed_unseen: bool,
 }
 
-/// Field for text that replaces a part of the proposal.
-#[derive(Debug)]
-pub(crate) struct AmendField {
-    pub lines: Lines,
-    pub what: AmendTarget,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AmendTarget {
-    Hunk,
-    Command,
-}
-
-/// Hunk keys pressed in quick succession, and the state before them.
-#[derive(Debug)]
-pub(crate) struct RecentMarks {
-    pub at: u64,
-    pub before: Hunks,
-}
-
-/// Share of the screen that a dialog occupies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Height {
-    Part,
-    Full,
-}
-
 impl Dialog {
+    /// Creates an approval prompt of the kind of its call.
     pub(crate) fn approval(approval: Approval) -> Self {
-        let strict = approval.critical || approval.risk_level == Risk::High;
-        let body = Body::for_approval(&approval);
-        let verb = body.verb();
-        let confirm = if strict { Confirm::LetterThenEnter } else { Confirm::Letter };
-        let choices = choices::choices_for(&approval, &verb, confirm);
-        let risk = if approval.critical { "critical risk".to_owned() } else { format!("{} risk", approval.risk_level.as_str()) };
-        let reason = format!("ask: {}", reasons(&approval).join("; "));
-        let title = title::title(&approval);
-        let facts = body.facts().unwrap_or_default();
-        // The counts are shown at the right.
-        let title = match body.line_counts() {
-            Some(counts) => title.strip_suffix(&counts).map(|title| title.trim_end().to_owned()).unwrap_or(title),
-            None => title,
-        };
-        let title = if approval.amendable.edited && !title::is_unsandboxed(&approval) {
-            format!("{title}, edited by you")
+        if approval.effects.is_some() {
+            EffectsDialog::new(approval).dialog()
+        } else if approval.command.is_some() {
+            CommandDialog::new(approval).dialog()
+        } else if approval.plan.is_some() {
+            PlanDialog::new(approval).dialog()
+        } else if !approval.proposal.diff.is_empty() {
+            EditDialog::new(approval).dialog()
         } else {
-            title
-        };
-        let (risk_level, critical) = (approval.risk_level, approval.critical);
-        let hunks = Hunks::for_approval(&approval).map(Box::new);
-        let panel = Self::new(Question::Approval(Box::new(approval)), title, text::reveal_line(&reason), choices, body);
-        let mut panel = Self { facts, risk_words: risk, risk: Some(risk_level), critical, hunks, ..panel };
-        panel.show_hunks();
-        panel
+            ToolDialog::new(approval).dialog()
+        }
     }
 
-    pub(crate) fn new(question: Question, title: String, reason: String, choices: Vec<Choice>, body: Body) -> Self {
+    pub(crate) fn new(kind: Box<dyn DialogKind>, title: String, reason: String, choices: Vec<Choice>, body: Body) -> Self {
         let guard = Guard::new(choices.iter().map(|choice| choice.key).collect(), None);
         Self {
             number: 0,
             came: None,
-            ends: None,
-            question,
+            kind,
             title,
             facts: String::new(),
             risk_words: String::new(),
@@ -254,24 +176,65 @@ impl Dialog {
             choices,
             body,
             guard,
-            front: None,
             words: None,
-            hunks: None,
-            writing: None,
-            marked: None,
-            beside: None,
-            wraps: true,
-            disk: Staleness::AsShown,
-            changed_on_disk: false,
-            saw_all: false,
-            scroll: 0,
-            seen: 0,
-            seen_width: 0,
-            shown: 0,
+            view: ScrollState::default(),
+            front: None,
             spots: Vec::new(),
-            height: Height::Part,
             pressed_unseen: false,
         }
+    }
+
+    /// Returns the dialog with all rows of the screen.
+    fn in_full_height(mut self) -> Self {
+        self.view.height = Height::Full;
+        self
+    }
+
+    /// Replaces the choices, which take effect once they are on the screen.
+    fn set_choices(&mut self, choices: Vec<Choice>) {
+        self.guard = Guard::new(choices.iter().map(|choice| choice.key).collect(), None);
+        self.choices = choices;
+    }
+
+    /// Returns the approval that an approval prompt is about.
+    pub(crate) fn asked_approval(&self) -> Option<&Approval> {
+        self.kind.prompt().map(|prompt| &prompt.approval)
+    }
+
+    /// Returns whether the dialog is the prompt of this approval.
+    pub(crate) fn is_for(&self, id: &ApprovalId) -> bool {
+        self.asked_approval().is_some_and(|approval| approval.approval_id == *id)
+    }
+
+    /// Returns the hunks of a change that can be selected or edited.
+    pub(crate) fn hunks(&self) -> Option<&Hunks> {
+        self.kind.selection().map(|selection| &selection.hunks)
+    }
+
+    fn hunks_mut(&mut self) -> Option<&mut Hunks> {
+        self.kind.selection_mut().map(|selection| &mut selection.hunks)
+    }
+
+    /// Returns the field with the edited hunk or command, while it is open.
+    pub(crate) fn amend_field(&self) -> Option<&AmendField> {
+        self.kind.amend_field()
+    }
+
+    /// Opens or closes the field for the edited hunk or command.
+    pub(crate) fn set_amend_field(&mut self, field: Option<AmendField>) {
+        if let Some(place) = self.kind.amend_field_mut() {
+            *place = field;
+        }
+    }
+
+    /// Returns the time at which a missing answer becomes a denial, if there is a limit.
+    fn ends(&self) -> Option<u64> {
+        self.kind.prompt().and_then(|prompt| prompt.ends)
+    }
+
+    /// Returns the answer that a choice gives, or `None` if the dialog has no such choice.
+    pub(crate) fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
+        self.kind.answer(act, reason)
     }
 
     /// Returns the visible dialog: the front one if there is one.
@@ -288,7 +251,7 @@ impl Dialog {
 
     /// Opens the rule dialog. Returns whether there is one.
     pub(crate) fn open_always(&mut self) -> bool {
-        let Question::Approval(approval) = &self.question else { return false };
+        let Some(approval) = self.asked_approval() else { return false };
         if approval.always.offers.is_empty() {
             return false;
         }
@@ -299,42 +262,24 @@ impl Dialog {
 
     /// Opens the pager. Returns whether it has content.
     pub(crate) fn open_reading(&mut self) -> bool {
-        let reading = match &self.question {
-            Question::Approval(approval) => Pager::rules(approval, &self.choices),
-            Question::Trust(Some(trust)) => Pager::files(&trust.files),
-            Question::Rewind(rewinding) => Pager::diff(rewinding.plan.diff.clone()),
-            Question::Trust(None)
-            | Question::Keep(_)
-            | Question::Reading(_)
-            | Question::Interrupted { .. }
-            | Question::Mode(_)
-            | Question::Goal(_)
-            | Question::Held(_)
-            | Question::Setup(_)
-            | Question::Asking(_)
-            | Question::Price(_)
-            | Question::Forget(_) => return false,
-        };
-        self.front = reading.panel().map(Box::new);
+        self.front = self.kind.details(&self.choices).map(Box::new);
         self.front.is_some()
     }
 
     /// Applies the policy's response about a rule that is being chosen. Returns whether the view changed.
     pub(crate) fn apply_rule_reply(&mut self, told: RuleInfo) -> bool {
-        if let (Question::Approval(approval), RuleInfo::Offered { offer, at }) = (&mut self.question, &told)
-            && *at == approval.always.offers.len()
+        if let (Some(prompt), RuleInfo::Offered { offer, at }) = (self.kind.prompt_mut(), &told)
+            && *at == prompt.approval.always.offers.len()
         {
-            approval.always.offers.push(offer.clone());
+            prompt.approval.always.offers.push(offer.clone());
         }
-        if !self.front.as_ref().is_some_and(|front| matches!(front.question, Question::Keep(_))) {
-            return false;
-        }
-        let Some(front) = self.front.take() else { return false };
-        let (height, field) = (front.height, front.words);
-        let Question::Keep(keeping) = front.question else { return false };
-        let (keeping, keeps_field) = keeping.apply(told);
-        let words = field.filter(|_| keeps_field);
-        self.front = Some(Box::new(Self { height, words, guard: front.guard, ..keeping.panel() }));
+        let Some(front) = self.front.take_if(|front| front.kind.is::<RuleChoice>()) else { return false };
+        let Self { kind, words, guard, view: ScrollState { height, .. }, .. } = *front;
+        let Some(rule) = kind.take::<RuleChoice>() else { return false };
+        let (rule, keeps_field) = rule.apply(told);
+        let mut front = Self { words: words.filter(|_| keeps_field), guard, ..rule.panel() };
+        front.view.height = height;
+        self.front = Some(Box::new(front));
         true
     }
 
@@ -346,32 +291,18 @@ impl Dialog {
     /// Selects another rule, expiry, view or page of the dialog in front.
     pub(crate) fn turn_always(&mut self, act: ChoiceAction) {
         let Some(front) = self.front.take() else { return };
-        let height = front.height;
-        let turned = match front.question {
-            Question::Keep(keeping) => Some(keeping.with_selection(act)),
-            Question::Reading(reading) => reading.next_page(),
-            Question::Approval(_)
-            | Question::Interrupted { .. }
-            | Question::Trust(_)
-            | Question::Mode(_)
-            | Question::Goal(_)
-            | Question::Held(_)
-            | Question::Rewind(_)
-            | Question::Setup(_)
-            | Question::Asking(_)
-            | Question::Price(_)
-            | Question::Forget(_) => None,
-        };
-        self.front = turned.map(|panel| Box::new(Self { height, ..panel }));
+        let height = front.view.height;
+        self.front = front.kind.turn(act).map(Box::new);
+        if let Some(front) = &mut self.front {
+            front.view.height = height;
+        }
     }
 
     /// Gives the keyboard to the dialog. Earlier highlights are removed.
     pub(crate) fn arm(&mut self, guard: impl FnOnce(Vec<Key>) -> Guard) {
-        if let Question::Asking(asking) = &mut self.question {
-            // Nothing can be typed into the form before it is chosen.
-            asking.leave();
-            refresh_form(self);
-        }
+        // Nothing can be typed into a form before it is chosen.
+        self.kind.leave_field();
+        refresh_form(self);
         self.guard = guard(self.choices.iter().map(|choice| choice.key).collect());
         // One key and Enter allow it for this session; the wider scopes need their own keys.
         let is_session = |choice: &Choice| choice.enabled && choice.act == ChoiceAction::Keep(GrantScope::Session);
@@ -379,19 +310,16 @@ impl Dialog {
         if self.guard.is_strict() {
             self.choices.iter_mut().for_each(|choice| choice.key.confirm = Confirm::LetterThenEnter);
         }
-        self.words = match &self.question {
-            Question::Setup(setup) => setup.field(),
-            // What was typed stays.
-            Question::Price(form) => self.words.take().or_else(|| Some(form.field())),
-            _ => None,
-        };
-        self.writing = None;
-        self.marked = None;
+        self.words = self.kind.field_when_armed(self.words.take());
+        self.set_amend_field(None);
+        if let Some(selection) = self.kind.selection_mut() {
+            selection.forget_recent();
+        }
     }
 
     /// Returns whether a field of the dialog has the keyboard.
     pub(crate) fn has_field(&self) -> bool {
-        self.words.is_some() || self.writing.is_some()
+        self.words.is_some() || self.amend_field().is_some()
     }
 
     /// Returns the number of choices that the dialog shows; they come first.
@@ -401,7 +329,7 @@ impl Dialog {
 
     /// Returns whether the reason adds information to the default policy and the visible text.
     fn shows_reason(&self) -> bool {
-        let Question::Approval(approval) = &self.question else { return true };
+        let Some(approval) = self.asked_approval() else { return true };
         let is_told = approval.effects.is_some() || !approval.opens.is_empty();
         let is_named = approval.risk_level == Risk::Low || title::titled_part(approval).is_some();
         !is_told && (!(approval.is_uncovered && is_named) || approval.description.is_some())
@@ -409,30 +337,16 @@ impl Dialog {
 
     /// Returns whether the dialog is about a call, which is shown as a card.
     pub(crate) fn is_card(&self) -> bool {
-        matches!(self.question, Question::Approval(_))
+        self.kind.prompt().is_some()
     }
 
     pub(crate) fn call(&self) -> Option<&CallId> {
-        match &self.question {
-            Question::Approval(approval) => Some(&approval.tool_call_id),
-            Question::Interrupted { id } => Some(id),
-            Question::Keep(_)
-            | Question::Reading(_)
-            | Question::Trust(_)
-            | Question::Mode(_)
-            | Question::Goal(_)
-            | Question::Held(_)
-            | Question::Rewind(_)
-            | Question::Setup(_)
-            | Question::Asking(_)
-            | Question::Price(_)
-            | Question::Forget(_) => None,
-        }
+        self.kind.call()
     }
 
     /// Returns the number of rows that have not been shown.
     pub(crate) fn unseen(&self) -> usize {
-        self.body.rows(self.seen_width).saturating_sub(self.seen)
+        self.body.rows(self.view.width).saturating_sub(self.view.seen)
     }
 
     /// Returns the number of rows that must still be shown before this action.
@@ -442,7 +356,7 @@ impl Dialog {
             | ChoiceAction::Trust(TrustAnswer::Yes)
             | ChoiceAction::Rewind(_)
             | ChoiceAction::Asking(elicitation::FormAction::Send) => {
-                self.body.required_rows(self.seen_width).saturating_sub(self.seen)
+                self.body.required_rows(self.view.width).saturating_sub(self.view.seen)
             }
             ChoiceAction::ApproveClean | ChoiceAction::First | ChoiceAction::Offline => self.unseen_for(ChoiceAction::Approve),
             ChoiceAction::Edit
@@ -478,7 +392,7 @@ impl Dialog {
 
     /// Returns the number of screens until all required rows were shown.
     pub(crate) fn screens_left(&self, act: ChoiceAction) -> usize {
-        self.unseen_for(act).div_ceil(self.shown.max(1))
+        self.unseen_for(act).div_ceil(self.view.shown.max(1))
     }
 
     /// Returns how a choice is confirmed now. Showing more rows needs no confirmation; a choice needs two keys if some
@@ -520,6 +434,12 @@ impl Dialog {
         let enabled = self.choices.iter().filter(|choice| choice.enabled && choice.is_shown);
         let keys: Vec<String> = enabled.map(|choice| format!("{} {}", choice.key.letter, choice.short)).collect();
         keys.join(", ")
+    }
+
+    /// Returns the keys that work now, for narrow screens.
+    pub(crate) fn valid_letters(&self) -> String {
+        let enabled = self.choices.iter().filter(|choice| choice.enabled && choice.is_shown);
+        enabled.map(|choice| choice.key.letter.to_string()).collect::<Vec<_>>().join(" ")
     }
 
     /// Highlights the choice under the pointer, with its current meaning.

@@ -1,6 +1,7 @@
 //! Dialogs of the first-time setup.
 
-use super::{Body, Choice, ChoiceAction, Dialog, Height, Note, Question, choice};
+use super::dialog_kind::{DialogKind, HintState};
+use super::{Answer, Body, Choice, ChoiceAction, Dialog, Note, choice};
 use crate::protocol::{FileDiffs, FoundModel, Reach, TestOutcome};
 use crate::text;
 use crate::tui::composer::Field;
@@ -8,6 +9,7 @@ use crate::tui::layers::SAMPLE;
 use crate::tui::onboarding::{Onboarding, Page, SetupChoice, TestState, TypedInput, Typing};
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
+use std::borrow::Cow;
 
 /// Maximum number of asterisks shown for a key, next to its length.
 const SIGNS: usize = 24;
@@ -17,9 +19,8 @@ const TAIL: usize = 4;
 impl Onboarding {
     pub(crate) fn panel(self: Box<Self>) -> Dialog {
         let (title, reason, choices, body, words) = (self.title(), self.reason(), self.choices(), self.body(), self.field());
-        let mut panel = Dialog::new(Question::Setup(self), title, reason, choices, body);
-        (panel.words, panel.height) = (words, Height::Full);
-        panel
+        let panel = Dialog::new(self, title, reason, choices, body).in_full_height();
+        Dialog { words, ..panel }
     }
 
     /// Returns the line field. A key in it is masked.
@@ -33,20 +34,12 @@ impl Onboarding {
         Some(field)
     }
 
-    /// Returns the label of the line field.
-    pub(crate) fn label(&self) -> &'static str {
-        match &self.page {
-            Page::Typing(Typing { what: TypedInput::Address, .. }) => "address: ",
-            Page::Typing(_) | Page::Models | Page::Model(_) | Page::Approvals | Page::ModelList => "key: ",
-        }
-    }
-
     pub(crate) fn title(&self) -> String {
         match &self.page {
             Page::Models => "Which model do you want to use?".to_owned(),
             Page::Typing(Typing { what: TypedInput::Key, .. }) => "API key".to_owned(),
             Page::Typing(Typing { what: TypedInput::Address, .. }) => "Your own model server".to_owned(),
-            Page::Typing(Typing { what: TypedInput::AddressKey, .. }) => "API key for that server, if it needs one".to_owned(),
+            Page::Typing(Typing { what: TypedInput::AddressKey, .. }) => "API key for that server (optional)".to_owned(),
             Page::Model(reach) => match &reach.address {
                 Some(address) => format!("Use the server at {}?", text::reveal_line(address)),
                 None => format!("Use {}?", text::reveal_line(&reach.model)),
@@ -58,18 +51,29 @@ impl Onboarding {
 
     pub(crate) fn reason(&self) -> String {
         match &self.page {
-            Page::Models => "setup 1 of 2 · nothing is sent or saved until you confirm".to_owned(),
+            Page::Models => format!("{} · nothing is sent or saved until you confirm", self.place()),
             Page::Typing(Typing { what: TypedInput::Address, .. }) => {
-                "any server with the Chat Completions API; only the address is checked".to_owned()
+                format!("{} · any server with the Chat Completions API; only the address is checked", self.place())
             }
-            Page::Typing(_) => "your input is hidden, and nothing is saved yet".to_owned(),
-            Page::Model(_) => "setup 1 of 2 · nothing is saved yet".to_owned(),
-            Page::Approvals => "press enter to keep the current setting".to_owned(),
-            Page::ModelList => "press enter for no; nothing is fetched unless you choose it".to_owned(),
+            Page::Typing(_) => format!("{} · your input is hidden, and nothing is saved yet", self.place()),
+            Page::Model(_) => format!("{} · nothing is saved yet", self.place()),
+            Page::Approvals => format!("{} · press enter to keep the current setting", self.place()),
+            Page::ModelList => format!("{} · press enter for no; nothing is fetched unless you choose it", self.place()),
         }
     }
 
+    /// Returns the position of the page: `setup 1 of 3`.
+    fn place(&self) -> String {
+        let number = match &self.page {
+            Page::Models | Page::Typing(_) | Page::Model(_) => 1,
+            Page::Approvals => 2,
+            Page::ModelList => 3,
+        };
+        format!("setup {number} of {}", if self.found.public_list.is_some() { 3 } else { 2 })
+    }
+
     fn choices(&self) -> Vec<Choice> {
+        let skip = if self.found.model_now.is_some() { "skip: keep the current model" } else { "skip: choose a model later" };
         let pick = |letter, pick, words: String, short: &'static str| {
             choice(letter, Confirm::Letter, ChoiceAction::Setup(pick), words, short)
         };
@@ -86,7 +90,7 @@ impl Onboarding {
                 let others = [
                     pick('k', SetupChoice::Key, "paste an API key".to_owned(), "API key"),
                     pick('u', SetupChoice::Address, "another server, by its address".to_owned(), "server"),
-                    pick('s', SetupChoice::Skip, "skip: keep the current model".to_owned(), "skip"),
+                    pick('s', SetupChoice::Skip, skip.to_owned(), "skip"),
                 ];
                 models.chain(others).collect()
             }
@@ -231,14 +235,39 @@ impl Onboarding {
     }
 }
 
+impl DialogKind for Onboarding {
+    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        None
+    }
+
+    fn shows_sample(&self) -> bool {
+        true
+    }
+
+    fn field_when_armed(&self, _current: Option<Field>) -> Option<Field> {
+        self.field()
+    }
+
+    fn field_label(&self) -> Cow<'_, str> {
+        match &self.page {
+            Page::Typing(Typing { what: TypedInput::Address, .. }) => "address: ".into(),
+            Page::Typing(_) | Page::Models | Page::Model(_) | Page::Approvals | Page::ModelList => "key: ".into(),
+        }
+    }
+
+    fn key_hints(&self, state: HintState) -> Option<Vec<&'static str>> {
+        Some(hints(self, state.is_arming))
+    }
+}
+
 /// Rebuilds the content of the current page.
 pub(crate) fn refresh_setup(panel: &mut Dialog) {
-    let Question::Setup(setup) = &panel.question else { return };
+    let Some(setup) = panel.kind.find::<Onboarding>() else { return };
     (panel.title, panel.reason, panel.body, panel.words) = (setup.title(), setup.reason(), setup.body(), setup.field());
 }
 
 /// Returns the current key hints, most likely first.
-pub(crate) fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
+fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
     match &onboarding.page {
         Page::Typing(Typing { what: TypedInput::Key, .. }) => {
             vec!["enter next", "esc back", "left right provider", "ctrl+u clear"]

@@ -1,7 +1,9 @@
 //! Pages to read in front of a dialog, such as matching rules or project files. They require no decision.
 
 use super::command::duration;
-use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
+use super::dialog_kind::DialogKind;
+use super::effects::has_output;
+use super::{Answer, Body, Choice, ChoiceAction, Dialog, choice};
 use crate::protocol::{Approval, FileDiffs, PreviewOffer, RuleOrigin};
 use crate::text;
 use crate::tui::interface::ProjectFile;
@@ -71,7 +73,7 @@ impl Pager {
         let about = "the strictest verdict wins: deny, then ask, then allow".to_owned();
         let (title, text) = ("Details and rules".to_owned(), text.trim_end().to_owned());
         let rules = Page { title, about, text, diff: None, file: None };
-        let printed = approval.effects.iter().map(|effects| Page {
+        let printed = approval.effects.iter().filter(|effects| has_output(&effects.output)).map(|effects| Page {
             title: "Output".to_owned(),
             about: "from the preview run; the model sees it if you approve".to_owned(),
             text: effects.output.trim_end().to_owned(),
@@ -85,7 +87,7 @@ impl Pager {
             diff: None,
             file: None,
         });
-        Self { pages: printed.filter(|page| !page.text.is_empty()).chain(groups).chain([rules]).collect(), at: 0 }
+        Self { pages: printed.chain(groups).chain([rules]).collect(), at: 0 }
     }
 
     /// Creates one page for each file of the project.
@@ -156,14 +158,7 @@ impl Pager {
             Some(diff) => Body::diff(String::new(), diff),
             None => Body::from_text(page.text),
         };
-        let panel = Dialog::new(Question::Reading(self), title, page.about, choices, body);
-        Some(Dialog { height: Height::Full, ..panel })
-    }
-
-    /// Opens the next page, wrapping around.
-    pub(crate) fn next_page(mut self) -> Option<Dialog> {
-        self.at = (self.at + 1) % self.pages.len().max(1);
-        self.panel()
+        Some(Dialog::new(Box::new(self), title, page.about, choices, body).in_full_height())
     }
 
     fn choices(&self) -> Vec<Choice> {
@@ -178,6 +173,22 @@ impl Pager {
             );
         }
         choices
+    }
+}
+
+impl DialogKind for Pager {
+    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        None
+    }
+
+    /// Opens the next page, wrapping around.
+    fn turn(mut self: Box<Self>, _act: ChoiceAction) -> Option<Dialog> {
+        self.at = (self.at + 1) % self.pages.len().max(1);
+        self.panel()
+    }
+
+    fn is_in_front(&self) -> bool {
+        true
     }
 }
 

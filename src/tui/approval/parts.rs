@@ -1,10 +1,10 @@
 //! Selection of a part of a command, to show the rule that decided it.
 
-use super::{Body, Dialog, Pager, Question};
+use super::{Body, Dialog, Pager};
 
 /// Selects the next or previous part and scrolls to it. Returns false if there are no parts.
 pub(crate) fn mark_part(panel: &mut Dialog, forward: bool) -> bool {
-    let width = panel.seen_width;
+    let width = panel.view.width;
     let Body::Command { command, laid } = &mut panel.body else { return false };
     let order = command.order();
     let Some(last) = order.len().checked_sub(1) else { return false };
@@ -25,18 +25,19 @@ pub(crate) fn mark_part(panel: &mut Dialog, forward: bool) -> bool {
     let rows = command.rows(width);
     let of_part = |row: &super::command::Row| row.part() == command.marked;
     let (first, count) = (rows.iter().position(of_part).unwrap_or(0), rows.iter().filter(|row| of_part(row)).count());
-    if first < panel.scroll {
-        panel.scroll = first;
-    } else if first + count > panel.scroll + panel.shown {
-        panel.scroll = (first + count).saturating_sub(panel.shown.max(1)).min(first);
+    if first < panel.view.top {
+        panel.view.top = first;
+    } else if first + count > panel.view.top + panel.view.shown {
+        panel.view.top = (first + count).saturating_sub(panel.view.shown.max(1)).min(first);
     }
     true
 }
 
 /// Opens the rule that decided the selected part. Returns whether a part is selected.
 pub(super) fn open_rule(panel: &mut Dialog) -> bool {
-    let (Question::Approval(approval), Some(part)) = (&panel.question, panel.body.marked_part()) else { return false };
-    panel.front = Pager::for_rule(approval, part).and_then(Pager::panel).map(Box::new);
+    let (Some(approval), Some(part)) = (panel.asked_approval(), panel.body.marked_part()) else { return false };
+    let rule = Pager::for_rule(approval, part).and_then(Pager::panel);
+    panel.front = rule.map(Box::new);
     panel.front.is_some()
 }
 

@@ -1,13 +1,15 @@
 //! Dialog that asks for the price of a model, so that a budget in dollars can be enforced.
 
-use super::{Body, Dialog, Note, Question, Verb};
+use super::dialog_kind::{DialogKind, HintState};
+use super::{Answer, Body, ChoiceAction, Dialog, Note, Verb};
 use crate::protocol::{AssumedPrice, ModelFacts};
 use crate::text;
 use crate::tui::composer::Field;
 use crate::tui::theme::Token;
+use std::borrow::Cow;
 
 /// Label of the line field.
-pub(super) const LABEL: &str = "input,output: ";
+const LABEL: &str = "input,output: ";
 const VERB: Verb = Verb { long: "use it", short: "use" };
 
 /// Question about the price of a model.
@@ -38,13 +40,13 @@ impl PriceForm {
             None => "aye needs it to enforce the budget in dollars".to_owned(),
         };
         let (body, field) = (self.body(), self.field());
-        let mut panel = Dialog::new(Question::Price(Box::new(self)), title, reason, Vec::new(), body);
+        let mut panel = Dialog::new(Box::new(self), title, reason, Vec::new(), body);
         panel.words = Some(field);
         panel
     }
 
     /// Returns the line field with the suggested price.
-    pub(super) fn field(&self) -> Field {
+    fn field(&self) -> Field {
         let mut field = Field::new();
         if let Some((_, price)) = &self.elsewhere {
             field.insert(price);
@@ -78,13 +80,35 @@ impl PriceForm {
     }
 }
 
-/// Rebuilds the content of the dialog.
-pub(crate) fn refresh_price(panel: &mut Dialog) {
-    let Question::Price(form) = &panel.question else { return };
-    panel.body = form.body();
+impl DialogKind for PriceForm {
+    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        None
+    }
+
+    fn is_called_for(&self) -> bool {
+        true
+    }
+
+    fn is_form(&self) -> bool {
+        true
+    }
+
+    /// Preserves the text that was typed.
+    fn field_when_armed(&self, current: Option<Field>) -> Option<Field> {
+        current.or_else(|| Some(self.field()))
+    }
+
+    fn field_label(&self) -> Cow<'_, str> {
+        LABEL.into()
+    }
+
+    fn key_hints(&self, _state: HintState) -> Option<Vec<&'static str>> {
+        Some(vec!["enter use it", "esc stay paused", "ctrl+u clear"])
+    }
 }
 
-/// Returns the current key hints, most likely first.
-pub(super) fn hints() -> Vec<&'static str> {
-    vec!["enter use it", "esc stay paused", "ctrl+u clear"]
+/// Rebuilds the content of the dialog.
+pub(crate) fn refresh_price(panel: &mut Dialog) {
+    let Some(form) = panel.kind.find::<PriceForm>() else { return };
+    panel.body = form.body();
 }

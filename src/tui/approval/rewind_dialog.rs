@@ -1,7 +1,9 @@
 //! Rewind dialog: the changes to undo, changes that cannot be undone, and edits made outside aye.
 
+use super::dialog_kind::{DialogKind, HintState};
 use super::note::{Note, Verb};
-use super::{Body, Choice, ChoiceAction, Confirm, Dialog, Question, choice};
+use super::pager::Pager;
+use super::{Answer, Body, Choice, ChoiceAction, Confirm, Dialog, choice};
 use crate::protocol::{RewindChange, RewindFile, RewindPlan, RewindScope, RewindTarget};
 use crate::text;
 use crate::tui::format::format_count;
@@ -163,12 +165,39 @@ impl RewindChoice {
 
 impl RewindChoice {
     /// Returns the hint for the keys that select the scope.
-    pub(crate) fn keys(&self) -> &'static str {
+    fn keys(&self) -> &'static str {
         match (&self.plan.target, &self.plan.point) {
             (RewindTarget::Redo, _) => "1, then enter",
             (_, Some(_)) => "1 2 3 f, then enter",
             (_, None) => "1 2 3, then enter",
         }
+    }
+}
+
+impl DialogKind for RewindChoice {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        match act {
+            ChoiceAction::Rewind(scope) => {
+                Some(Answer::Rewind { target: self.plan.target.clone(), scope, overwrite: self.overwrite() })
+            }
+            ChoiceAction::Fork => self.plan.point.as_ref().map(|point| Answer::Fork { before: point.task_id.clone() }),
+            _ => None,
+        }
+    }
+
+    fn details(&self, _choices: &[Choice]) -> Option<Dialog> {
+        Pager::diff(self.plan.diff.clone()).panel()
+    }
+
+    fn key_hints(&self, state: HintState) -> Option<Vec<&'static str>> {
+        let marks = self.marks().then_some("space select [ ] move");
+        let scroll = state.scrolls.then_some("pgup pgdn scroll");
+        let hints = marks.into_iter().chain(["esc back"]).chain(scroll).chain([self.keys()]);
+        (!state.is_arming).then(|| hints.collect())
+    }
+
+    fn later_words(&self) -> &'static str {
+        "cancel; nothing is undone"
     }
 }
 
@@ -184,13 +213,13 @@ pub(crate) fn rewind_dialog(plan: RewindPlan) -> Dialog {
     };
     let rewinding = RewindChoice::new(plan);
     let (body, choices, facts) = (rewinding.body(), rewinding.choices(), rewinding.facts());
-    let panel = Dialog::new(Question::Rewind(Box::new(rewinding)), title, reason.to_owned(), choices, body);
+    let panel = Dialog::new(Box::new(rewinding), title, reason.to_owned(), choices, body);
     Dialog { facts, ..panel }
 }
 
 /// Applies a key to the conflicting paths. Returns whether the key has an effect on them.
 pub(crate) fn mark_conflict(panel: &mut Dialog, mark: Mark) -> bool {
-    let Question::Rewind(rewinding) = &mut panel.question else { return false };
+    let Some(rewinding) = panel.kind.find_mut::<RewindChoice>() else { return false };
     if !rewinding.mark(mark) {
         return false;
     }

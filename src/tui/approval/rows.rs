@@ -2,7 +2,7 @@
 
 use super::disk_state::is_change_visible;
 use super::note::{CHANGED, CHANGED_SHORT};
-use super::{Choice, ChoiceAction, Confirm, Dialog, Height, Question};
+use super::{Choice, ChoiceAction, Confirm, Dialog, Height};
 use crate::text;
 use crate::tui::metrics::GUTTER;
 use std::borrow::Cow;
@@ -63,14 +63,14 @@ impl Rows {
     /// Returns the best layout that fits into `limit` rows.
     pub(crate) fn fit(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> Self {
         panel.body.set_shape(panel.shape(width));
-        let written = panel.writing.as_ref().map_or(0, |writing| writing.lines.rows() + 2);
+        let written = panel.amend_field().map_or(0, |writing| writing.lines.rows() + 2);
         let wanted = panel.body.rows(body_width(width)).max(written).clamp(1, usize::from(u16::MAX / 2)) as u16;
         if panel.is_card() {
             return Self::for_card(panel, width, limit, has_draft, wanted);
         }
         let all = [(true, Choices::Rows, ROOMY), (true, Choices::FirstRow, ENOUGH), (true, Choices::OneRow, ENOUGH)];
         // In full-screen height, all free rows go to the body.
-        let ways = match panel.height {
+        let ways = match panel.view.height {
             Height::Full if Self::new(panel, width, true, Choices::Rows, has_draft).total() + wanted > limit => &all[1..],
             Height::Full | Height::Part => &all[..],
         };
@@ -93,10 +93,10 @@ impl Rows {
     }
 
     fn new(panel: &Dialog, width: u16, rules: bool, choices: Choices, has_draft: bool) -> Self {
-        let hunks = panel.hunks.as_ref().is_some_and(|hunks| hunks.can_be_split());
+        let hunks = panel.hunks().is_some_and(|hunks| hunks.can_be_split());
         let shown = panel.shown_choices();
         let answers = match (choices, panel.words.is_some()) {
-            _ if panel.writing.is_some() => 1,
+            _ if panel.amend_field().is_some() => 1,
             (Choices::FirstRow | Choices::OneRow, true) if !has_prepared_reasons(panel) => 1,
             (_, true) => 2,
             (Choices::OneRow, false) => packed_height(panel, 0..shown, width),
@@ -145,9 +145,9 @@ impl Rows {
 pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, Range<usize>) {
     let all = panel.shown_choices();
     let is_scope = |choice: &&Choice| matches!(choice.act, ChoiceAction::Keep(_));
-    let own = match (choices, &panel.question) {
-        (Choices::Rows, Question::Keep(_)) => panel.choices.iter().take_while(is_scope).count().min(all),
-        (Choices::Rows, _) => all,
+    let own = match (choices, panel.kind.lists_scopes()) {
+        (Choices::Rows, true) => panel.choices.iter().take_while(is_scope).count().min(all),
+        (Choices::Rows, false) => all,
         (Choices::FirstRow, _) => all.min(1),
         (Choices::OneRow, _) => 0,
     };
@@ -156,7 +156,7 @@ pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, 
 
 /// Returns whether a reason is being typed in which digits insert prepared answers.
 pub(crate) fn has_prepared_reasons(panel: &Dialog) -> bool {
-    panel.words.is_some() && matches!(panel.question, Question::Approval(_))
+    panel.words.is_some() && panel.is_card()
 }
 
 /// Returns the height of a choice, ignoring text that temporarily replaces its label.
@@ -190,7 +190,7 @@ pub(crate) fn pack_choices(panel: &Dialog, choices: Range<usize>, width: u16) ->
 /// Returns the number of rows for short choices. A rule dialog shows the file and line of the rule on the row of its
 /// choice, which therefore gets all rows.
 fn packed_height(panel: &Dialog, choices: Range<usize>, width: u16) -> u16 {
-    let least = if matches!(panel.question, Question::Keep(_)) { CHOICE_ROWS } else { 0 };
+    let least = if panel.kind.lists_scopes() { CHOICE_ROWS } else { 0 };
     pack_choices(panel, choices, width).len().max(least) as u16
 }
 
@@ -233,7 +233,7 @@ pub(crate) fn packed_lead(width: u16) -> usize {
 pub(crate) fn packed_suffix(panel: &Dialog, at: usize, width: u16) -> &'static str {
     let choice = &panel.choices[at];
     let two = choice.enabled && choice.key.confirm == Confirm::LetterThenEnter;
-    if two && (width >= TIGHT || !matches!(panel.question, Question::Keep(_))) { PLUS_ENTER } else { "" }
+    if two && (width >= TIGHT || !panel.kind.lists_scopes()) { PLUS_ENTER } else { "" }
 }
 
 /// Wraps the reason. The last row shows whether the reason was truncated.

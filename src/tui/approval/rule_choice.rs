@@ -1,13 +1,15 @@
 //! "Always allow" dialog: the rule, its scope and its expiry. Nothing is saved before Enter.
 
-use super::{Body, Choice, ChoiceAction, Dialog, Height, Question, choice};
+use super::dialog_kind::{DialogKind, HintState};
+use super::{Answer, Body, Choice, ChoiceAction, Dialog, choice};
 use crate::protocol::{
-    ApprovalId, CommandRule, DiffHunk, DiffLine, DiffSide, FileDiffs, GrantChoice, GrantOption, GrantOptions, GrantRule,
-    GrantScope, RuleInfo, RulePlace,
+    ApprovalId, CommandRule, Decision, DiffHunk, DiffLine, DiffSide, FileDiffs, GrantChoice, GrantOption, GrantOptions,
+    GrantRule, GrantScope, RuleInfo, RulePlace,
 };
 use crate::text;
 use crate::tui::format::format_count;
 use crate::tui::typeahead_guard::Confirm;
+use std::borrow::Cow;
 
 /// Explanation why a rule is not offered; always shown.
 const NEVER: &str = "never saved as a rule: deletions, network access, downloaded code, wrappers and interpreters \
@@ -54,13 +56,12 @@ impl RuleChoice {
     pub(crate) fn panel(self) -> Dialog {
         let (choices, body) = (self.choices(), self.body());
         let reason = format!("nothing is saved until you press enter; then {}", self.verb);
-        let panel = Dialog::new(Question::Keep(Box::new(self)), "Always allow this".to_owned(), reason, choices, body);
         // The destination of the rules must be readable, which is worth the rows.
-        Dialog { height: Height::Full, ..panel }
+        Dialog::new(Box::new(self), "Always allow this".to_owned(), reason, choices, body).in_full_height()
     }
 
     /// Selects another rule, expiry or view, and arms the dialog again.
-    pub(crate) fn with_selection(mut self, act: ChoiceAction) -> Dialog {
+    fn with_selection(mut self, act: ChoiceAction) -> Dialog {
         match act {
             ChoiceAction::Widen => self.offer = (self.offer + 1) % self.always.offers.len().max(1),
             ChoiceAction::End => {
@@ -145,7 +146,7 @@ impl RuleChoice {
         if self.offer + 1 < self.own { self.offer + 1 } else { self.offer }
     }
 
-    pub(crate) fn remember(&self, scope: GrantScope) -> (ApprovalId, GrantChoice) {
+    fn remember(&self, scope: GrantScope) -> (ApprovalId, GrantChoice) {
         let until = self.end.and_then(|end| self.always.ends.get(end)).map(|(_, end)| *end);
         let until = until.filter(|_| scope != GrantScope::Session);
         (self.approval_id.clone(), GrantChoice { scope, offer: self.offer, until })
@@ -334,6 +335,34 @@ impl RuleChoice {
     fn end_row(&self) -> Option<String> {
         let (_, end) = self.always.ends.get(self.end?)?;
         Some(format!("expires_at = {end}"))
+    }
+}
+
+impl DialogKind for RuleChoice {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        let ChoiceAction::Keep(scope) = act else { return None };
+        let (approval_id, remember) = self.remember(scope);
+        Some(Answer::Decide(approval_id, Decision::ApprovedAlways { remember }))
+    }
+
+    fn turn(self: Box<Self>, act: ChoiceAction) -> Option<Dialog> {
+        Some(self.with_selection(act))
+    }
+
+    fn is_in_front(&self) -> bool {
+        true
+    }
+
+    fn lists_scopes(&self) -> bool {
+        true
+    }
+
+    fn field_label(&self) -> Cow<'_, str> {
+        "rule: ".into()
+    }
+
+    fn key_hints(&self, state: HintState) -> Option<Vec<&'static str>> {
+        state.has_field.then(|| vec!["enter check the rule", "esc back"])
     }
 }
 

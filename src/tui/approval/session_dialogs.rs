@@ -1,9 +1,65 @@
 //! Dialogs that no task requests: trust, approval mode and deletion of a session.
 
-use super::{Body, ChoiceAction, Confirm, Dialog, Question, YesNo, choice};
+use super::dialog_kind::DialogKind;
+use super::pager::Pager;
+use super::{Answer, Body, Choice, ChoiceAction, Confirm, Dialog, YesNo, choice};
 use crate::protocol::{Mode, Risk, SessionId};
 use crate::text;
 use crate::tui::interface::{TrustAnswer, TrustQuestion};
+
+/// Trust in the project's settings; taken when answered.
+struct TrustDialog {
+    trust: Option<TrustQuestion>,
+}
+
+impl DialogKind for TrustDialog {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        let ChoiceAction::Trust(answer) = act else { return None };
+        self.trust.take().map(|trust| Answer::Trust(trust, answer))
+    }
+
+    fn details(&self, _choices: &[Choice]) -> Option<Dialog> {
+        Pager::files(&self.trust.as_ref()?.files).panel()
+    }
+}
+
+/// Change to a less strict mode.
+pub(crate) struct ModeDialog {
+    mode: Mode,
+}
+
+impl DialogKind for ModeDialog {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        match act {
+            ChoiceAction::Mode(YesNo::Yes) => Some(Answer::Mode(self.mode)),
+            ChoiceAction::Mode(YesNo::No) => Some(Answer::ModeStays),
+            _ => None,
+        }
+    }
+
+    fn is_called_for(&self) -> bool {
+        true
+    }
+}
+
+/// Deletion of a session.
+pub(crate) struct DeletionDialog {
+    pub session: SessionId,
+}
+
+impl DialogKind for DeletionDialog {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+        match act {
+            ChoiceAction::Forget(YesNo::Yes) => Some(Answer::Forget(self.session.clone())),
+            ChoiceAction::Forget(YesNo::No) => Some(Answer::ForgetNot),
+            _ => None,
+        }
+    }
+
+    fn is_called_for(&self) -> bool {
+        true
+    }
+}
 
 pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     let title = format!("Trust the project {}?", text::reveal_line(&trust.place));
@@ -29,7 +85,7 @@ pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     }
     choices.push(choice('q', Confirm::Letter, ChoiceAction::Trust(TrustAnswer::Quit), "quit".to_owned(), "quit"));
     let body = Body::from_text(trust_text(&trust));
-    Dialog::new(Question::Trust(Some(trust)), title, reason.to_owned(), choices, body)
+    Dialog::new(Box::new(TrustDialog { trust: Some(trust) }), title, reason.to_owned(), choices, body)
 }
 
 /// Describes the calls that a mode allows.
@@ -52,7 +108,7 @@ pub(crate) fn mode_dialog(mode: Mode) -> Dialog {
         choice('n', Confirm::Letter, ChoiceAction::Mode(YesNo::No), "keep the current mode".to_owned(), "keep"),
     ];
     let panel = Dialog::new(
-        Question::Mode(mode),
+        Box::new(ModeDialog { mode }),
         format!("Change the mode to {name}?"),
         "this mode asks less often".to_owned(),
         choices,
@@ -72,25 +128,8 @@ pub(crate) fn deletion_dialog(id: SessionId, title: &str) -> Dialog {
                  Project files are not touched.";
     let title = format!("Delete the session \"{}\"?", text::reveal_line(title));
     let reason = format!("session {} cannot be restored", text::reveal_line(&short));
-    let panel = Dialog::new(Question::Forget(id), title, reason, choices, Body::from_text(words.to_owned()));
+    let panel = Dialog::new(Box::new(DeletionDialog { session: id }), title, reason, choices, Body::from_text(words.to_owned()));
     Dialog { risk: Some(Risk::Medium), ..panel }
-}
-
-impl Question {
-    pub(crate) fn is_deletion(&self) -> bool {
-        matches!(self, Question::Forget(_))
-    }
-
-    /// Returns whether the dialog is about this session.
-    pub(crate) fn is_about_deleting(&self, session: &SessionId) -> bool {
-        matches!(self, Question::Forget(id) if id == session)
-    }
-
-    /// Returns whether closing the dialog removes it, because no task waits for the answer or a command can also give
-    /// it.
-    pub(crate) fn is_called_for(&self) -> bool {
-        matches!(self, Question::Forget(_) | Question::Mode(_) | Question::Goal(_) | Question::Price(_))
-    }
 }
 
 fn trust_text(trust: &TrustQuestion) -> String {

@@ -1,38 +1,43 @@
 //! Approval prompts for a file that has changed on disk. The shown change can no longer be applied; an updated proposal
 //! is requested once the user wants to see it. An open prompt keeps its content, but its choices change.
 
-use super::disk_state::Staleness;
+use super::disk_state::{DiskState, Staleness, is_awaited};
 use super::note::CHANGED;
-use super::{Approval, ApprovalId, Body, ChoiceAction, Confirm, Dialog, DialogStack, Question, choices};
+use super::rule_choice::RuleChoice;
+use super::{Approval, ApprovalId, Body, ChoiceAction, Confirm, Dialog, DialogStack, choices};
 
 const NOTHING_DONE: &str = "Nothing was written. The edit was re-applied to the current file; \
                             review the new diff.";
 
 /// Creates the dialog of an approval, with a notice if its proposal was updated.
 pub(crate) fn approval_dialog(approval: Approval) -> Dialog {
-    if !approval.amendable.renewed {
-        return Dialog::approval(approval);
+    let is_renewed = approval.amendable.renewed;
+    let mut panel = Dialog::approval(approval);
+    if let Some(prompt) = panel.kind.prompt_mut().filter(|_| is_renewed) {
+        prompt.disk.staleness = Staleness::Renewed;
+        panel.facts.clear();
+        panel.body = Body::from_text(format!("{CHANGED}\n{NOTHING_DONE}"));
+        panel.set_choices(choices::choices_if_outdated(Confirm::Letter));
     }
-    let whole = Dialog::approval(approval.clone());
-    let body = Body::from_text(format!("{CHANGED}\n{NOTHING_DONE}"));
-    let (title, reason) = (whole.title, whole.reason);
-    let panel =
-        Dialog::new(Question::Approval(Box::new(approval)), title, reason, choices::choices_if_outdated(Confirm::Letter), body);
-    let (risk_words, risk, critical) = (whole.risk_words, whole.risk, whole.critical);
-    Dialog { risk_words, risk, critical, disk: Staleness::Renewed, ..panel }
+    panel
 }
 
 /// Shows the updated proposal if it is available. Otherwise returns the approval for which it must be requested.
 fn show_new(panel: &mut Dialog) -> Option<ApprovalId> {
-    let Question::Approval(approval) = &panel.question else { return None };
-    match &panel.disk {
+    let prompt = panel.kind.prompt()?;
+    match &prompt.disk.staleness {
         Staleness::Renewed => {
-            let Dialog { number, came, ends, changed_on_disk, height, .. } = *panel;
-            *panel = Dialog { number, came, ends, changed_on_disk, height, ..Dialog::approval((**approval).clone()) };
+            let (ends, changed) = (prompt.ends, prompt.disk.changed);
+            let mut shown = Dialog::approval(prompt.approval.clone());
+            if let Some(prompt) = shown.kind.prompt_mut() {
+                (prompt.ends, prompt.disk.changed) = (ends, changed);
+            }
+            shown.view.height = panel.view.height;
+            *panel = Dialog { number: panel.number, came: panel.came, ..shown };
             None
         }
         Staleness::Outdated { .. } => {
-            let id = approval.approval_id.clone();
+            let id = prompt.approval.approval_id.clone();
             await_new(panel);
             Some(id)
         }
@@ -41,8 +46,10 @@ fn show_new(panel: &mut Dialog) -> Option<ApprovalId> {
 }
 
 fn await_new(panel: &mut Dialog) {
-    panel.disk = Staleness::Awaited;
-    panel.choices = choices::choices_if_awaited();
+    if let Some(prompt) = panel.kind.prompt_mut() {
+        prompt.disk.staleness = Staleness::Awaited;
+        panel.choices = choices::choices_if_awaited();
+    }
 }
 
 /// Updates the choices to match the state on disk, unless a field is open. Returns whether the choices changed.
@@ -50,19 +57,20 @@ fn fit_disk(panel: &mut Dialog) -> bool {
     if panel.visible().has_field() {
         return false;
     }
-    match (&mut panel.disk, panel.changed_on_disk) {
+    let Some(DiskState { staleness, changed }) = panel.kind.prompt_mut().map(|prompt| &mut prompt.disk) else { return false };
+    match (&mut *staleness, *changed) {
         (Staleness::AsShown, true) => {
-            // A rule cannot answer an outdated prompt.
-            panel.front.take_if(|front| matches!(front.question, Question::Keep(_)));
             let outdated = choices::choices_if_outdated(Confirm::Letter);
             let views =
                 panel.choices.iter().filter(|choice| matches!(choice.act, ChoiceAction::View | ChoiceAction::Wrap)).cloned();
             let outdated = outdated.into_iter().chain(views).collect();
-            panel.disk = Staleness::Outdated { before: std::mem::replace(&mut panel.choices, outdated) };
+            *staleness = Staleness::Outdated { before: std::mem::replace(&mut panel.choices, outdated) };
+            // A rule cannot answer an outdated prompt.
+            panel.front.take_if(|front| front.kind.is::<RuleChoice>());
         }
         (Staleness::Outdated { before }, false) => {
             panel.choices = std::mem::take(before);
-            panel.disk = Staleness::AsShown;
+            *staleness = Staleness::AsShown;
             panel.show_hunks();
         }
         (Staleness::AsShown, false) | (Staleness::Outdated { .. }, true) | (Staleness::Renewed | Staleness::Awaited, _) => {
@@ -75,8 +83,9 @@ fn fit_disk(panel: &mut Dialog) -> bool {
 impl DialogStack {
     /// Records that the file of an approval has changed on disk, or matches the shown change again.
     pub(crate) fn set_outdated(&mut self, id: &ApprovalId, outdated: bool) {
-        if let Some(panel) = self.list.iter_mut().find(|panel| is_of(panel, id)) {
-            panel.changed_on_disk = outdated;
+        let mut prompts = self.list.iter_mut().filter_map(|panel| panel.kind.prompt_mut());
+        if let Some(prompt) = prompts.find(|prompt| prompt.approval.approval_id == *id) {
+            prompt.disk.changed = outdated;
         }
     }
 
@@ -98,8 +107,8 @@ impl DialogStack {
 
     /// Marks the prompt as waiting for an updated proposal, even if the user did not request one.
     pub(crate) fn expect_replacement(&mut self, id: &ApprovalId, last_text: Option<u64>) {
-        let Some(at) = self.list.iter().position(|panel| is_of(panel, id)) else { return };
-        if !matches!(self.list[at].disk, Staleness::Awaited) {
+        let Some(at) = self.list.iter().position(|panel| panel.is_for(id)) else { return };
+        if !is_awaited(&self.list[at]) {
             await_new(&mut self.list[at]);
             if at == self.current {
                 self.rearm(last_text);
@@ -109,21 +118,18 @@ impl DialogStack {
 
     /// Replaces the waiting prompt with the updated approval. Returns whether there was one.
     pub(crate) fn replace_pending(&mut self, approval: &Approval, last_text: Option<u64>) -> bool {
-        let waits = |panel: &Dialog| matches!(panel.disk, Staleness::Awaited) && panel.call() == Some(&approval.tool_call_id);
+        let waits = |panel: &Dialog| is_awaited(panel) && panel.call() == Some(&approval.tool_call_id);
         let Some(at) = self.list.iter().position(waits) else { return false };
         let is_open = self.open && at == self.current;
         if is_open {
             self.take_unfinished_input();
         }
-        let height = self.list[at].height;
-        self.list[at] = Dialog { height, ..Dialog::approval(approval.clone()) };
+        let height = self.list[at].view.height;
+        self.list[at] = Dialog::approval(approval.clone());
+        self.list[at].view.height = height;
         if is_open {
             self.arm(last_text);
         }
         true
     }
-}
-
-fn is_of(panel: &Dialog, id: &ApprovalId) -> bool {
-    matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *id)
 }

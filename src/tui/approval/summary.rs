@@ -1,57 +1,32 @@
 //! Short form of a dialog for the list and the row of pending dialogs: its name and risk.
 
-use super::disk_state::Staleness;
-use super::{Dialog, Question};
+use super::Dialog;
 use crate::protocol::Risk;
-use crate::text;
 use crate::tui::theme::Token;
 
 /// Returns a short name of the dialog.
 pub(crate) fn name(panel: &Dialog) -> String {
-    match &panel.question {
-        Question::Approval(approval) => match (&approval.command, panel.body.line_counts()) {
-            (Some(command), _) => match &approval.agent {
-                Some(agent) => format!("Agent {}: $ {}", text::reveal_line(&agent.name), text::reveal_name(&command.line)),
-                None => format!("$ {}", text::reveal_name(&command.line)),
-            },
-            (None, Some(counts)) => format!("{} {counts}", panel.title),
-            (None, None) => panel.title.clone(),
-        },
-        Question::Keep(_)
-        | Question::Reading(_)
-        | Question::Interrupted { .. }
-        | Question::Trust(_)
-        | Question::Mode(_)
-        | Question::Goal(_)
-        | Question::Held(_)
-        | Question::Setup(_)
-        | Question::Asking(_)
-        | Question::Price(_)
-        | Question::Forget(_)
-        | Question::Rewind(_) => panel.title.clone(),
-    }
+    panel.kind.name(&panel.title, panel.body.line_counts().as_deref())
 }
 
 pub(crate) fn is_command(panel: &Dialog) -> bool {
-    matches!(&panel.question, Question::Approval(approval) if approval.command.is_some())
+    panel.asked_approval().is_some_and(|approval| approval.command.is_some())
 }
 
 /// Returns the name, with the information that the user needs to decide it together with others.
 pub(crate) fn full_name(panel: &Dialog) -> String {
-    match &panel.question {
-        Question::Approval(_) if !is_command(panel) && panel.unseen() > 0 => {
-            format!("{}: not read yet; enter opens it", name(panel))
-        }
-        _ => name(panel),
+    if panel.is_card() && !is_command(panel) && panel.unseen() > 0 {
+        return format!("{}: not read yet; enter opens it", name(panel));
     }
+    name(panel)
 }
 
 /// Returns the reason why the dialog must be decided individually, if any.
 pub(crate) fn individual_reason(panel: &Dialog) -> Option<String> {
-    let Question::Approval(_) = &panel.question else {
+    let Some(prompt) = panel.kind.prompt() else {
         return Some("this approval must be decided individually; enter opens it".to_owned());
     };
-    if panel.changed_on_disk || !matches!(panel.disk, Staleness::AsShown) {
+    if prompt.disk.is_outdated() {
         return Some("changed on disk, and the updated diff was not shown; enter opens it".to_owned());
     }
     match (panel.critical, panel.risk) {

@@ -1,21 +1,32 @@
 //! Title of an approval prompt: the most severe effect of the call as a sentence, or its name.
 
-use crate::protocol::{Approval, CommandPart, Containment, EffectKind, OUTSIDE_SANDBOX};
+use super::rows::TIGHT;
+use crate::protocol::{Approval, CommandPart, Containment, EffectKind, Effects, OUTSIDE_SANDBOX};
 use crate::text;
 use crate::tui::format::format_count;
+use crate::tui::metrics::GUTTER;
 use std::cmp::Reverse;
 
 /// Text of the head, and the number of cells of the head that it cannot use.
 #[derive(Debug)]
 pub(crate) struct Name {
     pub words: String,
-    pub beside: usize,
+    pub beside: HeadSuffix,
+}
+
+/// Cells at the right of a head that its text cannot use, including the gap.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct HeadSuffix {
+    pub wide: usize,
+    /// The same for a narrow screen, where the head is shorter.
+    pub narrow: usize,
 }
 
 impl Name {
     /// Returns the text as rows for the body if it does not fit into the head.
     pub(crate) fn rows(&self, width: u16) -> Vec<String> {
-        if text::width(&self.words) + self.beside <= width.into() {
+        let beside = if width + GUTTER < TIGHT { self.beside.narrow } else { self.beside.wide };
+        if text::width(&self.words) + beside <= width.into() {
             Vec::new()
         } else {
             text::wrap_exact(&self.words, usize::from(width).max(1)).into_iter().map(|part| self.words[part].to_owned()).collect()
@@ -46,35 +57,39 @@ pub(crate) fn is_unsandboxed(approval: &Approval) -> bool {
     approval.amendable.edited && approval.action_summary.ends_with(OUTSIDE_SANDBOX)
 }
 
-/// Returns the title of an approval prompt, on one line without control characters.
-pub(crate) fn title(approval: &Approval) -> String {
-    let title = title_of_call(approval);
+/// Returns the title of an approval prompt, with the agent that makes the call.
+pub(crate) fn with_agent(approval: &Approval, title: String) -> String {
     match &approval.agent {
         Some(agent) => format!("Agent {}: {title}", text::reveal_line(&agent.name)),
         None => title,
     }
 }
 
-fn title_of_call(approval: &Approval) -> String {
+/// Returns the title of a command that ran in a copy: the changes that it would make.
+pub(crate) fn of_effects(effects: &Effects) -> String {
+    if effects.conflict.is_some() {
+        return "Files changed since the command ran: run it again?".to_owned();
+    }
+    let paths = usize::try_from(effects.paths()).unwrap_or(usize::MAX);
+    let deletes = |kind: &EffectKind| matches!(kind, EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. });
+    let deleted = effects.files.iter().filter(|file| deletes(&file.kind)).count();
+    match (paths, deleted) {
+        (0, _) => "The command changed no files".to_owned(),
+        (_, 0) => format!("The command would change {}", format_count(paths, "path")),
+        (_, deleted) if deleted == paths => format!("The command would delete {}", format_count(paths, "path")),
+        (_, deleted) => format!("The command would change {}, {deleted} of them deleted", format_count(paths, "path")),
+    }
+}
+
+/// Returns the summary of a call that runs no command, on one line without control characters.
+pub(crate) fn summary(approval: &Approval) -> String {
+    let summary = &approval.action_summary;
+    if summary.is_empty() { text::reveal_line(&approval.title) } else { text::reveal_name(summary) }
+}
+
+/// Returns the title of a command that has not run yet: its worst effect, or what runs.
+pub(crate) fn of_command(approval: &Approval) -> String {
     let tool = approval.tool_name.as_str();
-    if let Some(effects) = approval.effects.as_ref() {
-        if effects.conflict.is_some() {
-            return "Files changed since the command ran: run it again?".to_owned();
-        }
-        let paths = usize::try_from(effects.paths()).unwrap_or(usize::MAX);
-        let deletes = |kind: &EffectKind| matches!(kind, EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. });
-        let deleted = effects.files.iter().filter(|file| deletes(&file.kind)).count();
-        return match (paths, deleted) {
-            (0, _) => "The command changed no files".to_owned(),
-            (_, 0) => format!("The command would change {}", format_count(paths, "path")),
-            (_, deleted) if deleted == paths => format!("The command would delete {}", format_count(paths, "path")),
-            (_, deleted) => format!("The command would change {}, {deleted} of them deleted", format_count(paths, "path")),
-        };
-    }
-    if approval.command.is_none() {
-        let summary = &approval.action_summary;
-        return if summary.is_empty() { text::reveal_line(&approval.title) } else { text::reveal_name(summary) };
-    }
     if !approval.opens.is_empty() {
         return blocked_title(approval);
     }

@@ -1,16 +1,18 @@
 //! Drawing of the dialog panel.
 
+use super::amend_field::{AmendField, AmendTarget};
 use super::countdown::time_left;
+use super::dialog_kind::HintState;
+use super::diff_layout::MIN_BESIDE;
 use super::disk_state::is_change_visible;
 use super::hit_regions::spots;
-use super::hunks::MIN_BESIDE;
 use super::note::{CHANGED_SHORT, CHANGED_SHORTEST};
 use super::rows::{
     CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, TIGHT, body_width, choice_height, has_prepared_reasons, pack_choices,
     packed_gap, packed_label, packed_lead, packed_suffix, reason_lines, split_choices,
 };
 use super::summary::risk_token;
-use super::{AmendField, AmendTarget, ChoiceAction, Dialog, FEWER_WORDS, Height, REASONS};
+use super::{ChoiceAction, Dialog, FEWER_WORDS, Height, REASONS};
 use crate::protocol::Risk;
 use crate::text;
 use crate::tui::diff::BETWEEN_SIGN;
@@ -22,7 +24,6 @@ use crate::tui::typeahead_guard::{self, Confirm};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
-use std::borrow::Cow;
 use std::ops::Range;
 
 /// Minimum number of cells of the title in the head.
@@ -50,7 +51,7 @@ pub(crate) fn height(panel: &Dialog, width: u16, limit: u16, has_draft: bool) ->
 pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let rows = Rows::fit(panel, area.width, area.height, !frame.draft.is_empty());
     draw_head(panel, rows, area, buffer, frame);
-    let (y, field) = match &panel.writing {
+    let (y, field) = match panel.amend_field() {
         Some(writing) => draw_writing(writing, panel, rows, area, buffer, frame),
         None => (draw_body(panel, rows, area, buffer, frame), None),
     };
@@ -123,21 +124,21 @@ fn draw_body(panel: &mut Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, fr
     let inner = body_width(area.width);
     let room = usize::from(rows.body);
     let total = panel.body.rows(inner);
-    panel.scroll = panel.scroll.min(total.saturating_sub(room));
+    panel.view.top = panel.view.top.min(total.saturating_sub(room));
     // The counter of hidden lines takes the last row.
-    let counts = total.saturating_sub(panel.scroll) > room && room > 1;
-    let shown = (room - usize::from(counts)).min(total.saturating_sub(panel.scroll));
+    let counts = total.saturating_sub(panel.view.top) > room && room > 1;
+    let shown = (room - usize::from(counts)).min(total.saturating_sub(panel.view.top));
     panel.note_shown(inner, shown);
     let top = area.y + rows.head();
-    let lines = panel.body.lines(inner, panel.scroll..panel.scroll + shown, theme, glyphs);
+    let lines = panel.body.lines(inner, panel.view.top..panel.view.top + shown, theme, glyphs);
     for (y, line) in (top..).zip(&lines) {
         buffer.set_line(area.x + GUTTER, y, line, area.width - GUTTER);
     }
     if counts {
-        let left = total - panel.scroll - shown;
+        let left = total - panel.view.top - shown;
         // A sample diff removes nothing.
-        let is_change = !matches!(panel.question, super::Question::Setup(_));
-        let removed = if is_change { panel.body.count_removed(inner, panel.scroll + shown..total) } else { 0 };
+        let is_change = !panel.kind.shows_sample();
+        let removed = if is_change { panel.body.count_removed(inner, panel.view.top + shown..total) } else { 0 };
         let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
         let words = format!("{} {} below{removed} {} pgdn", glyphs.down, format_count(left, "line"), glyphs.dot);
         let line = Line::styled(words, theme.style(Token::Warn));
@@ -156,7 +157,7 @@ fn draw_writing(
     frame: Frame<'_>,
 ) -> (u16, Option<Position>) {
     let top = area.y + rows.head();
-    let head = match (writing.what, &panel.hunks) {
+    let head = match (writing.what, panel.hunks()) {
         (AmendTarget::Hunk, Some(hunks)) => hunks.field_head(),
         (AmendTarget::Hunk, None) | (AmendTarget::Command, _) => "the command; aye checks it and asks you again".to_owned(),
     };
@@ -169,7 +170,7 @@ fn draw_writing(
 }
 
 fn typed_text_hint(panel: &Dialog) -> &'static str {
-    match panel.writing.as_ref().map(|writing| writing.what) {
+    match panel.amend_field().map(|writing| writing.what) {
         Some(AmendTarget::Command) => "enter submit · ctrl+j new line · esc cancel",
         Some(AmendTarget::Hunk) | None => "ctrl+s (or alt+enter) save · esc cancel",
     }
@@ -177,7 +178,7 @@ fn typed_text_hint(panel: &Dialog) -> &'static str {
 
 /// Draws the list of hunks with their selection.
 fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
-    let Some(hunks) = &panel.hunks else { return };
+    let Some(hunks) = panel.hunks() else { return };
     let seen = if panel.unseen() == 0 { "everything was shown" } else { "" };
     let width = usize::from(area.width.saturating_sub(GUTTER));
     let row = hunks.row(width, frame.glyphs);
@@ -196,17 +197,11 @@ fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>)
 /// Draws the field for a denial reason or another line of text.
 fn draw_text_field(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
     let field = panel.words.as_ref()?;
-    let label: Cow<'_, str> = match &panel.question {
-        super::Question::Keep(_) => "rule: ".into(),
-        super::Question::Setup(setup) => setup.label().into(),
-        super::Question::Asking(asking) => asking.label().into(),
-        super::Question::Price(_) => super::price_dialog::LABEL.into(),
-        _ => "deny because: ".into(),
-    };
+    let label = panel.kind.field_label();
     if rows.answers > 1
-        && let super::Question::Asking(asking) = &panel.question
+        && let Some(hint) = panel.kind.field_hint()
     {
-        let words = text::truncate(&asking.field_hint(), body_width(area.width).into()).into_owned();
+        let words = text::truncate(&hint, body_width(area.width).into()).into_owned();
         let line = Line::styled(words, frame.theme.style(Token::Faint));
         buffer.set_line(area.x + GUTTER, area.y + 1, &line, area.width.saturating_sub(GUTTER));
     }
@@ -291,7 +286,9 @@ fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'
         CHANGED_SHORTEST.clone_into(mark);
     }
     let right_width = wide(&right).saturating_sub(3);
-    let title = text::truncate(&title, room.saturating_sub(right_width + 2).max(SHORT_TITLE)).into_owned();
+    // Without anything at the right, the title has the whole row.
+    let gap = if right.is_empty() { 0 } else { 2 };
+    let title = text::truncate(&title, room.saturating_sub(right_width + gap).max(SHORT_TITLE)).into_owned();
     let gap = room.saturating_sub(text::width(&title) + right_width).max(1);
     let mut spans = vec![
         Span::styled(format!("{} ", glyphs.waits), theme.style(Token::Warn)),
@@ -436,57 +433,38 @@ fn packed_line(
 
 /// Returns the key hints of the panel, most likely first.
 pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -> Vec<&'static str> {
-    if let super::Question::Setup(setup) = &panel.question {
-        return super::onboarding_dialog::hints(setup, look == typeahead_guard::ChoiceState::Arming);
-    }
-    if let super::Question::Price(_) = &panel.question {
-        return super::price_dialog::hints();
-    }
-    if let super::Question::Asking(asking) = &panel.question {
-        let scrolls = panel.body.rows(panel.seen_width) > panel.shown;
-        let scroll = scrolls.then_some("pgup pgdn scroll");
-        return asking.hints(look == typeahead_guard::ChoiceState::Arming).into_iter().chain(scroll).collect();
+    let is_arming = look == typeahead_guard::ChoiceState::Arming;
+    let scrolls = panel.body.rows(panel.view.width) > panel.view.shown;
+    let state = HintState { is_arming, has_field: panel.words.is_some(), scrolls };
+    if let Some(hints) = panel.kind.key_hints(state) {
+        return hints;
     }
     if panel.words.is_some() {
-        if matches!(panel.question, super::Question::Keep(_)) {
-            return vec!["enter check the rule", "esc back"];
-        }
         return vec!["enter deny with this reason", "esc back", "1-4 insert a reason"];
     }
-    let keeping = matches!(panel.question, super::Question::Keep(_));
-    if let (super::Question::Rewind(rewinding), true) = (&panel.question, look != typeahead_guard::ChoiceState::Arming) {
-        let scrolls = panel.body.rows(panel.seen_width) > panel.shown;
-        let marks = rewinding.marks().then_some("space select [ ] move");
-        return marks
-            .into_iter()
-            .chain(["esc back"])
-            .chain(scrolls.then_some("pgup pgdn scroll"))
-            .chain([rewinding.keys()])
-            .collect();
-    }
-    if let Some(writing) = &panel.writing {
-        return match writing.what {
+    if let Some(field) = panel.amend_field() {
+        return match field.what {
             AmendTarget::Hunk => vec!["ctrl+s save", "esc cancel", "enter new line"],
             AmendTarget::Command => vec!["enter submit", "esc cancel", "ctrl+j new line"],
         };
     }
-    let in_front = keeping || matches!(panel.question, super::Question::Reading(_));
-    if look == typeahead_guard::ChoiceState::Arming {
+    let in_front = panel.kind.is_in_front();
+    if is_arming {
         return vec!["just opened: keys only highlight", if in_front { "esc back" } else { "esc close" }];
     }
     let mut hints = vec![if in_front { "esc back" } else { "esc close" }];
-    if panel.body.rows(panel.seen_width) > panel.shown {
+    if scrolls {
         hints.insert(0, "pgup pgdn scroll");
     }
-    match panel.height {
+    match panel.view.height {
         Height::Full => hints.insert(0, "ctrl+f smaller"),
-        Height::Part if panel.unseen() > 0 || panel.body.rows(panel.seen_width) > panel.shown => {
+        Height::Part if panel.unseen() > 0 || scrolls => {
             hints.insert(0, "ctrl+f full screen");
         }
         Height::Part => {}
     }
     content_hints(panel, &mut hints);
-    if keeping {
+    if panel.kind.lists_scopes() {
         hints.push("enter save and continue");
     } else if count > 1 {
         hints.push("tab next");
@@ -498,7 +476,7 @@ pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: u
 /// Adds the hints for the content: its hunks, parts and layout.
 fn content_hints(panel: &Dialog, hints: &mut Vec<&'static str>) {
     let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.is_shown);
-    if let Some(hunks) = panel.hunks.as_ref().filter(|hunks| hunks.can_be_split() && !is_change_visible(panel)) {
+    if let Some(hunks) = panel.hunks().filter(|hunks| hunks.can_be_split() && !is_change_visible(panel)) {
         hints.insert(0, hunks.hint());
         hints.insert(1, "space select");
     }
@@ -510,11 +488,11 @@ fn content_hints(panel: &Dialog, hints: &mut Vec<&'static str>) {
     if has(ChoiceAction::EditWhole) {
         hints.push("E edit in $EDITOR");
     }
-    if has(ChoiceAction::View) && panel.seen_width >= MIN_BESIDE {
-        hints.push(if panel.shape(panel.seen_width + GUTTER).beside { "v unified" } else { "v side by side" });
+    if has(ChoiceAction::View) && panel.view.width >= MIN_BESIDE {
+        hints.push(if panel.shape(panel.view.width + GUTTER).beside { "v unified" } else { "v side by side" });
     }
     if has(ChoiceAction::Wrap) {
-        hints.push(if panel.wraps { "w truncate" } else { "w wrap" });
+        hints.push(if panel.kind.layout().wraps { "w truncate" } else { "w wrap" });
     }
 }
 

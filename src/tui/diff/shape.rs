@@ -2,6 +2,7 @@
 
 use super::entries::Entry;
 use crate::protocol::DiffSide;
+use std::ops::Range;
 
 /// Layout options of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +43,33 @@ pub(super) fn units(entries: &[Entry], beside: bool) -> Vec<Unit> {
         return (0..entries.len()).map(Unit::One).collect();
     }
     let mut units = Vec::with_capacity(entries.len());
-    let mut at = 0;
-    while at < entries.len() {
+    let mut first = 0;
+    for file in entries.chunk_by(|_, next| !matches!(next, Entry::File(_))) {
+        if has_both_sides(file) {
+            pair(entries, first..first + file.len(), &mut units);
+        } else {
+            units.extend((first..first + file.len()).map(Unit::One));
+        }
+        first += file.len();
+    }
+    units
+}
+
+/// Returns whether a file has content before and after the change; a created or a deleted one has not.
+fn has_both_sides(file: &[Entry]) -> bool {
+    let has = |side: DiffSide| file.iter().any(|entry| entry.side() == Some(side));
+    has(DiffSide::Context) || has(DiffSide::Added) == has(DiffSide::Removed)
+}
+
+/// Adds the entries of one file, with old and new lines in shared rows.
+fn pair(entries: &[Entry], file: Range<usize>, units: &mut Vec<Unit>) {
+    let mut at = file.start;
+    while at < file.end {
         let end = at
-            + entries[at..].iter().take_while(|entry| matches!(entry.side(), Some(DiffSide::Removed | DiffSide::Added))).count();
+            + entries[at..file.end]
+                .iter()
+                .take_while(|entry| matches!(entry.side(), Some(DiffSide::Removed | DiffSide::Added)))
+                .count();
         if end == at {
             units.push(match entries[at].side() {
                 Some(_) => Unit::Two(Some(at), Some(at)),
@@ -55,10 +79,9 @@ pub(super) fn units(entries: &[Entry], beside: bool) -> Vec<Unit> {
             continue;
         }
         let of = |side| (at..end).filter(move |entry| entries[*entry].side() == Some(side)).collect::<Vec<_>>();
-        zip(entries, &of(DiffSide::Removed), &of(DiffSide::Added), &mut units);
+        zip(entries, &of(DiffSide::Removed), &of(DiffSide::Added), units);
         at = end;
     }
-    units
 }
 
 /// Pairs changed lines that share rows. Lines between them share rows in order.

@@ -197,3 +197,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn created_and_deleted_files_are_unified_next_to_files_that_are_side_by_side() {
+    let diff = Diff::new(&FileDiffs::read(&format!("{MANY}{GREET}")), None);
+    diff.set_shape(Shape { beside: true, wraps: true });
+    let rows: Vec<String> = draw(&diff, 120).iter().map(ToString::to_string).collect();
+    let row = |words: &str| rows.iter().find(|row| row.contains(words)).unwrap();
+    assert!(
+        !row("--- looks like a head").contains(BETWEEN_SIGN) && !row("++ also looks like one").contains(BETWEEN_SIGN),
+        "{rows:?}"
+    );
+    assert!(row("fn greet(name: &str) -> Result").contains(BETWEEN_SIGN), "{rows:?}");
+}

@@ -1,10 +1,10 @@
 //! The `/memory` list: proposals for instruction files.
 
-use super::{Layer, LayerRequest, Reaction, Surroundings};
+use super::{Layer, LayerRequest, Reaction, ShownList, Surroundings};
 use crate::protocol::{MemoryProposal, MemorySource};
 use crate::text;
 use crate::tui::format::format_count;
-use crate::tui::picker::{Column, Picker, PickerResult, Row};
+use crate::tui::picker::{Column, Picker, Row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::fmt::Write as _;
 
@@ -26,14 +26,8 @@ pub(crate) struct MemoryList {
 impl MemoryList {
     pub(crate) fn new(proposals: &[MemoryProposal]) -> Self {
         let mut list = Self { picker: Picker::new("Memory proposals", COLUMNS).with_last_truncated(), read: None };
-        list.set_proposals(proposals);
+        list.set_rows(proposal_rows(proposals));
         list
-    }
-
-    /// Updates the list. An opened change counts as unread if the proposal has changed.
-    pub(crate) fn set_proposals(&mut self, proposals: &[MemoryProposal]) {
-        self.picker.set_rows(proposals.iter().map(row).collect());
-        self.read = None;
     }
 
     /// Shows the highlighted proposal, even if it cannot be applied.
@@ -53,29 +47,45 @@ impl Layer for MemoryList {
         Some(&mut self.picker)
     }
 
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+    fn choose(&mut self, _row: &str) -> Reaction {
+        self.show()
+    }
+
+    fn refuse(&mut self, _why: String) -> Reaction {
+        self.show()
+    }
+
+    fn on_other_key(&mut self, key: KeyEvent) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-        match self.picker.key(key) {
-            PickerResult::Nothing => Reaction::Done,
-            PickerResult::Closed => Reaction::Close,
-            PickerResult::Chosen(_) | PickerResult::Refused(_) => self.show(),
-            PickerResult::Other => {
-                let row = self.picker.highlighted_as_drawn().filter(|_| ctrl);
-                let Some(id) = row.map(|row| row.key.clone()) else { return Reaction::Pass };
-                Reaction::Request(match key.code {
-                    KeyCode::Char('a') => self.apply(id),
-                    KeyCode::Char('e') => LayerRequest::EditProposal(id),
-                    KeyCode::Char('t') => LayerRequest::MoveProposal(id),
-                    KeyCode::Char('x') => LayerRequest::DropProposal(id),
-                    _ => return Reaction::Pass,
-                })
-            }
-        }
+        let row = self.picker.highlighted_as_drawn().filter(|_| ctrl);
+        let Some(id) = row.map(|row| row.key.clone()) else { return Reaction::Pass };
+        Reaction::Request(match key.code {
+            KeyCode::Char('a') => self.apply(id),
+            KeyCode::Char('e') => LayerRequest::EditProposal(id),
+            KeyCode::Char('t') => LayerRequest::MoveProposal(id),
+            KeyCode::Char('x') => LayerRequest::DropProposal(id),
+            _ => return Reaction::Pass,
+        })
+    }
+
+    fn shown_list(&self) -> Option<ShownList> {
+        Some(ShownList::Proposals)
+    }
+
+    /// Updates the rows. A change that was opened may be another one now.
+    fn set_rows(&mut self, rows: Vec<Row>) {
+        self.picker.set_rows(rows);
+        self.read = None;
     }
 
     fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
         vec!["enter show", "ctrl+a apply", "ctrl+e edit", "ctrl+t file", "ctrl+x drop", "esc close"]
     }
+}
+
+/// Returns the rows of the proposals.
+pub(crate) fn proposal_rows(proposals: &[MemoryProposal]) -> Vec<Row> {
+    proposals.iter().map(row).collect()
 }
 
 fn row(proposal: &MemoryProposal) -> Row {

@@ -26,22 +26,22 @@ pub(crate) use changes::ChangesView;
 pub(crate) use command_palette::CommandPalette;
 pub(crate) use finding_view::{FindingView, description};
 pub(crate) use help::{Help, help_sections, key_file_location};
-pub(crate) use memory_list::{MemoryList, proposal_details, proposal_heading};
+pub(crate) use memory_list::{MemoryList, proposal_details, proposal_heading, proposal_rows};
 pub(crate) use model_picker::ModelPicker;
 pub(crate) use overview::{Overview, Topic};
 pub(crate) use reaction::{LayerRequest, Reaction};
 pub(crate) use rewind_list::RewindList;
-pub(crate) use server_list::{ServerList, server_details};
+pub(crate) use server_list::{ServerList, server_details, server_rows};
 pub(crate) use session_list::SessionList;
 pub(crate) use stack::LayerStack;
-pub(crate) use task_list::{TaskList, short_task_id, task_details, task_prompt};
+pub(crate) use task_list::{TaskList, short_task_id, task_details, task_prompt, task_rows};
 pub(crate) use text_viewer::TextViewer;
 pub(crate) use theme_list::{AUTO, SAMPLE, ThemeList};
 
 use super::glyphs::Glyphs;
 use super::interface::KeyFile;
 use super::keymap::{Focus, Keymap};
-use super::picker::{ClickResult, Picker, PickerResult};
+use super::picker::{ClickResult, Picker, PickerResult, Row};
 use super::theme::Theme;
 use crossterm::event::KeyEvent;
 use ratatui::buffer::Buffer;
@@ -63,6 +63,14 @@ pub(crate) struct Canvas<'a> {
     pub glyphs: &'a Glyphs,
     pub keymap: &'a Keymap,
     pub key_file: &'a KeyFile,
+}
+
+/// Part of the session whose state a list shows, and with which its rows change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShownList {
+    Proposals,
+    Servers,
+    Tasks,
 }
 
 /// View over the conversation. The topmost layer has the keyboard, unless a dialog is open.
@@ -97,13 +105,42 @@ pub(crate) trait Layer: Any {
         Reaction::Done
     }
 
+    /// Handles the choice of a row that cannot be used, with the reason.
+    fn refuse(&mut self, _why: String) -> Reaction {
+        Reaction::Done
+    }
+
+    /// Handles the key that closes the list.
+    fn on_close(&mut self) -> Reaction {
+        Reaction::Close
+    }
+
+    /// Handles a key that the list does not know.
+    fn on_other_key(&mut self, _key: KeyEvent) -> Reaction {
+        Reaction::Pass
+    }
+
     /// Handles a key, translated to the built-in one.
     fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
         match self.list().map(|list| list.key(key)) {
-            None | Some(PickerResult::Other) => Reaction::Pass,
-            Some(PickerResult::Nothing | PickerResult::Refused(_)) => Reaction::Done,
-            Some(PickerResult::Closed) => Reaction::Close,
+            None => Reaction::Pass,
+            Some(PickerResult::Other) => self.on_other_key(key),
+            Some(PickerResult::Nothing) => Reaction::Done,
+            Some(PickerResult::Refused(why)) => self.refuse(why),
+            Some(PickerResult::Closed) => self.on_close(),
             Some(PickerResult::Chosen(row)) => self.choose(&row),
+        }
+    }
+
+    /// Returns the part of the session whose state the list shows.
+    fn shown_list(&self) -> Option<ShownList> {
+        None
+    }
+
+    /// Updates the rows to the current state.
+    fn set_rows(&mut self, rows: Vec<Row>) {
+        if let Some(list) = self.list() {
+            list.set_rows(rows);
         }
     }
 

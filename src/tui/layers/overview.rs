@@ -1,8 +1,9 @@
-//! Overviews of the session: its state, cost, policy, tool usage, background commands, queued messages, planned steps,
-//! artifacts and review findings. Each is a list with a preview.
+//! Overviews of the session: its state, cost, context window, policy, saved rules, use of tools, background commands, queued
+//! messages, planned steps, artifacts and findings of a review, each a list with a preview.
 
 use super::{Layer, LayerRequest, Reaction, Surroundings};
-use crate::tui::picker::{Column, Picker, PickerResult, Row};
+use crate::protocol::{ContextUse, RequestedList};
+use crate::tui::picker::{Column, Picker, Row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 const FACTS: &[Column] = &[Column { head: "", is_number: false, rank: 0 }, Column { head: "", is_number: false, rank: 1 }];
@@ -55,6 +56,17 @@ const FINDINGS: &[Column] = &[
     Column { head: "finding", is_number: false, rank: 0 },
 ];
 
+const CONTEXT: &[Column] = &[
+    Column { head: "share", is_number: false, rank: 0 },
+    Column { head: "tokens", is_number: true, rank: 0 },
+    Column { head: "", is_number: true, rank: 1 },
+    Column { head: "", is_number: false, rank: 2 },
+];
+const RUNS: &[Column] =
+    &[Column { head: "command", is_number: false, rank: 0 }, Column { head: "outcome", is_number: false, rank: 0 }];
+const GRANTS: &[Column] =
+    &[Column { head: "name", is_number: false, rank: 1 }, Column { head: "rule", is_number: false, rank: 0 }];
+
 /// Subject of an overview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Topic {
@@ -73,6 +85,10 @@ pub(crate) enum Topic {
     Artifacts,
     /// Findings of the last review, by their index.
     Findings,
+    /// Shares of the context window.
+    Context(ContextUse),
+    /// Commands that ran without approval, or saved rules.
+    Requested(RequestedList),
 }
 
 impl Topic {
@@ -87,6 +103,9 @@ impl Topic {
             Self::Steps => "Steps",
             Self::Artifacts => "Artifacts",
             Self::Findings => "Findings",
+            Self::Context(_) => "Context",
+            Self::Requested(RequestedList::UnaskedRuns { .. }) => "Commands run without approval",
+            Self::Requested(RequestedList::Grants { .. }) => "Saved rules",
         }
     }
 
@@ -101,12 +120,17 @@ impl Topic {
             Self::Steps => STEPS,
             Self::Artifacts => ARTIFACTS,
             Self::Findings => FINDINGS,
+            Self::Context(_) => CONTEXT,
+            Self::Requested(RequestedList::UnaskedRuns { .. }) => RUNS,
+            Self::Requested(RequestedList::Grants { .. }) => GRANTS,
         }
     }
 
     fn hints(&self) -> Vec<&'static str> {
         let first: &[&str] = match self {
-            Self::Status(_) | Self::Cost | Self::Policy | Self::Tools | Self::Steps => &["enter details"],
+            Self::Status(_) | Self::Cost | Self::Policy | Self::Tools | Self::Steps | Self::Context(_) | Self::Requested(_) => {
+                &["enter details"]
+            }
             Self::Background => &["enter details", "ctrl+x stop"],
             Self::Queue => &["enter edit", "ctrl+x remove"],
             Self::Artifacts => &["enter open"],
@@ -157,9 +181,7 @@ impl Overview {
         match self.topic {
             Topic::Background => Some(format!("/stop {key}")),
             Topic::Queue => Some(format!("/queue drop {key}")),
-            Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Steps | Topic::Artifacts | Topic::Findings => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -190,23 +212,16 @@ impl Layer for Overview {
                 at.parse().map_or_else(|_| self.show_details(), |at| Reaction::Request(LayerRequest::OpenFinding(at)))
             }
             (Topic::Artifacts, number) => run(&format!("/artifacts {number}")),
-            (Topic::Status(_) | Topic::Cost | Topic::Policy | Topic::Tools | Topic::Background | Topic::Steps, _) => {
-                self.show_details()
-            }
+            _ => self.show_details(),
         }
     }
 
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+    fn on_other_key(&mut self, key: KeyEvent) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-        match self.picker.key(key) {
-            PickerResult::Nothing | PickerResult::Refused(_) => Reaction::Done,
-            PickerResult::Closed => Reaction::Close,
-            PickerResult::Chosen(row) => self.choose(&row),
-            PickerResult::Other => match (key.code, self.finding(), self.removal()) {
-                (KeyCode::Char('f'), Some(at), _) if ctrl => Reaction::Request(LayerRequest::DraftFix(at)),
-                (KeyCode::Char('x'), _, Some(command)) if ctrl => Reaction::Request(LayerRequest::RunCommand(command)),
-                _ => Reaction::Pass,
-            },
+        match (key.code, self.finding(), self.removal()) {
+            (KeyCode::Char('f'), Some(at), _) if ctrl => Reaction::Request(LayerRequest::DraftFix(at)),
+            (KeyCode::Char('x'), _, Some(command)) if ctrl => Reaction::Request(LayerRequest::RunCommand(command)),
+            _ => Reaction::Pass,
         }
     }
 

@@ -1,11 +1,10 @@
 //! The `/rewind` list: prompts to which the session can be rewound.
 
-use super::{Layer, LayerRequest, Reaction, Surroundings};
+use super::{Layer, LayerRequest, Reaction};
 use crate::protocol::{RewindPoint, TaskId};
 use crate::text;
 use crate::tui::format::format_count;
-use crate::tui::picker::{Column, Picker, PickerResult, Row};
-use crossterm::event::KeyEvent;
+use crate::tui::picker::{Column, Picker, Row};
 
 const COLUMNS: &[Column] = &[
     Column { head: "before this prompt", is_number: false, rank: 0 },
@@ -55,13 +54,8 @@ impl Layer for RewindList {
         self.task(row).map_or(Reaction::Done, |task| Reaction::Request(LayerRequest::PlanRewind(task.clone())))
     }
 
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
-        match self.picker.key(key) {
-            PickerResult::Nothing | PickerResult::Refused(_) => Reaction::Done,
-            PickerResult::Closed => Reaction::CloseWith(LayerRequest::ForgetRewind),
-            PickerResult::Chosen(row) => self.choose(&row),
-            PickerResult::Other => Reaction::Pass,
-        }
+    fn on_close(&mut self) -> Reaction {
+        Reaction::CloseWith(LayerRequest::ForgetRewind)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The `/mcp` list: MCP servers, their states, and advice.
 
-use super::{Layer, LayerRequest, Reaction, Surroundings};
+use super::{Layer, LayerRequest, Reaction, ShownList, Surroundings};
 use crate::protocol::{ServerState, ServerStatus};
 use crate::text;
 use crate::tui::format::format_count;
-use crate::tui::picker::{Column, Picker, PickerResult, Row};
+use crate::tui::picker::{Column, Picker, Row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 const COLUMNS: &[Column] = &[
@@ -20,16 +20,11 @@ impl ServerList {
     /// Creates the list of servers, with this one highlighted.
     pub(crate) fn new(servers: &[ServerStatus], name: Option<&str>) -> Self {
         let mut list = Self(Picker::new("MCP servers", COLUMNS));
-        list.set_servers(servers);
+        list.set_rows(server_rows(servers));
         if let Some(name) = name {
             list.0.highlight(name);
         }
         list
-    }
-
-    /// Updates the list to the current state.
-    pub(crate) fn set_servers(&mut self, servers: &[ServerStatus]) {
-        self.0.set_rows(servers.iter().map(row).collect());
     }
 }
 
@@ -42,22 +37,26 @@ impl Layer for ServerList {
         Reaction::Request(LayerRequest::ShowServer(row.to_owned()))
     }
 
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+    fn on_other_key(&mut self, key: KeyEvent) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-        match self.0.key(key) {
-            PickerResult::Nothing | PickerResult::Refused(_) => Reaction::Done,
-            PickerResult::Closed => Reaction::Close,
-            PickerResult::Chosen(row) => self.choose(&row),
-            PickerResult::Other => match (key.code, self.0.highlighted()) {
-                (KeyCode::Char('r'), Some(row)) if ctrl => Reaction::Request(LayerRequest::ReconnectServer(row.key.clone())),
-                _ => Reaction::Pass,
-            },
+        match (key.code, self.0.highlighted()) {
+            (KeyCode::Char('r'), Some(row)) if ctrl => Reaction::Request(LayerRequest::ReconnectServer(row.key.clone())),
+            _ => Reaction::Pass,
         }
+    }
+
+    fn shown_list(&self) -> Option<ShownList> {
+        Some(ShownList::Servers)
     }
 
     fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
         vec!["enter details", "ctrl+r reconnect", "esc close", "up down move", "type to filter"]
     }
+}
+
+/// Returns the rows of the servers.
+pub(crate) fn server_rows(servers: &[ServerStatus]) -> Vec<Row> {
+    servers.iter().map(row).collect()
 }
 
 fn row(status: &ServerStatus) -> Row {

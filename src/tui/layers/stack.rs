@@ -1,6 +1,7 @@
 //! Stack of open layers, with the most recently opened one on top.
 
-use super::{Help, Layer, TextViewer};
+use super::{Help, Layer, ShownList, TextViewer};
+use crate::tui::picker::Row;
 use std::any::Any;
 
 #[derive(Default)]
@@ -30,7 +31,7 @@ impl LayerStack {
     }
 
     /// Closes the help and open texts.
-    pub(crate) fn make_room(&mut self) {
+    fn make_room(&mut self) {
         self.close::<Help>();
         self.close::<TextViewer>();
     }
@@ -69,6 +70,13 @@ impl LayerStack {
             let layer: &mut dyn Any = layer.as_mut();
             layer.downcast_mut()
         })
+    }
+
+    /// Updates the open list that shows this part of the session.
+    pub(crate) fn set_rows(&mut self, shown: ShownList, rows: impl FnOnce() -> Vec<Row>) {
+        if let Some(layer) = self.layers.iter_mut().find(|layer| layer.shown_list() == Some(shown)) {
+            layer.set_rows(rows());
+        }
     }
 
     /// Returns whether a layer of this type is open.

@@ -1,11 +1,11 @@
 //! The `/tasks` list: tasks in copies of the workspace.
 
-use super::{Layer, LayerRequest, Reaction, Surroundings};
+use super::{Layer, LayerRequest, Reaction, ShownList, Surroundings};
 use crate::protocol::ListedTask;
 use crate::text;
 use crate::tui::format::{dollars, format_count};
 use crate::tui::interface::TaskProgram;
-use crate::tui::picker::{Column, Picker, PickerResult, Row};
+use crate::tui::picker::{Column, Picker, Row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 const COLUMNS: &[Column] = &[
@@ -24,13 +24,8 @@ pub(crate) struct TaskList(Picker);
 impl TaskList {
     pub(crate) fn new(tasks: &[ListedTask]) -> Self {
         let mut list = Self(Picker::new("Tasks", COLUMNS).with_last_truncated());
-        list.set_tasks(tasks);
+        list.set_rows(task_rows(tasks));
         list
-    }
-
-    /// Updates the list to the current state.
-    pub(crate) fn set_tasks(&mut self, tasks: &[ListedTask]) {
-        self.0.set_rows(tasks.iter().map(row).collect());
     }
 }
 
@@ -43,30 +38,32 @@ impl Layer for TaskList {
         Reaction::Request(LayerRequest::RunTaskProgram(row.to_owned(), TaskProgram::Open))
     }
 
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+    fn on_other_key(&mut self, key: KeyEvent) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-        match self.0.key(key) {
-            PickerResult::Nothing | PickerResult::Refused(_) => Reaction::Done,
-            PickerResult::Closed => Reaction::Close,
-            PickerResult::Chosen(row) => self.choose(&row),
-            PickerResult::Other => {
-                let Some(id) = self.0.highlighted_as_drawn().filter(|_| ctrl).map(|row| row.key.clone()) else {
-                    return Reaction::Pass;
-                };
-                Reaction::Request(match key.code {
-                    KeyCode::Char('t') => LayerRequest::RunTaskProgram(id, TaskProgram::Diff),
-                    KeyCode::Char('a') => LayerRequest::RunTaskProgram(id, TaskProgram::Keep),
-                    KeyCode::Char('r') => LayerRequest::ResumeTask(id),
-                    KeyCode::Char('x') => LayerRequest::StopTask(id),
-                    _ => return Reaction::Pass,
-                })
-            }
-        }
+        let Some(id) = self.0.highlighted_as_drawn().filter(|_| ctrl).map(|row| row.key.clone()) else {
+            return Reaction::Pass;
+        };
+        Reaction::Request(match key.code {
+            KeyCode::Char('t') => LayerRequest::RunTaskProgram(id, TaskProgram::Diff),
+            KeyCode::Char('a') => LayerRequest::RunTaskProgram(id, TaskProgram::Keep),
+            KeyCode::Char('r') => LayerRequest::ResumeTask(id),
+            KeyCode::Char('x') => LayerRequest::StopTask(id),
+            _ => return Reaction::Pass,
+        })
+    }
+
+    fn shown_list(&self) -> Option<ShownList> {
+        Some(ShownList::Tasks)
     }
 
     fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
         vec!["enter open", "ctrl+t changes", "ctrl+a apply", "ctrl+x stop", "ctrl+r resume", "esc close"]
     }
+}
+
+/// Returns the rows of the tasks.
+pub(crate) fn task_rows(tasks: &[ListedTask]) -> Vec<Row> {
+    tasks.iter().map(row).collect()
 }
 
 fn row(task: &ListedTask) -> Row {

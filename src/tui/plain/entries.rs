@@ -23,7 +23,7 @@ pub(crate) fn live_text(kind: &Kind) -> Option<(bool, String)> {
             Some((true, lines.join("\n")))
         }
         Kind::Summary { head, .. } => Some((true, format!("Note: {head}"))),
-        Kind::Answer { .. } | Kind::Reasoning { .. } | Kind::Card(_) | Kind::Window(_) | Kind::Recovery(_) => None,
+        Kind::Answer { .. } | Kind::Reasoning { .. } | Kind::Card(_) | Kind::Recovery(_) => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
-use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoice, Question, YesNo, is_change_visible};
+use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoice, YesNo, is_change_visible};
 use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
@@ -29,32 +29,22 @@ pub(crate) enum Reply {
 
 /// Returns a key that identifies a dialog and changes when its content changes.
 pub(crate) fn key(panel: &Dialog) -> String {
-    let id = match &panel.question {
-        Question::Approval(approval) => approval.approval_id.to_string(),
-        Question::Interrupted { id } => id.to_string(),
-        // Each form field is a separate question. Filling in a field changes the form's key.
-        Question::Asking(asking) => {
-            format!("{}\n{}\n{}", asking.id, asking.question().join("\n"), asking.filled_values().join("\n"))
-        }
-        _ => String::new(),
-    };
+    let id = panel.kind.identity();
     let words: Vec<&str> = panel.choices.iter().map(|choice| choice.words.as_str()).collect();
     format!("{id}\n{}\n{}\n{}", panel.title, panel.reason, words.join("\n"))
 }
 
 /// Returns the full text of a dialog, from its head to its choices. `place`: its position and the number of dialogs.
 pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
-    if let Question::Asking(asking) = &panel.question
-        && asking.is_filling()
-    {
-        return asking.question();
+    if let Some(question) = panel.kind.field_question() {
+        return question;
     }
     let (nth, count) = place;
-    let head = match &panel.question {
-        Question::Approval(_) => format!("Approval {nth} of {count}: "),
-        Question::Keep(_) | Question::Reading(_) => String::new(),
-        _ if count > 1 => format!("Question {nth} of {count}: "),
-        _ => "Question: ".to_owned(),
+    let head = match (panel.is_card(), panel.kind.is_in_front()) {
+        (true, _) => format!("Approval {nth} of {count}: "),
+        (false, true) => String::new(),
+        (false, false) if count > 1 => format!("Question {nth} of {count}: "),
+        (false, false) => "Question: ".to_owned(),
     };
     let mut lines = vec![format!("{head}{}", panel.title)];
     if is_change_visible(panel) {
@@ -71,14 +61,13 @@ pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     if !panel.reason.is_empty() {
         lines.push(panel.reason.clone());
     }
-    match (&panel.body, &panel.question) {
-        (Body::Command { .. }, Question::Approval(approval)) => lines.extend(command(approval)),
-        (Body::Command { .. }, _) => {}
-        (Body::Edit { above, diff, .. }, _) => {
+    match &panel.body {
+        Body::Command { .. } => lines.extend(panel.asked_approval().map(command).unwrap_or_default()),
+        Body::Edit { above, diff, .. } => {
             lines.extend(above.iter().map(|note| note.text.clone()));
             lines.extend(diff.to_sentences());
         }
-        (Body::Words { text }, _) => lines.extend(text.trim_end().split('\n').map(str::to_owned)),
+        Body::Words { text } => lines.extend(text.trim_end().split('\n').map(str::to_owned)),
     }
     lines.extend(choices(panel));
     lines
@@ -102,14 +91,7 @@ fn choices(panel: &Dialog) -> Vec<String> {
         nth += 1;
         lines.push(format!("{nth}. {BACK}: return to the previous choices"));
     }
-    lines.push(format!(
-        "{}. {LATER}: {}",
-        nth + 1,
-        match panel.question {
-            Question::Rewind(_) => "cancel; nothing is undone",
-            _ => "leave it undecided; /answer returns to it",
-        }
-    ));
+    lines.push(format!("{}. {LATER}: {}", nth + 1, panel.kind.later_words()));
     lines
 }
 
@@ -120,16 +102,13 @@ fn plain_choices(panel: &Dialog) -> impl Iterator<Item = &Choice> {
 
 /// Returns whether the panel covers a dialog and has no choice to return to it.
 fn covers_question(panel: &Dialog) -> bool {
-    matches!(panel.question, Question::Keep(_) | Question::Reading(_))
-        && panel.choices.iter().all(|choice| choice.act != ChoiceAction::Back)
+    panel.kind.is_in_front() && panel.choices.iter().all(|choice| choice.act != ChoiceAction::Back)
 }
 
 /// Returns the input prompt shown after a dialog.
 pub(crate) fn prompt(panel: &Dialog) -> String {
-    if let Question::Asking(asking) = &panel.question
-        && asking.is_filling()
-    {
-        return asking.label().trim_end().to_owned();
+    if panel.kind.field_question().is_some() {
+        return panel.kind.field_label().trim_end().to_owned();
     }
     format!("Answer ({}):", expected_answers(panel))
 }

@@ -448,9 +448,10 @@ impl Card {
         applied.into_iter().chain(&self.note).map(row).collect()
     }
 
-    /// Returns the exit code, the rule that allowed the call, and the sandbox.
+    /// Returns the exit code, the rule that allowed the call, and the sandbox. A command that ran in a copy and was denied
+    /// afterwards was not allowed by a rule.
     fn terms(&self, glyphs: &Glyphs) -> Option<String> {
-        if self.rule.is_empty() {
+        if self.rule.is_empty() || matches!(self.state, CardState::Denied { .. }) {
             return None;
         }
         let exit = self.exit.as_ref().map(|exit| format!("exit {exit}"));

@@ -2,8 +2,8 @@
 
 use super::card::Card;
 use super::text_rows::{hidden_rows_note, more, truncated_row, wrapped};
-use super::{Fold, Recovery, RenderContext, context_meter, recovery};
-use crate::protocol::{ContextUse, Problem, ProblemLine, StepId, TaskId};
+use super::{Fold, Recovery, RenderContext, recovery};
+use crate::protocol::{Problem, ProblemLine, StepId, TaskId};
 use crate::text;
 use crate::tui::format::format_count;
 use crate::tui::markdown::Document;
@@ -73,8 +73,6 @@ pub(crate) enum Kind {
         head: String,
         text: String,
     },
-    /// Usage of the context window.
-    Window(ContextUse),
     /// Unfinished work of the previous process.
     Recovery(Recovery),
 }
@@ -118,7 +116,7 @@ pub(crate) struct DrawnRows {
 pub(crate) fn is_separated(before: &Kind, after: &Kind) -> bool {
     match after {
         Kind::User(_) | Kind::Answer { .. } => true,
-        Kind::Card(_) | Kind::Note { .. } | Kind::Problem { .. } | Kind::Summary { .. } | Kind::Window(_) | Kind::Recovery(_) => {
+        Kind::Card(_) | Kind::Note { .. } | Kind::Problem { .. } | Kind::Summary { .. } | Kind::Recovery(_) => {
             matches!(before, Kind::User(_) | Kind::Greeting(_))
         }
         Kind::Greeting(_) => true,
@@ -192,7 +190,6 @@ impl Entry {
             Kind::Note { text, .. } => text.len() / width + 1,
             Kind::Problem { problem, .. } => problem.lines().len(),
             Kind::Greeting(lines) => lines.len(),
-            Kind::Window(_) => 10,
             Kind::Card(_) | Kind::Reasoning { .. } | Kind::Summary { .. } | Kind::Recovery(_) => 1,
         };
         rows + self.gap_rows()
@@ -224,12 +221,7 @@ impl Entry {
                 Some(if is_open { Fold::Quiet } else { Fold::Full })
             }
             Kind::Summary { .. } => Some(own.unwrap_or(rest).next()),
-            Kind::Answer { .. }
-            | Kind::Note { .. }
-            | Kind::Problem { .. }
-            | Kind::Greeting(_)
-            | Kind::Window(_)
-            | Kind::Recovery(_) => None,
+            Kind::Answer { .. } | Kind::Note { .. } | Kind::Problem { .. } | Kind::Greeting(_) | Kind::Recovery(_) => None,
         };
         if let Some(next) = next {
             self.fold_by_itself(next, round);
@@ -328,7 +320,7 @@ impl Entry {
             Kind::Greeting(_) => ("", Token::Text),
             Kind::Reasoning { .. } => (look.glyphs.note, Token::Faint),
             Kind::Card(card) => card.symbol(look.glyphs),
-            Kind::Summary { .. } | Kind::Window(_) => (look.glyphs.note, Token::Muted),
+            Kind::Summary { .. } => (look.glyphs.note, Token::Muted),
             Kind::Recovery(_) => (look.glyphs.waits, Token::Warn),
             Kind::Note { tone, .. } | Kind::Problem { tone, .. } => {
                 (if *tone == Tone::Failure { look.glyphs.failed } else { look.glyphs.note }, tone.token())
@@ -362,7 +354,6 @@ impl Entry {
                 .map(|line| line.fit_row(full.into(), look.theme))
                 .collect(),
             Kind::Summary { head, text } => summary(head, text, width, look),
-            Kind::Window(filled) => context_meter::rows(filled, full, look).into_iter().map(Row::from_line).collect(),
             Kind::Recovery(recovery) => recovery::rows(recovery, full, look),
             Kind::Note { text, .. } if text.is_empty() => Vec::new(),
             Kind::Note { text, tone } => wrapped(text, width, look, tone.token()),

@@ -42,7 +42,7 @@ impl Query {
                 .sum(),
             Kind::Summary { head, text } => self.count(head) + self.count(text),
             Kind::Problem { problem, .. } => self.count(&problem.text()),
-            Kind::Greeting(_) | Kind::Window(_) | Kind::Recovery(_) => 0,
+            Kind::Greeting(_) | Kind::Recovery(_) => 0,
         }
     }
 

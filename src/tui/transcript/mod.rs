@@ -1,7 +1,6 @@
 //! Transcript as rows, which are laid out on demand.
 
 mod card;
-mod context_meter;
 mod entry;
 mod find;
 mod grouping;
@@ -199,9 +198,8 @@ impl Transcript {
 
     /// Returns the response that is being streamed. Notices that arrive during it are placed after it.
     pub(crate) fn streaming_mut(&mut self) -> Option<&mut Document> {
-        let aside = |kind: &Kind| {
-            matches!(kind, Kind::Note { .. } | Kind::Problem { .. } | Kind::Window(_) | Kind::Summary { .. } | Kind::Recovery(_))
-        };
+        let aside =
+            |kind: &Kind| matches!(kind, Kind::Note { .. } | Kind::Problem { .. } | Kind::Summary { .. } | Kind::Recovery(_));
         let at = self.entries.iter().rposition(|entry| !aside(&entry.kind))?;
         if !matches!(self.entries[at].kind, Kind::Answer { state: AnswerState::Streaming, .. }) {
             return None;

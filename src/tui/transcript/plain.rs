@@ -16,9 +16,6 @@ impl super::Entry {
             Kind::Card(card) => card_text(card),
             Kind::Summary { head, text } => format!("{head}\n\n{text}"),
             Kind::Greeting(lines) => lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n"),
-            Kind::Window(filled) => {
-                filled.shares.iter().map(|share| format!("- {}: {}\n", share.name, share.tokens)).collect::<Vec<_>>().concat()
-            }
             Kind::Problem { problem, .. } => problem.text(),
             Kind::Recovery(recovery) => recovery.lines().join("\n"),
         }
@@ -32,7 +29,7 @@ impl super::Entry {
             }
             Kind::User(text) | Kind::Summary { text, .. } | Kind::Reasoning { text, .. } => code_blocks(text),
             Kind::Answer { document, .. } => code_blocks(document.text()),
-            Kind::Note { .. } | Kind::Problem { .. } | Kind::Greeting(_) | Kind::Window(_) | Kind::Recovery(_) => Vec::new(),
+            Kind::Note { .. } | Kind::Problem { .. } | Kind::Greeting(_) | Kind::Recovery(_) => Vec::new(),
         }
     }
 

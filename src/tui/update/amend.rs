@@ -2,11 +2,10 @@
 
 use crate::protocol::{Amendment, ApprovalId, Command, Decision};
 use crate::text;
-use crate::tui::approval::{AmendField, AmendTarget, ChoiceAction, Dialog, HunkMark, Question, RecentMarks};
+use crate::tui::approval::{AmendField, AmendTarget, ChoiceAction, Dialog, HunkMark};
 use crate::tui::composer::Lines;
 use crate::tui::model::{EditFile, Editable, Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
-use crate::tui::typeahead_guard::ALONE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Handles a letter if it is a hunk key, and returns whether it is. A letter within text has no effect on hunks and
@@ -14,7 +13,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = HunkMark::from_key(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut() else { return false };
-    let Some(before) = panel.hunks.as_deref().cloned() else { return false };
+    let Some(before) = panel.hunks().cloned() else { return false };
     let refused = match panel.mark_hunk(mark) {
         Ok(false) => return false,
         Ok(true) => None,
@@ -24,25 +23,17 @@ pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
         panel.restore_hunks(before);
         return false;
     }
-    match panel.marked.as_mut().filter(|marked| is_fresh(marked, now)) {
-        Some(marked) => marked.at = now,
-        None => panel.marked = Some(RecentMarks { at: now, before }),
-    }
+    panel.record_mark(before, now);
     if let Some(why) = refused {
         model.show_toast(format!("this hunk cannot be left out: {}", text::reveal(&why)), now);
     }
     true
 }
 
-fn is_fresh(marked: &RecentMarks, now: u64) -> bool {
-    now.saturating_sub(marked.at) < ALONE_MS
-}
-
 /// Undoes hunk keys that were the start of typed text.
 pub(crate) fn take_back(model: &mut Model, now: u64) {
-    let Some(panel) = model.dialogs.open_mut() else { return };
-    if let Some(marked) = panel.marked.take().filter(|marked| is_fresh(marked, now)) {
-        panel.restore_hunks(marked.before);
+    if let Some(panel) = model.dialogs.open_mut() {
+        panel.undo_recent_marks(now);
     }
 }
 
@@ -53,8 +44,8 @@ pub(crate) fn on_choice(model: &mut Model, act: ChoiceAction, now: u64, effects:
         ChoiceAction::Edit => write(model, now),
         ChoiceAction::EditWhole => {
             let Some(panel) = model.dialogs.open() else { return true };
-            let Question::Approval(approval) = &panel.question else { return true };
-            let file = panel.hunks.as_ref().map_or(0, |hunks| hunks.file());
+            let Some(approval) = panel.asked_approval() else { return true };
+            let file = panel.hunks().map_or(0, |hunks| hunks.file());
             let approval_id = approval.approval_id.clone();
             effects.push(Effect::Send(Command::ShowProposed { approval_id, file }));
         }
@@ -75,8 +66,8 @@ pub(crate) fn on_choice(model: &mut Model, act: ChoiceAction, now: u64, effects:
 
 fn write(model: &mut Model, now: u64) {
     let Some(panel) = model.dialogs.open_mut() else { return };
-    let Question::Approval(approval) = &panel.question else { return };
-    let (text, what) = match (&panel.hunks, &approval.amendable.command) {
+    let Some(approval) = panel.asked_approval() else { return };
+    let (text, what) = match (panel.hunks(), &approval.amendable.command) {
         (Some(hunks), _) => (hunks.text(), AmendTarget::Hunk),
         (None, Some(command))
             if text::reveal(command) == *command || !command.contains(|letter: char| letter.is_control() && letter != '\n') =>
@@ -92,7 +83,7 @@ fn write(model: &mut Model, now: u64) {
             if what == AmendTarget::Command {
                 lines.go_to_end();
             }
-            panel.writing = Some(AmendField { lines, what });
+            panel.set_amend_field(Some(AmendField { lines, what }));
         }
         Err(why) => model.show_toast(why, now),
     }
@@ -101,7 +92,7 @@ fn write(model: &mut Model, now: u64) {
 /// Handles a key while a field of the panel is open.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
-    let Some(writing) = &mut panel.writing else { return };
+    let Some(writing) = panel.kind.amend_field_mut().and_then(Option::as_mut) else { return };
     let what = writing.what;
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -118,17 +109,17 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 pub(crate) fn paste(panel: &mut Dialog, text: &str) -> bool {
-    let Some(writing) = &mut panel.writing else { return false };
+    let Some(writing) = panel.kind.amend_field_mut().and_then(Option::as_mut) else { return false };
     writing.lines.insert(text);
     true
 }
 
 fn take_field_text(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
-    let Some(AmendField { lines, what }) = panel.writing.take() else { return };
+    let Some(AmendField { lines, what }) = panel.kind.amend_field_mut().and_then(Option::take) else { return };
     let text = lines.text();
-    match (what, &panel.question) {
-        (AmendTarget::Command, Question::Approval(approval)) => {
+    match (what, panel.asked_approval()) {
+        (AmendTarget::Command, Some(approval)) => {
             if approval.amendable.command.as_deref() == Some(text.as_str()) {
                 model.show_toast("command unchanged", now);
                 return model.dialogs.open_current(Some(now));
@@ -159,10 +150,9 @@ fn on_amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, no
 
 /// Opens the resulting text of a file in an editor, with the decisions so far.
 pub(crate) fn on_proposed_text(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
-    let is_it = |panel: &&Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *approval_id);
-    let Some(panel) = model.dialogs.iter().find(is_it) else { return };
-    let Question::Approval(approval) = &panel.question else { return };
-    let text = panel.hunks.as_ref().map_or_else(|| text.to_owned(), |hunks| hunks.file_text(file, text));
+    let Some(panel) = model.dialogs.iter().find(|panel| panel.is_for(approval_id)) else { return };
+    let Some(approval) = panel.asked_approval() else { return };
+    let text = panel.hunks().map_or_else(|| text.to_owned(), |hunks| hunks.file_text(file, text));
     let name = approval.amendable.files.get(file).cloned().unwrap_or_default();
     model.draft.to_edit = Some(EditFile { what: Editable::Proposed { approval_id: approval_id.clone(), file }, name, text });
     model.restart_activity_timer(now);
@@ -200,7 +190,7 @@ pub(crate) fn on_paste(model: &mut Model, text: &str) -> bool {
 
 /// Passes a key to the field of the open dialog. Returns whether there is one.
 pub(crate) fn field_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
-    if model.dialogs.open().is_none_or(|panel| panel.writing.is_none()) {
+    if model.dialogs.open().is_none_or(|panel| panel.amend_field().is_none()) {
         return false;
     }
     key(model, pressed, now, effects);

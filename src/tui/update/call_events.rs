@@ -83,7 +83,10 @@ fn on_completed(model: &mut Model, kind: EventKind, now: u64) {
         ToolStatus::Succeeded => CardState::Done { latency_ms },
         ToolStatus::Failed if stopped => CardState::Stopped { message },
         ToolStatus::Failed => CardState::Failed { latency_ms, message },
-        ToolStatus::Denied => CardState::Denied { message },
+        // The message is for the model.
+        ToolStatus::Denied => {
+            CardState::Denied { message: message.replacen("the user denied this call", "you denied this call", 1) }
+        }
     };
     if let Some(card) = model.transcript.card_mut(&tool_call_id) {
         card.on_ended(state, &output_text, proposal.as_ref());

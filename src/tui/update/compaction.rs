@@ -1,16 +1,18 @@
 //! Context window: its content, and the summary that frees space.
 
 use super::draft::take_draft;
-use super::notes::show_requested;
 use super::readiness::is_ready;
 use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse, NOT_COMPACTED};
 use crate::text;
 use crate::tui::format::{format_count, tokens};
 use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::picker::Row;
 use crate::tui::transcript::{Kind, Tone};
 
 /// Usage from which it is shown in percent.
 const FULL_PERCENT: u64 = 50;
+/// Width of the longest bar of a share, in cells.
+const BAR: usize = 20;
 
 /// Handles `/compact`, `/compact FOCUS` and `/compact undo`.
 pub(crate) fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
@@ -33,11 +35,60 @@ pub(crate) fn request_context(model: &mut Model, now: u64, effects: &mut Vec<Eff
     }
 }
 
-pub(crate) fn on_context_shown(model: &mut Model, filled: ContextUse) {
-    if filled.used() > 0 {
-        model.info.tally.context_tokens = filled.used();
-    }
-    show_requested(model, Kind::Window(filled));
+/// Returns a row for each share of the context window, with a bar.
+pub(crate) fn context_rows(model: &Model, filled: &ContextUse) -> Vec<Row> {
+    let glyphs = &model.screen.glyphs;
+    let window = filled.window.max(1);
+    let most = filled.shares.iter().map(|share| share.tokens).max().unwrap_or(0).max(1);
+    let row = |name: String, count: u64, bar: String, detail: String| {
+        let percent = count.saturating_mul(100) / window;
+        let percent = if percent == 0 && count > 0 { "<1 %".to_owned() } else { format!("{percent} %") };
+        Row { key: name.clone(), cells: vec![name, tokens(count), percent, bar], mark: "", lacks: None, detail }
+    };
+    let shares = filled.shares.iter().map(|share| {
+        let name = text::reveal_line(&share.name);
+        let count = if share.count > 1 { format!(" ({})", share.count) } else { String::new() };
+        let bar = glyphs.block.repeat(bar_cells(share.tokens, most));
+        let items = format_count(usize::try_from(share.count).unwrap_or(usize::MAX), "item");
+        let detail = format!("{name}: {} tokens in {items}", tokens(share.tokens));
+        row(format!("{name}{count}"), share.tokens, bar, detail)
+    });
+    let free = window.saturating_sub(filled.used().saturating_add(filled.reserved));
+    let reserved = "kept free for the response of the model".to_owned();
+    let rest = [
+        row("reserved for output".to_owned(), filled.reserved, String::new(), reserved),
+        row("free".to_owned(), free, String::new(), "left for messages and results of tools".to_owned()),
+    ];
+    shares.chain(rest).collect()
+}
+
+/// Returns the usage of the whole context window: `30 %, 61.3k of 200k tokens`.
+pub(crate) fn context_aside(filled: &ContextUse) -> String {
+    let (used, window) = (filled.used(), filled.window);
+    format!("{} %, {} of {} tokens", used.saturating_mul(100) / window.max(1), tokens(used), tokens(window))
+}
+
+/// Returns what `/compact` would free, and how the tokens were counted.
+pub(crate) fn context_notices(model: &Model, filled: &ContextUse) -> Vec<String> {
+    let frees = match filled.compactable {
+        0 => "/compact would free nothing now".to_owned(),
+        count => format!("/compact would free about {} tokens", tokens(count)),
+    };
+    let own = match filled.compacts_at_percent {
+        Some(percent) => format!("runs automatically at {percent} %"),
+        None => "never runs automatically".to_owned(),
+    };
+    let counted = match filled.counted {
+        0 => "all counts are estimates".to_owned(),
+        count => format!("{} tokens counted by the provider, the rest estimated", tokens(count)),
+    };
+    vec![format!("{frees} {} {own}", model.screen.glyphs.dot), counted]
+}
+
+/// Scales a share to the cells of its bar; a share that is not empty has at least one cell.
+fn bar_cells(count: u64, most: u64) -> usize {
+    let exact = u128::from(count) * BAR as u128 / u128::from(most);
+    usize::try_from(exact).unwrap_or(BAR).max(usize::from(count > 0)).min(BAR)
 }
 
 /// Returns the usage of the context window, in percent if it is high.

@@ -5,12 +5,12 @@ use super::draft::on_draft_changed;
 use super::{amend, elicitation, goal, inbox, onboarding, price, rewind};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleQuery};
 use crate::text;
-use crate::tui::approval::answer as give_answer;
-use crate::tui::approval::{Answer, ChoiceAction, Question, REASONS, approval_dialog, mark_part};
+use crate::tui::approval::{Answer, ChoiceAction, Pager, REASONS, RuleChoice, approval_dialog, mark_part};
 use crate::tui::composer::Field;
 use crate::tui::input::is_text;
 use crate::tui::interface::{EditorTarget, TrustAnswer};
 use crate::tui::layers::RewindList;
+use crate::tui::metrics::GUTTER;
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard::{ALONE_MS, GuardInput, GuardResult, MACHINE_MS};
@@ -77,7 +77,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     }
     stimulus(model, navigation, now, effects);
     let Some(panel) = model.dialogs.open_mut() else { return };
-    let page = panel.shown.max(1) as isize;
+    let page = panel.view.shown.max(1) as isize;
     match key.code {
         KeyCode::PageUp => panel.scroll_by(-page),
         KeyCode::PageDown => panel.scroll_by(page),
@@ -137,6 +137,9 @@ pub(crate) fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effect
         GuardResult::Decided(choice) => on_choice(model, choice, now, effects),
         GuardResult::NoChoice(letter) => {
             let words = format!("{} is not a choice here: {}", key_name(letter), panel.valid_keys());
+            let fits = text::width(&words) + usize::from(GUTTER) <= usize::from(model.screen.size.width);
+            let short = || format!("{} is not a choice: {}", key_name(letter), panel.valid_letters());
+            let words = if fits { words } else { short() };
             model.show_toast(words, now);
         }
     }
@@ -235,10 +238,7 @@ fn on_choice(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effec
             return;
         }
         ChoiceAction::OpenFile => {
-            let file = match &panel.question {
-                Question::Reading(reading) => reading.file().map(str::to_owned),
-                _ => None,
-            };
+            let file = panel.kind.find::<Pager>().and_then(Pager::file).map(str::to_owned);
             return effects.extend(file.map(|file| Effect::Show(EditorTarget::File(file))));
         }
         ChoiceAction::ShowNew => return show_new(model, now, effects),
@@ -293,7 +293,7 @@ fn ask_reach(model: &Model, effects: &mut Vec<Effect>) {
 }
 
 pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
-    let Some(answer) = model.dialogs.open_mut().and_then(|panel| give_answer(panel, act, reason)) else { return };
+    let Some(answer) = model.dialogs.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
     model.toast = None;
     model.dialogs.finish_current(None);
     model.keys.on_answer(now);
@@ -350,10 +350,7 @@ pub(crate) fn consume_echo(model: &mut Model, letter: Option<char>, now: u64) ->
 
 fn on_text_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
-    let keeps = match &panel.question {
-        Question::Keep(keeping) => Some(keeping.approval_id()),
-        _ => None,
-    };
+    let keeps = panel.kind.find::<RuleChoice>().map(RuleChoice::approval_id);
     let Some(field) = &mut panel.words else { return };
     match key.code {
         // A line ending within pasted text, or typed just before the screen changed, submits

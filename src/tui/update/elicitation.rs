@@ -3,7 +3,7 @@
 use super::notes::note;
 use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationOutcome, HostCommand, QUESTION_ANSWER};
 use crate::text;
-use crate::tui::approval::{Dialog, Question, refresh_form};
+use crate::tui::approval::{Dialog, refresh_form};
 use crate::tui::clipboard::Clip;
 use crate::tui::composer::Field;
 use crate::tui::elicitation::{ElicitationForm, EnterResult, Entry, FormAction};
@@ -20,13 +20,9 @@ pub(crate) fn on_requested(model: &mut Model, elicitation: Elicitation, now: u64
 
 /// Removes a request that was answered, here or elsewhere, or that is no longer needed.
 pub(crate) fn on_ended(model: &mut Model, id: &str, outcome: ElicitationOutcome) {
-    let is_it = |panel: &Dialog| matches!(&panel.question, Question::Asking(asking) if asking.id == id);
-    let Some(who) = model.dialogs.iter().find(|panel| is_it(panel)).map(|panel| match &panel.question {
-        Question::Asking(asking) => asking.asker(),
-        _ => String::new(),
-    }) else {
-        return;
-    };
+    let is_it = |panel: &Dialog| panel.kind.find::<ElicitationForm>().is_some_and(|form| form.id == id);
+    let form = model.dialogs.iter().find_map(|panel| panel.kind.find::<ElicitationForm>().filter(|form| form.id == id));
+    let Some(who) = form.map(ElicitationForm::asker) else { return };
     model.dialogs.forget(is_it, model.keys.last_text);
     if outcome == ElicitationOutcome::Withdrawn {
         note(model, &format!("{who} no longer needs an answer: the call has ended"), Tone::Plain);
@@ -35,10 +31,7 @@ pub(crate) fn on_ended(model: &mut Model, id: &str, outcome: ElicitationOutcome)
 
 /// Returns the request that has the keyboard.
 fn open(model: &mut Model) -> Option<&mut ElicitationForm> {
-    match &mut model.dialogs.open_mut()?.question {
-        Question::Asking(asking) => Some(asking),
-        _ => None,
-    }
+    model.dialogs.open_mut()?.kind.find_mut()
 }
 
 pub(crate) fn on_picked(model: &mut Model, pick: FormAction, now: u64, effects: &mut Vec<Effect>) {
@@ -105,7 +98,7 @@ pub(crate) fn escapes(model: &mut Model, now: u64, effects: &mut Vec<Effect>) ->
 /// Gives the keyboard to the current field.
 fn show(model: &mut Model) {
     let Some(panel) = model.dialogs.open_mut() else { return };
-    if let Question::Asking(asking) = &panel.question {
+    if let Some(asking) = panel.kind.find::<ElicitationForm>() {
         panel.words = asking.field();
     }
     refresh_form(panel);
@@ -119,8 +112,8 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     let Some(panel) = model.dialogs.open_mut() else { return false };
     let is_settled = panel.guard.is_settled(now);
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-    let page = panel.shown.max(1).cast_signed();
-    let Question::Asking(asking) = &mut panel.question else { return false };
+    let page = panel.view.shown.max(1).cast_signed();
+    let Some(asking) = panel.kind.find_mut::<ElicitationForm>() else { return false };
     let is_typed = asking.entry().is_some_and(|(_, entry)| entry.is_typed());
     match key.code {
         // A line ending within pasted text, or typed just before the screen changed, submits
@@ -197,7 +190,7 @@ pub(crate) fn on_paste(model: &mut Model, words: &str) -> bool {
         return false;
     }
     let Some(panel) = model.dialogs.open_mut() else { return false };
-    let Question::Asking(asking) = &mut panel.question else { return false };
+    let Some(asking) = panel.kind.find_mut::<ElicitationForm>() else { return false };
     if let (Some(entry), Some(field)) = (asking.entry_mut().filter(|entry| entry.is_typed()), &mut panel.words) {
         field.insert(words);
         entry.set_text(&field.text());
@@ -208,14 +201,14 @@ pub(crate) fn on_paste(model: &mut Model, words: &str) -> bool {
 
 /// Returns whether a form field has the keyboard.
 pub(crate) fn is_filling(model: &Model) -> bool {
-    let open = model.dialogs.open().map(|panel| &panel.question);
-    matches!(open, Some(Question::Asking(asking)) if asking.is_filling())
+    let form = model.dialogs.open().and_then(|panel| panel.kind.find::<ElicitationForm>());
+    form.is_some_and(ElicitationForm::is_filling)
 }
 
 /// Sets the current field from a line of line mode. Without a line, returns to the choices.
 pub(crate) fn fill_line(model: &mut Model, line: Option<&str>) -> Result<(), String> {
     let Some(panel) = model.dialogs.open_mut() else { return Ok(()) };
-    let Question::Asking(asking) = &mut panel.question else { return Ok(()) };
+    let Some(asking) = panel.kind.find_mut::<ElicitationForm>() else { return Ok(()) };
     match line {
         Some(line) => asking.take_line(line)?,
         None => asking.leave(),

@@ -65,7 +65,7 @@ pub(crate) fn apply_shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::ContextCompacted(compaction) => compaction::on_done(model, &compaction, now),
         EventKind::CompactionUndone { tokens } => compaction::on_undone(model, tokens, now),
         EventKind::ContextTruncated { removed } => compaction::on_truncated(model, removed),
-        EventKind::ContextShown(filled) => compaction::on_context_shown(model, filled),
+        EventKind::ContextShown(_) | EventKind::ListShown(_) => on_requested(model, kind, now),
         EventKind::ApprovalOutdated { approval_id, outdated, .. } => model.dialogs.set_outdated(&approval_id, outdated),
         EventKind::RuleTold { approval_id, told } => model.dialogs.apply_rule_reply(&approval_id, told, model.keys.last_text),
         EventKind::ProposedShown { approval_id, file, text } => amend::on_proposed_text(model, &approval_id, file, &text, now),
@@ -89,6 +89,14 @@ pub(crate) fn apply_shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::ElicitationEnded { .. }
         | EventKind::HistorySummed(_)
         | EventKind::SessionCompleted { .. } => {}
+    }
+}
+
+fn on_requested(model: &mut Model, kind: EventKind, now: u64) {
+    match kind {
+        EventKind::ContextShown(filled) => overview::open_context(model, filled),
+        EventKind::ListShown(list) => overview::open_list(model, list, now),
+        _ => {}
     }
 }
 

@@ -5,7 +5,7 @@ use super::notes::{note, show_requested};
 use super::readiness::is_ready;
 use crate::protocol::{Command, GOAL_FORM, Goal, GoalState, GoalStatus, validate_check};
 use crate::text;
-use crate::tui::approval::{GoalChoice, Question, goal_dialog};
+use crate::tui::approval::{GoalChoice, GoalDialog, goal_dialog};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 
@@ -78,7 +78,7 @@ pub(crate) fn on_changed(model: &mut Model, state: GoalState, now: u64) {
         let choices = if state.status == GoalStatus::Paused && !asks { CHOICES } else { "" };
         note(model, &format!("{message}{choices}"), tone);
     }
-    model.dialogs.forget(|panel| matches!(panel.question, Question::Goal(_)), model.keys.last_text);
+    model.dialogs.forget(|panel| panel.kind.is::<GoalDialog>(), model.keys.last_text);
     if let Some(dialog) = dialog {
         let focus = model.may_take_focus(now);
         model.dialogs.add(dialog, focus, model.keys.last_text);

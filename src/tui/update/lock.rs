@@ -1,6 +1,6 @@
 //! Startup dialog about a session that another process has open.
 
-use crate::tui::approval::{Question, lock_dialog};
+use crate::tui::approval::{LockDialog, lock_dialog};
 use crate::tui::interface::{ExitReason, LockAnswer, LockQuestion};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
@@ -14,7 +14,7 @@ pub(crate) fn ask(model: &mut Model, held: LockQuestion, now: u64) {
 /// Removes the dialog, because the session is now open.
 pub(crate) fn forget(model: &mut Model) {
     let last_text = model.keys.last_text;
-    model.dialogs.forget(|panel| matches!(panel.question, Question::Held(_)), last_text);
+    model.dialogs.forget(|panel| panel.kind.is::<LockDialog>(), last_text);
 }
 
 pub(crate) fn on_answer(model: &mut Model, held: LockQuestion, answer: LockAnswer, effects: &mut Vec<Effect>) {

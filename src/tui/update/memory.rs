@@ -4,7 +4,7 @@ use super::draft::take_draft;
 use super::notes::{note, note_problem, show_requested};
 use crate::protocol::{EventKind, HostRequest, MemoryProposal, MemoryRequest, MemoryTarget, Problem, Query};
 use crate::text;
-use crate::tui::layers::{MemoryList, TextViewer, proposal_details};
+use crate::tui::layers::{MemoryList, ShownList, TextViewer, proposal_details, proposal_rows};
 use crate::tui::model::{EditFile, Editable, Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 
@@ -80,9 +80,7 @@ pub(crate) fn request_after(model: &Model, kind: &EventKind, effects: &mut Vec<E
 pub(crate) fn set(model: &mut Model, proposals: Vec<MemoryProposal>, done: (Option<String>, Option<Problem>), now: u64) {
     let is_list_open = model.layers.is_open::<MemoryList>();
     let announcement = model.memory.set(proposals, is_list_open);
-    if let Some(list) = model.layers.find_mut::<MemoryList>() {
-        list.set_proposals(model.memory.all());
-    }
+    model.layers.set_rows(ShownList::Proposals, || proposal_rows(model.memory.all()));
     let (notice, failed) = done;
     match (notice, failed) {
         (Some(notice), _) if is_list_open => model.show_toast(text::clean_line(&notice), now),

@@ -49,6 +49,7 @@ mod quit;
 mod readiness;
 mod recovery;
 mod replay;
+mod requested_list;
 mod response_events;
 pub(crate) mod retry;
 pub(crate) mod review;

@@ -3,7 +3,7 @@
 use super::notes::note_problem;
 use crate::protocol::{Command, Mode, Query, SetupEvent, SetupInfo, SetupRequest};
 use crate::text;
-use crate::tui::approval::{Question, refresh_setup};
+use crate::tui::approval::refresh_setup;
 use crate::tui::input::is_text;
 use crate::tui::interface::{ExitReason, ModelAccess, ThemeChoice};
 use crate::tui::model::{Effect, Model};
@@ -63,18 +63,12 @@ fn open(model: &mut Model, found: SetupInfo, now: u64) {
 }
 
 fn state(model: &mut Model) -> Option<&mut Onboarding> {
-    match &mut model.dialogs.setup()?.question {
-        Question::Setup(setup) => Some(setup),
-        _ => None,
-    }
+    model.dialogs.setup()?.kind.find_mut()
 }
 
 /// Returns the setup that has the keyboard.
 fn open_state(model: &mut Model) -> Option<&mut Onboarding> {
-    match &mut model.dialogs.open_mut()?.question {
-        Question::Setup(setup) => Some(setup),
-        _ => None,
-    }
+    model.dialogs.open_mut()?.kind.find_mut()
 }
 
 pub(crate) fn on_picked(model: &mut Model, pick: SetupChoice, now: u64, effects: &mut Vec<Effect>) {
@@ -121,7 +115,7 @@ fn uses(model: &Model, name: String, effects: &mut Vec<Effect>) {
 }
 
 fn end(model: &mut Model, mode: Option<Mode>, lines: &[String], now: u64, effects: &mut Vec<Effect>) {
-    model.dialogs.forget(|panel| matches!(panel.question, Question::Setup(_)), Some(now));
+    model.dialogs.forget(|panel| panel.kind.is::<Onboarding>(), Some(now));
     note(model, lines, Tone::Plain);
     if lines.is_empty() {
         model.show_toast("run /setup to see these questions again", now);

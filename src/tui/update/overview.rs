@@ -1,7 +1,10 @@
 //! Overviews: opens them and keeps them up to date.
 
 use super::notes::show_requested;
-use super::{artifacts, commands, findings, planned_steps, policy, queue, spending, stats, status_command};
+use super::{
+    artifacts, commands, compaction, findings, planned_steps, policy, queue, requested_list, spending, stats, status_command,
+};
+use crate::protocol::{ContextUse, RequestedList};
 use crate::text;
 use crate::tui::layers::{Overview, Topic};
 use crate::tui::model::Model;
@@ -21,11 +24,32 @@ pub(crate) fn open(model: &mut Model, topic: Topic) {
             Topic::Steps => planned_steps::printed(model),
             Topic::Artifacts => artifacts::to_text(model),
             Topic::Findings => findings::to_text(model),
+            // Line mode prints the event.
+            Topic::Context(_) => return,
+            Topic::Requested(list) => list.to_text(),
         };
         return show_requested(model, Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Plain });
     }
     model.layers.open(Overview::new(topic));
     refresh(model);
+}
+
+/// Opens the overview of the context window. Line mode prints the event instead.
+pub(crate) fn open_context(model: &mut Model, filled: ContextUse) {
+    if filled.used() > 0 {
+        model.info.tally.context_tokens = filled.used();
+    }
+    if !model.screen.in_lines {
+        open(model, Topic::Context(filled));
+    }
+}
+
+/// Opens a list that the user requested; an empty one is only a notice.
+pub(crate) fn open_list(model: &mut Model, list: RequestedList, now: u64) {
+    if list.is_empty() && !model.screen.in_lines {
+        return model.show_toast(list.to_text(), now);
+    }
+    open(model, Topic::Requested(list));
 }
 
 /// Updates the open overview after a change.
@@ -41,10 +65,13 @@ pub(crate) fn refresh(model: &mut Model) {
         Topic::Steps => (planned_steps::rows(model), Vec::new()),
         Topic::Artifacts => (artifacts::rows(model), Vec::new()),
         Topic::Findings => (findings::rows(model), findings::notices(model)),
+        Topic::Context(filled) => (compaction::context_rows(model, filled), compaction::context_notices(model, filled)),
+        Topic::Requested(list) => (requested_list::rows(list), requested_list::notices(list)),
     };
     let aside = match &topic {
         Topic::Policy => Some(format!("mode {}", model.info.header.mode.as_str())),
         Topic::Findings => Some(findings::subject_text(model)),
+        Topic::Context(filled) => Some(compaction::context_aside(filled)),
         _ => None,
     };
     let Some(overview) = model.layers.find_mut::<Overview>() else { return };

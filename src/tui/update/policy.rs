@@ -5,7 +5,7 @@ use super::queue;
 use super::readiness::is_ready;
 use crate::protocol::{Approve, Command, Mode, PolicyLayer};
 use crate::text;
-use crate::tui::approval::{Question, mode_dialog};
+use crate::tui::approval::{ModeDialog, mode_dialog};
 use crate::tui::model::{Effect, Model};
 use crate::tui::picker::Row;
 use crate::tui::session_info::ExpiryStage;
@@ -64,7 +64,7 @@ pub(crate) fn plan(model: &mut Model, goal: &str, now: u64, effects: &mut Vec<Ef
 /// Asks before switching to a more permissive mode.
 fn ask_about_mode(model: &mut Model, mode: Mode) {
     let last_text = model.keys.last_text;
-    model.dialogs.forget(|panel| matches!(panel.question, Question::Mode(_)), last_text);
+    model.dialogs.forget(|panel| panel.kind.is::<ModeDialog>(), last_text);
     model.dialogs.add(mode_dialog(mode), false, last_text);
     // The user has just requested the switch, and the guard holds back further typing.
     if !model.is_too_small() {

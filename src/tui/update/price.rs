@@ -2,7 +2,7 @@
 
 use super::dialog_text::to_draft;
 use crate::protocol::{BudgetUnit, Command};
-use crate::tui::approval::{Dialog, PriceForm, Question, refresh_price};
+use crate::tui::approval::{Dialog, PriceForm, refresh_price};
 use crate::tui::composer::Field;
 use crate::tui::format::amount;
 use crate::tui::model::{Effect, Model};
@@ -28,24 +28,21 @@ pub(crate) fn ask(model: &mut Model, now: u64) {
 pub(crate) fn refresh(model: &mut Model) {
     let waits = model.task.paused.as_ref().is_some_and(|paused| paused.wants_price);
     let name = &model.info.header.model;
-    let is_current = |panel: &Dialog| matches!(&panel.question, Question::Price(form) if form.model == *name);
-    let is_open = model.dialogs.iter().any(|panel| matches!(panel.question, Question::Price(_)));
+    let is_current = |panel: &Dialog| panel.kind.find::<PriceForm>().is_some_and(|form| form.model == *name);
+    let is_open = model.dialogs.iter().any(|panel| panel.kind.is::<PriceForm>());
     if is_open && !(waits && model.dialogs.iter().any(is_current)) {
         forget(model);
     }
 }
 
 pub(crate) fn forget(model: &mut Model) {
-    model.dialogs.forget(|panel| matches!(panel.question, Question::Price(_)), model.keys.last_text);
+    model.dialogs.forget(|panel| panel.kind.is::<PriceForm>(), model.keys.last_text);
 }
 
 /// Returns the dialog that has the keyboard.
 fn open(model: &mut Model) -> Option<(&mut PriceForm, &mut Option<Field>)> {
     let panel = model.dialogs.open_mut()?;
-    match &mut panel.question {
-        Question::Price(form) => Some((form, &mut panel.words)),
-        _ => None,
-    }
+    Some((panel.kind.find_mut()?, &mut panel.words))
 }
 
 /// Handles a key of the dialog. Returns whether it has the keyboard.
@@ -66,7 +63,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
         KeyCode::PageUp | KeyCode::PageDown => {
             if let Some(panel) = model.dialogs.open_mut() {
-                let page = panel.shown.max(1).cast_signed();
+                let page = panel.view.shown.max(1).cast_signed();
                 panel.scroll_by(if key.code == KeyCode::PageDown { page } else { -page });
             }
         }

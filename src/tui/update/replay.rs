@@ -22,6 +22,7 @@ pub(crate) fn replay(model: &mut Model, event: Event, now: u64) {
         | EventKind::CompactionStarted { .. }
         | EventKind::ModelsListed { .. }
         | EventKind::ContextShown(_)
+        | EventKind::ListShown(_)
         | EventKind::BudgetShown { .. }
         | EventKind::RuleTold { .. }
         | EventKind::BudgetApproaching { .. }

@@ -4,7 +4,7 @@ use super::draft::{on_draft_changed, take_draft};
 use super::readiness::check_session;
 use crate::protocol::{Command, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
 use crate::text;
-use crate::tui::approval::{Dialog, Mark, Question, mark_conflict, rewind_dialog};
+use crate::tui::approval::{Dialog, Mark, RewindChoice, mark_conflict, rewind_dialog};
 use crate::tui::layers::RewindList;
 use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::rewind::PendingRewind;
@@ -182,17 +182,17 @@ fn describe_result(done: &Rewound, keeps_draft: bool) -> String {
 }
 
 fn is_of_task(panel: &Dialog) -> bool {
-    matches!(panel.question, Question::Approval(_) | Question::Interrupted { .. })
+    panel.call().is_some()
 }
 
 fn forget_question(model: &mut Model) {
     let last_text = model.keys.last_text;
-    model.dialogs.forget(|panel| matches!(panel.question, Question::Rewind(_)), last_text);
+    model.dialogs.forget(|panel| panel.kind.is::<RewindChoice>(), last_text);
 }
 
 /// Closes the rewind dialog. Returns whether it was open. An open list is visible again.
 pub(crate) fn close_dialog(model: &mut Model, now: u64) -> bool {
-    if !model.dialogs.current().is_some_and(|panel| matches!(panel.question, Question::Rewind(_))) {
+    if !model.dialogs.current().is_some_and(|panel| panel.kind.is::<RewindChoice>()) {
         return false;
     }
     forget_question(model);
@@ -205,8 +205,7 @@ pub(crate) fn close_dialog(model: &mut Model, now: u64) -> bool {
 /// Handles a key for a conflicting path. Returns false if the letter is part of typed text.
 pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
     let Some(mark) = Mark::from_key(letter) else { return false };
-    let Some(panel) =
-        model.dialogs.open_mut().filter(|panel| matches!(&panel.question, Question::Rewind(choice) if choice.marks()))
+    let Some(panel) = model.dialogs.open_mut().filter(|panel| panel.kind.find::<RewindChoice>().is_some_and(RewindChoice::marks))
     else {
         return false;
     };

@@ -6,7 +6,7 @@ use super::notes::{note, note_problem, show_requested};
 use super::readiness::is_ready;
 use crate::protocol::{CustomCommand, HostCommand, Problem, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
 use crate::text;
-use crate::tui::layers::{ServerList, TextViewer, server_details};
+use crate::tui::layers::{ServerList, ShownList, TextViewer, server_details, server_rows};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 use crate::tui::typeahead_guard;
@@ -20,9 +20,7 @@ pub(crate) fn on_changed(model: &mut Model, servers: Vec<ServerStatus>) {
         note(model, &words, Tone::Warning);
     }
     model.servers.statuses = servers;
-    if let Some(list) = model.layers.find_mut::<ServerList>() {
-        list.set_servers(&model.servers.statuses);
-    }
+    model.layers.set_rows(ShownList::Servers, || server_rows(&model.servers.statuses));
 }
 
 /// Handles `/mcp`, `/mcp NAME` and `/mcp reconnect NAME`.

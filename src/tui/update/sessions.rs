@@ -3,7 +3,7 @@
 use super::draft::{save_draft, take_draft};
 use crate::protocol::{Command, ForkUntil, HostRequest, Query, RunningState, SessionId, TaskId};
 use crate::text;
-use crate::tui::approval::deletion_dialog;
+use crate::tui::approval::{DeletionDialog, deletion_dialog};
 use crate::tui::interface::{ExitReason, SessionTarget};
 use crate::tui::layers::SessionList;
 use crate::tui::model::{Activity, Effect, Model};
@@ -140,7 +140,7 @@ pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<Sessi
 
 /// Opens the session that was chosen in the list. A pending dialog about its deletion comes first.
 pub(super) fn open_chosen(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
-    if model.dialogs.iter().any(|panel| panel.question.is_about_deleting(&id)) {
+    if model.dialogs.iter().any(|panel| panel.kind.find::<DeletionDialog>().is_some_and(|deletion| deletion.session == id)) {
         model.dialogs.open_current(model.keys.last_text);
         return;
     }
@@ -158,7 +158,7 @@ pub(super) fn fork_chosen(model: &mut Model, session_id: SessionId, now: u64, ef
 /// Asks whether to delete the session with this title.
 pub(super) fn ask_to_delete(model: &mut Model, id: SessionId, title: &str) {
     let last_text = model.keys.last_text;
-    model.dialogs.forget(|panel| panel.question.is_deletion(), last_text);
+    model.dialogs.forget(|panel| panel.kind.is::<DeletionDialog>(), last_text);
     model.dialogs.add(deletion_dialog(id, title), false, last_text);
     model.dialogs.focus(model.dialogs.len() - 1, last_text);
 }

@@ -4,7 +4,7 @@ use super::draft::take_draft;
 use super::notes::{note, show_requested};
 use crate::protocol::{HostRequest, ListedTask, ListedTaskState, Query};
 use crate::tui::interface::TaskProgram;
-use crate::tui::layers::{TaskList, short_task_id};
+use crate::tui::layers::{ShownList, TaskList, short_task_id, task_rows};
 use crate::tui::model::{Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
 
@@ -36,9 +36,7 @@ pub(crate) fn set(model: &mut Model, tasks: Vec<ListedTask>) {
     for notice in model.tasks.set(tasks) {
         note(model, &notice, Tone::Plain);
     }
-    if let Some(list) = model.layers.find_mut::<TaskList>() {
-        list.set_tasks(model.tasks.all());
-    }
+    model.layers.set_rows(ShownList::Tasks, || task_rows(model.tasks.all()));
 }
 
 /// Releases the terminal to a command about a task.

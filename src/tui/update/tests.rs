@@ -23,6 +23,7 @@ mod parts;
 mod price;
 mod queue;
 mod recovery;
+mod requested_list;
 mod resize;
 mod retry;
 mod review;

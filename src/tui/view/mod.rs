@@ -132,7 +132,7 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
     }
     match model.dialogs.open() {
         Some(panel) => {
-            let limit = match panel.height {
+            let limit = match panel.view.height {
                 // On a low screen, one row remains for the activity. The panel's head repeats the card's title.
                 Height::Part if model.screen.size.height < LOW => rest.height.saturating_sub(1),
                 // Two rows of the conversation stay visible.

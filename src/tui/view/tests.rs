@@ -350,7 +350,7 @@ fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::SetupInput<'static
     tell(model, EventKind::LookedUp(HostResponse::Setup(SetupEvent::Found(setup_found()))), 9000);
     for input in inputs {
         let Some(panel) = model.dialogs.setup() else { panic!() };
-        let crate::tui::approval::Question::Setup(setup) = &mut panel.question else { panic!() };
+        let setup = panel.kind.find_mut::<crate::tui::onboarding::Onboarding>().unwrap();
         setup.step(input.clone());
     }
     model.dialogs.show_setup(None);
@@ -364,7 +364,7 @@ fn setup_dialogs_at_first_start() {
     check("setup-model-list", |model| {
         setup(model, &[]);
         let Some(panel) = model.dialogs.setup() else { panic!() };
-        let crate::tui::approval::Question::Setup(setup) = &mut panel.question else { panic!() };
+        let setup = panel.kind.find_mut::<crate::tui::onboarding::Onboarding>().unwrap();
         setup.found.public_list = Some("https://models.dev/api.json".to_owned());
         setup.page = crate::tui::onboarding::Page::ModelList;
         model.dialogs.show_setup(None);

@@ -116,6 +116,7 @@ pub(super) fn show(kind: &EventKind) -> String {
             "{} messages, {} kept, {} to {} tokens: {}",
             compaction.summarised, compaction.kept, compaction.tokens_before, compaction.tokens_after, compaction.summary
         ),
+        EventKind::ListShown(list) => list.to_text(),
         EventKind::ContextShown(shown) => {
             let shares: Vec<_> =
                 shown.shares.iter().map(|share| format!("{} {} ({})", share.name, share.tokens, share.count)).collect();

@@ -5,9 +5,8 @@ mod view;
 use super::{Canvas, Layer, LayerRequest, Reaction, Surroundings};
 use crate::text;
 use crate::tui::interface::ThemeChoice;
-use crate::tui::picker::{Column, Picker, PickerResult, Row};
+use crate::tui::picker::{Column, Picker, Row};
 use crate::tui::theme::{self, Theme};
-use crossterm::event::KeyEvent;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use std::path::Path;
@@ -57,14 +56,16 @@ impl Layer for ThemeList {
         Some(&mut self.picker)
     }
 
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
-        match self.picker.key(key) {
-            PickerResult::Nothing => Reaction::Done,
-            PickerResult::Refused(why) => Reaction::Request(LayerRequest::ShowToast(why)),
-            PickerResult::Closed => Reaction::CloseWith(LayerRequest::RestoreTheme(self.before.clone())),
-            PickerResult::Chosen(name) => Reaction::CloseWith(LayerRequest::UseTheme(name)),
-            PickerResult::Other => Reaction::Pass,
-        }
+    fn choose(&mut self, row: &str) -> Reaction {
+        Reaction::CloseWith(LayerRequest::UseTheme(row.to_owned()))
+    }
+
+    fn refuse(&mut self, why: String) -> Reaction {
+        Reaction::Request(LayerRequest::ShowToast(why))
+    }
+
+    fn on_close(&mut self) -> Reaction {
+        Reaction::CloseWith(LayerRequest::RestoreTheme(self.before.clone()))
     }
 
     fn on_highlight_moved(&mut self) -> Option<LayerRequest> {

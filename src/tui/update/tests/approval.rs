@@ -235,10 +235,10 @@ fn ctrl_f_toggles_full_screen_for_the_approval() {
 #[test]
 fn a_page_scrolls_by_the_visible_height() {
     let mut model = asked(vec![long_edit(500)]);
-    let shown = model.dialogs.open().unwrap().shown;
+    let shown = model.dialogs.open().unwrap().view.shown;
     play(&mut model, 6000, "<pgdn>");
     assert!(draw(&mut model, 6100).lines().any(|row| row.ends_with(' ') && row.contains(&format!("+line {}.", shown + 1))));
-    assert_eq!(model.dialogs.open().unwrap().scroll, shown);
+    assert_eq!(model.dialogs.open().unwrap().view.top, shown);
 }
 
 #[test]

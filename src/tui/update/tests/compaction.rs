@@ -116,7 +116,6 @@ fn notices_during_a_streamed_response_do_not_split_the_response() {
     tell(&mut model, started("x"), 0);
     tell(&mut model, EventKind::TextChunk { text: "```\nfn one() {}\n".to_owned() }, 100);
     tell(&mut model, EventKind::Notice { message: "effort high".to_owned() }, 200);
-    tell(&mut model, EventKind::ContextShown(context_use()), 300);
     tell(&mut model, EventKind::TextChunk { text: "fn two() {}\n```\n".to_owned() }, 400);
     let screen = draw(&mut model, 500);
     let row = |words: &str| screen.lines().position(|line| line.contains(words)).unwrap();

@@ -54,7 +54,7 @@ fn hunk_keys_that_begin_a_sentence_are_undone_and_go_to_the_draft() {
     assert_eq!(model.composer.text(), " yes, go on");
     assert!(!model.dialogs.is_open());
     let panel = model.dialogs.current().unwrap();
-    assert!(panel.hunks.as_ref().unwrap().amendment().is_none());
+    assert!(panel.hunks().unwrap().amendment().is_none());
     let mut model = asked(120, 40);
     play(&mut model, 13_000, "[] every");
     assert_eq!(model.composer.text(), "[] every");

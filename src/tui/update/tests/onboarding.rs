@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::approval::Question;
+use crate::tui::onboarding::Onboarding;
 use crate::tui::tests::fixtures::setup_found;
 
 fn told(model: &mut Model, told: SetupEvent, at: u64) -> Vec<Effect> {
@@ -57,8 +57,7 @@ fn text_typed_before_the_setup_dialog_appeared_chooses_nothing_and_goes_to_the_d
         }
         shown(&mut model, 3002);
         assert!(setup_sent(&all).is_empty(), "{burst}");
-        let still =
-            model.dialogs.iter().any(|panel| matches!(panel.question, Question::Setup(_)) && panel.title.starts_with("Which"));
+        let still = model.dialogs.iter().any(|panel| panel.kind.is::<Onboarding>() && panel.title.starts_with("Which"));
         assert!(still, "{burst}");
         // A key that is not a choice changes nothing.
         let letters = if burst == "k" { "" } else { burst.split('<').next().unwrap_or_default() };

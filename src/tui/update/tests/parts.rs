@@ -40,7 +40,7 @@ fn enter_on_a_part_opens_its_rule_and_decides_nothing() {
         assert_eq!(play(&mut model, 4000, "e"), [""; 0]);
         assert_eq!(wait(&mut model, 4360), ["show File(\"/home/me/.config/aye/policy.toml\")"]);
         play(&mut model, 6000, "<esc>");
-        assert!(matches!(model.dialogs.open().unwrap().question, crate::tui::approval::Question::Approval(_)));
+        assert!(model.dialogs.open().unwrap().is_card());
         assert_eq!(model.composer.text(), "");
     }
 }

@@ -332,7 +332,7 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
     }
     desk.run(8000);
     assert_eq!(desk.model.dialogs.len(), 1, "{kind}");
-    let is_rule = matches!(desk.model.dialogs.open().map(|panel| &panel.question), Some(crate::tui::approval::Question::Keep(_)));
+    let is_rule = desk.model.dialogs.open().is_some_and(|panel| panel.kind.is::<crate::tui::approval::RuleChoice>());
     assert_eq!(is_rule, kind == "always", "{kind}");
     desk.sent.clear();
     desk
@@ -665,4 +665,18 @@ fn a_newline_in_a_pasted_reason_does_not_submit_the_denial() {
         assert!(update(&mut model, msg, at).is_empty());
     }
     assert_eq!(play(&mut model, 8000, "<enter>"), ["a Denied { reason: Some(\"wrong place\") }"]);
+}
+
+#[test]
+fn the_valid_keys_are_all_shown_on_a_narrow_screen() {
+    for (width, words) in [(100, "`j` is not a choice here: y yes, n no"), (40, "`j` is not a choice: y n a")] {
+        let mut model = model(width, 24);
+        tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 100);
+        draw(&mut model, 2000);
+        wait(&mut model, 3000);
+        draw(&mut model, 3000);
+        play(&mut model, 6000, "j");
+        let screen = draw(&mut model, 6100);
+        assert!(screen.contains(words), "{screen}");
+    }
 }

@@ -67,8 +67,8 @@ fn approval_with_a_hunk_being_edited() {
         tell(model, EventKind::ApprovalRequested(hunks_approval("a")), 9500);
         let panel = model.dialogs.open_mut().unwrap();
         panel.mark_hunk(HunkMark::Next).unwrap();
-        let lines = crate::tui::composer::Lines::new(panel.hunks.as_ref().unwrap().text().unwrap().trim_end());
-        panel.writing = Some(AmendField { lines, what: AmendTarget::Hunk });
+        let lines = crate::tui::composer::Lines::new(panel.hunks().unwrap().text().unwrap().trim_end());
+        panel.set_amend_field(Some(AmendField { lines, what: AmendTarget::Hunk }));
     });
 }
 

@@ -1,0 +1,15 @@
+//! Field for the text that replaces a proposal.
+
+use crate::tui::composer::Lines;
+
+#[derive(Debug)]
+pub(crate) struct AmendField {
+    pub lines: Lines,
+    pub what: AmendTarget,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AmendTarget {
+    Hunk,
+    Command,
+}

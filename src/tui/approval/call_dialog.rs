@@ -1,0 +1,48 @@
+//! Creation of an approval prompt from its kind.
+
+use super::body::Body;
+use super::choices::Choice;
+use super::dialog_kind::DialogKind;
+use super::note::Verb;
+use super::prompt::Prompt;
+use super::title;
+use super::{Dialog, reasons};
+use crate::protocol::Risk;
+use crate::text;
+use crate::tui::typeahead_guard::Confirm;
+
+/// Content of an approval prompt, which each kind computes from its approval.
+pub(super) trait CallDialog: DialogKind + Sized {
+    fn call_prompt(&self) -> &Prompt;
+
+    /// Returns the effect of the call in one sentence, or its name.
+    fn title(&self) -> String;
+
+    fn body(&self) -> Body;
+
+    fn choices(&self, verb: &Verb, confirm: Confirm) -> Vec<Choice>;
+
+    /// Returns the dialog with the whole content.
+    fn dialog(self) -> Dialog {
+        let approval = &self.call_prompt().approval;
+        let (risk, critical) = (approval.risk_level, approval.critical);
+        let strict = critical || risk == Risk::High;
+        let body = self.body();
+        let choices = self.choices(&body.verb(), if strict { Confirm::LetterThenEnter } else { Confirm::Letter });
+        let risk_words = if critical { "critical risk".to_owned() } else { format!("{} risk", risk.as_str()) };
+        let reason = text::reveal_line(&format!("ask: {}", reasons(approval).join("; ")));
+        let title = title::with_agent(approval, self.title());
+        let facts = body.facts().unwrap_or_default();
+        // The counts are shown at the right.
+        let title = match body.line_counts() {
+            Some(counts) => title.strip_suffix(&counts).map(|title| title.trim_end().to_owned()).unwrap_or(title),
+            None => title,
+        };
+        let title =
+            if approval.amendable.edited && !title::is_unsandboxed(approval) { format!("{title}, edited by you") } else { title };
+        let dialog = Dialog::new(Box::new(self), title, reason, choices, body);
+        let mut dialog = Dialog { facts, risk_words, risk: Some(risk), critical, ..dialog };
+        dialog.show_hunks();
+        dialog
+    }
+}

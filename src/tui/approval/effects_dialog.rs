@@ -1,0 +1,80 @@
+//! Approval prompt for the effects of a command that ran in a copy: the changed paths, of which some can be left out.
+
+use super::body::Body;
+use super::call_dialog::CallDialog;
+use super::choices::{Choice, ChoiceAction, choices_for_effects};
+use super::dialog_kind::DialogKind;
+use super::hunks::{HunkSelection, Hunks};
+use super::note::Verb;
+use super::pager::Pager;
+use super::prompt::Prompt;
+use super::{Answer, Dialog, title};
+use crate::protocol::{Approval, Decision};
+use crate::tui::typeahead_guard::Confirm;
+
+pub(crate) struct EffectsDialog {
+    prompt: Prompt,
+    selection: Option<HunkSelection>,
+}
+
+impl EffectsDialog {
+    pub(super) fn new(approval: Approval) -> Self {
+        let selection = Hunks::for_effects(&approval).map(HunkSelection::new);
+        Self { prompt: Prompt::new(approval), selection }
+    }
+}
+
+impl CallDialog for EffectsDialog {
+    fn call_prompt(&self) -> &Prompt {
+        &self.prompt
+    }
+
+    fn title(&self) -> String {
+        self.prompt.approval.effects.as_deref().map(title::of_effects).unwrap_or_default()
+    }
+
+    fn body(&self) -> Body {
+        Body::for_effects(&self.prompt.approval)
+    }
+
+    fn choices(&self, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
+        choices_for_effects(&self.prompt.approval, verb, confirm)
+    }
+}
+
+impl DialogKind for EffectsDialog {
+    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
+        match (act, self.selection.as_ref().and_then(|selection| selection.hunks.amendment())) {
+            (ChoiceAction::Approve, Some(amendment)) => self.prompt.decide(Decision::Amended { amendment }),
+            (act, _) => self.prompt.answer(act, reason),
+        }
+    }
+
+    fn prompt(&self) -> Option<&Prompt> {
+        Some(&self.prompt)
+    }
+
+    fn prompt_mut(&mut self) -> Option<&mut Prompt> {
+        Some(&mut self.prompt)
+    }
+
+    fn selection(&self) -> Option<&HunkSelection> {
+        self.selection.as_ref().filter(|_| !self.prompt.disk.is_unseen())
+    }
+
+    fn selection_mut(&mut self) -> Option<&mut HunkSelection> {
+        self.selection.as_mut().filter(|_| !self.prompt.disk.is_unseen())
+    }
+
+    fn details(&self, choices: &[Choice]) -> Option<Dialog> {
+        Pager::rules(&self.prompt.approval, choices).panel()
+    }
+
+    fn identity(&self) -> String {
+        self.prompt.identity()
+    }
+
+    fn name(&self, title: &str, _counts: Option<&str>) -> String {
+        self.prompt.command_name().unwrap_or_else(|| title.to_owned())
+    }
+}

@@ -1,0 +1,56 @@
+//! Call of an approval prompt: the approval, its time limit, and its relation to the file on disk.
+
+use super::Answer;
+use super::choices::ChoiceAction;
+use super::disk_state::DiskState;
+use crate::protocol::{Amendment, Approval, Decision};
+use crate::text;
+
+/// State that approval prompts of every kind have.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    pub approval: Approval,
+    /// Time at which a missing answer becomes a denial, if there is a limit.
+    pub ends: Option<u64>,
+    pub disk: DiskState,
+}
+
+impl Prompt {
+    pub(crate) fn new(approval: Approval) -> Self {
+        Self { approval, ends: None, disk: DiskState::default() }
+    }
+
+    pub(crate) fn decide(&self, decision: Decision) -> Option<Answer> {
+        Some(Answer::Decide(self.approval.approval_id.clone(), decision))
+    }
+
+    /// Returns the answer to a choice that several kinds of prompts have.
+    pub(crate) fn answer(&self, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
+        let amended = |amendment| self.decide(Decision::Amended { amendment });
+        match act {
+            ChoiceAction::Preview | ChoiceAction::RunAgain => Some(Answer::Preview(self.approval.approval_id.clone())),
+            ChoiceAction::Approve => self.decide(Decision::Approved),
+            ChoiceAction::First => {
+                let line = self.approval.amendable.first.as_ref()?.line.clone();
+                amended(Amendment::First { line })
+            }
+            ChoiceAction::Offline => amended(Amendment::Offline),
+            ChoiceAction::Unsandboxed => amended(Amendment::Unsandboxed),
+            ChoiceAction::Deny | ChoiceAction::DenyWithWords => self.decide(Decision::Denied { reason }),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn identity(&self) -> String {
+        self.approval.approval_id.to_string()
+    }
+
+    /// Returns the command line of the call, with the agent that runs it: `$ cargo test`.
+    pub(crate) fn command_name(&self) -> Option<String> {
+        let line = format!("$ {}", text::reveal_name(&self.approval.command.as_ref()?.line));
+        Some(match &self.approval.agent {
+            Some(agent) => format!("Agent {}: {line}", text::reveal_line(&agent.name)),
+            None => line,
+        })
+    }
+}

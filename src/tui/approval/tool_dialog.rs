@@ -1,0 +1,62 @@
+//! Approval prompt for the call of any other tool: its summary and its paths.
+
+use super::body::Body;
+use super::call_dialog::CallDialog;
+use super::choices::{Choice, ChoiceAction, choices_for_call};
+use super::dialog_kind::DialogKind;
+use super::note::Verb;
+use super::pager::Pager;
+use super::prompt::Prompt;
+use super::{Answer, Dialog, title};
+use crate::protocol::Approval;
+use crate::tui::typeahead_guard::Confirm;
+
+pub(crate) struct ToolDialog {
+    prompt: Prompt,
+}
+
+impl ToolDialog {
+    pub(super) fn new(approval: Approval) -> Self {
+        Self { prompt: Prompt::new(approval) }
+    }
+}
+
+impl CallDialog for ToolDialog {
+    fn call_prompt(&self) -> &Prompt {
+        &self.prompt
+    }
+
+    fn title(&self) -> String {
+        title::summary(&self.prompt.approval)
+    }
+
+    fn body(&self) -> Body {
+        Body::for_tool(&self.prompt.approval)
+    }
+
+    fn choices(&self, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
+        choices_for_call(&self.prompt.approval, verb, confirm)
+    }
+}
+
+impl DialogKind for ToolDialog {
+    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
+        self.prompt.answer(act, reason)
+    }
+
+    fn prompt(&self) -> Option<&Prompt> {
+        Some(&self.prompt)
+    }
+
+    fn prompt_mut(&mut self) -> Option<&mut Prompt> {
+        Some(&mut self.prompt)
+    }
+
+    fn details(&self, choices: &[Choice]) -> Option<Dialog> {
+        Pager::rules(&self.prompt.approval, choices).panel()
+    }
+
+    fn identity(&self) -> String {
+        self.prompt.identity()
+    }
+}

@@ -1,0 +1,49 @@
+//! Lists that the user requested: `/ran` and `/policy grants`.
+
+use crate::protocol::{ListedGrant, ListedRun, RequestedList};
+use crate::text;
+use crate::tui::picker::Row;
+
+/// Returns a row for each entry. The newest command comes first.
+pub(crate) fn rows(list: &RequestedList) -> Vec<Row> {
+    match list {
+        RequestedList::UnaskedRuns { runs, .. } => runs.iter().enumerate().rev().map(run_row).collect(),
+        RequestedList::Grants { grants } => grants.iter().enumerate().map(grant_row).collect(),
+    }
+}
+
+/// Returns the notices below the rows.
+pub(crate) fn notices(list: &RequestedList) -> Vec<String> {
+    match list {
+        RequestedList::UnaskedRuns { earlier: 1.., .. } => {
+            vec!["earlier commands are not listed; `aye policy log` shows all decisions".to_owned()]
+        }
+        RequestedList::UnaskedRuns { .. } => Vec::new(),
+        RequestedList::Grants { .. } => vec!["/policy undo removes the last rule that you saved in this session".to_owned()],
+    }
+}
+
+fn run_row((at, run): (usize, &ListedRun)) -> Row {
+    let ListedRun { command, outcome, reason } = run;
+    let line = |words: &str| text::reveal_line(words);
+    Row {
+        key: at.to_string(),
+        cells: vec![line(command), line(outcome)],
+        mark: "",
+        lacks: None,
+        detail: format!("{}\n{}\n{}", text::reveal(command), line(outcome), line(reason)),
+    }
+}
+
+fn grant_row((at, grant): (usize, &ListedGrant)) -> Row {
+    let ListedGrant { name, rule, times } = grant;
+    let line = |words: &str| text::reveal_line(words);
+    let times = if times.is_empty() { String::new() } else { format!("\n{}", line(times)) };
+    Row {
+        key: at.to_string(),
+        cells: vec![line(name), line(rule)],
+        mark: "",
+        lacks: None,
+        detail: format!("{}\n{}{times}", text::reveal(rule), line(name)),
+    }
+}

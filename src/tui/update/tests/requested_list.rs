@@ -1,0 +1,56 @@
+use super::*;
+use crate::protocol::{ListedGrant, ListedRun, RequestedList};
+
+fn runs() -> RequestedList {
+    let run = |command: &str, outcome: &str, reason: &str| ListedRun {
+        command: command.to_owned(),
+        outcome: outcome.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let runs = vec![run("$ ls", "exit 0", "allowed by built-in:40"), run("$ make\u{1b}[2J test", "running", "in a copy")];
+    RequestedList::UnaskedRuns { runs, earlier: 3 }
+}
+
+fn grants() -> RequestedList {
+    let grant = |name: &str, rule: &str, times: &str| ListedGrant {
+        name: name.to_owned(),
+        rule: rule.to_owned(),
+        times: times.to_owned(),
+    };
+    RequestedList::Grants {
+        grants: vec![grant("until aye quits", "cargo test", ""), grant("mine-here:14", "git add", "saved 2026-11-01")],
+    }
+}
+
+#[test]
+fn commands_and_rules_are_requested_from_the_session() {
+    check("/ran<enter>", &["listunasked"], "");
+    check("/policy grants<enter>", &["listgrants"], "");
+}
+
+#[test]
+fn requested_lists_open_with_a_filter_and_a_preview_and_leave_the_conversation_alone() {
+    for (width, height) in [(120, 36), (80, 24), (40, 12)] {
+        let mut model = model(width, height);
+        tell(&mut model, EventKind::ListShown(runs()), 100);
+        let screen = draw(&mut model, 200);
+        assert!(screen.contains("Commands run without approval") && screen.contains("$ ls"), "{screen}");
+        assert!(!screen.contains('\u{1b}'), "{screen}");
+        play(&mut model, 300, "ls");
+        let screen = draw(&mut model, 400);
+        assert!(screen.contains("exit 0") && !screen.contains("running"), "{screen}");
+        play(&mut model, 500, "<esc>");
+        tell(&mut model, EventKind::ListShown(grants()), 600);
+        let screen = draw(&mut model, 700);
+        assert!(screen.contains("Saved rules") && screen.contains("cargo test"), "{screen}");
+        play(&mut model, 800, "<esc>");
+        assert!(!draw(&mut model, 900).contains("cargo test"));
+    }
+}
+
+#[test]
+fn empty_requested_lists_open_nothing() {
+    let mut model = model(80, 24);
+    tell(&mut model, EventKind::ListShown(RequestedList::Grants { grants: Vec::new() }), 100);
+    assert!(draw(&mut model, 200).contains("no rule is saved for this project") && model.layers.top().is_none());
+}
