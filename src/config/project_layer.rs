@@ -22,6 +22,7 @@ enum TightenRule {
 
 /// The keys that a project can tighten.
 const TIGHTEN: &[(&[&str], TightenRule)] = &[
+    (&["agents", "*"], TightenRule::BySmaller),
     (&["budget", "*"], TightenRule::BySmaller),
     (&["llm", "max_retries"], TightenRule::BySmaller),
     (&["search", "max_per_session"], TightenRule::BySmaller),
