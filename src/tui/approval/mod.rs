@@ -155,8 +155,10 @@ pub(crate) struct Dialog {
     pub words: Option<Field>,
     /// Hunks of a change that can be selected or edited.
     pub hunks: Option<Box<Hunks>>,
-    /// Field with the edited hunk or command, while it is open.
+    /// Field with the edited hunk, command or plan, while it is open.
     pub writing: Option<AmendField>,
+    /// Text of a plan as proposed, while it is edited here; empty until it is known.
+    pub plan_text: Option<String>,
     /// Recent hunk keys that may turn out to be the beginning of typed text.
     pub marked: Option<RecentMarks>,
     /// Side-by-side or unified layout, if the user chose one.
@@ -191,6 +193,7 @@ pub(crate) struct AmendField {
 pub(crate) enum AmendTarget {
     Hunk,
     Command,
+    Plan,
 }
 
 /// Hunk keys pressed in quick succession, and the state before them.
@@ -256,6 +259,7 @@ impl Dialog {
             words: None,
             hunks: None,
             writing: None,
+            plan_text: None,
             marked: None,
             beside: None,
             wraps: true,
@@ -384,6 +388,7 @@ impl Dialog {
             _ => None,
         };
         self.writing = None;
+        self.plan_text = None;
         self.marked = None;
     }
 

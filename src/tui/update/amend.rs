@@ -50,7 +50,7 @@ pub(crate) fn take_back(model: &mut Model, now: u64) {
 pub(crate) fn on_choice(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec<Effect>) -> bool {
     let width = model.screen.size.width;
     match act {
-        ChoiceAction::Edit => write(model, now),
+        ChoiceAction::Edit => write(model, now, effects),
         ChoiceAction::EditWhole => {
             let Some(panel) = model.dialogs.open() else { return true };
             let Question::Approval(approval) = &panel.question else { return true };
@@ -73,9 +73,15 @@ pub(crate) fn on_choice(model: &mut Model, act: ChoiceAction, now: u64, effects:
     true
 }
 
-fn write(model: &mut Model, now: u64) {
+fn write(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Question::Approval(approval) = &panel.question else { return };
+    if approval.plan.is_some() {
+        // The session knows the whole document.
+        let approval_id = approval.approval_id.clone();
+        panel.plan_text = Some(String::new());
+        return effects.push(Effect::Send(Command::ShowProposed { approval_id, file: 0 }));
+    }
     let (text, what) = match (&panel.hunks, &approval.amendable.command) {
         (Some(hunks), _) => (hunks.text(), AmendTarget::Hunk),
         (None, Some(command))
@@ -110,7 +116,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Char('c') if ctrl => model.dialogs.dismiss(),
         KeyCode::Char('s') if ctrl => take_field_text(model, now, effects),
         KeyCode::Enter if what == AmendTarget::Command && key.modifiers.is_empty() => take_field_text(model, now, effects),
-        KeyCode::Enter if what == AmendTarget::Hunk && alt => take_field_text(model, now, effects),
+        KeyCode::Enter if what != AmendTarget::Command && alt => take_field_text(model, now, effects),
         KeyCode::Char('j') if ctrl => writing.lines.new_line(),
         KeyCode::Enter => writing.lines.new_line(),
         _ => writing.lines.key(key),
@@ -146,7 +152,23 @@ fn take_field_text(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
             // The content has changed, so its keys take effect once it is on the screen.
             model.dialogs.open_current(Some(now));
         }
-        (AmendTarget::Command, _) => {}
+        (AmendTarget::Plan, Question::Approval(approval)) => {
+            let proposed = panel.plan_text.take().unwrap_or_default();
+            let end = if proposed.ends_with('\n') && !text.ends_with('\n') { "\n" } else { "" };
+            let text = text + end;
+            if text == proposed {
+                model.show_toast("plan unchanged", now);
+                return model.dialogs.open_current(Some(now));
+            }
+            if text.trim().is_empty() {
+                model.show_toast("the plan is empty; n keeps planning", now);
+                return model.dialogs.open_current(Some(now));
+            }
+            let decision = Decision::Amended { amendment: Amendment::File { file: 0, text } };
+            let approval_id = approval.approval_id.clone();
+            on_amended(model, approval_id, decision, now, effects);
+        }
+        (AmendTarget::Command | AmendTarget::Plan, _) => {}
     }
 }
 
@@ -157,8 +179,30 @@ fn on_amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, no
     effects.push(Effect::Send(Command::Decide { approval_id, decision }));
 }
 
-/// Opens the resulting text of a file in an editor, with the current decisions.
+/// Opens the text of a plan in a field of its dialog. Returns false if the user has not asked for it there.
+fn write_plan(model: &mut Model, approval_id: &ApprovalId, text: &str, now: u64) -> bool {
+    let Some(panel) = model.dialogs.open_mut() else { return false };
+    let is_it = matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *approval_id);
+    if !is_it || panel.plan_text.as_deref() != Some("") {
+        return false;
+    }
+    if text.contains(|letter: char| letter.is_control() && letter != '\n') || text::reveal(text) != text {
+        panel.plan_text = None;
+        model.show_toast("some characters cannot be shown here; E opens the plan in your editor", now);
+        return true;
+    }
+    panel.plan_text = Some(text.to_owned());
+    let lines = Lines::new(text.strip_suffix('\n').unwrap_or(text));
+    panel.writing = Some(AmendField { lines, what: AmendTarget::Plan });
+    true
+}
+
+/// Opens the resulting text of a file in an editor, with the current decisions; that of a plan in its dialog, if the user wants to edit
+/// it there.
 pub(crate) fn on_proposed_text(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
+    if write_plan(model, approval_id, text, now) {
+        return;
+    }
     let is_it = |panel: &&Dialog| matches!(&panel.question, Question::Approval(approval) if approval.approval_id == *approval_id);
     let Some(panel) = model.dialogs.iter().find(is_it) else { return };
     let Question::Approval(approval) = &panel.question else { return };
