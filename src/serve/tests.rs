@@ -24,6 +24,7 @@ fn sent(acts: &[ConnectionAction]) -> Vec<Value> {
         | ConnectionAction::Do(_)
         | ConnectionAction::DoInHost(_)
         | ConnectionAction::Ask(_)
+        | ConnectionAction::LookUp(_)
         | ConnectionAction::End => None,
     };
     acts.iter().filter_map(message).collect()

@@ -10,7 +10,9 @@ use super::fault::{Fault, FaultCode};
 use super::lines::{LINE_BYTES, Line};
 use super::message::{Answer, Id, Incoming, Outgoing, Request, RequestError};
 use super::methods::{CreateSession, Ended, ResumeSession, params};
-use crate::protocol::{Command, Event, HostCommand, SessionId, SessionQuery, SessionStatus, StepId, TaskState, WorkspaceId};
+use crate::protocol::{
+    Command, Event, HostCommand, HostRequest, SessionId, SessionQuery, SessionStatus, StepId, TaskState, WorkspaceId,
+};
 use answers::{Batch, Slot, WaitCondition};
 use live::LiveSession;
 use serde::Serialize;
@@ -30,6 +32,8 @@ pub(crate) enum ConnectionAction {
     Do(Command),
     DoInHost(HostCommand),
     Ask(SessionQuery),
+    /// A query outside the session; its response is a `looked_up` event.
+    LookUp(HostRequest),
     /// The client no longer needs this process, which ends after its session.
     End,
 }
@@ -162,6 +166,8 @@ impl ClientConnection {
             "AnswerQuestion" => return self.answer_question(slot, method, given),
             "StopAgent" => return self.stop_agent(slot, method, given),
             "DecideGoal" => return self.decide_goal(slot, method, given),
+            "ListMemory" => return self.list_memory(slot, method, given),
+            "DecideMemory" => return self.decide_memory(slot, method, given),
             "Shutdown" => return self.shutdown(slot, method, given),
             _ => {
                 let message = format!("unknown method `{method}`; docs/PROTOCOL.md lists the methods");

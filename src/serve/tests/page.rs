@@ -39,6 +39,7 @@ const TYPES: &[(&str, &[&str])] = &[
         ],
     ),
     (include_str!("../../protocol/planned_step.rs"), &["PlannedStep", "StepStatus"]),
+    (include_str!("../../protocol/memory.rs"), &["MemoryProposal", "MemoryTarget", "MemorySource", "MemoryQuote"]),
     (include_str!("../../protocol/goal.rs"), &["GoalState", "Goal", "GoalStatus", "GoalReason"]),
 ];
 
@@ -54,11 +55,22 @@ const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("AnswerQuestion", Some("AnswerQuestion"), "QuestionAnswered"),
     ("StopAgent", Some("StopAgent"), "StoppingAgent"),
     ("DecideGoal", Some("DecideGoal"), "GoalDecided"),
+    ("ListMemory", Some("ListMemory"), "MemoryListed"),
+    ("DecideMemory", Some("DecideMemory"), "MemoryListed"),
     ("Shutdown", Some("Shutdown"), "Ended"),
 ];
 /// Types of parameters and results that have a table of their own.
-const PARTS: &[&str] =
-    &["ClientInfo", "TaskOptions", "TaskGoal", "GoalDecision", "Verdict", "Interrupted", "Patch", "PatchStatus"];
+const PARTS: &[&str] = &[
+    "ClientInfo",
+    "TaskOptions",
+    "TaskGoal",
+    "GoalDecision",
+    "MemoryDecision",
+    "Verdict",
+    "Interrupted",
+    "Patch",
+    "PatchStatus",
+];
 
 /// Events that clients of this host never receive, because only a screen asks for them.
 const OF_SCREENS: &[&str] = &[
