@@ -1,6 +1,6 @@
 //! Hooks: denied, questioned, rewritten and commented calls; trust and pins; hooks that fail.
 
-use crate::support::{Answer, Project, Server, TIMEOUT, texts, wait_until};
+use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, texts, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -586,6 +586,18 @@ fn a_hook_blocks_a_prompt_or_adds_context_to_it() {
         told.stderr
     );
     assert_eq!(server.requests().len(), 1);
+    let events = project.aye(&["exec", "--trust", "--json", "my secret"]).events();
+    let blocked = events.only("prompt_blocked");
+    assert_eq!(
+        (&blocked["hook"], &blocked["reason"]),
+        (&json!(".claude/settings.json UserPromptSubmit 1"), &json!("no secrets"))
+    );
+    assert!(events.all("task_started").is_empty() && events.all("task_failed").is_empty(), "no task began");
+    let mut client = Rpc::start(&project, &["--trust"]);
+    client.create(&project);
+    assert_eq!(client.fails("StartTask", json!({"prompt": "my secret"})), -32009);
+    assert!(client.call("GetSessionState", json!({}))["task"].is_null());
+    assert_eq!(client.leave(), 0);
     let mut terminal = project.open_sized(&["--trust"], 110, 30);
     terminal.wait_for("Try:");
     terminal.prompt("my secret");

@@ -109,11 +109,11 @@ impl TurnMachine {
         }
         match self.prompt_hooks.settle(outcome, &mut self.cx) {
             PromptVerdict::Start => self.read_mentions(text, at),
-            PromptVerdict::Block(failure) => {
+            PromptVerdict::Block { hook, reason, failure } => {
                 self.queue.return_to_draft(text, &mut self.cx.out);
                 let goal_waits = self.pause_goal(GoalReason::TaskFailed, "goal paused: a hook blocked its prompt");
                 self.cx.out.commit(Durability::Process);
-                self.cx.out.event(EventKind::TaskFailed { failure, step_count: 0 });
+                self.cx.out.event(EventKind::PromptBlocked { hook, reason, failure });
                 if goal_waits.is_some() {
                     self.report_goal(goal_waits);
                 }

@@ -30,6 +30,10 @@ impl ClientConnection {
             let begun = TaskBegun { task_id: task_id.to_string() };
             self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Ok(value(&begun)));
         }
+        if let EventKind::PromptBlocked { failure, .. } = &event.kind {
+            let fault = Fault::new(FaultCode::PromptBlocked, failure.message.clone());
+            self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Err(fault));
+        }
         if let (EventKind::SessionPaused { failure }, true, Stage::Live(live)) = (&event.kind, told, &self.stage) {
             let fault = live.pause_before_start_fault(failure);
             self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Err(fault));
