@@ -186,16 +186,11 @@ pub(crate) struct StopAgent {
     pub agent_session_id: SessionId,
 }
 
-/// Returns the proposals of the memory inbox: instructions that aye suggests for the instruction files. Nothing changes before the
-/// user decides.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ListMemory {}
-
 /// Applies or drops a proposal of the memory inbox.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DecideMemory {
+    /// ID of the proposal.
     pub proposal_id: String,
     pub decision: MemoryDecision,
     /// With `apply`: the digest of the proposal that the user saw. If the file has changed since, the request fails.

@@ -180,6 +180,10 @@ fn agents_and_tasks(request: &Request) -> Answer {
     }
 }
 
+fn is_of_task(request: &Request) -> bool {
+    request.body["messages"][0].to_string().contains("task #")
+}
+
 #[test]
 #[ignore = "takes minutes"]
 fn kills_with_three_agents_and_two_tasks_at_once_lose_nothing_and_repeat_nothing() {
@@ -203,7 +207,12 @@ fn kills_with_three_agents_and_two_tasks_at_once_lose_nothing_and_repeat_nothing
             project.aye(&["task", "start", "--detach", prompt]).exits(0);
         }
         let running = project.start(&["exec", "--json", "go"]);
-        assert!(wait_until(TIMEOUT, || count.load(Ordering::SeqCst) >= kill_at), "round {round}: request {kill_at} never came");
+        // The session exists from its first request on.
+        let is_of_session =
+            |request: &Request| request.body["messages"][0].to_string().contains("go") && title(request).is_none();
+        let has_begun = || server.requests().iter().any(|request| is_of_session(request) && !is_of_task(request));
+        let is_reached = || count.load(Ordering::SeqCst) >= kill_at && has_begun();
+        assert!(wait_until(TIMEOUT, is_reached), "round {round}: request {kill_at} never came");
         let pids: Vec<String> = tasks().iter().filter_map(|task| task["pid"].as_u64()).map(|pid| pid.to_string()).collect();
         if !pids.is_empty() {
             // A task may end at this moment.

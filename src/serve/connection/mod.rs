@@ -11,7 +11,8 @@ use super::lines::{LINE_BYTES, Line};
 use super::message::{Answer, Id, Incoming, Outgoing, Request, RequestError};
 use super::methods::{CreateSession, Ended, ResumeSession, params};
 use crate::protocol::{
-    Command, Event, HostCommand, HostRequest, SessionId, SessionQuery, SessionStatus, StepId, TaskState, WorkspaceId,
+    Command, Event, HostCommand, HostRequest, MemoryRequest, SessionId, SessionQuery, SessionStatus, StepId, TaskState,
+    WorkspaceId,
 };
 use answers::{Batch, Slot, WaitCondition};
 use live::LiveSession;
@@ -166,7 +167,7 @@ impl ClientConnection {
             "AnswerQuestion" => return self.answer_question(slot, method, given),
             "StopAgent" => return self.stop_agent(slot, method, given),
             "DecideGoal" => return self.decide_goal(slot, method, given),
-            "ListMemory" => return self.list_memory(slot, method, given),
+            "ListMemory" => return self.ask_memory(slot, Ok(MemoryRequest::List)),
             "DecideMemory" => return self.decide_memory(slot, method, given),
             "Shutdown" => return self.shutdown(slot, method, given),
             _ => {

@@ -9,8 +9,7 @@ use crate::protocol::{
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{
     AnswerQuestion, ApproveAction, CancelTask, Cancelling, DecideGoal, DecideMemory, GetPatchPreview, GoalDecided, GoalDecision,
-    ListMemory, MemoryDecision, QuestionAnswered, SessionStateTold, Shutdown, StartTask, StopAgent, StoppingAgent, TaskGoal,
-    Verdict, params,
+    MemoryDecision, QuestionAnswered, SessionStateTold, Shutdown, StartTask, StopAgent, StoppingAgent, TaskGoal, Verdict, params,
 };
 use serde_json::{Map, Value};
 
@@ -180,11 +179,6 @@ impl ClientConnection {
         self.answer(slot, outcome);
     }
 
-    pub(super) fn list_memory(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
-        let outcome = params::<ListMemory>(method, given).map(|ListMemory {}| MemoryRequest::List);
-        self.ask_memory(slot, outcome);
-    }
-
     pub(super) fn decide_memory(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
         let outcome = params::<DecideMemory>(method, given).and_then(|asked| {
             let DecideMemory { proposal_id: id, decision, digest } = asked;
@@ -200,7 +194,7 @@ impl ClientConnection {
         self.ask_memory(slot, outcome);
     }
 
-    fn ask_memory(&mut self, slot: Slot, request: Result<MemoryRequest, Fault>) {
+    pub(super) fn ask_memory(&mut self, slot: Slot, request: Result<MemoryRequest, Fault>) {
         match request.and_then(|request| self.live_session().map(|_| request)) {
             Ok(request) => {
                 self.acts.push(ConnectionAction::LookUp(HostRequest::Memory(request)));

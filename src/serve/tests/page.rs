@@ -55,9 +55,18 @@ const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("AnswerQuestion", Some("AnswerQuestion"), "QuestionAnswered"),
     ("StopAgent", Some("StopAgent"), "StoppingAgent"),
     ("DecideGoal", Some("DecideGoal"), "GoalDecided"),
-    ("ListMemory", Some("ListMemory"), "MemoryListed"),
+    ("ListMemory", None, "MemoryListed"),
     ("DecideMemory", Some("DecideMemory"), "MemoryListed"),
     ("Shutdown", Some("Shutdown"), "Ended"),
+];
+/// The methods without parameters, and what they do.
+const WITHOUT_PARAMETERS: &[(&str, &str)] = &[
+    ("GetSessionState", "Returns the state of the session and its task."),
+    (
+        "ListMemory",
+        "Returns the proposals of the memory inbox: instructions that aye suggests for the instruction files. Nothing changes \
+         before the user decides.",
+    ),
 ];
 /// Types of parameters and results that have a table of their own.
 const PARTS: &[&str] = &[
@@ -323,7 +332,8 @@ fn page() -> String {
             writeln!(page, "{}\n\nParameters:\n", params.doc).unwrap();
             table(&mut page, members(&params.body, 4));
         } else {
-            page.push_str("Returns the state of the session and its task. No parameters.\n\n");
+            let does = WITHOUT_PARAMETERS.iter().find(|(name, _)| name == method).unwrap().1;
+            writeln!(page, "{does} No parameters.\n").unwrap();
         }
         let result = definition(METHODS, result);
         writeln!(page, "{}\n", result.doc).unwrap();
