@@ -1,12 +1,10 @@
 //! Many processes at once: one session has one owner, and one store serves all.
 #![cfg(target_os = "linux")]
 
-use crate::agents::{start, starts, title};
 use crate::support::story::wanted;
-use crate::support::{Answer, Gate, Project, Request, Server, TIMEOUT, wait_until};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
 use serde_json::json;
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -153,101 +151,4 @@ fn a_session_is_available_immediately_after_its_owner_is_killed() {
     gate.open();
     assert_eq!(project.aye(&["exec", "-c"]).exits(0).stdout.trim_end(), "The whole.");
     assert!(wait_until(TIMEOUT, || server.requests().len() == 2));
-}
-
-/// Number of rounds of the loop of kills.
-const KILLS: usize = 30;
-
-/// Answers for a session with three agents, and for two tasks that each write and edit a file.
-fn agents_and_tasks(request: &Request) -> Answer {
-    let (results, prompt) = (request.tool_results().len(), request.body["messages"][0].to_string());
-    let number = if prompt.contains("task #1") { Some(1) } else { prompt.contains("task #2").then_some(2) };
-    match (title(request), number, results) {
-        (Some(title), _, 0) => Answer::call("r1", "ReadFile", json!({"path": format!("{title}.txt")})),
-        (Some(title), _, _) => Answer::text(&format!("Result of {title}.")),
-        (None, Some(number), 0) => {
-            Answer::call("w1", "WriteFile", json!({"path": format!("made{number}.txt"), "content": "first\n"}))
-        }
-        (None, Some(number), 1) => {
-            let edits = json!([{"oldText": "first", "newText": "second"}]);
-            Answer::call("w2", "EditFile", json!({"path": format!("made{number}.txt"), "edits": edits}))
-        }
-        (None, Some(_), _) => Answer::text("Task done."),
-        (None, None, 0) => {
-            starts(&[start("c1", "explore", "one"), start("c2", "explore", "two"), start("c3", "explore", "three")])
-        }
-        (None, None, _) => Answer::text("All done."),
-    }
-}
-
-fn is_of_task(request: &Request) -> bool {
-    request.body["messages"][0].to_string().contains("task #")
-}
-
-#[test]
-#[ignore = "takes minutes"]
-fn kills_with_three_agents_and_two_tasks_at_once_lose_nothing_and_repeat_nothing() {
-    let mut slowest = Duration::ZERO;
-    for round in 0..KILLS {
-        let kill_at = 1 + round % 13;
-        let (count, open) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let (seen, opened) = (Arc::clone(&count), Arc::clone(&open));
-        let server = Server::with_responder(move |request| {
-            let number = seen.fetch_add(1, Ordering::SeqCst) + 1;
-            if number >= kill_at && opened.load(Ordering::SeqCst) == 0 {
-                // Nothing follows before the kill.
-                wait_until(TIMEOUT, || opened.load(Ordering::SeqCst) > 0);
-            }
-            agents_and_tasks(request)
-        });
-        let project = Project::outside_tmp_with(&server).allowing_everything();
-        let project = project.file("one.txt", "1\n").file("two.txt", "2\n").file("three.txt", "3\n");
-        let tasks = || project.aye(&["tasks", "--json"]).exits(0).json().as_array().unwrap().clone();
-        for prompt in ["task #1", "task #2"] {
-            project.aye(&["task", "start", "--detach", prompt]).exits(0);
-        }
-        let running = project.start(&["exec", "--json", "go"]);
-        // The session exists from its first request on.
-        let is_of_session =
-            |request: &Request| request.body["messages"][0].to_string().contains("go") && title(request).is_none();
-        let has_begun = || server.requests().iter().any(|request| is_of_session(request) && !is_of_task(request));
-        let is_reached = || count.load(Ordering::SeqCst) >= kill_at && has_begun();
-        assert!(wait_until(TIMEOUT, is_reached), "round {round}: request {kill_at} never came");
-        let pids: Vec<String> = tasks().iter().filter_map(|task| task["pid"].as_u64()).map(|pid| pid.to_string()).collect();
-        if !pids.is_empty() {
-            // A task may end at this moment.
-            let _ = Command::new("kill").arg("-9").args(&pids).status().unwrap();
-        }
-        running.kill();
-        open.store(1, Ordering::SeqCst);
-        let began = Instant::now();
-        let told = project.aye(&["exec", "-c"]).exits(0);
-        assert!(told.stdout.contains("All done."), "round {round}: {} {}", told.stdout, told.stderr);
-        let last =
-            server.requests().into_iter().rfind(|request| request.body["messages"].to_string().contains("Result of")).unwrap();
-        let results: Vec<String> = last.tool_results().into_iter().map(|(_, text)| text).collect();
-        assert_eq!(results, ["Result of one.", "Result of two.", "Result of three."], "round {round}");
-        assert!(!project.exists("made1.txt") && !project.exists("made2.txt"), "round {round}: a task changed the workspace");
-        let ended = || tasks().iter().all(|task| ["interrupted", "done"].contains(&task["state"].as_str().unwrap()));
-        assert!(wait_until(TIMEOUT, ended), "round {round}: {:?}", tasks());
-        for task in tasks() {
-            let id = &task["id"].as_str().unwrap()[..8];
-            if task["state"] != "done" {
-                project.aye(&["task", "resume", id]).exits(0);
-            }
-            project.aye(&["task", "keep", id]).exits(0);
-        }
-        assert!(tasks().iter().all(|task| task["state"] == "done"), "round {round}: {:?}", tasks());
-        for path in ["made1.txt", "made2.txt"] {
-            assert_eq!(project.read(path), "second\n", "round {round}");
-        }
-        let archived = project.aye(&["sessions", "list", "--archived", "--json"]).exits(0).json();
-        let agents = archived.as_array().unwrap().iter().filter(|session| session.to_string().contains("explore")).count();
-        assert!(agents <= 3, "round {round}: each call has one session: {archived}");
-        slowest = slowest.max(began.elapsed());
-    }
-    println!(
-        "{KILLS} rounds: a session with three agents and two tasks killed at once; the slowest recovery took {} ms",
-        slowest.as_millis()
-    );
 }
