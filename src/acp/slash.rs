@@ -181,7 +181,12 @@ pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
         // Other events of the session do not concern a review.
         (AwaitedEvent::Review, _) => None,
         (_, EventKind::Notice { message }) => Some(message.clone()),
-        (_, EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure }) => Some(failure.message.clone()),
+        (
+            _,
+            EventKind::TaskFailed { failure, .. }
+            | EventKind::PromptBlocked { failure, .. }
+            | EventKind::SessionPaused { failure },
+        ) => Some(failure.message.clone()),
         _ => None,
     }
 }

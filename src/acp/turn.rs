@@ -67,6 +67,10 @@ pub(crate) fn end_of_turn(turn: &mut Turn, event: &Event) -> TurnEnd {
         EventKind::Notice { .. } if turn.goes_on && !turn.is_goal && event.task_id.is_none() => {
             return TurnEnd::With(StopReason::EndTurn);
         }
+        // The prompt started nothing.
+        EventKind::PromptBlocked { failure, .. } if turn.task.is_none() && !turn.goes_on => {
+            return if turn.cancelled { TurnEnd::With(StopReason::Cancelled) } else { failure_end(failure) };
+        }
         // The prompt started no task, so the session remains paused.
         EventKind::SessionPaused { failure } if turn.task.is_none() && turn.waits.is_none() && !turn.goes_on => {
             return if turn.cancelled { TurnEnd::With(StopReason::Cancelled) } else { failure_end(failure) };
@@ -87,7 +91,9 @@ fn end_of_command(turn: &Turn, kind: &EventKind) -> TurnEnd {
         return TurnEnd::With(StopReason::Cancelled);
     }
     match kind {
-        EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => failure_end(failure),
+        EventKind::TaskFailed { failure, .. }
+        | EventKind::PromptBlocked { failure, .. }
+        | EventKind::SessionPaused { failure } => failure_end(failure),
         EventKind::TaskCancelled { .. } => TurnEnd::With(StopReason::Cancelled),
         _ => TurnEnd::With(match turn.stop {
             ModelStop::MaxTokens | ModelStop::ContextWindowExceeded => StopReason::MaxTokens,

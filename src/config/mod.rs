@@ -1,6 +1,7 @@
 //! Configuration: settings, credentials, saved rules and trust, from files and the environment.
 
 mod address;
+mod agents;
 mod api;
 mod credentials;
 mod default_model;
@@ -35,6 +36,7 @@ pub(crate) mod trust;
 mod workspace_store;
 
 pub(crate) use address::{check_list_url, check_tool_service_url};
+pub(crate) use agents::AgentSettings;
 pub(crate) use api::Api;
 pub(crate) use credentials::{Credentials, KeyStorage, KeyringFailure, server_key};
 pub(crate) use default_model::{EditResult, with_default_model};

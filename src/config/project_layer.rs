@@ -23,6 +23,7 @@ enum TightenRule {
 
 /// Keys that a project can tighten.
 const TIGHTEN: &[(&[&str], TightenRule)] = &[
+    (&["agents", "*"], TightenRule::BySmaller),
     (&["budget", "*"], TightenRule::BySmaller),
     (&["llm", "max_retries"], TightenRule::BySmaller),
     (&["search", "max_per_session"], TightenRule::BySmaller),

@@ -559,6 +559,32 @@ pub(super) const KEYS: &[Key] = &[
         "true: no session starts while this service cannot be reached",
     ),
     key(
+        &["agents", "at_once"],
+        Kind::Number { min: 1, max: 32 },
+        "4",
+        "maximum number of agents that work at the same time; others wait",
+    ),
+    key(
+        &["agents", "per_response"],
+        Kind::Number { min: 1, max: 100 },
+        "16",
+        "maximum number of agents that one response of the model starts",
+    ),
+    key(&["agents", "steps"], STEPS, "50", "steps of an agent whose definition sets no number"),
+    key(&["agents", "max_steps"], STEPS, "200", "maximum steps of an agent, whatever its definition says"),
+    key(
+        &["agents", "budget_percent"],
+        Kind::Number { min: 1, max: 100 },
+        "25",
+        "share of the remaining amount of each budget that an agent may use, in percent",
+    ),
+    key(
+        &["agents", "depth"],
+        Kind::Number { min: 0, max: 1 },
+        "1",
+        "levels of agents: 1: the session starts agents, which start no others; 0: no agents",
+    ),
+    key(
         &["lsp", "enabled"],
         Kind::Flag,
         "true",

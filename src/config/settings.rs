@@ -1,6 +1,7 @@
 //! Settings of this run, after all layers are merged.
 
 use super::Retention;
+use super::agents::AgentSettings;
 use super::file::{self, Entry, Origin, Value, Values};
 use super::model_roles;
 use super::policy_service::PolicyService;
@@ -255,6 +256,11 @@ impl Settings {
 
     pub(super) fn text(&self, path: &[&str]) -> Option<&str> {
         file::text(&self.values, path)
+    }
+
+    /// Returns the limits of agents.
+    pub(crate) fn agents(&self) -> AgentSettings {
+        AgentSettings::new(|key| number(&self.values, &["agents", key]))
     }
 
     /// Returns the step limit of a task, if it is set.

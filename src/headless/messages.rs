@@ -140,6 +140,10 @@ impl Messages {
                 self.end = Some(End::from_failure(&failure, step_count));
                 Ok(())
             }
+            EventKind::PromptBlocked { failure, .. } => {
+                self.end = Some(End::from_failure(&failure, 0));
+                Ok(())
+            }
             EventKind::SessionPaused { failure } => {
                 self.end = Some(End::from_failure(&failure, self.turn_count()));
                 Ok(())

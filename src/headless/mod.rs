@@ -213,7 +213,9 @@ impl Verdict {
         match kind {
             EventKind::ToolCompleted { error, .. } => self.denied |= error.as_ref().is_some_and(|error| is_denial(error.code)),
             EventKind::TaskCompleted { .. } => self.ended = Some(Outcome::Completed),
-            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => self.fail(failure.kind),
+            EventKind::TaskFailed { failure, .. }
+            | EventKind::PromptBlocked { failure, .. }
+            | EventKind::SessionPaused { failure } => self.fail(failure.kind),
             EventKind::TaskCancelled { .. } => self.ended = Some(Outcome::Cancelled),
             EventKind::GoalChanged(goal) => self.goal = goal_outcome(goal),
             // All other events are progress.

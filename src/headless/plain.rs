@@ -57,9 +57,9 @@ impl Plain {
         }
         let spent = kind.is_over().then(|| self.usage_summary()).flatten();
         let failure = match kind {
-            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => {
-                problem(failure, &self.provider, output.is_saved)
-            }
+            EventKind::TaskFailed { failure, .. }
+            | EventKind::PromptBlocked { failure, .. }
+            | EventKind::SessionPaused { failure } => problem(failure, &self.provider, output.is_saved),
             _ => Vec::new(),
         };
         for line in self.line(kind).into_iter().chain(failure).chain(spent) {
@@ -126,7 +126,7 @@ impl Plain {
             EventKind::Rewound(done) => Some(done.message.clone()),
             EventKind::ElicitationRequested(asked) => elicitation_line(asked),
             // Printed as an error.
-            EventKind::TaskFailed { .. } | EventKind::SessionPaused { .. } => None,
+            EventKind::TaskFailed { .. } | EventKind::PromptBlocked { .. } | EventKind::SessionPaused { .. } => None,
             EventKind::ContextShown(_) | EventKind::ListShown(_) => None,
             EventKind::OwnCommandStarted { .. }
             | EventKind::OwnCommandEnded { .. }

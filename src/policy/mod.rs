@@ -44,7 +44,7 @@ mod upload;
 pub mod url;
 
 pub use bundle::{
-    Approve, ArgumentKind, BuildOutputMode, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview,
+    AgentLimits, Approve, ArgumentKind, BuildOutputMode, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview,
     SandboxSetting, Test, ToolPattern, lint_narrow_grants, quote_entry, warnings,
 };
 pub use custom::to_shell_line;

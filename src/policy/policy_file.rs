@@ -1,6 +1,6 @@
 //! Policy file: a bundle whose rules agree with their examples.
 
-use super::bundle::{Bundle, BundleEntry, BundleError, Llm};
+use super::bundle::{AgentLimits, Bundle, BundleEntry, BundleError, Llm};
 use super::rule_examples::check_examples;
 use std::sync::LazyLock;
 
@@ -71,6 +71,9 @@ impl Bundle {
         let names = |section: &str| self.stated.iter().any(|entry| entry.section == section);
         if names("llm") {
             base.llm = Llm::default();
+        }
+        if names("agents") {
+            base.agents = AgentLimits::default();
         }
         if self.approval_timeout_seconds.is_some() {
             base.approval_timeout_seconds = None;

@@ -172,6 +172,12 @@ pub(crate) trait ToolRouter: Send + Sync {
         drop(stop);
         Box::pin(std::future::ready(plan))
     }
+    /// Runs the hooks after a command in the layer in which it ran, and adds their changes to its effects. On an error, nothing of the
+    /// layer can be applied.
+    fn add_hooks_to_effects(&self, plan: Plan, stop: CancellationToken) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        drop(stop);
+        Box::pin(std::future::ready(Ok(plan)))
+    }
     /// Returns the hooks of the session; `None` if there are none.
     fn hooks(&self) -> Option<Arc<dyn Hooks>> {
         None

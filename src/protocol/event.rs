@@ -404,6 +404,15 @@ pub enum EventKind {
         failure: Failure,
         step_count: u32,
     },
+    /// A hook blocked the prompt: nothing was sent and no task began. The prompt is a draft again.
+    PromptBlocked {
+        /// The hook: its file, event and number.
+        hook: String,
+        /// Reason of the hook; empty if it gave none.
+        reason: String,
+        #[serde(flatten)]
+        failure: Failure,
+    },
     /// The user interrupted the task. The partial text of the last response remains in the conversation, and aye
     /// informs the model about the interruption. The stop reason of that response is `cancelled`.
     TaskCancelled {
@@ -467,7 +476,11 @@ impl EventKind {
     pub fn is_over(&self) -> bool {
         matches!(
             self,
-            Self::TaskCompleted { .. } | Self::TaskFailed { .. } | Self::TaskCancelled { .. } | Self::SessionPaused { .. }
+            Self::TaskCompleted { .. }
+                | Self::TaskFailed { .. }
+                | Self::PromptBlocked { .. }
+                | Self::TaskCancelled { .. }
+                | Self::SessionPaused { .. }
         )
     }
 

@@ -103,6 +103,12 @@ pub struct HookRun {
     pub latency_ms: u64,
 }
 
+impl HookRun {
+    fn is_after(&self) -> bool {
+        self.hook.contains(HookEvent::PostToolUse.as_str())
+    }
+}
+
 /// Outcome of the hooks before a call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -148,9 +154,13 @@ impl CallHooks {
 
     /// Replaces the runs of the hooks after the call.
     pub fn add_runs_after(&mut self, runs: Vec<HookRun>) {
-        let is_after = |run: &HookRun| run.hook.contains(HookEvent::PostToolUse.as_str());
-        self.runs.retain(|run| !is_after(run));
+        self.runs.retain(|run| !run.is_after());
         self.runs.extend(runs);
+    }
+
+    /// Returns whether there are runs of hooks after the call.
+    pub fn has_runs_after(&self) -> bool {
+        self.runs.iter().any(HookRun::is_after)
     }
 
     /// Returns the notes for the model: the rewritten arguments, and the context that hooks add.

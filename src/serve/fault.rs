@@ -20,11 +20,12 @@ pub(crate) enum FaultCode {
     IncompatibleClient = -32006,
     ApprovalUnknown = -32007,
     SessionHeld = -32008,
+    PromptBlocked = -32009,
 }
 
 impl FaultCode {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::ParseError,
         Self::InvalidRequest,
         Self::MethodNotFound,
@@ -38,6 +39,7 @@ impl FaultCode {
         Self::IncompatibleClient,
         Self::ApprovalUnknown,
         Self::SessionHeld,
+        Self::PromptBlocked,
     ];
 
     pub(crate) fn number(self) -> i32 {
@@ -63,6 +65,7 @@ impl FaultCode {
             Self::IncompatibleClient => "the client requires a protocol version that this host does not support",
             Self::ApprovalUnknown => "no approval with this ID is pending: the ID is unknown or already decided",
             Self::SessionHeld => "another process has this session open",
+            Self::PromptBlocked => "a hook blocked the prompt, so no task began; the message says which hook, and why",
         }
     }
 }

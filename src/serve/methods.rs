@@ -2,7 +2,8 @@
 
 use super::fault::{Fault, FaultCode};
 use crate::protocol::{
-    Approval, CallId, Elicitation, GoalState, Mode, PlannedStep, SessionId, SessionStatus, StepId, TaskState, WorkspaceId,
+    Approval, CallId, Elicitation, GoalState, MemoryProposal, Mode, PlannedStep, SessionId, SessionStatus, StepId, TaskState,
+    WorkspaceId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -187,6 +188,27 @@ pub(crate) struct StopAgent {
     pub agent_session_id: SessionId,
 }
 
+/// Applies or drops a proposal of the memory inbox.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DecideMemory {
+    /// ID of the proposal.
+    pub proposal_id: String,
+    pub decision: MemoryDecision,
+    /// With `apply`: the digest of the proposal that the user saw. If the file has changed since, the request fails.
+    #[serde(default)]
+    pub digest: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MemoryDecision {
+    /// Writes the instruction to its file.
+    Apply,
+    /// Drops the proposal for good.
+    Drop,
+}
+
 /// Ends the session and the process. A running task is cancelled after its running tools have ended.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -329,6 +351,17 @@ pub(crate) struct QuestionAnswered {
 pub(crate) struct StoppingAgent {
     /// Always `stopping`.
     pub status: &'static str,
+}
+
+/// The result of `ListMemory` and `DecideMemory`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MemoryListed {
+    /// The open proposals, oldest first.
+    pub proposals: Vec<MemoryProposal>,
+    /// Result of the request, as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 /// The result of `Shutdown`, which is the last line of output.

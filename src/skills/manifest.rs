@@ -183,20 +183,25 @@ impl Fields {
         ReadManifest { manifest, errors: self.errors, warnings: self.warnings }
     }
 
+    /// Returns the name of the skill, which is that of its directory: many public skills have another name in their front matter.
     fn take_name(&mut self, directory: &str) -> String {
         match self.name.take() {
             None => {
                 let message = format!("`name` is missing; add `name: {directory}`");
-                self.errors.push(Fault::at(1, message));
+                self.warnings.push(Fault::at(1, message));
             }
+            Some((name, _)) if name == directory => {}
             Some((name, line)) => match wrong_name(&name) {
                 Some(why) => self.errors.push(Fault::at(line, why)),
-                None if name != directory => {
-                    let message = format!("`name` is `{name}`, but the directory is `{directory}`; both must be the same");
-                    self.errors.push(Fault::at(line, message));
+                None => {
+                    let message =
+                        format!("`name` is `{name}`, but the directory is `{directory}`; the skill is called `{directory}`");
+                    self.warnings.push(Fault::at(line, message));
                 }
-                None => {}
             },
+        }
+        if let Some(why) = wrong_name(directory) {
+            self.errors.push(Fault::general(why));
         }
         directory.to_owned()
     }
@@ -211,10 +216,10 @@ impl Fields {
         if description.is_empty() {
             self.errors.push(Fault::at(line, "`description` is empty; say what the skill does and when to use it"));
         } else if length > DESCRIPTION_CHARS {
-            let message = format!("`description` has {length} characters; the limit is {DESCRIPTION_CHARS}");
-            self.errors.push(Fault::at(line, message));
+            let message = format!("`description` has {length} characters; only the first {DESCRIPTION_CHARS} are used");
+            self.warnings.push(Fault::at(line, message));
         }
-        clean_line(&description)
+        clean_line(&description.chars().take(DESCRIPTION_CHARS).collect::<String>())
     }
 }
 
@@ -296,15 +301,11 @@ mod tests {
 
     #[test]
     fn invalid_files_are_errors_with_line_and_reason() {
-        let long = "x".repeat(1025);
         for (header, part) in [
-            ("description: x", "f:1: `name` is missing; add `name: pdf`"),
             ("name: pdf", "f:1: `description` is missing"),
-            ("name: other\ndescription: x", "f:2: `name` is `other`, but the directory is `pdf`"),
             ("name: PDF\ndescription: x", "f:2: the name `PDF` may contain only lower-case"),
             ("name: \"a\\e[2Jb\"\ndescription: x", "f:2: the name `a\\u{1b}[2Jb` may contain only"),
             ("name: pdf\ndescription: ''", "f:3: `description` is empty"),
-            (&format!("name: pdf\ndescription: {long}"), "f:3: `description` has 1025 characters; the limit is 1024"),
             ("name: pdf\ndescription: [x]", "f:3: `description` must be text"),
             ("name: pdf\ndescription: x\nuser-invocable: maybe", "f:4: `user-invocable` must be true or false"),
         ] {
@@ -314,6 +315,23 @@ mod tests {
         }
         let read = Manifest::read("pdf", b"---\nname: pdf\n\xff\n---\n");
         assert_eq!(read.errors[0].with_file("f"), "f:3: the file is not valid UTF-8");
+    }
+
+    #[test]
+    fn a_skill_with_another_name_or_a_long_description_is_used_with_a_warning() {
+        let long = "x".repeat(1025);
+        for (header, part) in [
+            ("description: x", "f:1: `name` is missing; add `name: pdf`"),
+            ("name: other\ndescription: x", "f:2: `name` is `other`, but the directory is `pdf`; the skill is called `pdf`"),
+            (&format!("name: pdf\ndescription: {long}"), "f:3: `description` has 1025 characters; only the first 1024 are used"),
+        ] {
+            let read = read(&format!("---\n{header}\n---\nx"));
+            assert_eq!(read.warnings.iter().map(|fault| fault.with_file("f")).collect::<Vec<_>>(), [part], "{header}");
+            let manifest = read.manifest.unwrap();
+            assert_eq!((manifest.name.as_str(), manifest.description.len() <= 1024), ("pdf", true), "{header}");
+        }
+        let header = "---\nname: pdf\ndescription: x\n---\nx";
+        assert!(Manifest::read("PDF tools", header.as_bytes()).manifest.is_none(), "a directory is named like a skill");
     }
 
     #[test]

@@ -37,7 +37,7 @@ use crate::protocol::{
 };
 use crate::tools::blocking::off_thread;
 use crate::tools::custom::is_chain;
-use crate::tools::hooks::{ChangedText, HookRunner};
+use crate::tools::hooks::{ChangedText, CommandHooks, HookRunner, notes};
 use crate::tools::on_demand::{FIND_TOOLS, with_hint};
 use crate::tools::paths::display_path_one_line;
 use crate::tools::session_skills::SKILL;
@@ -218,6 +218,27 @@ impl Router {
             proposal.notes.extend(hooked.notes());
         }
         Plan { hook_runs: Some(hooked.runs), ..plan }
+    }
+
+    /// Runs the hooks after a command in the layer in which it ran, and adds their changes to its effects.
+    async fn with_hooks_in_layer(&self, mut plan: Plan, stop: CancellationToken) -> Result<Plan, ToolError> {
+        let Some(hooks) = self.settings().hooks.clone().filter(|_| plan.hook_runs.is_none()) else { return Ok(plan) };
+        let runner = HookRunner::new(Arc::clone(&self.tools), hooks);
+        let Some(hooks) = CommandHooks::new(&runner, &plan) else { return Ok(plan) };
+        let mut command = match std::mem::replace(&mut plan.payload, Box::new(())).downcast::<PreviewedCommand>() {
+            Ok(command) => *command,
+            Err(payload) => return Ok(Plan { payload, ..plan }),
+        };
+        let redactor = &self.settings().redactor;
+        let before = std::mem::take(&mut command.plan_notes);
+        let (trial, runs) = hooks.run(command, &stop).await.map_err(|error| hide_in_error(redactor, error))?;
+        let summary = plan.proposal.take().map(|proposal| proposal.summary).unwrap_or_default();
+        plan.proposal = Some(Proposal { summary, notes: before, ..Proposal::default() });
+        let mut plan = self.with_diagnostics(with_effects(plan, trial, redactor)).await;
+        if let (Some(proposal), Some(runs)) = (&mut plan.proposal, &runs) {
+            proposal.notes.extend(notes(runs));
+        }
+        Ok(Plan { hook_runs: runs, ..plan })
     }
 
     /// Plans the call of `before` again, with other texts for its files.
@@ -507,6 +528,10 @@ impl ToolRouter for Router {
         self.with_hooks(plan, stop).boxed()
     }
 
+    fn add_hooks_to_effects(&self, plan: Plan, stop: CancellationToken) -> BoxFuture<'_, Result<Plan, ToolError>> {
+        self.with_hooks_in_layer(plan, stop).boxed()
+    }
+
     fn hooks(&self) -> Option<Arc<dyn Hooks>> {
         let hooks = self.settings().hooks.clone()?;
         Some(Arc::new(HookRunner::new(Arc::clone(&self.tools), hooks)))
@@ -571,8 +596,9 @@ fn check_previewable(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolErro
 
 /// Returns a plan that applies the effects of a command that ran in a view. It needs no further access.
 fn with_effects(mut plan: Plan, trial: PreviewRunResult, redactor: &Redactor) -> Plan {
-    let PreviewRunResult { kept, effects, proposal: seen, parts, end } = trial;
+    let PreviewRunResult { mut kept, effects, proposal: seen, parts, end } = trial;
     let before = plan.proposal.unwrap_or_default();
+    kept.plan_notes.clone_from(&before.notes);
     let notes = before.notes.into_iter().chain(seen.notes).collect();
     let usual_notes = before.usual_notes;
     let proposal = hide_in_proposal(redactor, Proposal { summary: before.summary, notes, usual_notes, ..seen });

@@ -189,6 +189,40 @@ fn steps_of_an_agent_and_agents_of_a_response_are_limited() {
 }
 
 #[test]
+fn limits_of_agents_come_from_the_settings_and_a_policy_only_lowers_them() {
+    let server = Server::with_responder(three);
+    let limits = "[agents]\nsteps = 9\nbudget_percent = 10\nper_response = 2\n";
+    let policy = format!("{OPEN}[agents]\nmax_steps = 7\nbudget_percent = 40\nper_response = 90\n");
+    let project = with_files(&server).config(limits).policy(&policy);
+    let told = project.aye(&["exec", "--json", "go"]).exits(0);
+    let requested = told.events();
+    let summary = requested.all("tool_requested")[0]["summary"].as_str().unwrap().to_owned();
+    assert!(summary.contains("at most 7 steps and 10 % of each budget"), "{summary}");
+    let last = server.requests().into_iter().rfind(|request| title(request).is_none()).unwrap();
+    let results: Vec<String> = last.tool_results().into_iter().map(|(_, text)| text).collect();
+    let refused = results.iter().filter(|text| text.contains("one response can start at most 2 agents")).count();
+    assert_eq!(refused, 1, "{results:?}");
+    // A project only lowers them.
+    let raised = project.file(".aye/config.toml", "[agents]\nper_response = 16\nmax_steps = 5\n");
+    let told = raised.aye(&["exec", "--trust", "--json", "go"]).exits(0);
+    let requested = told.events();
+    let summary = requested.all("tool_requested")[0]["summary"].as_str().unwrap().to_owned();
+    assert!(summary.contains("at most 5 steps and 10 % of each budget"), "{summary}");
+    raised.aye(&["--set", "agents.at_once=0", "exec", "go"]).exits(2).says(&["agents.at_once"]);
+}
+
+#[test]
+fn without_levels_of_agents_a_session_starts_none() {
+    let server = Server::with_responder(three);
+    let policy = format!("{OPEN}[agents]\ndepth = 0\n");
+    let project = with_files(&server).policy(&policy);
+    project.aye(&["exec", "go"]);
+    assert!(of_agents(&server).is_empty());
+    let last = server.requests().pop().unwrap();
+    assert!(last.tool_results().iter().all(|(_, text)| !text.contains("Result of")), "{}", last.body);
+}
+
+#[test]
 fn a_kill_at_any_request_loses_no_agent_and_repeats_no_result() {
     for kill_at in 1..8 {
         let count = Arc::new(AtomicUsize::new(0));

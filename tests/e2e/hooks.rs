@@ -1,6 +1,6 @@
 //! Hooks: calls denied, held for approval, rewritten and annotated; trust and pins; failing hooks.
 
-use crate::support::{Answer, Project, Server, TIMEOUT, texts, wait_until};
+use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, texts, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -469,6 +469,86 @@ fn a_hook_does_not_run_on_a_call_that_changes_its_program() {
     assert!(result(&server, 1).contains("which the hook runs"), "{}", result(&server, 1));
 }
 
+/// A project whose commands run in a layer before their effects are approved, with a hook after commands; `None`, with a message, if
+/// this system cannot make layers.
+fn formatting(server: &Server, command: &str) -> Option<Project> {
+    let project = Project::with(server).policy(EFFECTS).approving_effects();
+    let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
+    if tier != "preview" {
+        eprintln!("skipped: the sandbox is {tier}");
+        return None;
+    }
+    let hooks = json!({ "hooks": { "PostToolUse": [
+        { "matcher": "Bash", "hooks": [{ "type": "command", "command": command, "timeout": 3 }] }] } });
+    Some(project.file(".claude/settings.json", &hooks.to_string()))
+}
+
+/// A policy that asks about every command and its effects.
+const EFFECTS: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\n\
+                       allowed_paths = [\"${workspace}\"]\nrequires_approval = true\n[capabilities.\"File.Delete\"]\n\
+                       allowed_paths = [\"${workspace}\"]\nrequires_approval = true\n\
+                       [capabilities.\"Shell.Exec\"]\nrequires_approval = true\n";
+
+#[test]
+fn the_changes_of_a_hook_after_a_command_are_part_of_its_effects() {
+    let (first, second) = (runs("c1", "echo new > a.txt; echo said"), runs("c2", "echo new > a.txt; echo said"));
+    let server = Server::new([first, Answer::text("Denied."), second, Answer::text("Done.")]);
+    let Some(project) = formatting(&server, "grep -q said && sed -i s/new/formatted/ a.txt && echo hook > b.txt") else { return };
+    let mut terminal = project.open_sized(&["--trust"], 110, 45);
+    for (prompt, letter, said) in [("first", 'n', "Denied."), ("second", 'y', "Done.")] {
+        terminal.prompt(prompt);
+        let screen = terminal.review("a.txt");
+        assert!(screen.contains("formatted") && screen.contains("b.txt"), "{screen}");
+        assert!(screen.contains("includes the changes of the hook"), "{screen}");
+        assert!(!project.exists("a.txt") && !project.exists("b.txt"), "nothing is written before the decision");
+        terminal.decide(letter);
+        terminal.wait_for(said);
+    }
+    assert!(terminal.quit().success());
+    assert_eq!((project.read("a.txt"), project.read("b.txt")), ("formatted\n".to_owned(), "hook\n".to_owned()));
+    let told = result(&server, 3);
+    assert!(told.contains("It changed `a.txt`, `b.txt`; this is part of the changes of the command."), "{told}");
+    assert_eq!(told.matches("[From the hook").count(), 1, "the hook ran once: {told}");
+}
+
+#[test]
+fn a_hook_after_a_command_has_no_access_beyond_its_layer() {
+    for (line, command, told) in [
+        // A program that the command replaced is not the one that the user trusts.
+        ("printf 'echo stolen > b.txt' > fmt.sh", "sh ./fmt.sh", "it was not run: the call changes"),
+        (
+            "mv tools old; mkdir tools; printf 'echo stolen > b.txt' > tools/fmt.sh",
+            "sh ./tools/fmt.sh",
+            "it was not run: the call changes",
+        ),
+        ("rm -r tools; ln -s other tools", "sh ./tools/fmt.sh", "it was not run: the call changes"),
+        ("echo new > a.txt", "exec 3<>/dev/tcp/127.0.0.1/PORT && echo stolen > b.txt", "it failed"),
+        ("echo new > a.txt", "sleep 60", "it failed: timed out"),
+        ("echo new > a.txt", "echo 'too long' >&2; exit 2", "too long"),
+        ("echo new > a.txt", "rm -rf x; ln -s OUTSIDE x; echo stolen > x/a.txt", ""),
+        ("echo new > a.txt; exit 3", "echo stolen > b.txt", "discarded"),
+    ] {
+        let server = Server::new([runs("c1", line), Answer::text("Done.")]);
+        let port = server.port().to_string();
+        let Some(project) = formatting(&server, "true") else { return };
+        let outside = project.directory("home");
+        fs::write(outside.join("a.txt"), "mine\n").unwrap();
+        let command = command.replace("PORT", &port).replace("OUTSIDE", &outside.display().to_string());
+        let hooks = json!({ "hooks": { "PostToolUse": [
+            { "matcher": "Bash", "hooks": [{ "type": "command", "command": command, "timeout": 3 }] }] } });
+        let project =
+            project.file("fmt.sh", "exit 0\n").file("tools/fmt.sh", "exit 0\n").file("other/fmt.sh", "echo stolen > b.txt\n");
+        let project = project.file(".claude/settings.json", &hooks.to_string());
+        // Nobody approves the effects, so that nothing changes anywhere.
+        project.aye(&["exec", "--trust", "go"]).exits(3);
+        assert!(!project.exists("b.txt") && !project.exists("a.txt"), "{line}");
+        assert_eq!(project.read("fmt.sh"), "exit 0\n");
+        assert_eq!(fs::read_to_string(outside.join("a.txt")).unwrap(), "mine\n");
+        let said = result(&server, 1);
+        assert!(said.contains(told), "{line}, {command}: {said}");
+    }
+}
+
 #[test]
 fn an_interrupted_hook_leaves_neither_changes_nor_a_layer() {
     let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
@@ -507,6 +587,18 @@ fn a_hook_blocks_a_prompt_or_adds_context_to_it() {
         told.stderr
     );
     assert_eq!(server.requests().len(), 1);
+    let events = project.aye(&["exec", "--trust", "--json", "my secret"]).events();
+    let blocked = events.only("prompt_blocked");
+    assert_eq!(
+        (&blocked["hook"], &blocked["reason"]),
+        (&json!(".claude/settings.json UserPromptSubmit 1"), &json!("no secrets"))
+    );
+    assert!(events.all("task_started").is_empty() && events.all("task_failed").is_empty(), "no task began");
+    let mut client = Rpc::start(&project, &["--trust"]);
+    client.create(&project);
+    assert_eq!(client.fails("StartTask", json!({"prompt": "my secret"})), -32009);
+    assert!(client.call("GetSessionState", json!({}))["task"].is_null());
+    assert_eq!(client.leave(), 0);
     let mut terminal = project.open_sized(&["--trust"], 110, 30);
     terminal.wait_for("Try:");
     terminal.prompt("my secret");

@@ -1,6 +1,6 @@
 //! Memory: proposals for instruction files are diffs and have no effect until the user applies them.
 
-use crate::support::{Answer, Output, Project, Server, Terminal, texts};
+use crate::support::{Answer, Output, Project, Rpc, Server, Terminal, texts};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -327,4 +327,28 @@ fn damaged_inboxes_invalid_ids_and_invalid_texts_are_errors() {
     fs::write(&path, "{").unwrap();
     project.aye(&["memory", "list"]).exits(1).says(&["cannot read the memory inbox", "move the file away"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), "{", "it is left alone");
+}
+
+#[test]
+fn a_client_of_serve_lists_applies_and_drops_proposals() {
+    let server = Server::new(Vec::<Answer>::new());
+    let project = Project::with(&server);
+    add(&project, "Run the tests with nextest", "project");
+    add(&project, "Never edit generated files", "project");
+    let mut client = Rpc::start(&project, &[]);
+    client.create(&project);
+    let listed = client.call("ListMemory", json!({}));
+    let [first, second] = &listed["proposals"].as_array().unwrap()[..] else { panic!("{listed}") };
+    assert!(first["diff"].as_str().unwrap().contains("+") && first["text"] == "Run the tests with nextest", "{listed}");
+    assert_eq!(client.fails("DecideMemory", json!({"proposalId": first["id"], "decision": "apply"})), -32602);
+    assert_eq!(client.fails("DecideMemory", json!({"proposalId": first["id"], "decision": "apply", "digest": "0"})), -32602);
+    assert_eq!(client.fails("DecideMemory", json!({"proposalId": "ffffffff", "decision": "drop"})), -32602);
+    assert!(!project.exists("AGENTS.md"), "nothing changes without the digest that was shown");
+    let asked = json!({"proposalId": first["id"], "decision": "apply", "digest": first["digest"]});
+    let applied = client.call("DecideMemory", asked);
+    assert!(project.read("AGENTS.md").contains("Run the tests with nextest"), "{applied}");
+    assert_eq!(applied["proposals"].as_array().unwrap().len(), 1, "{applied}");
+    let dropped = client.call("DecideMemory", json!({"proposalId": second["id"], "decision": "drop"}));
+    assert_eq!((&dropped["proposals"], project.read("AGENTS.md").contains("generated")), (&json!([]), false));
+    assert_eq!(client.leave(), 0);
 }

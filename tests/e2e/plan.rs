@@ -279,3 +279,38 @@ fn plan_mode_writes_nothing_before_a_plan_is_approved() {
     assert!(results.iter().all(|(_, text)| text.contains("ProposePlan")), "{results:?}");
     assert!(server.request(2).tool_results().last().unwrap().1.contains("no user can approve"));
 }
+
+#[test]
+fn a_plan_that_is_edited_in_the_prompt_asks_again_with_its_new_effect() {
+    let server = Server::new([plan("c1", &["a.txt"]), write("c2", "b.txt"), Answer::text("Finished the work.")]);
+    let project = Project::with(&server);
+    let mut terminal = project.open_sized(&["--mode", "plan"], 110, 45);
+    terminal.prompt("greet");
+    let screen = review(&mut terminal);
+    assert!(screen.contains("write a.txt") && !screen.contains("b.txt"), "{screen}");
+    terminal.send("e");
+    let screen = terminal.wait_for("the plan; aye shows what the edited plan allows");
+    assert!(screen.contains("a.txt"), "the field has the whole document: {screen}");
+    Terminal::react();
+    // Nothing changes without a save.
+    terminal.send("\u{1b}");
+    let screen = review(&mut terminal);
+    assert!(screen.contains("write a.txt"), "{screen}");
+    terminal.send("e");
+    terminal.wait_for("the plan; aye shows what the edited plan allows");
+    Terminal::react();
+    terminal.send("Mine. ");
+    terminal.wait_for("Mine.");
+    terminal.send("\u{13}");
+    let screen =
+        terminal.wait_that("the edited plan asks again", |screen| screen.contains("Mine.") && screen.contains("carry out"));
+    assert!(server.requests().len() == 1, "an edited plan is not approved: {screen}");
+    terminal.review("Mine.");
+    terminal.decide('y');
+    // The write of another file is not in the plan.
+    let screen = terminal.review("b.txt");
+    assert!(screen.contains("not in the plan"), "{screen}");
+    let told = server.request(1).tool_results()[0].1.clone();
+    assert!(told.contains("Mine. # Add a greeting"), "the model gets the edited plan: {told}");
+    terminal.kill();
+}

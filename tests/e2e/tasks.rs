@@ -503,3 +503,96 @@ fn a_task_waits_for_an_answer_and_opening_it_shows_the_question_again() {
     terminal.wait_for("All done here.");
     terminal.quit();
 }
+
+#[test]
+fn only_regular_files_that_are_not_ignored_and_not_huge_are_kept() {
+    let line = "echo new > new.txt; ln -s a.txt link; ln -sf b.txt old-link; echo x > build.log; head -c 11000000 /dev/zero > big.bin; \
+                mkfifo pipe; chmod +x b.txt";
+    let server = Server::new([Answer::call("c1", "RunCommand", json!({"command": line})), Answer::text("Done.")]);
+    let project = project(&server).file(".gitignore", "*.log\n");
+    std::os::unix::fs::symlink("a.txt", project.path("old-link")).unwrap();
+    let id = run(&project, "make things");
+    let diff = project.aye(&["task", "diff", &id, "--json"]).exits(0).json();
+    let left_out: Vec<&str> = diff["leftOut"].as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap()).collect();
+    for path in ["link", "old-link", "build.log", "big.bin", "pipe"] {
+        assert!(left_out.contains(&path), "{path}: {left_out:?}");
+    }
+    project.aye(&["task", "keep", &id]).exits(0);
+    assert_eq!(project.read("new.txt"), "new\n");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(project.path("b.txt")).unwrap().permissions());
+    assert_eq!(mode & 0o111, 0o111, "the mode is kept");
+    for path in ["link", "build.log", "big.bin", "pipe"] {
+        assert!(project.path(path).symlink_metadata().is_err(), "{path}");
+    }
+    assert_eq!(std::fs::read_link(project.path("old-link")).unwrap().to_str(), Some("a.txt"));
+}
+
+/// Runs aye with a program before it; `None`, with a message, if there is no such program.
+fn aye_under(project: &Project, before: &[&str], arguments: &[&str]) -> Option<(i32, String)> {
+    let plain = project.command(arguments);
+    let mut command = std::process::Command::new(before[0]);
+    command.args(&before[1..]).arg(plain.get_program()).args(plain.get_args());
+    command.current_dir(project.path("")).env_clear().envs(project.environment()).stdin(Stdio::null());
+    let Ok(output) = command.output() else {
+        println!("skipped: there is no {}", before[0]);
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    Some((output.status.code().unwrap_or(-1), said))
+}
+
+#[test]
+fn a_user_who_is_not_root_runs_tasks_too() {
+    let is_root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
+    if !is_root {
+        return println!("skipped: all other tests run as a user who is not root");
+    }
+    let server = Server::new([write("c1", "new.txt", "new\n"), Answer::text("Done.")]);
+    // A directory of the build is only for its owner.
+    let project = Project::with(&server).policy(&policy(OPEN)).file("a.txt", "alpha\n");
+    let whole = project.path("").parent().unwrap().to_owned();
+    let owned = std::process::Command::new("chown").args(["-R", "65534:65534"]).arg(&whole).status();
+    if !owned.is_ok_and(|status| status.success()) {
+        return println!("skipped: the files cannot be given to another user");
+    }
+    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let Some((code, said)) = aye_under(&project, &nobody, &["task", "start", "make a file"]) else { return };
+    if said.contains("cannot cover the workspace") || said.contains("Permission denied") && code == 126 {
+        return println!("skipped: {said}");
+    }
+    assert_eq!(code, 0, "{said}");
+    assert!(!project.exists("new.txt"));
+    let (_, listed) = aye_under(&project, &nobody, &["tasks", "--json"]).unwrap();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!((&listed[0]["state"], &listed[0]["changedFiles"]), (&json!("done"), &json!(1)));
+    let (code, said) = aye_under(&project, &nobody, &["task", "keep", &id(&listed[0])]).unwrap();
+    assert_eq!((code, project.read("new.txt").as_str()), (0, "new\n"), "{said}");
+    let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(project.path("new.txt")).unwrap());
+    assert_eq!(owner, 65534);
+}
+
+#[test]
+fn a_task_that_cannot_have_a_layer_names_the_alternative_and_a_worktree_needs_none() {
+    let server = Server::new([write("c1", "new.txt", "new\n"), Answer::text("Done.")]);
+    let project = project(&server);
+    for words in [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-q", "-m", "one"]] {
+        git(&project, "", words);
+    }
+    // A user without a name in a namespace may not create another one.
+    let bare = ["unshare", "--user"];
+    let Some((code, said)) = aye_under(&project, &bare, &["task", "start", "make a file"]) else { return };
+    if said.contains("unshare failed") {
+        return println!("skipped: {said}");
+    }
+    assert_ne!(code, 0, "{said}");
+    for words in ["cannot cover the workspace with a copy-on-write layer", "aye doctor", "--worktree"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(server.requests().is_empty() && !project.exists("new.txt"));
+    let (code, said) = aye_under(&project, &bare, &["task", "start", "--trust", "--worktree", "make a file"]).unwrap();
+    assert_eq!(code, 0, "{said}");
+    assert!(!project.exists("new.txt"));
+    let made = tasks(&project).into_iter().find(|task| task["state"] == "done").unwrap();
+    project.aye(&["task", "keep", &id(&made)]).exits(0);
+    assert_eq!(project.read("new.txt"), "new\n");
+}

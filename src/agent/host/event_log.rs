@@ -98,6 +98,7 @@ fn session_payload(kind: &EventKind) -> Option<Value> {
         EventKind::TaskFailed { failure, step_count } => {
             json!({"kind": failure.kind, "message": loggable_message(failure.kind, &failure.message), "stepCount": step_count})
         }
+        EventKind::PromptBlocked { hook, failure, .. } => json!({"hook": hook, "kind": failure.kind}),
         EventKind::SessionPaused { failure } => {
             json!({"kind": failure.kind, "message": loggable_message(failure.kind, &failure.message)})
         }

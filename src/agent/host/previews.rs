@@ -34,7 +34,11 @@ impl Previews {
                 background: CancellationToken::new(),
                 most_bytes: usize::MAX,
             };
-            let work = tokio::spawn(async move { router.preview(plan, permit, context).await });
+            let stop = stopped.clone();
+            let work = tokio::spawn(async move {
+                let plan = router.preview(plan, permit, context).await?;
+                router.add_hooks_to_effects(plan, stop).await
+            });
             // Output of an abandoned preview would be attributed to another call.
             tokio::select! {
                 () = relay.forward(chunks) => {}

@@ -313,6 +313,11 @@ impl Call {
         hooked.hooks.clone()
     }
 
+    /// Returns whether hooks after the call have run on its proposal or its effects.
+    pub(super) fn has_hook_runs_after(&self) -> bool {
+        self.hooked.as_ref().is_some_and(|hooked| hooked.hooks.has_runs_after())
+    }
+
     /// Discards the outcome of the hooks, because an earlier call has changed files that they may have read.
     pub(super) fn forget_hooks(&mut self) {
         if let Some(hooked) = self.hooked.take() {

@@ -323,7 +323,7 @@ impl CallRunner<'_> {
     }
 
     /// Records how the hooks after the call changed its proposal.
-    fn record_hooks_after(&mut self, call: &mut Call, plan: &Plan) {
+    pub(super) fn record_hooks_after(&mut self, call: &mut Call, plan: &Plan) {
         let Some(runs) = plan.hook_runs.clone().filter(|runs| !runs.is_empty() && !self.cancelling) else { return };
         let hooks = call.add_hook_runs(runs);
         self.cx.out.record(Record::Hooked { tool_call_id: call.call.tool_call_id.clone(), hooks });
@@ -437,7 +437,9 @@ impl CallRunner<'_> {
                 self.cx.out.effect(wait);
             }
         }
-        for (ticket, PreviewRequest { index, plan, permit, approval_id, unasked: _ }) in batch.previews {
+        for (ticket, PreviewRequest { index, mut plan, permit, approval_id, unasked: _ }) in batch.previews {
+            // Hooks are about the calls of the model.
+            plan.hook_runs = plan.hook_runs.or_else(|| self.check.then(Vec::new));
             let tool_call_id = calls[index].call.tool_call_id.clone();
             self.cx.out.event(EventKind::PreviewStarted { approval_id, tool_call_id });
             self.cx.out.effect(Effect::Preview { index, plan, permit, ticket });

@@ -9,7 +9,7 @@ use super::tasks::CurrentCalls;
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, Plan, RecoveredCalls};
 use crate::protocol::{
-    ApprovalId, CallHooks, CallId, Decision, EventKind, Part, Resolution, RuleQuery, TaskId, ToolError, ToolResult,
+    ApprovalId, CallHooks, CallId, Decision, EventKind, Part, RequestedList, Resolution, RuleQuery, TaskId, ToolError, ToolResult,
 };
 use crate::session::Mandate;
 

@@ -86,6 +86,7 @@ fn announces(effect: &Effect) -> bool {
             | EventKind::TaskStarted { .. }
             | EventKind::TaskCompleted { .. }
             | EventKind::TaskFailed { .. }
+            | EventKind::PromptBlocked { .. }
             | EventKind::TaskCancelled { .. }
             | EventKind::ApprovalRequested(_)
             | EventKind::ApprovalResolved { .. }

@@ -28,7 +28,7 @@ pub(super) struct PendingHooks {
 /// Verdict of the hooks about a prompt.
 pub(super) enum PromptVerdict {
     Start,
-    Block(Failure),
+    Block { hook: String, reason: String, failure: Failure },
 }
 
 impl PromptHooks {
@@ -73,11 +73,9 @@ impl PromptHooks {
         }
         if let Some((hook, reason)) = outcome.block {
             let message = format!("the hook {hook} blocked your prompt: {reason}");
-            return PromptVerdict::Block(Failure::new(
-                FailureKind::GuardrailBlocked,
-                message,
-                "the prompt was not sent; edit it, or change the hook",
-            ));
+            let hint = "the prompt was not sent; edit it, or change the hook";
+            let failure = Failure::new(FailureKind::GuardrailBlocked, message, hint);
+            return PromptVerdict::Block { hook, reason, failure };
         }
         let part = |(hook, text): (String, String)| Part::Text { text: format!("\n\n[From the hook {hook}]\n{text}") };
         self.context = outcome.context.into_iter().map(part).collect();

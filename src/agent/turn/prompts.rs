@@ -72,7 +72,7 @@ pub(super) enum PromptOutput {
     /// No message is queued.
     NoneQueued,
     /// A hook blocked the prompt.
-    Blocked(Failure),
+    Blocked { hook: String, reason: String, failure: Failure },
     /// The preparation of a prompt was stopped.
     Cancelled,
 }
@@ -148,9 +148,9 @@ impl Prompts {
         }
         match self.hooks.settle(outcome, cx) {
             PromptVerdict::Start => self.read_mentions(text, cx, at),
-            PromptVerdict::Block(failure) => {
+            PromptVerdict::Block { hook, reason, failure } => {
                 self.queue.return_to_draft(text, &mut cx.out);
-                Some(PromptOutput::Blocked(failure))
+                Some(PromptOutput::Blocked { hook, reason, failure })
             }
         }
     }

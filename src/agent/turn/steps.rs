@@ -106,10 +106,10 @@ impl TurnMachine {
             Some(PromptOutput::Ready { text, attached }) => self.start(text, attached, at),
             Some(PromptOutput::Removed) => self.start_next(at),
             Some(PromptOutput::NoneQueued) => self.advance_goal(at),
-            Some(PromptOutput::Blocked(failure)) => {
+            Some(PromptOutput::Blocked { hook, reason, failure }) => {
                 self.report_to_goal(GoalInput::PromptBlocked);
                 self.cx.out.commit(Durability::Process);
-                self.cx.out.event(EventKind::TaskFailed { failure, step_count: 0 });
+                self.cx.out.event(EventKind::PromptBlocked { hook, reason, failure });
                 self.poll_goal_report();
             }
             Some(PromptOutput::Cancelled) | None => {}

@@ -248,7 +248,9 @@ async fn apply(prepared: PreparedSession, form: Form, application: &Application)
                 exit = if status == ToolStatus::Denied { Exit::Denied } else { Exit::Failed };
                 errors.extend(error);
             }
-            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => {
+            EventKind::TaskFailed { failure, .. }
+            | EventKind::PromptBlocked { failure, .. }
+            | EventKind::SessionPaused { failure } => {
                 exit = Exit::Failed;
                 errors.push(ToolError::new(ErrorCode::ToolExecutionFailed, failure.message));
             }

@@ -4,10 +4,13 @@
 use super::session_open::{OpenSession, SessionFactory};
 use super::transport::Client;
 use crate::agent;
+use crate::host::context::AppContext;
 use crate::host::exit::Exit;
+use crate::host::query::QueryHandler;
 use crate::host::session_builder::StartedSession;
 use crate::protocol::{Event, SessionCommand};
 use crate::serve::{ClientConnection, ConnectionAction, Fault, FaultCode, Line, OpeningRequest};
+use crate::store::Store;
 use crate::sys::signals::is_hangup_ignored;
 use std::collections::VecDeque;
 use std::io;
@@ -75,6 +78,8 @@ struct Run {
     /// Sends whether the client accepts more streamed text.
     room: watch::Sender<bool>,
     session: StartedSession,
+    /// The store, the environment and the receiver of queries outside the session.
+    look_ups: (Store, AppContext, mpsc::WeakUnboundedSender<Event>),
 }
 
 pub(crate) struct Host {
@@ -222,6 +227,13 @@ impl Host {
                         run.session.queries().answer(query);
                     }
                 }
+                ConnectionAction::LookUp(request) => {
+                    if let Some(run) = &self.run
+                        && let Some(events) = run.look_ups.2.upgrade()
+                    {
+                        QueryHandler::new(run.look_ups.0.clone(), &run.look_ups.1, events).run(request);
+                    }
+                }
                 ConnectionAction::End => self.ends = true,
             }
         }
@@ -238,8 +250,10 @@ impl Host {
             let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
             let (events, receive_events) = mpsc::unbounded_channel();
             let (room, has_room) = watch::channel(true);
+            // A strong sender would keep the events of an ended session open.
+            let look_ups = (prepared.session().store.clone(), prepared.context().clone(), events.downgrade());
             let session = prepared.start(receive_commands, events, Some(has_room));
-            self.run = Some(Run { commands, events: receive_events, room, session });
+            self.run = Some(Run { commands, events: receive_events, room, session, look_ups });
             opened
         });
         let acts = self.desk.on_opened(opened);
@@ -267,7 +281,7 @@ impl Host {
             ready.prepared.close().await;
         }
         if let Some(run) = self.run.take() {
-            let Run { commands, mut events, room, mut session } = run;
+            let Run { commands, mut events, room, mut session, .. } = run;
             // Streaming must no longer wait for a reader.
             room.send_replace(true);
             // Dropping the sender ends the session: it stops running work and saves the outcome.

@@ -46,7 +46,9 @@ fn as_text(event: Event, calls: &mut HashMap<CallId, String>) -> String {
             format!("* {}: {}\n", one_line(&summary), one_line(&end))
         }
         EventKind::AnswerDiscarded { reason } => format!("[cut off: {}]\n", one_line(&reason)),
-        EventKind::TaskFailed { failure, .. } => format!("[failed: {}]\n", one_line(&failure.message)),
+        EventKind::TaskFailed { failure, .. } | EventKind::PromptBlocked { failure, .. } => {
+            format!("[failed: {}]\n", one_line(&failure.message))
+        }
         EventKind::TaskCancelled { .. } => "[interrupted]\n".to_owned(),
         _ => String::new(),
     }

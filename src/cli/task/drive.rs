@@ -219,7 +219,7 @@ impl TaskWatch {
                 self.result.is_paused = !self.is_ending;
                 self.end().await;
             }
-            EventKind::TaskFailed { .. } | EventKind::TaskCancelled { .. } => self.end().await,
+            EventKind::TaskFailed { .. } | EventKind::PromptBlocked { .. } | EventKind::TaskCancelled { .. } => self.end().await,
             _ => {}
         }
     }

@@ -219,13 +219,29 @@ impl Inbox {
         if new.source != MemorySource::User && self.ended.iter().any(|ended| is_same(&ended.text)) {
             return AddOutcome::DecidedBefore;
         }
-        if self.proposals.len() >= MAX_OPEN {
+        if self.proposals.len() >= MAX_OPEN && !self.make_room(new.source) {
             return AddOutcome::Full;
         }
         let mut new = new;
         new.said.truncate(MAX_QUOTES);
         self.proposals.push(new);
         AddOutcome::Added
+    }
+
+    /// Removes the oldest proposal that gives way to a new one of this source, if there is one. It may be proposed again. Those of the
+    /// user stay, and the model replaces only its own.
+    fn make_room(&mut self, source: MemorySource) -> bool {
+        let (own, weaker): (&[MemorySource], &[MemorySource]) = match source {
+            MemorySource::Model => (&[MemorySource::Model], &[]),
+            MemorySource::Repeated | MemorySource::User => (&[MemorySource::Repeated], &[MemorySource::Model]),
+        };
+        let oldest = |sources: &[MemorySource]| {
+            let gives_way = |proposal: &Proposal| sources.contains(&proposal.source) && proposal.applying.is_none();
+            self.proposals.iter().position(gives_way)
+        };
+        let Some(at) = oldest(weaker).or_else(|| oldest(own)) else { return false };
+        self.proposals.remove(at);
+        true
     }
 
     /// Returns the position of the proposal with this ID, or with an ID that has this prefix.
@@ -303,7 +319,31 @@ mod tests {
             inbox.add(proposal(&format!("use tool{number}"), MemorySource::Model));
         }
         assert_eq!(inbox.proposals.len(), MAX_OPEN);
-        assert_eq!(inbox.add(proposal("use another one", MemorySource::Model)), AddOutcome::Full);
+    }
+
+    #[test]
+    fn a_full_inbox_gives_the_places_of_the_model_to_the_user_first() {
+        let mut inbox = Inbox::default();
+        let count = |inbox: &Inbox, source| inbox.proposals.iter().filter(|proposal| proposal.source == source).count();
+        inbox.add(proposal("use mine", MemorySource::User));
+        for number in 1..MAX_OPEN {
+            inbox.add(proposal(&format!("use tool{number}"), MemorySource::Model));
+        }
+        assert_eq!(inbox.add(proposal("use another one", MemorySource::Model)), AddOutcome::Added);
+        assert!(inbox.proposals.iter().all(|proposal| proposal.text != "use tool1"), "the oldest one of the model is replaced");
+        for number in 0..MAX_OPEN - 1 {
+            assert_eq!(inbox.add(proposal(&format!("use found{number}"), MemorySource::Repeated)), AddOutcome::Added);
+        }
+        assert_eq!((inbox.proposals.len(), count(&inbox, MemorySource::Model)), (MAX_OPEN, 0));
+        assert_eq!(inbox.add(proposal("use one more", MemorySource::Model)), AddOutcome::Full, "the model replaces only its own");
+        assert_eq!(inbox.add(proposal("use found again", MemorySource::Repeated)), AddOutcome::Added);
+        for number in 1..MAX_OPEN {
+            assert_eq!(inbox.add(proposal(&format!("use own{number}"), MemorySource::User)), AddOutcome::Added);
+        }
+        assert_eq!(count(&inbox, MemorySource::User), MAX_OPEN);
+        for source in [MemorySource::User, MemorySource::Repeated, MemorySource::Model] {
+            assert_eq!(inbox.add(proposal("use nothing else", source)), AddOutcome::Full, "{source:?}");
+        }
     }
 
     #[test]

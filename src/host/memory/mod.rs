@@ -20,7 +20,10 @@ use crate::store::Store;
 use inbox::{AddOutcome, End, InboxFile, MAX_OPEN, Proposal};
 use jiff::Timestamp;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Maximum number of proposals of the model in one session, so that it cannot fill the inbox.
+const MAX_SUGGESTED: usize = 10;
 /// Maximum length of a reason in characters.
 const REASON_CHARS: usize = 200;
 
@@ -30,6 +33,8 @@ pub(crate) struct Memory {
     place: AppContext,
     file: InboxFile,
     redactor: Arc<Redactor>,
+    /// Number of proposals of the model that this session added.
+    suggested: Arc<AtomicUsize>,
 }
 
 /// Returns whether proposals are collected: never by agents, in unsaved sessions or in copies.
@@ -42,7 +47,7 @@ impl Memory {
         let name = place.directories.project_dir(&place.workspace);
         let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let file = InboxFile::new(&place.directories.shared, &name, &place.workspace);
-        Self { place: place.clone(), file, redactor }
+        Self { place: place.clone(), file, redactor, suggested: Arc::default() }
     }
 
     /// Creates the inbox with the redaction rules of the policy in effect.
@@ -179,12 +184,18 @@ impl MemoryInbox for Memory {
         if file.is_ok_and(|file| document::says(file.text(), &text)) {
             return Ok(SuggestionOutcome::AlreadyInFile);
         }
+        if self.suggested.load(Ordering::Relaxed) >= MAX_SUGGESTED {
+            return Err(format!("a session can suggest at most {MAX_SUGGESTED} instructions; this one was not added"));
+        }
         let reason = suggestion.reason.as_deref().map(crate::text::clean_line).filter(|reason| !reason.is_empty());
         // A reason is only shown to the user.
         let reason = reason.map(|reason| self.redactor.hide(&reason).chars().take(REASON_CHARS).collect());
         let proposal = new_proposal(&text, suggestion.target, MemorySource::Model, reason);
         match self.file.update(|inbox| Ok(inbox.add(proposal))).map_err(|error| error.to_string())? {
-            AddOutcome::Added => Ok(SuggestionOutcome::Added),
+            AddOutcome::Added => {
+                self.suggested.fetch_add(1, Ordering::Relaxed);
+                Ok(SuggestionOutcome::Added)
+            }
             AddOutcome::Merged => Ok(SuggestionOutcome::Merged),
             AddOutcome::DecidedBefore => Ok(SuggestionOutcome::DecidedBefore),
             AddOutcome::Full => Err(full().one_line()),

@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use super::project::ProjectConfig;
-use crate::policy::{Bundle, BundleError, Layer, Scope, redact};
+use crate::policy::{AgentLimits, Bundle, BundleError, Layer, Scope, redact};
 use crate::protocol::{Mode, Problem, SessionId};
 use crate::tools::PolicyStamp;
 use std::fs::Metadata;
@@ -71,6 +71,11 @@ impl Policy {
     /// Returns the redaction rules of all layers.
     pub(crate) fn redactions(&self) -> Vec<redact::Rule> {
         self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
+    }
+
+    /// Returns the limits on agents: the smallest of all layers.
+    pub(crate) fn agent_limits(&self) -> AgentLimits {
+        self.layers.iter().fold(AgentLimits::default(), |limits, layer| limits.and(layer.bundle.agents))
     }
 
     /// Returns the policy in effect in this mode, as recorded in a patch file.

@@ -237,9 +237,9 @@ impl ReviewOutcome {
                     CliError::failed(problem.because(mismatch).hint("run /review again, or choose another model with /model"))
                 })
             }
-            EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => {
-                Err(task_error(failure.to_provider_problem(&self.provider)))
-            }
+            EventKind::TaskFailed { failure, .. }
+            | EventKind::PromptBlocked { failure, .. }
+            | EventKind::SessionPaused { failure } => Err(task_error(failure.to_provider_problem(&self.provider))),
             _ => Err(CliError::failed("the review was interrupted")),
         };
         self.ended.get_or_insert(ended);

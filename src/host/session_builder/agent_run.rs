@@ -305,7 +305,9 @@ fn ended(kind: EventKind) -> Result<String, ToolError> {
     match kind {
         EventKind::TaskCompleted { text, .. } if text.trim().is_empty() => Ok("The agent ended without a message.".to_owned()),
         EventKind::TaskCompleted { text, .. } => Ok(text),
-        EventKind::TaskFailed { failure, .. } | EventKind::SessionPaused { failure } => Err(failed(failure.problem().text())),
+        EventKind::TaskFailed { failure, .. }
+        | EventKind::PromptBlocked { failure, .. }
+        | EventKind::SessionPaused { failure } => Err(failed(failure.problem().text())),
         _ => Err(failed("the agent was interrupted")),
     }
 }

@@ -4,11 +4,12 @@ use super::agent_error::{failed, stopped};
 use super::agent_run::{AgentRun, ChildSetup};
 use super::front_end::FrontEnd;
 use crate::agent::Account;
+use crate::config::AgentSettings;
 use crate::host::agent_authority::{Authority, ParentSession, ParentTools};
 use crate::host::context::AppContext;
 use crate::host::options::Common;
 use crate::ports::{AgentRunner, AgentTask, AgentTerms, BoxFuture, RunContext};
-use crate::protocol::{AskingAgent, Command, ErrorCode, SessionId, ToolError};
+use crate::protocol::{AskingAgent, Command, ErrorCode, SessionId, ToolError, format_count};
 use crate::store::Store;
 use futures_util::FutureExt;
 use std::collections::HashMap;
@@ -17,15 +18,6 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Default number of steps of an agent, and the maximum.
-const DEFAULT_STEPS: u32 = 50;
-const MAX_STEPS: u32 = 200;
-/// Percentage of each remaining budget that one agent may use.
-const BUDGET_PERCENT: u32 = 25;
-/// Maximum number of agents that run concurrently; others wait.
-const MAX_AT_ONCE: usize = 4;
-/// Maximum number of agents that the calls of one response can start.
-const MAX_PER_RESPONSE: usize = 16;
 /// Maximum number of agents that a session can start in one process.
 const MAX_PER_SESSION: usize = 500;
 
@@ -46,6 +38,7 @@ struct Inner {
     /// Account that pays for the agents; set once the session runs.
     account: Arc<OnceLock<Account>>,
     tools: ParentTools,
+    limits: AgentSettings,
     slots: Arc<Semaphore>,
     state: Mutex<State>,
     /// Cancelled when the session ends.
@@ -75,7 +68,7 @@ impl AgentService {
         (front_end, common): (FrontEnd, Common),
         place: AppContext,
         store: Store,
-        (session, tools): (SessionId, ParentTools),
+        (session, tools, limits): (SessionId, ParentTools, AgentSettings),
         (authority, account): (&Arc<watch::Sender<Authority>>, &Arc<OnceLock<Account>>),
     ) -> Self {
         let inner = Inner {
@@ -87,7 +80,8 @@ impl AgentService {
             authority: Arc::clone(authority),
             account: Arc::clone(account),
             tools,
-            slots: Arc::new(Semaphore::new(MAX_AT_ONCE)),
+            limits,
+            slots: Arc::new(Semaphore::new(limits.at_once)),
             state: Mutex::default(),
             end: CancellationToken::new(),
         };
@@ -97,7 +91,8 @@ impl AgentService {
 
 impl AgentRunner for AgentService {
     fn terms(&self, max_steps: Option<u32>) -> AgentTerms {
-        AgentTerms { max_steps: max_steps.unwrap_or(DEFAULT_STEPS).min(MAX_STEPS), budget_percent: BUDGET_PERCENT }
+        let limits = self.inner.limits;
+        AgentTerms { max_steps: limits.steps_of(max_steps), budget_percent: limits.budget_percent }
     }
 
     fn run(&self, task: AgentTask, context: RunContext) -> BoxFuture<'static, Result<String, ToolError>> {
@@ -193,9 +188,10 @@ impl Inner {
         if self.end.is_cancelled() {
             return Err(failed("the session is ending"));
         }
-        if state.in_response >= MAX_PER_RESPONSE {
-            let message =
-                format!("one response can start at most {MAX_PER_RESPONSE} agents; start the others after these have ended");
+        let most = self.limits.per_response;
+        if state.in_response >= most {
+            let agents = format_count(most as u64, "agent", "agents");
+            let message = format!("one response can start at most {agents}; start the others after these have ended");
             return Err(ToolError::new(ErrorCode::InvalidRequest, message));
         }
         if state.children.len() >= MAX_PER_SESSION {

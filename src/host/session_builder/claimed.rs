@@ -326,14 +326,15 @@ impl ClaimedSession {
 
     /// Allows the session to start agents. Agents cannot start agents.
     fn start_agents(&mut self) {
-        if self.place.parent.is_some() {
+        let limits = self.place.settings.agents().within(self.policy.agent_limits());
+        if self.place.parent.is_some() || limits.depth == 0 {
             return;
         }
         let authority = Authority { policy: self.policy.clone(), enforcer: self.enforcer() };
         let (store, id) = (self.session.store.clone(), self.session.id().clone());
         let (authority, account) = (Arc::new(watch::Sender::new(authority)), Arc::default());
         let (session, tools) = ((self.front_end, self.common.clone()), self.session.kept.for_agents(&self.place));
-        let service = AgentService::new(session, self.place.clone(), store, (id, tools), (&authority, &account));
+        let service = AgentService::new(session, self.place.clone(), store, (id, tools, limits), (&authority, &account));
         let agents = SessionAgents::new(self.place.agents.set(), Arc::new(service));
         self.session.kept.start_agents(AgentLinks { agents, authority, account });
     }

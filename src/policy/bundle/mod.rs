@@ -1,5 +1,6 @@
 //! Policy bundle of one file. Parsing is strict: a bundle with any unknown part is rejected completely.
 
+mod agents;
 mod approve;
 mod capability;
 mod entries;
@@ -19,6 +20,7 @@ mod sandbox_terms;
 mod search;
 mod tools;
 
+pub use agents::AgentLimits;
 pub(crate) use approve::Unsandboxed;
 pub use approve::{Approve, BuildOutputMode};
 pub(crate) use capability::{Files, Shell, Upload};
@@ -96,6 +98,8 @@ pub struct Bundle {
     pub approval_timeout_seconds: Option<u64>,
     /// Highest risk that the approval service may approve.
     pub service_risk: Option<ServiceRisk>,
+    /// Limits on agents.
+    pub agents: AgentLimits,
     /// Redactions in addition to the built-in ones.
     pub redactions: Vec<super::redact::Rule>,
     /// Every entry as written.
@@ -149,6 +153,7 @@ impl Bundle {
             "named_commands",
             "tests",
             "redaction",
+            "agents",
         ])?;
         match root.number("schema_version")? {
             Some(1) => {}
@@ -182,6 +187,7 @@ impl Bundle {
         bundle.tests = Test::list(root)?;
         bundle.approval_timeout_seconds = extras::approval_timeout(root)?;
         bundle.service_risk = extras::service_risk(root)?;
+        bundle.agents = AgentLimits::read(root)?;
         bundle.redactions = redaction::rules(root)?;
         bundle.widens = project_limits::widens(root)?;
         bundle.stated = entries::bundle_entries(root);

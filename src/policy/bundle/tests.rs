@@ -143,6 +143,10 @@ fn errors_name_their_line() {
         ("schema_version = 1\nllmm = 1".into(), "policy.toml line 2: unknown key `llmm`; did you mean `llm`?"),
         (format!("{rule}decision = \"permit\""), "policy.toml line 4: unknown decision `permit`; expected allow, ask or deny"),
         (
+            "schema_version = 1\n[agents]\nmax_steps = 0".into(),
+            "policy.toml line 3: `max_steps` is 0; expected an integer of at least 1. `depth = 0` turns agents off",
+        ),
+        (
             "schema_version = 1\n[approval]\ntimeout_seconds = 0".into(),
             "policy.toml line 3: `timeout_seconds` is 0; expected an integer of at least 1: the seconds an approval waits for an answer",
         ),

@@ -30,4 +30,6 @@ pub(super) enum WaitCondition {
     Decided { approval_id: String },
     /// The list of changes has arrived.
     Changes,
+    /// The proposals of the memory inbox.
+    Memory,
 }

@@ -4,12 +4,12 @@ use super::answers::WaitCondition;
 use super::live::LiveSession;
 use super::{ClientConnection, ConnectionAction, Stage, unknown_approval, value};
 use crate::protocol::{
-    ApprovalId, Command, Decision, ElicitationAnswer, Event, EventKind, GoalReason, GoalState, HostCommand, Resolution,
-    SessionStatus,
+    ApprovalId, Command, Decision, ElicitationAnswer, Event, EventKind, GoalReason, GoalState, HostCommand, HostResponse,
+    Resolution, SessionStatus,
 };
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::message::Outgoing;
-use crate::serve::methods::{ActionDecided, Ended, TaskBegun, Verdict};
+use crate::serve::methods::{ActionDecided, Ended, MemoryListed, TaskBegun, Verdict};
 use crate::serve::patches;
 use serde_json::Value;
 
@@ -29,6 +29,10 @@ impl ClientConnection {
         if let (EventKind::TaskStarted { .. }, Some(task_id)) = (&event.kind, &event.task_id) {
             let begun = TaskBegun { task_id: task_id.to_string() };
             self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Ok(value(&begun)));
+        }
+        if let EventKind::PromptBlocked { failure, .. } = &event.kind {
+            let fault = Fault::new(FaultCode::PromptBlocked, failure.message.clone());
+            self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Err(fault));
         }
         if let (EventKind::SessionPaused { failure }, true, Stage::Live(live)) = (&event.kind, told, &self.stage) {
             let fault = live.pause_before_start_fault(failure);
@@ -103,6 +107,17 @@ impl ClientConnection {
             EventKind::ChangedFiles(changed) => {
                 let found = patches::preview(live.approvals.iter(), changed.clone(), &live.opened.workspace);
                 return !self.settle_first(|wait| matches!(wait, WaitCondition::Changes), Ok(value(&found)));
+            }
+            EventKind::LookedUp(HostResponse::Memory { proposals, notice, failed }) => {
+                let outcome = match failed {
+                    Some(problem) => Err(Fault::new(FaultCode::InvalidParams, problem.one_line())),
+                    None => Ok(value(&MemoryListed { proposals: proposals.clone(), notice: notice.clone() })),
+                };
+                return !self.settle_first(|wait| matches!(wait, WaitCondition::Memory), outcome);
+            }
+            EventKind::LookedUp(HostResponse::Failed { problem }) => {
+                let fault = Fault::new(FaultCode::Internal, problem.one_line());
+                return !self.settle_first(|wait| matches!(wait, WaitCondition::Memory), Err(fault));
             }
             EventKind::BudgetShown { .. } => return !self.consume_mark(),
             // The task continues before the session is ready, so the client need not react.

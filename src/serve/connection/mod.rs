@@ -10,7 +10,10 @@ use super::fault::{Fault, FaultCode};
 use super::lines::{LINE_BYTES, Line};
 use super::message::{Answer, Id, Incoming, Outgoing, Request, RequestError};
 use super::methods::{CreateSession, Ended, ResumeSession, params};
-use crate::protocol::{Command, Event, HostCommand, SessionId, SessionQuery, SessionStatus, StepId, TaskState, WorkspaceId};
+use crate::protocol::{
+    Command, Event, HostCommand, HostRequest, MemoryRequest, SessionId, SessionQuery, SessionStatus, StepId, TaskState,
+    WorkspaceId,
+};
 use answers::{Batch, Slot, WaitCondition};
 use live::LiveSession;
 use serde::Serialize;
@@ -30,6 +33,8 @@ pub(crate) enum ConnectionAction {
     Do(Command),
     DoInHost(HostCommand),
     Ask(SessionQuery),
+    /// A query outside the session; its response is a `looked_up` event.
+    LookUp(HostRequest),
     /// End the process after its session, because the client no longer needs it.
     End,
 }
@@ -163,6 +168,8 @@ impl ClientConnection {
             "AnswerQuestion" => return self.answer_question(slot, method, given),
             "StopAgent" => return self.stop_agent(slot, method, given),
             "DecideGoal" => return self.decide_goal(slot, method, given),
+            "ListMemory" => return self.ask_memory(slot, Ok(MemoryRequest::List)),
+            "DecideMemory" => return self.decide_memory(slot, method, given),
             "Shutdown" => return self.shutdown(slot, method, given),
             _ => {
                 let message = format!("unknown method `{method}`; docs/PROTOCOL.md lists the methods");

@@ -4,12 +4,12 @@ use super::answers::{Slot, WaitCondition};
 use super::{ClientConnection, ConnectionAction, Stage, unknown_approval, value};
 use crate::protocol::{
     Amendment, Approval, BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, DiscardedEffect, Effects, ElicitationAnswer,
-    GOAL_ROUNDS, Goal, GoalState, HostCommand, SessionQuery, SessionStatus, TaskId, validate_check,
+    GOAL_ROUNDS, Goal, GoalState, HostCommand, HostRequest, MemoryRequest, SessionQuery, SessionStatus, TaskId, validate_check,
 };
 use crate::serve::fault::{Fault, FaultCode};
 use crate::serve::methods::{
-    AnswerQuestion, ApproveAction, CancelTask, Cancelling, DecideGoal, GetPatchPreview, GoalDecided, GoalDecision,
-    QuestionAnswered, SessionStateTold, Shutdown, StartTask, StopAgent, StoppingAgent, TaskGoal, Verdict, params,
+    AnswerQuestion, ApproveAction, CancelTask, Cancelling, DecideGoal, DecideMemory, GetPatchPreview, GoalDecided, GoalDecision,
+    MemoryDecision, QuestionAnswered, SessionStateTold, Shutdown, StartTask, StopAgent, StoppingAgent, TaskGoal, Verdict, params,
 };
 use serde_json::{Map, Value};
 
@@ -177,6 +177,31 @@ impl ClientConnection {
             value(&StoppingAgent { status: "stopping" })
         });
         self.answer(slot, outcome);
+    }
+
+    pub(super) fn decide_memory(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+        let outcome = params::<DecideMemory>(method, given).and_then(|asked| {
+            let DecideMemory { proposal_id: id, decision, digest } = asked;
+            match (decision, digest) {
+                (MemoryDecision::Apply, Some(digest)) => Ok(MemoryRequest::Apply { id, digest }),
+                (MemoryDecision::Apply, None) => {
+                    let message = "`digest` is missing: the digest of the proposal that the user saw";
+                    Err(Fault::new(FaultCode::InvalidParams, message))
+                }
+                (MemoryDecision::Drop, _) => Ok(MemoryRequest::Drop { id }),
+            }
+        });
+        self.ask_memory(slot, outcome);
+    }
+
+    pub(super) fn ask_memory(&mut self, slot: Slot, request: Result<MemoryRequest, Fault>) {
+        match request.and_then(|request| self.live_session().map(|_| request)) {
+            Ok(request) => {
+                self.acts.push(ConnectionAction::LookUp(HostRequest::Memory(request)));
+                self.waiting.push((slot, WaitCondition::Memory));
+            }
+            Err(fault) => self.answer(slot, Err(fault)),
+        }
     }
 
     pub(super) fn shutdown(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {

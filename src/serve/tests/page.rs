@@ -39,6 +39,7 @@ const TYPES: &[(&str, &[&str])] = &[
         ],
     ),
     (include_str!("../../protocol/planned_step.rs"), &["PlannedStep", "StepStatus"]),
+    (include_str!("../../protocol/memory.rs"), &["MemoryProposal", "MemoryTarget", "MemorySource", "MemoryQuote"]),
     (include_str!("../../protocol/goal.rs"), &["GoalState", "Goal", "GoalStatus", "GoalReason"]),
 ];
 
@@ -54,11 +55,31 @@ const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("AnswerQuestion", Some("AnswerQuestion"), "QuestionAnswered"),
     ("StopAgent", Some("StopAgent"), "StoppingAgent"),
     ("DecideGoal", Some("DecideGoal"), "GoalDecided"),
+    ("ListMemory", None, "MemoryListed"),
+    ("DecideMemory", Some("DecideMemory"), "MemoryListed"),
     ("Shutdown", Some("Shutdown"), "Ended"),
 ];
+/// The methods without parameters, and what they do.
+const WITHOUT_PARAMETERS: &[(&str, &str)] = &[
+    ("GetSessionState", "Returns the state of the session and its task."),
+    (
+        "ListMemory",
+        "Returns the proposals of the memory inbox: instructions that aye suggests for the instruction files. Nothing changes \
+         before the user decides.",
+    ),
+];
 /// Types of parameters and results that have their own table.
-const PARTS: &[&str] =
-    &["ClientInfo", "TaskOptions", "TaskGoal", "GoalDecision", "Verdict", "Interrupted", "Patch", "PatchStatus"];
+const PARTS: &[&str] = &[
+    "ClientInfo",
+    "TaskOptions",
+    "TaskGoal",
+    "GoalDecision",
+    "MemoryDecision",
+    "Verdict",
+    "Interrupted",
+    "Patch",
+    "PatchStatus",
+];
 
 /// Events that only a screen requests, so that clients of this host never receive them.
 const OF_SCREENS: &[&str] = &[
@@ -312,7 +333,8 @@ fn page() -> String {
             writeln!(page, "{}\n\nParameters:\n", params.doc).unwrap();
             table(&mut page, members(&params.body, 4));
         } else {
-            page.push_str("Returns the state of the session and its task. No parameters.\n\n");
+            let does = WITHOUT_PARAMETERS.iter().find(|(name, _)| name == method).unwrap().1;
+            writeln!(page, "{does} No parameters.\n").unwrap();
         }
         let result = definition(METHODS, result);
         writeln!(page, "{}\n", result.doc).unwrap();

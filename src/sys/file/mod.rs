@@ -2,6 +2,7 @@
 
 pub(crate) mod append;
 mod attributes;
+mod below;
 mod file_stamp;
 mod fingerprint;
 mod key_file;
@@ -15,6 +16,7 @@ pub(crate) mod transaction;
 pub(crate) mod tree;
 pub(crate) mod usage;
 
+pub(crate) use below::{create_below, read_below};
 pub(crate) use file_stamp::FileStamp;
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use key_file::read_or_create;

@@ -10,7 +10,7 @@ use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::network;
 use crate::tools::shell::preview::HookLayer;
 use serde_json::{Map, Value};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(super) enum CommandOutcome {
 pub(super) enum RunPlace {
     /// A read-only view of the workspace.
     Workspace,
-    /// A layer without network that is discarded afterwards. It contains proposed texts for these files.
+    /// In a layer, without network. Nobody has approved the content that these paths have in it.
     Layer(Arc<HookLayer>, Arc<[PathBuf]>),
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn run_command(
     };
     // In the layer, proposed text that nobody has approved yet would run instead of the checked file.
     if let RunPlace::Layer(_, proposed) = &place
-        && let Some(program) = files.programs.iter().find(|program| proposed.contains(program))
+        && let Some(program) = files.programs.iter().find(|program| proposed.iter().any(|path| is_at(program, path)))
     {
         return CommandOutcome::NotRun(format!("the call changes `{}`, which the hook runs", program.display()));
     }
@@ -79,6 +79,11 @@ pub(super) async fn run_command(
         Ok(finished) => response(hook, &finished, timeout_seconds),
         Err(why) => CommandOutcome::Failed(why),
     }
+}
+
+/// Returns whether a program is at a path or below it, by its name or by its real path.
+fn is_at(program: &Path, path: &Path) -> bool {
+    program.starts_with(path) || program.canonicalize().is_ok_and(|real| real.starts_with(path))
 }
 
 /// Returns the settings of a hook: it only reads, sees no secrets, and has the same network access as commands under

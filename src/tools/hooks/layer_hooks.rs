@@ -225,18 +225,23 @@ impl ProposalHooks {
         }
     }
 
-    /// Returns the notes for the proposal, one per hook that changed or reported something.
+    /// Returns the notes for the proposal.
     pub(in crate::tools) fn notes(&self) -> Vec<String> {
-        let note = |run: &HookRun| {
-            let says = run.context.as_deref().and_then(|context| context.lines().find(|line| !line.trim().is_empty()));
-            match (run.changed.is_empty(), says) {
-                (true, None) => None,
-                (true, Some(says)) => Some(format!("message of the hook {}: {says}", run.hook)),
-                (false, _) => Some(format!("includes the changes of the hook {} to {}", run.hook, run.changed.join(", "))),
-            }
-        };
-        self.runs.iter().filter_map(note).collect()
+        notes(&self.runs)
     }
+}
+
+/// Returns the notes for a proposal, one for each hook that did or said something.
+pub(in crate::tools) fn notes(runs: &[HookRun]) -> Vec<String> {
+    let note = |run: &HookRun| {
+        let says = run.context.as_deref().and_then(|context| context.lines().find(|line| !line.trim().is_empty()));
+        match (run.changed.is_empty(), says) {
+            (true, None) => None,
+            (true, Some(says)) => Some(format!("message of the hook {}: {says}", run.hook)),
+            (false, _) => Some(format!("includes the changes of the hook {} to {}", run.hook, run.changed.join(", "))),
+        }
+    };
+    runs.iter().filter_map(note).collect()
 }
 
 fn is_change(action: &Action) -> bool {

@@ -12,4 +12,5 @@ pub(crate) struct AmendField {
 pub(crate) enum AmendTarget {
     Hunk,
     Command,
+    Plan,
 }

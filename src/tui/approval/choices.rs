@@ -249,8 +249,10 @@ pub(super) fn choices_for_plan(approval: &Approval, confirm: Confirm) -> Vec<Cho
         choice('n', Confirm::Letter, ChoiceAction::Deny, "keep planning".to_owned(), "keep planning"),
     ];
     if !approval.amendable.files.is_empty() {
+        let here = "edit the plan here; aye asks again about the result".to_owned();
         let words = "edit the plan in your editor; aye asks again about the result".to_owned();
         // Line mode opens no editor.
+        choices.push(Choice { listed: false, ..choice('e', Confirm::Letter, ChoiceAction::Edit, here, "edit here") });
         choices.push(Choice { listed: false, ..choice('E', Confirm::Letter, ChoiceAction::EditWhole, words, "edit") });
     }
     choices

@@ -85,7 +85,7 @@ use call_dialog::CallDialog as _;
 use command_dialog::CommandDialog;
 use edit_dialog::EditDialog;
 use effects_dialog::EffectsDialog;
-use plan_dialog::PlanDialog;
+pub(crate) use plan_dialog::PlanDialog;
 use ratatui::layout::Rect;
 use std::path::PathBuf;
 use tool_dialog::ToolDialog;

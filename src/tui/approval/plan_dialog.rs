@@ -1,5 +1,6 @@
 //! Approval prompt for a plan of the model.
 
+use super::amend_field::{AmendField, AmendTarget};
 use super::body::Body;
 use super::call_dialog::CallDialog;
 use super::choices::{Choice, ChoiceAction, choices_for_plan};
@@ -9,15 +10,54 @@ use super::pager::Pager;
 use super::prompt::Prompt;
 use super::{Answer, Dialog, title};
 use crate::protocol::{Approval, Decision};
+use crate::tui::composer::Lines;
 use crate::tui::typeahead_guard::Confirm;
 
 pub(crate) struct PlanDialog {
     prompt: Prompt,
+    amend_field: Option<AmendField>,
+    editing: PlanEditing,
+}
+
+/// State of the edit of a plan in its prompt.
+enum PlanEditing {
+    Closed,
+    /// The session was asked for the text of the plan.
+    Requested,
+    /// The field is open with this text.
+    Open(String),
 }
 
 impl PlanDialog {
     pub(super) fn new(approval: Approval) -> Self {
-        Self { prompt: Prompt::new(approval) }
+        Self { prompt: Prompt::new(approval), amend_field: None, editing: PlanEditing::Closed }
+    }
+
+    /// Notes that the text of the plan was requested to be edited here.
+    pub(crate) fn await_text(&mut self) {
+        self.editing = PlanEditing::Requested;
+    }
+
+    /// Opens the field with the text of the plan, if all of it can be shown. Returns whether the text was requested.
+    pub(crate) fn open_field(&mut self, text: &str, is_shown: bool) -> bool {
+        if !matches!(self.editing, PlanEditing::Requested) {
+            return false;
+        }
+        self.editing = PlanEditing::Closed;
+        if is_shown {
+            self.editing = PlanEditing::Open(text.to_owned());
+            let lines = Lines::new(text.strip_suffix('\n').unwrap_or(text));
+            self.amend_field = Some(AmendField { lines, what: AmendTarget::Plan });
+        }
+        true
+    }
+
+    /// Closes the edit, and returns the text as it was proposed.
+    pub(crate) fn take_proposed(&mut self) -> String {
+        match std::mem::replace(&mut self.editing, PlanEditing::Closed) {
+            PlanEditing::Open(text) => text,
+            PlanEditing::Closed | PlanEditing::Requested => String::new(),
+        }
     }
 }
 
@@ -53,6 +93,14 @@ impl DialogKind for PlanDialog {
 
     fn prompt_mut(&mut self) -> Option<&mut Prompt> {
         Some(&mut self.prompt)
+    }
+
+    fn amend_field(&self) -> Option<&AmendField> {
+        self.amend_field.as_ref()
+    }
+
+    fn amend_field_mut(&mut self) -> Option<&mut Option<AmendField>> {
+        Some(&mut self.amend_field)
     }
 
     fn details(&self, choices: &[Choice]) -> Option<Dialog> {

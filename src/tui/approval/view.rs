@@ -147,7 +147,7 @@ fn draw_body(panel: &mut Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, fr
     top + rows.body
 }
 
-/// Draws the field for an edited hunk or command.
+/// Draws the field for an edited hunk, command or plan.
 fn draw_writing(
     writing: &AmendField,
     panel: &Dialog,
@@ -159,6 +159,7 @@ fn draw_writing(
     let top = area.y + rows.head();
     let head = match (writing.what, panel.hunks()) {
         (AmendTarget::Hunk, Some(hunks)) => hunks.field_head(),
+        (AmendTarget::Plan, _) => "the plan; aye shows what the edited plan allows, and asks you again".to_owned(),
         (AmendTarget::Hunk, None) | (AmendTarget::Command, _) => "the command; aye checks it and asks you again".to_owned(),
     };
     let line = Line::styled(text::truncate(&head, body_width(area.width).into()).into_owned(), frame.theme.style(Token::Heading));
@@ -172,7 +173,7 @@ fn draw_writing(
 fn typed_text_hint(panel: &Dialog) -> &'static str {
     match panel.amend_field().map(|writing| writing.what) {
         Some(AmendTarget::Command) => "enter submit · ctrl+j new line · esc cancel",
-        Some(AmendTarget::Hunk) | None => "ctrl+s (or alt+enter) save · esc cancel",
+        Some(AmendTarget::Hunk | AmendTarget::Plan) | None => "ctrl+s (or alt+enter) save · esc cancel",
     }
 }
 
@@ -444,7 +445,7 @@ pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: u
     }
     if let Some(field) = panel.amend_field() {
         return match field.what {
-            AmendTarget::Hunk => vec!["ctrl+s save", "esc cancel", "enter new line"],
+            AmendTarget::Hunk | AmendTarget::Plan => vec!["ctrl+s save", "esc cancel", "enter new line"],
             AmendTarget::Command => vec!["enter submit", "esc cancel", "ctrl+j new line"],
         };
     }

@@ -2,7 +2,7 @@
 
 use crate::protocol::{Amendment, ApprovalId, Command, Decision};
 use crate::text;
-use crate::tui::approval::{AmendField, AmendTarget, ChoiceAction, Dialog, HunkMark};
+use crate::tui::approval::{AmendField, AmendTarget, ChoiceAction, Dialog, HunkMark, PlanDialog};
 use crate::tui::composer::Lines;
 use crate::tui::model::{EditFile, Editable, Effect, Model};
 use crate::tui::transcript::{Kind, Tone};
@@ -41,7 +41,7 @@ pub(crate) fn take_back(model: &mut Model, now: u64) {
 pub(crate) fn on_choice(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec<Effect>) -> bool {
     let width = model.screen.size.width;
     match act {
-        ChoiceAction::Edit => write(model, now),
+        ChoiceAction::Edit => write(model, now, effects),
         ChoiceAction::EditWhole => {
             let Some(panel) = model.dialogs.open() else { return true };
             let Some(approval) = panel.asked_approval() else { return true };
@@ -64,9 +64,17 @@ pub(crate) fn on_choice(model: &mut Model, act: ChoiceAction, now: u64, effects:
     true
 }
 
-fn write(model: &mut Model, now: u64) {
+fn write(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(approval) = panel.asked_approval() else { return };
+    if approval.plan.is_some() {
+        // The session knows the whole document.
+        let approval_id = approval.approval_id.clone();
+        if let Some(plan) = panel.kind.find_mut::<PlanDialog>() {
+            plan.await_text();
+        }
+        return effects.push(Effect::Send(Command::ShowProposed { approval_id, file: 0 }));
+    }
     let (text, what) = match (panel.hunks(), &approval.amendable.command) {
         (Some(hunks), _) => (hunks.text(), AmendTarget::Hunk),
         (None, Some(command))
@@ -101,7 +109,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Char('c') if ctrl => model.dialogs.dismiss(),
         KeyCode::Char('s') if ctrl => take_field_text(model, now, effects),
         KeyCode::Enter if what == AmendTarget::Command && key.modifiers.is_empty() => take_field_text(model, now, effects),
-        KeyCode::Enter if what == AmendTarget::Hunk && alt => take_field_text(model, now, effects),
+        KeyCode::Enter if what != AmendTarget::Command && alt => take_field_text(model, now, effects),
         KeyCode::Char('j') if ctrl => writing.lines.new_line(),
         KeyCode::Enter => writing.lines.new_line(),
         _ => writing.lines.key(key),
@@ -137,7 +145,23 @@ fn take_field_text(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
             // The content has changed, so keys take effect once it is on the screen.
             model.dialogs.open_current(Some(now));
         }
-        (AmendTarget::Command, _) => {}
+        (AmendTarget::Plan, Some(approval)) => {
+            let approval_id = approval.approval_id.clone();
+            let proposed = panel.kind.find_mut::<PlanDialog>().map(PlanDialog::take_proposed).unwrap_or_default();
+            let end = if proposed.ends_with('\n') && !text.ends_with('\n') { "\n" } else { "" };
+            let text = text + end;
+            if text == proposed {
+                model.show_toast("plan unchanged", now);
+                return model.dialogs.open_current(Some(now));
+            }
+            if text.trim().is_empty() {
+                model.show_toast("the plan is empty; n keeps planning", now);
+                return model.dialogs.open_current(Some(now));
+            }
+            let decision = Decision::Amended { amendment: Amendment::File { file: 0, text } };
+            on_amended(model, approval_id, decision, now, effects);
+        }
+        (AmendTarget::Command | AmendTarget::Plan, _) => {}
     }
 }
 
@@ -148,8 +172,26 @@ fn on_amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, no
     effects.push(Effect::Send(Command::Decide { approval_id, decision }));
 }
 
-/// Opens the resulting text of a file in an editor, with the decisions so far.
+/// Opens the text of a plan in a field of its dialog. Returns false if the user has not asked for it there.
+fn write_plan(model: &mut Model, approval_id: &ApprovalId, text: &str, now: u64) -> bool {
+    let Some(panel) = model.dialogs.open_mut().filter(|panel| panel.is_for(approval_id)) else { return false };
+    let Some(plan) = panel.kind.find_mut::<PlanDialog>() else { return false };
+    let is_shown = text::reveal(text) == text && !text.contains(|letter: char| letter.is_control() && letter != '\n');
+    if !plan.open_field(text, is_shown) {
+        return false;
+    }
+    if !is_shown {
+        model.show_toast("some characters cannot be shown here; E opens the plan in your editor", now);
+    }
+    true
+}
+
+/// Opens the resulting text of a file in an editor, with the decisions so far. A plan that the user wants to edit in its
+/// dialog is opened there.
 pub(crate) fn on_proposed_text(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
+    if write_plan(model, approval_id, text, now) {
+        return;
+    }
     let Some(panel) = model.dialogs.iter().find(|panel| panel.is_for(approval_id)) else { return };
     let Some(approval) = panel.asked_approval() else { return };
     let text = panel.hunks().map_or_else(|| text.to_owned(), |hunks| hunks.file_text(file, text));

@@ -40,6 +40,7 @@ pub(crate) fn apply_shared(model: &mut Model, kind: EventKind, now: u64) {
         | EventKind::PlannedStepsChanged { .. }
         | EventKind::TaskCompleted { .. }
         | EventKind::TaskFailed { .. }
+        | EventKind::PromptBlocked { .. }
         | EventKind::TaskCancelled { .. }
         | EventKind::SessionPaused { .. } => task_events::apply(model, kind, now),
         EventKind::LlmRequestStarted { .. }
@@ -75,8 +76,7 @@ pub(crate) fn apply_shared(model: &mut Model, kind: EventKind, now: u64) {
         EventKind::BudgetApproaching { budget } => spending::on_approaching(model, budget),
         EventKind::CommandsRunning { commands } => commands::on_changed(model, commands),
         EventKind::ServersChanged { servers } => servers::on_changed(model, servers),
-        EventKind::ArtifactsListed { artifacts } => on_artifacts(model, artifacts, now),
-        EventKind::ArtifactRead { artifact, text } => model.layers.push(TextViewer::new(&artifact, &text)),
+        EventKind::ArtifactsListed { .. } | EventKind::ArtifactRead { .. } => on_artifacts_answered(model, kind, now),
         EventKind::Rewound(_) | EventKind::RewindPointsListed { .. } | EventKind::RewindPlanned(_) => rewound(model, kind, now),
         EventKind::ChangedFiles(changed) => changes::show(model, changed),
         EventKind::ApprovalRequested(_)
@@ -96,6 +96,14 @@ fn on_requested(model: &mut Model, kind: EventKind, now: u64) {
     match kind {
         EventKind::ContextShown(filled) => overview::open_context(model, filled),
         EventKind::ListShown(list) => overview::open_list(model, list, now),
+        _ => {}
+    }
+}
+
+fn on_artifacts_answered(model: &mut Model, kind: EventKind, now: u64) {
+    match kind {
+        EventKind::ArtifactsListed { artifacts } => on_artifacts(model, artifacts, now),
+        EventKind::ArtifactRead { artifact, text } => model.layers.push(TextViewer::new(&artifact, &text)),
         _ => {}
     }
 }

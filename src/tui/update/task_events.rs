@@ -50,7 +50,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
                 model.task.cost_usd = cost_usd;
             }
         }
-        EventKind::TaskFailed { failure, .. } => {
+        EventKind::TaskFailed { failure, .. } | EventKind::PromptBlocked { failure, .. } => {
             on_ended(model, now);
             failures::on_failed(model, &failure);
         }

@@ -58,6 +58,7 @@ pub(crate) fn note(model: &mut Model, kind: &EventKind) {
         | EventKind::StepCompleted { .. }
         | EventKind::TaskCompleted { .. }
         | EventKind::TaskFailed { .. }
+        | EventKind::PromptBlocked { .. }
         | EventKind::TaskCancelled { .. }
         | EventKind::SessionPaused { .. }
         // A notice reports the end of an export.

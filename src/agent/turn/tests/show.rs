@@ -99,6 +99,7 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::OwnCommandStarted { line, check: true, .. } => format!("{line}, the check"),
         EventKind::OwnCommandStarted { line, shared, .. } => format!("{line}{}", if *shared { "" } else { ", not shared" }),
         EventKind::OwnCommandEnded { shared, .. } => if *shared { "shared" } else { "not shared" }.to_owned(),
+        EventKind::PromptBlocked { hook, reason, .. } => format!("{hook}: {reason}"),
         EventKind::Steered { text } => text.replace('\n', "␤"),
         EventKind::StateChanged { session_status, task } => {
             let task = task.as_ref().map_or_else(String::new, |task| {

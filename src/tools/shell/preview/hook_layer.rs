@@ -1,22 +1,24 @@
-//! Layer for hooks on proposed files, so that hooks can check and format the files before anything is written.
+//! Layer for hooks after a call: it has the proposed files, or the effects of a command, so that hooks can check and format them before
+//! anything is written.
 
 use super::overlay_dir::Call;
-use super::run::PreparedPreview;
+use super::run::{PreparedPreview, PreviewedCommand};
 use crate::policy::BuildOutputMode;
-use crate::protocol::{CallId, ToolError};
+use crate::protocol::{CallId, ErrorCode, ToolError};
+use crate::sys::file::{create_below, read_below};
 use crate::sys::overlay;
-use crate::sys::sandbox::Confinement;
+use crate::sys::sandbox::{Confinement, View};
 use crate::tools::settings::Settings;
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Mode of new files and directories, as most programs create them.
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// Layer over the workspace with proposed files. Dropping it discards it.
+/// A layer over the workspace with proposed files, which is discarded when it is dropped, or that of a command.
 pub(in crate::tools) struct HookLayer {
     prepared: PreparedPreview,
 }
@@ -35,6 +37,22 @@ impl HookLayer {
         PreparedPreview::new(&call, Vec::new(), &settings).map(|prepared| Self { prepared })
     }
 
+    /// Returns the layer in which a command ran, for hooks that run after it. They have none of the access of the command beyond the
+    /// workspace. The command must outlive the hooks.
+    ///
+    /// # Errors
+    /// This system or the policy has no layers, or the directories of the workspace have changed.
+    pub(in crate::tools) fn of_command(command: &PreviewedCommand, settings: &Settings) -> Result<Self, ToolError> {
+        let Self { mut prepared } = Self::make(settings)?;
+        if !prepared.layers.iter().map(|layered| &layered.directory).eq(command.layers.iter().map(|layered| &layered.directory)) {
+            return Err(ToolError::new(ErrorCode::Conflict, "the directories of the workspace have changed"));
+        }
+        prepared.layers.clone_from(&command.layers);
+        prepared.began = command.began;
+        prepared.confinement.view = View::CopyOnWrite(command.layers.clone());
+        Ok(Self { prepared })
+    }
+
     /// Returns the confinement of a command in the layer.
     pub(in crate::tools) fn confinement(&self) -> &Confinement {
         &self.prepared.confinement
@@ -48,33 +66,17 @@ impl HookLayer {
         Some((layered.upper.clone(), below, &layered.directory))
     }
 
-    /// Writes a file into the layer before any hook has run in it. Returns whether the layer covers the path and all
-    /// parents of the file are directories.
+    /// Writes a file into the layer before any hook has run in it. Returns whether the layer covers the path.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written, or something other than directories is on the way to it.
     pub(in crate::tools) fn write(&self, real: &Path, text: &str) -> io::Result<bool> {
         let Some((upper, below, directory)) = self.place(real) else { return Ok(false) };
-        let parents: Vec<&Path> = below.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()).collect();
-        for parent in parents.into_iter().rev() {
-            let place = upper.join(parent);
-            match place.symlink_metadata() {
-                Ok(found) if found.is_dir() => {}
-                // A link would lead out of the layer.
-                Ok(_) => return Ok(false),
-                Err(_) => {
-                    let known = fs::metadata(directory.join(parent)).ok();
-                    let mode = known.map_or(DIRECTORY_MODE, |known| known.permissions().mode() & 0o777);
-                    DirBuilder::new().mode(0o700).create(&place)?;
-                    fs::set_permissions(&place, Permissions::from_mode(mode))?;
-                }
-            }
-        }
-        let place = upper.join(&below);
-        let mode = fs::metadata(real).map_or(FILE_MODE, |known| known.permissions().mode() & 0o777);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place)?;
-        file.write_all(text.as_bytes())?;
-        file.set_permissions(Permissions::from_mode(mode))?;
+        let mode_of = |path: &Path| {
+            let known = fs::metadata(directory.join(path)).ok().map(|known| known.permissions().mode() & 0o777);
+            known.unwrap_or(if path == below { FILE_MODE } else { DIRECTORY_MODE })
+        };
+        create_below(&upper, &below, text.as_bytes(), &mode_of)?;
         Ok(true)
     }
 
@@ -82,14 +84,7 @@ impl HookLayer {
     /// limit.
     pub(in crate::tools) fn read(&self, real: &Path, most_bytes: u64) -> Option<String> {
         let (upper, below, _) = self.place(real)?;
-        let place = upper.join(below);
-        // Directories on the way are those of the layer: a link there would lead out of it.
-        let is_plain = place
-            .ancestors()
-            .take_while(|path| path.starts_with(&upper))
-            .all(|path| path.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_dir()));
-        let bytes = is_plain.then(|| crate::sys::file::read(&place, most_bytes).ok()).flatten()?;
-        String::from_utf8(bytes).ok()
+        String::from_utf8(read_below(&upper, &below, most_bytes).ok()?).ok()
     }
 
     /// Returns the other paths that hooks changed, relative to the workspace.

@@ -52,6 +52,13 @@ pub(in crate::tools) struct PreviewedCommand {
     pub(super) build: Vec<PathBuf>,
     /// Time at which the run ended, by the clock of file times.
     pub(super) ended_at: overlay::Time,
+    /// End of the run, and what its effects are computed from.
+    pub(super) run_end: RunEnd,
+    pub(super) layers: Vec<LayeredDirectory>,
+    pub(super) began: overlay::Time,
+    pub(super) settings: Arc<Settings>,
+    /// Notes of the plan from before the run.
+    pub(in crate::tools) plan_notes: Vec<String>,
 }
 
 /// Result of a run in the view.
@@ -113,33 +120,87 @@ pub(in crate::tools) async fn run(
         let output = with_words(output, notes, Vec::new());
         let result = hide_in_result(&settings.redactor, to_tool_result(output, id, &name));
         let unlisted = effects.unlisted_reason();
-        let error = result.error.clone().filter(|_| run_end.stopped);
-        let end = end.map(|end| LayerEnd { error, ..end });
-        let mut kept = PreviewedCommand { view, changes, result, unlisted, listed, build, ended_at };
-        if end.is_some() && !run_end.stopped && !effects.is_build_output() {
-            let (result, effects) = (kept.result.clone(), effects.clone());
-            let is_settled = kept.changes.iter().all(Changes::is_settled);
-            kept.outlive_session(
-                EndedRun { end: run_end, result, effects, layers, began, ended_at: Some(ended_at), is_settled },
-                &settings,
-            );
-        }
+        let mut kept = PreviewedCommand {
+            view,
+            changes,
+            result,
+            unlisted,
+            listed,
+            build,
+            ended_at,
+            run_end,
+            layers,
+            began,
+            settings,
+            plan_notes: Vec::new(),
+        };
+        let end = end.map(|end| kept.with_error(end));
+        kept.outlive_session(&effects, end.as_ref());
         Ok(PreviewRunResult { kept, effects, proposal, parts, end })
     })
     .await?
 }
 
 impl PreviewedCommand {
+    /// Adds the error of a command that was ended from outside to the assessment of its run.
+    fn with_error(&self, end: LayerEnd) -> LayerEnd {
+        LayerEnd { error: self.result.error.clone().filter(|_| self.run_end.stopped), ..end }
+    }
+
     /// Stores the end of the run in the layer, so that another process can show its effects again.
-    fn outlive_session(&mut self, ended: EndedRun, settings: &Settings) {
-        if settings.session.is_none() {
+    fn outlive_session(&mut self, effects: &Effects, end: Option<&LayerEnd>) {
+        if self.settings.session.is_none() || end.is_none() || self.run_end.stopped || effects.is_build_output() {
             return;
         }
+        let ended = EndedRun {
+            end: self.run_end.clone(),
+            result: self.result.clone(),
+            effects: effects.clone(),
+            layers: self.layers.clone(),
+            began: self.began,
+            ended_at: Some(self.ended_at),
+            is_settled: self.changes.iter().all(Changes::is_settled),
+        };
         match self.view.keep_ended(&ended) {
-            Ok(()) => self.view.outlives(settings.commands.clone()),
+            Ok(()) => self.view.outlives(self.settings.commands.clone()),
             // If aye exits before the decision, the effects are discarded.
             Err(error) => tracing::warn!(%error, "cannot store the end of a run in its layer"),
         }
+    }
+
+    /// Returns the error of the command, if it failed.
+    pub(in crate::tools) fn error(&self) -> Option<&ToolError> {
+        self.result.error.as_ref()
+    }
+
+    /// Returns the result for the model, without the changes.
+    pub(in crate::tools) fn result(&self) -> &ToolResult {
+        &self.result
+    }
+
+    /// Reads the changes in the layer as they are now. Performs blocking I/O.
+    ///
+    /// # Errors
+    /// The layer cannot be read.
+    pub(in crate::tools) fn changes_now(&self) -> Result<Vec<Changes>, ToolError> {
+        let found = self.layers.iter().map(|layered| overlay::changes(layered, self.began)).collect::<io::Result<_>>();
+        found.map_err(|error| io_error("cannot read the changes of the command", &error))
+    }
+
+    /// Reads the effects again, after hooks have run in the layer. Performs blocking I/O.
+    ///
+    /// # Errors
+    /// The layer cannot be read.
+    pub(in crate::tools) fn read_again(mut self) -> Result<PreviewRunResult, ToolError> {
+        let mut changes = self.changes_now()?;
+        self.ended_at = overlay::mark(self.view.path()).map_err(|error| io_error("cannot read the time", &error))?;
+        let RunEffects { effects, proposal, parts, listed, build, end } =
+            self.run_end.clone().effects(&mut changes, &self.settings);
+        let unlisted = effects.unlisted_reason();
+        let mut kept = Self { changes, listed, build, unlisted, ..self };
+        let end = end.map(|end| kept.with_error(end));
+        kept.outlive_session(&effects, end.as_ref());
+        Ok(PreviewRunResult { kept, effects, proposal, parts, end })
     }
 }
 

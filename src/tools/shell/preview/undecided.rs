@@ -8,6 +8,7 @@ use crate::sys::overlay::{self, Changes};
 use crate::tools::sandbox::bytes_below;
 use crate::tools::settings::Settings;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 use std::{fs, io};
 
@@ -39,7 +40,11 @@ pub(crate) struct UndecidedUse {
 }
 
 /// Reads the effects of a layer again. If they do not have this digest, the layer is removed.
-pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Settings) -> Result<PreviewRunResult, ToolError> {
+pub(in crate::tools) fn reopen(
+    layer: UndecidedLayer,
+    was: &str,
+    settings: &Arc<Settings>,
+) -> Result<PreviewRunResult, ToolError> {
     let mut view = layer.view;
     view.remove_on_drop();
     let other = |why: &str| ToolError::new(ErrorCode::Conflict, why);
@@ -52,7 +57,7 @@ pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Sett
     if ended.is_settled {
         changes.iter_mut().for_each(Changes::mark_settled);
     }
-    let RunEffects { effects, proposal, parts, listed, build, end } = ended.end.effects(&mut changes, settings);
+    let RunEffects { effects, proposal, parts, listed, build, end } = ended.end.clone().effects(&mut changes, settings);
     if effects.digest != was || effects != ended.effects {
         return Err(other("the changes, or the files that they replace, have changed since"));
     }
@@ -66,6 +71,11 @@ pub(in crate::tools) fn reopen(layer: UndecidedLayer, was: &str, settings: &Sett
         listed,
         build,
         ended_at: ended.ended_at.unwrap_or(ended.began),
+        run_end: ended.end,
+        layers: ended.layers,
+        began: ended.began,
+        settings: Arc::clone(settings),
+        plan_notes: Vec::new(),
     };
     Ok(PreviewRunResult { kept, effects, proposal, parts, end })
 }

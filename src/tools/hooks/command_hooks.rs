@@ -1,0 +1,143 @@
+//! Hooks after a command that ran in a layer: they run in the same layer, on top of its effects. Their changes become part of the
+//! effects, so they are shown, decided and applied together with them.
+
+use super::call_hooks::HookedTool;
+use super::command::{CommandOutcome, RunPlace};
+use super::runner::HookRunner;
+use crate::hooks::{Hook, HookAction};
+use crate::ports::Plan;
+use crate::protocol::{ErrorCode, HookDecision, HookEvent, HookRun, ToolCall, ToolError};
+use crate::sys::overlay::{Change, Changes, Kind, Node};
+use crate::tools::blocking::off_thread;
+use crate::tools::paths::{display_path_one_line, join_names};
+use crate::tools::settings::Settings;
+use crate::tools::shell::preview::{HookLayer, PreviewRunResult, PreviewedCommand};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Maximum number of changed files that a hook run names.
+const MAX_NAMED: usize = 20;
+
+/// Hooks after a command, which run in its layer.
+pub(in crate::tools) struct CommandHooks<'a> {
+    runner: &'a HookRunner,
+    call: ToolCall,
+    tool: HookedTool,
+    hooks: Vec<Hook>,
+}
+
+/// State of each changed path in a layer.
+type LayerState = BTreeMap<PathBuf, Change>;
+
+impl<'a> CommandHooks<'a> {
+    /// Returns the hooks that can run in the layer of a command; `None` if there are none, or if the command failed, was stopped or was
+    /// blocked.
+    pub(in crate::tools) fn new(runner: &'a HookRunner, plan: &Plan) -> Option<Self> {
+        let command = plan.payload.downcast_ref::<PreviewedCommand>()?;
+        let effects = plan.effects.as_deref()?;
+        if command.error().is_some() || !effects.denied.is_empty() {
+            return None;
+        }
+        let tool = runner.tool(&plan.call)?;
+        let is_sandboxed = |hook: &&Hook| matches!(hook.action, HookAction::Command { unsandboxed: false, .. });
+        let hooks: Vec<Hook> = runner.hooks.matching(HookEvent::PostToolUse, &tool.names).filter(is_sandboxed).cloned().collect();
+        (!hooks.is_empty()).then(|| Self { runner, call: plan.call.clone(), tool, hooks })
+    }
+
+    /// Runs the hooks in the layer of the command. Returns its effects as the hooks left them; `None` if the hooks cannot run in it.
+    ///
+    /// # Errors
+    /// The layer cannot be read, so that nothing of it can be applied.
+    pub(in crate::tools) async fn run(
+        self,
+        command: PreviewedCommand,
+        stop: &CancellationToken,
+    ) -> Result<(PreviewRunResult, Option<Vec<HookRun>>), ToolError> {
+        let settings = Arc::clone(self.runner.settings());
+        let (making, command) = (Arc::new(settings.for_hooks_in_layer()), Arc::new(command));
+        let of = Arc::clone(&command);
+        let layer = off_thread(move || HookLayer::of_command(&of, &making)).await?;
+        let mut runs = None;
+        if let Ok(layer) = layer {
+            let layer = Arc::new(layer);
+            let mut state = state_of(&command).await?;
+            let runs = runs.insert(Vec::new());
+            for hook in &self.hooks {
+                for told in self.tool.inputs() {
+                    let input = self.runner.input_after(&self.tool, &self.call, &told, Some(command.result()));
+                    let replaced: Arc<[PathBuf]> = replaced_paths(&state).into();
+                    let since = Instant::now();
+                    let outcome = self.runner.run(hook, &input, stop, RunPlace::Layer(Arc::clone(&layer), replaced)).await;
+                    let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    let now = state_of(&command).await?;
+                    let changed = changed_names(&state, &now, &settings);
+                    state = now;
+                    runs.push(describe(HookRun { hook: hook.name(), latency_ms, ..HookRun::default() }, outcome, changed));
+                }
+            }
+        }
+        let unended = || ToolError::new(ErrorCode::ToolExecutionFailed, "the hooks after the command did not end");
+        let command = Arc::into_inner(command).ok_or_else(unended)?;
+        let result = off_thread(move || command.read_again()).await??;
+        Ok((result, runs))
+    }
+}
+
+/// Adds to a run what its hook said and changed.
+fn describe(run: HookRun, outcome: CommandOutcome, changed: Vec<String>) -> HookRun {
+    let mut words: Vec<String> = match outcome {
+        CommandOutcome::Response(response) => {
+            let reason = response.reason.filter(|_| response.decision == HookDecision::Deny);
+            reason.into_iter().chain(response.context).collect()
+        }
+        CommandOutcome::NotRun(why) => vec![format!("it was not run: {why}")],
+        CommandOutcome::Failed(why) => vec![format!("it failed: {why}")],
+    };
+    if !changed.is_empty() {
+        let names = join_names(changed.iter().map(|name| format!("`{name}`")));
+        words.push(format!("It changed {names}; this is part of the changes of the command."));
+    }
+    HookRun { context: (!words.is_empty()).then(|| words.join("\n")), changed, ..run }
+}
+
+/// Reads the state of the layer of a command, while nothing runs in it.
+async fn state_of(command: &Arc<PreviewedCommand>) -> Result<LayerState, ToolError> {
+    let command = Arc::clone(command);
+    let read = move || -> Result<LayerState, ToolError> {
+        let changes = command.changes_now()?;
+        let entry = |changes: &Changes, change: &Change| (changes.old(&change.path), change.clone());
+        Ok(changes.iter().flat_map(|changes| changes.entries().iter().map(move |change| entry(changes, change))).collect())
+    };
+    off_thread(read).await?
+}
+
+/// Returns the paths whose content is not that of the workspace. A hook whose program is one of them, or below one, would run what nobody
+/// has approved yet.
+fn replaced_paths(state: &LayerState) -> Vec<PathBuf> {
+    let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
+    let is_same = |change: &Change| is_directory(&change.before) && is_directory(&change.after);
+    state.iter().filter(|(_, change)| !is_same(change)).map(|(path, _)| path.clone()).collect()
+}
+
+/// Returns the names of the paths that changed between two states. The time of a directory changes with its entries.
+fn changed_names(before: &LayerState, now: &LayerState, settings: &Settings) -> Vec<String> {
+    let is_other = |path: &Path| match (before.get(path), now.get(path)) {
+        (Some(before), Some(now)) => {
+            let is_directory = now.after.is_some_and(|node| node.kind == Kind::Directory) && before.kind() == now.kind();
+            !is_directory && (before.written != now.written || before.after != now.after)
+        }
+        (None, None) => false,
+        (Some(_), None) | (None, Some(_)) => true,
+    };
+    let mut paths: Vec<&PathBuf> = before.keys().chain(now.keys()).filter(|path| is_other(path)).collect();
+    paths.sort();
+    paths.dedup();
+    let mut names: Vec<String> = paths.iter().take(MAX_NAMED).map(|path| display_path_one_line(path, settings)).collect();
+    if paths.len() > MAX_NAMED {
+        names.push(format!("{} more", paths.len() - MAX_NAMED));
+    }
+    names
+}
