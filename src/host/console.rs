@@ -4,6 +4,9 @@ use super::error::CliError;
 use crate::protocol::{HINT, Problem};
 use std::io::{IsTerminal, Write};
 
+/// Number of bytes that are written to stdout at a time.
+const OUTPUT_BYTES: usize = 64 * 1024;
+
 /// Prints notices on stderr, one per line.
 pub(crate) fn warn_all(messages: &[String]) {
     for message in messages {
@@ -55,8 +58,10 @@ pub(crate) fn print_text(text: &str) {
 
 /// Prints a value as one line of JSON.
 pub(crate) fn print_json(value: &impl serde::Serialize) {
-    let _ = crate::headless::lines::write(&mut std::io::stdout(), value);
-    let _ = std::io::stdout().flush();
+    // Standard output writes a kilobyte at a time, and a value may have millions of bytes.
+    let mut out = std::io::BufWriter::with_capacity(OUTPUT_BYTES, std::io::stdout().lock());
+    let _ = crate::headless::lines::write(&mut out, value);
+    let _ = out.flush();
 }
 
 #[cfg(test)]

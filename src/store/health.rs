@@ -28,7 +28,7 @@ pub(crate) fn health(data_dir: &Path) -> Result<Health, StoreError> {
     };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let verdict = Connection::open_with_flags(&path, flags)
-        .and_then(|connection| connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)));
+        .and_then(|connection| connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0)));
     match verdict {
         Ok(verdict) if verdict == "ok" => Ok(Health::Sound { bytes }),
         Ok(verdict) => Ok(Health::Damaged(verdict)),
