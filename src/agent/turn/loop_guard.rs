@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn approval_allows_as_many_repeats_again_and_a_different_call_resets_the_count() {
+    fn approval_allows_the_same_number_of_repeats_again_and_a_different_call_resets_the_count() {
         let mut guard = LoopGuard::default();
         let mut asked = Vec::new();
         for _ in 0..30 {

@@ -625,7 +625,7 @@ impl TurnMachine {
             return self.report_goal(None);
         }
         if self.tasks.is_paused() {
-            self.cx.out.notice("session resumed: the paused task has ended, and the goal starts a new one");
+            self.cx.out.notice("session resumed: the paused task has ended, and the goal starts a new task");
             self.end_task(TaskEnd::Cancelled);
         }
         self.queue.stop_steering(&mut self.cx.out);

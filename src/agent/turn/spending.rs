@@ -134,7 +134,7 @@ impl Spending {
         self.usage.next_request(input_tokens, &cx.options.model, cx.options.max_output_tokens, at)
     }
 
-    /// Resets the warnings and counts of the task when one begins.
+    /// Resets the warnings and counts of the task when a task begins.
     pub(crate) fn begin_task(&mut self) {
         self.usage.begin_task();
         self.budgets.begin_task();
