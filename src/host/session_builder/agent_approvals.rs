@@ -40,7 +40,7 @@ impl AgentApprovals {
         Some(kind)
     }
 
-    /// Converts a command into one for the agent's session; `None` if it does not concern an approval of this agent.
+    /// Converts a command for the agent's session; `None` if it does not concern an approval of this agent.
     pub(super) fn restore(&self, command: Command) -> Option<Command> {
         let own = ApprovalId::new(command.approval_id()?.as_str().strip_prefix(&self.prefix)?);
         Some(command.with_approval_id(own))
