@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum size of output of a hook, in bytes.
+/// Maximum size of a hook's output, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 /// Outcome of a hook command.
@@ -35,7 +35,7 @@ pub(super) enum CommandOutcome {
 pub(super) enum RunPlace {
     /// A read-only view of the workspace.
     Workspace,
-    /// A layer without network that is discarded afterwards. It contains proposed texts for these files.
+    /// A layer without network that is discarded afterwards. It contains the proposed content of these files.
     Layer(Arc<HookLayer>, Arc<[PathBuf]>),
 }
 

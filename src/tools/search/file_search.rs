@@ -38,7 +38,7 @@ pub(super) enum Content {
     Text,
     /// Binary; the file was not searched.
     Binary,
-    /// Searched up to its first NUL byte.
+    /// The file was searched up to the first NUL byte.
     TextThenBinary,
 }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 const DEFAULT_COUNT: usize = 8;
 const MAX_COUNT: usize = 20;
-/// Maximum characters of a query, as accepted by services.
+/// Maximum number of characters in a query, as accepted by services.
 const QUERY_CHARS: usize = 400;
 const DOMAINS: usize = 10;
 /// Timeout in seconds. The service ends a search earlier.

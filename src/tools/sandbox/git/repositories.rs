@@ -210,7 +210,7 @@ fn is_git_directory(directory: &Path) -> bool {
 /// not exist.
 ///
 /// # Errors
-/// The file cannot be read in full; the error is a gap.
+/// Returns a gap if the file cannot be read in full.
 fn pointer(file: &Path) -> Result<Option<Vec<u8>>, String> {
     let gap = |why: &dyn std::fmt::Display| format!("`{}` cannot be read: {why}", file.display());
     let mut text = Vec::new();

@@ -25,7 +25,7 @@ impl HookLayer {
     /// Creates a layer. Nothing in it is ever applied.
     ///
     /// # Errors
-    /// This system or the policy does not provide layers.
+    /// Returns an error if this system or the policy does not provide layers.
     pub(in crate::tools) fn make(settings: &Settings) -> Result<Self, ToolError> {
         let mut settings = settings.clone();
         // A discarded change must not leave build output.
@@ -52,7 +52,7 @@ impl HookLayer {
     /// parents of the file are directories.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(in crate::tools) fn write(&self, real: &Path, text: &str) -> io::Result<bool> {
         let Some((upper, below, directory)) = self.place(real) else { return Ok(false) };
         let parents: Vec<&Path> = below.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()).collect();
