@@ -36,7 +36,7 @@ pub struct Tools {
     /// `SERVER/TOOL` patterns. Nothing is allowed without the list, or with an empty one.
     pub allowed: Option<Vec<ToolPattern>>,
     pub allowed_line: usize,
-    /// Patterns of servers that may send prompts to the model of the session. Without any, no server may.
+    /// Patterns of servers that may send prompts to the session's model. Without any, no server may.
     pub sampling: Option<Vec<ToolPattern>>,
     pub requires_approval: bool,
     pub approval_line: usize,

@@ -140,7 +140,7 @@ pub(crate) enum Use {
     Changes,
 }
 
-/// Result for a path on a system whose rules are known but whose disk is not.
+/// Result for a path on a system with known rules but an unknown disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathJudgement {
     Inside,

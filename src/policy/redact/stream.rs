@@ -12,7 +12,7 @@ const TOKEN_BYTES: usize = 4 * 1024;
 const NAME_BYTES: usize = 128;
 /// Maximum number of key headers examined in the search for an unterminated private key.
 const MAX_BEGINNINGS: usize = 64;
-/// Bytes after which an unterminated private key is no longer tracked.
+/// Number of bytes after which an unterminated private key is no longer tracked.
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// Redacts secrets in text that arrives in pieces, including secrets that are split across pieces.
