@@ -98,11 +98,11 @@ pub(crate) enum End {
     Killed,
     /// Interrupted by the user.
     Interrupted,
-    /// Ended by its helper before its layers filled the disk.
+    /// The helper process ended the command before its layers filled the disk.
     DiskFull,
-    /// Ended by its helper because it wrote more to its layers than their limit.
+    /// The helper process ended the command because it wrote more to its layers than the limit allows.
     LayerFull,
-    /// Ended by its helper because its shared memory exceeded the memory limit.
+    /// The helper process ended the command because its shared memory exceeded the memory limit.
     MemoryFull,
 }
 
