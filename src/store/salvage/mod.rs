@@ -34,7 +34,7 @@ pub(super) struct Salvage {
     pub empty: usize,
     /// Recovered journal entries.
     pub entries: i64,
-    /// Entries known to be lost: gaps, and entries of lost sessions.
+    /// Number of entries known to be lost: gaps, and entries of lost sessions.
     pub lost_entries: i64,
     /// Whether more entries may be missing than are counted. Lost entries at the end of a session leave no trace.
     pub may_miss_more: bool,
