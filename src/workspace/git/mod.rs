@@ -16,7 +16,7 @@ const HEAD_BYTES: u64 = 1024;
 const BRANCH_BYTES: usize = 120;
 /// Maximum size of the list of packed branches, in bytes.
 const PACKED_BYTES: u64 = 4 << 20;
-/// Bytes read from the end of the reflog.
+/// Number of bytes read from the end of the reflog.
 const LOG_BYTES: u64 = 256 << 10;
 /// Number of digits of an abbreviated commit.
 const COMMIT_LETTERS: usize = 9;
