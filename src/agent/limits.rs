@@ -26,9 +26,10 @@ pub(crate) const PARTIAL_SAVE_MS: i64 = 1_000;
 pub(crate) const HOOKED_CALLS: usize = 4;
 /// Maximum number of times that hooks can make the model continue in one task.
 pub(crate) const STOP_HOOK_BLOCKS: u32 = 8;
-/// Number of consecutive checks of a goal that fail in the same way, without a changed file, before the user is asked.
+/// Number of times that a goal's check fails consecutively in the same way, without a changed file, before the user is
+/// asked.
 pub(crate) const SAME_CHECK_FAILURES: u32 = 3;
-/// Timeout in seconds of the check of a goal.
+/// Timeout in seconds of a goal's check.
 pub(crate) const CHECK_SECONDS: u64 = 600;
 /// Maximum number of bytes of a check's last output that are sent to the model.
 pub(crate) const GOAL_OUTPUT_BYTES: usize = 8 << 10;
