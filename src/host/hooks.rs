@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Maximum size in bytes of the program of a hook, which is hashed before each run.
+/// Maximum size in bytes of a hook's program, which is hashed before each run.
 const PROGRAM_BYTES: u64 = 64 << 20;
 
 /// Folder for the pins of plugins, in the config directory.

@@ -219,7 +219,7 @@ impl Git<'_> {
             }
             files.push(CommitFile { path: path.to_owned(), id: id.to_owned(), is_program: mode == PROGRAM_MODE });
             if files.len() > MAX_ENTRIES {
-                return Err(Problem::new(format!("more than {MAX_ENTRIES} files and folders")));
+                return Err(Problem::new(format!("the plugin has more than {MAX_ENTRIES} files and folders")));
             }
         }
         Ok(files)

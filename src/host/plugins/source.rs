@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// Timeout of the download of an archive.
+/// Timeout for downloading an archive.
 const DOWNLOAD_TIME: Duration = Duration::from_secs(300);
 /// File name extensions of archives.
 const ARCHIVES: [&str; 4] = [".tar.gz", ".tgz", ".tar", ".zip"];

@@ -16,11 +16,11 @@ use tempfile::TempDir;
 
 /// Folder of the plugins, in the data directory.
 const FOLDER: &str = "plugins";
-/// Prefix of the names of incomplete folders.
+/// Name prefix of incomplete folders.
 const STAGING: &str = ".staging-";
-/// Mode of the folder of plugins.
+/// Permissions of the plugin folder.
 const FOLDER_MODE: u32 = 0o700;
-/// Suffix of the name of a second folder with the same files.
+/// Name suffix of a second folder with the same files.
 const SECOND: &str = "-2";
 /// Number of digest digits in the name of a folder.
 const DIGITS: usize = 16;

@@ -64,7 +64,7 @@ impl<'a> Unpacked<'a> {
         }
         self.files += 1;
         if self.files > MAX_FILES {
-            return Err(Problem::new(format!("more than {MAX_FILES} files")));
+            return Err(Problem::new(format!("the plugin has more than {MAX_FILES} files")));
         }
         let mode = if is_program { PROGRAM_MODE } else { FILE_MODE };
         let opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(self.root.join(&path));
@@ -92,7 +92,7 @@ impl<'a> Unpacked<'a> {
     /// Creates a folder and its parents, unless they exist.
     fn folders(&mut self, parts: &[&str]) -> Result<(), Problem> {
         if parts.len() > MAX_DEPTH + 1 {
-            return Err(Problem::new(format!("`{}`: folders more than {MAX_DEPTH} levels deep", parts.join("/"))));
+            return Err(Problem::new(format!("`{}`: folders are nested more than {MAX_DEPTH} levels deep", parts.join("/"))));
         }
         for depth in 1..=parts.len() {
             let path = parts[..depth].join("/");
@@ -117,7 +117,7 @@ impl<'a> Unpacked<'a> {
             return Ok(true);
         }
         if self.entries.len() >= MAX_ENTRIES {
-            return Err(Problem::new(format!("more than {MAX_ENTRIES} files and folders")));
+            return Err(Problem::new(format!("the plugin has more than {MAX_ENTRIES} files and folders")));
         }
         self.entries.insert(path.to_lowercase(), Entry { path: path.to_owned(), is_folder });
         Ok(false)

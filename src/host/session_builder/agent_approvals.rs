@@ -2,7 +2,7 @@
 
 use crate::protocol::{ApprovalId, AskingAgent, CallId, Command, Decision, EventKind, RULE_SAVED};
 
-/// Number of characters of the agent's session ID in the ID of an approval.
+/// Number of characters of the agent's session ID that are part of an approval ID.
 const SESSION_CHARS: usize = 12;
 /// Denial reason when the agent ends before a decision.
 const AGENT_ENDED: &str = "the agent ended";

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 /// Maximum size of one changed file, in bytes.
 const MAX_FILE_BYTES: u64 = 10 << 20;
-/// Prefix of the names of new branches.
+/// Name prefix of new branches.
 const BRANCH: &str = "aye/task-";
 
 /// Returns whether `aye task keep` wrote this content to the workspace.
