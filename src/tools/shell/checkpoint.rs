@@ -86,7 +86,7 @@ async fn snapshot_all(
 }
 
 impl WorkspaceState {
-    /// Returns the mark of the start of the command.
+    /// Returns the mark for the start of the command.
     pub(in crate::tools) fn mark(&self) -> Option<WriteMark> {
         self.mark.as_ref().map(WriteMark::for_background)
     }
@@ -170,7 +170,7 @@ fn roots(settings: &Settings) -> Vec<PathBuf> {
 struct ChangeSummary {
     paths: Vec<PathBuf>,
     diff: FileDiffs,
-    /// Number of bytes of the text form of the diff.
+    /// Size of the diff as text, in bytes.
     diff_bytes: usize,
     bytes: u64,
     without: usize,

@@ -129,7 +129,7 @@ impl Endpoint {
                 Some(delay) => format!("too many searches; retry after {} s", clean(delay)),
                 None => "too many searches; retry later, or continue without".to_owned(),
             },
-            402 | 432 | 433 => "the quota of the account is used up; continue without searching".to_owned(),
+            402 | 432 | 433 => "the account's quota is used up; continue without searching".to_owned(),
             status => self.kind.cause(status).map_or_else(
                 || "ask the user to check the search service".to_owned(),
                 |cause| format!("ask the user to {cause}"),

@@ -119,7 +119,7 @@ fn action(request: &SearchRequest, engine: Option<&dyn SearchEngine>) -> Action 
 fn no_service_error() -> ToolError {
     ToolError::new(
         ErrorCode::ToolExecutionFailed,
-        "no web search is set up, and the provider of the model has none; the user can set `search.provider` in config.toml. \
+        "no web search is set up, and the model's provider has none; the user can set `search.provider` in config.toml. \
          HttpRequest fetches a URL that you know",
     )
 }

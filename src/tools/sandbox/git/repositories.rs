@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Prefix of the content of a pointer file.
+/// Text at the start of a pointer file.
 const POINTER: &[u8] = b"gitdir: ";
 /// Size limit of a pointer file in bytes.
 const POINTER_BYTES: u64 = 4096;
