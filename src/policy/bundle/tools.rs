@@ -143,7 +143,7 @@ pub(crate) fn custom_rules(section: &Section<'_>) -> Result<Vec<ToolRule>, Bundl
     section.sections("rules")?.iter().map(ToolRule::read).collect()
 }
 
-/// Reads a list of patterns of tool names.
+/// Reads a list of patterns for tool names.
 pub(crate) fn tool_patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<ToolPattern>>, BundleError> {
     let one = |text: Text| {
         if text.text.trim().is_empty() {

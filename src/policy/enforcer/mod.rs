@@ -88,7 +88,7 @@ pub struct Explanation {
     /// Whether no rule matched, so that the capability requires approval by default.
     #[serde(skip)]
     is_uncovered: bool,
-    /// Time of the approval of a command; `None` if no rule asks or the call is not a command.
+    /// Point in time at which a command is approved; `None` if no rule asks or the call is not a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<ApproveWhen>,
     /// Hosts that the command may connect to in its layer without a prompt.

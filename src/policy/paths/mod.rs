@@ -72,7 +72,7 @@ impl Context {
         self.own.iter().any(|own| path.starts_with(own))
     }
 
-    /// Returns whether a path is in the directory of a skill of the user.
+    /// Returns whether a path is in the directory of one of the user's skills.
     pub fn is_in_skill(&self, path: &Path) -> bool {
         self.skills.iter().any(|skill| path.starts_with(skill))
     }

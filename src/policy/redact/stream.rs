@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Length in bytes above which a line is forwarded in pieces.
 const LINE_BYTES: usize = 16 * 1024;
-/// Number of bytes held back from a long line. No token is longer.
+/// Number of bytes of a long line that are withheld until more text arrives. No token is longer.
 const TOKEN_BYTES: usize = 4 * 1024;
 /// Maximum distance in bytes between a name and the secret that it announces.
 const NAME_BYTES: usize = 128;
