@@ -1,5 +1,5 @@
-//! Ignore files of a walk. They come from the repository: reading a symlink to a device could go on forever, and a pipe
-//! would block, so aye checks them before it opens them.
+//! Ignore files of a walk. They come from the repository: reading a symlink to a device could continue forever, and a
+//! pipe would block, so aye checks them before it opens them.
 
 use ignore::{DirEntry, WalkBuilder};
 use std::fs::Metadata;

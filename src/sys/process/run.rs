@@ -248,7 +248,7 @@ pub(crate) async fn run_with_receivers(
     Ok(FinishedRun { end: end?, stdout, stderr, denied_hosts: way_out.denied.list() })
 }
 
-/// aye's ends of the streams of a command.
+/// aye's ends of a command's streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StdioMode {
     /// The output of the command.
