@@ -16,7 +16,7 @@ use std::path::Path;
 /// Record that is appended to an open task whose last records may be lost.
 const MAY_BE_CUT: &str = r#"{"record":"damaged"}"#;
 
-/// Name of the table of sessions.
+/// Name of the session table.
 const SESSIONS: &str = "sessions";
 
 /// Maximum plausible number of records in a packed row.
