@@ -186,7 +186,7 @@ mod tests {
             (b"a\\..\\x", EntryType::Regular, "not plain text"),
             (b"a\x1b[31m", EntryType::Regular, "not plain text"),
             (b"a\xff", EntryType::Regular, "not plain text"),
-            (b"./", EntryType::Regular, "not the path of a file"),
+            (b"./", EntryType::Regular, "not a file path"),
             (b"link", EntryType::Symlink, "a link"),
             (b"link", EntryType::Link, "a link"),
             (b"pipe", EntryType::Fifo, "not a file"),

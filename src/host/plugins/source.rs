@@ -310,6 +310,6 @@ mod tests {
             check_commit(revision, named).unwrap();
         }
         let told = check_commit(Some(named), other).unwrap_err().text();
-        assert!(told.contains("another commit") && told.contains(named) && told.contains(other), "{told}");
+        assert!(told.contains("a different commit") && told.contains(named) && told.contains(other), "{told}");
     }
 }
