@@ -121,7 +121,7 @@ fn hunks_that_do_not_produce_the_expected_content_are_rejected() {
     assert!(why.contains("does not produce the content"), "{why}");
     let patch = PatchFile::parse(text.as_bytes()).unwrap();
     let why = patch.parts().next().unwrap().apply(b"one\nTWO\nthree\n").unwrap_err();
-    assert!(why.contains("are not in the file"), "{why}");
+    assert!(why.contains("does not match the file at line"), "{why}");
 }
 
 proptest! {
