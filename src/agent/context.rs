@@ -26,7 +26,7 @@ pub(crate) struct TokenCounts {
     /// Estimated tokens of the last request, and its model.
     pub asked: u64,
     pub model: String,
-    /// Tokens that the provider counted for the part of the last request that is sent again.
+    /// Number of tokens that the provider counted for the resent part of the last request.
     pub counted: u64,
 }
 

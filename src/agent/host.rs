@@ -481,7 +481,7 @@ impl Host {
         self.sampling.clear();
         let ended = async { tokio::join!(router.end_commands(), self.previews.end(), self.servers.end()) };
         if tokio::time::timeout(Duration::from_millis(QUIT_GRACE_MS), ended).await.is_err() {
-            tracing::warn!("some commands did not end in time");
+            tracing::warn!("some commands did not end within the time limit");
         }
     }
 

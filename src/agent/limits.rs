@@ -8,12 +8,12 @@ pub(crate) const STEP_WARNING_PERCENT: u64 = 80;
 pub(crate) const BUDGET_WARNING_PERCENT: f64 = 80.0;
 /// Factor by which aye suggests raising an exhausted budget.
 pub(crate) const BUDGET_FACTOR: f64 = 2.0;
-/// Output tokens assumed in the estimate of a request. The value is low, because a budget should stop work neither too
-/// early nor too late.
+/// Number of output tokens assumed in the estimate of a request. The value is low, because a budget should stop work
+/// neither too early nor too late.
 pub(crate) const OUTPUT_ESTIMATE_TOKENS: u64 = 500;
 /// Minimum time in seconds for which providers cache a request. A cached part is cheaper in the next request.
 pub(crate) const CACHE_SECONDS: i64 = 300;
-/// Characters of a provider's message that are repeated to the model.
+/// Maximum number of characters of a provider's message that are repeated to the model.
 pub(crate) const BLOCKED_CHARS: usize = 500;
 /// Number of identical consecutive calls at which the user is asked.
 pub(crate) const SAME_CALLS: u32 = 8;
@@ -26,9 +26,10 @@ pub(crate) const PARTIAL_SAVE_MS: i64 = 1_000;
 pub(crate) const HOOKED_CALLS: usize = 4;
 /// Maximum number of times that hooks can make the model continue in one task.
 pub(crate) const STOP_HOOK_BLOCKS: u32 = 8;
-/// Number of consecutive checks of a goal that fail in the same way, without a changed file, before the user is asked.
+/// Number of times that a goal's check fails consecutively in the same way, without a changed file, before the user is
+/// asked.
 pub(crate) const SAME_CHECK_FAILURES: u32 = 3;
-/// Timeout in seconds of the check of a goal.
+/// Timeout in seconds of a goal's check.
 pub(crate) const CHECK_SECONDS: u64 = 600;
 /// Maximum number of bytes of a check's last output that are sent to the model.
 pub(crate) const GOAL_OUTPUT_BYTES: usize = 8 << 10;
@@ -39,15 +40,15 @@ pub(crate) const MAX_MENTIONS: usize = 20;
 /// Percentage of the context window that remains filled after messages are dropped, so that not every step drops
 /// messages.
 pub(crate) const WINDOW_FILL_PERCENT: u64 = 70;
-/// Bytes per token in the estimate that the provider's own count corrects.
+/// Number of bytes per token in the estimate that the provider's own count corrects.
 pub(crate) const BYTES_PER_TOKEN: usize = 4;
 /// Maximum percentage of the context window for all results of one step together.
 pub(crate) const RESULTS_PERCENT: u64 = 25;
-/// Minimum bytes for each result, regardless of their number.
+/// Minimum size reserved for each result, in bytes, regardless of the number of results.
 pub(crate) const MIN_RESULT_BYTES: usize = 8_192;
-/// Tokens of a message beyond its text.
+/// Number of tokens that a message has in addition to its text.
 pub(crate) const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
-/// Pixels per image token. Providers scale down images that would exceed their limit.
+/// Number of pixels per image token. Providers scale down images that would exceed their limit.
 pub(crate) const PIXELS_PER_TOKEN: u64 = 750;
 pub(crate) const MAX_IMAGE_TOKENS: u64 = 4_800;
 /// Maximum number of images in a request. Beyond it, the oldest are dropped, this many at a time, so that the cached part of a thread
@@ -64,14 +65,14 @@ pub(crate) const READ_SECONDS: u64 = 30;
 pub(crate) const CHANGE_SECONDS: u64 = 30;
 /// Timeout in seconds for copying, moving or deleting a directory tree.
 pub(crate) const TREE_SECONDS: u64 = 600;
-/// Milliseconds that a changing call may take to end after it was killed. Commands usually end much sooner. A call that
-/// takes longer is abandoned, and its outcome is unknown.
+/// Time in milliseconds that a changing call may take to end after it was killed. Commands usually end much sooner. A
+/// call that takes longer is abandoned, and its outcome is unknown.
 pub(crate) const KILL_GRACE_MS: u64 = 5_000;
-/// Milliseconds that running calls may take to end when the user quits.
+/// Time in milliseconds that running calls may take to end when the user quits.
 pub(crate) const QUIT_GRACE_MS: u64 = 3_000;
-/// Bytes saved of a running command's last output.
+/// Maximum number of bytes saved of a running command's last output.
 pub(crate) const TAIL_BYTES: usize = 4 << 10;
-/// Minimum milliseconds between two saves of that output: while a command prints, and while it is silent.
+/// Minimum interval in milliseconds between two saves of that output: while a command prints, and while it is silent.
 pub(crate) const TAIL_SAVE_MS: u64 = 1_000;
 pub(crate) const TAIL_BEAT_MS: u64 = 10_000;
 /// Maximum number of bytes buffered in memory while a session continues unsaved. Beyond that, the session pauses again.
@@ -91,7 +92,7 @@ pub(crate) const SAMPLE_IMAGE_BYTES: usize = 5 << 20;
 pub(crate) const SAMPLE_SHOWN_BYTES: usize = 32 << 10;
 /// Timeout in seconds for a server to list its offers, or to return a resource or a prompt.
 pub(crate) const SERVER_SECONDS: u64 = 20;
-/// Seconds for which the resources of servers are cached.
+/// Time in seconds for which the resources of servers are cached.
 pub(crate) const RESOURCE_CACHE_SECONDS: u64 = 15;
 /// Maximum number of resources and prompts in one list.
 pub(crate) const MAX_OFFERED: usize = 200;
@@ -116,11 +117,12 @@ pub(crate) const MAX_COMPACT_PERCENT: u64 = 95;
 /// Percentage of the context window by which the thread must grow after a compaction, successful or failed, before the
 /// next one.
 pub(crate) const COMPACT_GROWTH_PERCENT: u64 = 5;
-/// Maximum tokens of a summary, including the model's reasoning.
+/// Maximum number of tokens of a summary, including the model's reasoning.
 pub(crate) const MAX_SUMMARY_TOKENS: u64 = 16_000;
 /// Maximum number of times that an overlong summary request is shortened.
 pub(crate) const SUMMARY_HALVINGS: u32 = 3;
-/// Percentage of the context window for the user's messages that a summary preserves verbatim, and the bytes kept of each.
+/// Percentage of the context window for the user's messages that a summary preserves verbatim, and the number of bytes
+/// kept of each.
 pub(crate) const QUOTED_PERCENT: u64 = 5;
 pub(crate) const MAX_QUOTED_BYTES: usize = 4_000;
 /// Maximum number of files listed with a summary, newest first.

@@ -50,7 +50,7 @@ pub(crate) struct CompactionPoint {
     pub index: usize,
     /// User messages for the running task in that range; they are preserved.
     pub verbatim: Vec<MessageId>,
-    /// Tokens that are no longer sent, not counting the summary.
+    /// Number of tokens that are no longer sent, not counting the summary.
     pub freed: u64,
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// in the file is ignored. A part that cannot be read becomes an unusable hook.
 pub(crate) fn read_claude_file(bytes: &[u8], file: &str, origin: HookOrigin) -> HookFile {
     if bytes.len() > MAX_FILE_BYTES {
-        return HookFile::unreadable(file, origin, format!("the file has {} bytes; the limit is {MAX_FILE_BYTES}", bytes.len()));
+        return HookFile::unreadable(file, origin, format!("the file is {} bytes; the limit is {MAX_FILE_BYTES}", bytes.len()));
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {

@@ -111,7 +111,7 @@ pub(super) fn command(line: &str, timeout: Option<f64>, unsandboxed: bool) -> Ho
         return unusable("`command` contains a NUL byte".to_owned());
     }
     if line.len() > MAX_COMMAND_BYTES {
-        return unusable(format!("`command` has {} bytes; the limit is {MAX_COMMAND_BYTES}; move it to a script", line.len()));
+        return unusable(format!("`command` is {} bytes; the limit is {MAX_COMMAND_BYTES}; move it to a script", line.len()));
     }
     let timeout_seconds = match timeout {
         None => DEFAULT_TIMEOUT_SECONDS,

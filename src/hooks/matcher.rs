@@ -22,14 +22,14 @@ impl Matcher {
     /// expression.
     ///
     /// # Errors
-    /// The expression is invalid or too long.
+    /// Returns an error if the expression is invalid or too long.
     pub(crate) fn read(text: Option<&str>) -> Result<Self, String> {
         let text = text.unwrap_or_default().trim();
         if matches!(text, "" | "*") {
             return Ok(Self::All);
         }
         if text.len() > MAX_BYTES {
-            return Err(format!("`matcher` has {} bytes; the limit is {MAX_BYTES}", text.len()));
+            return Err(format!("`matcher` is {} bytes; the limit is {MAX_BYTES}", text.len()));
         }
         let is_plain = |letter: char| letter.is_alphanumeric() || "_-:/ |,".contains(letter);
         if text.chars().all(is_plain) {

@@ -25,7 +25,7 @@ pub(crate) struct HookResponse {
 /// Parses the response of a hook that ended with an exit code.
 ///
 /// # Errors
-/// The hook failed, or its output is not a valid response; the error describes the reason.
+/// Returns the reason if the hook failed, or if its output is not a valid response.
 pub(crate) fn read_response(event: HookEvent, code: i32, stdout: &str, stderr: &str) -> Result<HookResponse, String> {
     match code {
         0 if stdout.trim_start().starts_with('{') => read_json(event, stdout),

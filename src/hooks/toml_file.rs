@@ -12,7 +12,7 @@ const KEYS: [&str; 4] = ["matcher", "command", "timeout", "sandbox"];
 /// cannot be read becomes an unusable hook.
 pub(crate) fn read_toml_file(bytes: &[u8], file: &str, origin: HookOrigin) -> HookFile {
     if bytes.len() > MAX_FILE_BYTES {
-        return HookFile::unreadable(file, origin, format!("the file has {} bytes; the limit is {MAX_FILE_BYTES}", bytes.len()));
+        return HookFile::unreadable(file, origin, format!("the file is {} bytes; the limit is {MAX_FILE_BYTES}", bytes.len()));
     }
     let Ok(text) = std::str::from_utf8(bytes) else {
         return HookFile::unreadable(file, origin, "the file is not UTF-8");

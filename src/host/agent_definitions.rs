@@ -44,7 +44,7 @@ impl Agents {
         Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
     }
 
-    /// Returns whether both have the same agents. Loads agents that are not loaded yet.
+    /// Returns whether `self` and `other` have the same agents. Loads agents that are not loaded yet.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.set() == other.set()
     }

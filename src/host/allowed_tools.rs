@@ -20,7 +20,7 @@ pub(crate) struct KnownNames {
 /// Returns the limit for these entries.
 ///
 /// # Errors
-/// An entry is not a tool name.
+/// Returns an error if an entry is not a tool name.
 pub(crate) fn limit(entries: &[String], known: &KnownNames) -> Result<ToolLimit, Problem> {
     let names: Result<Vec<String>, Problem> = entries.iter().map(|entry| known.resolve(entry)).collect();
     Ok(ToolLimit { rule: OPTION.to_owned(), names: ToolNames::Allowed(names?) })

@@ -247,7 +247,7 @@ async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, StoreError
     }
 }
 
-/// Copies of the artifacts of a session and its agents.
+/// Copies of the artifacts that belong to a session and its agents.
 struct ArtifactCopies {
     target: Arc<Target>,
     artifacts: Arc<dyn Artifacts>,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// URL of the public list of models, used unless the user names another one.
 pub(crate) const PUBLIC_LIST: &str = "https://models.dev/api.json";
-/// Seconds between two checks for a new list.
+/// Minimum time in seconds between two checks for a new list.
 const INTERVAL: i64 = 24 * 60 * 60;
 /// File in the data directory with the time of the last check.
 const LOOKED_AT: &str = "catalogue-looked-at";

@@ -26,7 +26,7 @@ pub(crate) struct ConfiguredTools {
     print: blake3::Hasher,
 }
 
-/// Returns the enabled tools, with the tool that loads others on demand if it is needed.
+/// Returns the enabled tools, with the tool that loads other tools on demand if it is needed.
 fn enabled_names(mut names: Vec<String>) -> ToolNames {
     names.push(tools::FIND_TOOLS.to_owned());
     ToolNames::Enabled(names)

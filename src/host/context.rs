@@ -119,9 +119,9 @@ impl AppContext {
         })
     }
 
-    /// Returns the mode in which a session starts: that of `--mode`, otherwise that of the settings. Inside a command
-    /// that aye runs, the settings cannot select a less strict mode than the default, because the command could have
-    /// written them.
+    /// Returns the mode in which a session starts: the mode given with `--mode`, otherwise the mode in the settings.
+    /// Inside a command that aye runs, the settings cannot select a less strict mode than the default, because the
+    /// command could have written them.
     pub(crate) fn session_mode(&self, flag: Option<Mode>) -> Mode {
         let set = self.settings.approval.mode;
         flag.unwrap_or_else(|| match Nesting::detect() {

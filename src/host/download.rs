@@ -13,7 +13,8 @@ const MAX_REDIRECTS: usize = 5;
 ///
 /// # Errors
 ///
-/// The server cannot be reached or does not send the document in time, or the document is larger than `most_bytes`.
+/// Returns an error if the server cannot be reached or does not send the document in time, or the document is larger
+/// than `most_bytes`.
 pub(crate) async fn download(given: &str, timeouts: Timeouts, most_bytes: usize) -> Result<Vec<u8>, Problem> {
     within(TIMEOUT, given, async {
         match request(given, timeouts, most_bytes).await? {
@@ -30,7 +31,8 @@ pub(crate) async fn download(given: &str, timeouts: Timeouts, most_bytes: usize)
 ///
 /// # Errors
 ///
-/// The server cannot be reached or does not send the document in time, or the document is larger than `most_bytes`.
+/// Returns an error if the server cannot be reached or does not send the document in time, or the document is larger
+/// than `most_bytes`.
 pub(crate) async fn download_following(
     given: &str,
     timeouts: Timeouts,

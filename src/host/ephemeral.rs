@@ -65,8 +65,7 @@ impl Drop for EphemeralData {
     }
 }
 
-/// Removes the directories of runs whose process has died. First completes changes of a command that were being
-/// applied.
+/// Removes the directories of runs whose process has died. First finishes applying a command's changes.
 pub(crate) fn remove_abandoned(data: &Path) {
     let parent = data.join(DIRECTORY);
     let Ok(entries) = parent.read_dir() else { return };
@@ -87,8 +86,8 @@ pub(crate) fn remove_abandoned(data: &Path) {
     }
 }
 
-/// Removes a directory, unless changes of a command could not be applied completely. Applying them continues at the
-/// next start.
+/// Removes a directory, unless a command's changes could not be applied completely. Applying them continues at the next
+/// start.
 fn remove(path: &Path) -> Result<(), Problem> {
     let failed = || Problem::new(format!("cannot remove `{}`, the data of a run with `--ephemeral`", path.display()));
     // Changes that were being applied in a layer must not reach the real files.
@@ -96,7 +95,7 @@ fn remove(path: &Path) -> Result<(), Problem> {
         let finished = finish_commits(path);
         warn_all(&finished.notices);
         if !finished.is_complete {
-            return Err(failed().because("changes of a command are not applied completely"));
+            return Err(failed().because("a command's changes are not completely applied"));
         }
     }
     discard(path).map_err(|error| failed().because(error))

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Maximum size in bytes of the program of a hook, which is hashed before each run.
+/// Maximum size in bytes of a hook's program, which is hashed before each run.
 const PROGRAM_BYTES: u64 = 64 << 20;
 
 /// Folder for the pins of plugins, in the config directory.
@@ -68,7 +68,7 @@ impl Hooks {
         Self { config, home, workspace, plugins: PluginStore::for_user(directories), ..Self::default() }
     }
 
-    /// Returns the hooks of the user in another workspace.
+    /// Returns the user's hooks in another workspace.
     pub(crate) fn in_workspace(&self, workspace: &Path) -> Self {
         Self { workspace: workspace.to_owned(), project: None, set: Arc::default(), ..self.clone() }
     }
@@ -144,7 +144,7 @@ impl Hooks {
         }
     }
 
-    /// Returns the files that a plugin's hook runs. It may run programs of the project only if the project is trusted.
+    /// Returns the files that a plugin's hook runs. It may run the project's programs only if the project is trusted.
     fn check_plugin(&self, hook: &Hook, of_project: &[String], plugins: &[Plugin]) -> Result<HookFiles, String> {
         let plugin = plugins.iter().find(|plugin| plugin.owns(&hook.file)).ok_or("its plugin is not installed")?;
         if let Some(change) = plugin.change() {
@@ -213,7 +213,7 @@ impl Hooks {
     /// Pins the current hooks of the user. Returns the pinned files.
     ///
     /// # Errors
-    /// A file cannot be read, or the pins cannot be saved.
+    /// Returns an error if a file cannot be read, or the pins cannot be saved.
     pub(crate) fn pin(&self) -> Result<Vec<PathBuf>, String> {
         let (own, text) = self.own();
         let path = self.config.join(USER_FILE);

@@ -60,7 +60,7 @@ pub(crate) struct CargoInstall {
     profile: String,
 }
 
-/// Locations of the records of package managers.
+/// Locations where package managers record installed files.
 #[derive(Debug, Clone)]
 pub(crate) struct PackageRecords {
     /// Root directory of the system.

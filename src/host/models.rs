@@ -344,7 +344,7 @@ impl ModelCatalog {
     }
 
     /// Returns the model to use if neither a flag nor a session names one: `[model] default`, otherwise the first model
-    /// with a key that the policy lists, otherwise that of the first provider with a key.
+    /// with a key that the policy lists, otherwise the model of the first provider with a key.
     fn usable_model(&self, catalogue: &Catalogue) -> Result<ModelChoice, NoModel> {
         let by_keys = || self.choice(None);
         if let Some(default) = self.default_model() {

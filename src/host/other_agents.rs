@@ -47,7 +47,7 @@ impl Agent {
         }
     }
 
-    /// Returns the name of the directory of a project's settings.
+    /// Returns the name of the directory with a project's settings.
     pub(crate) fn project_directory(self) -> &'static str {
         match self {
             Self::Claude => ".claude",

@@ -1,4 +1,5 @@
-//! The JSON Schema that the final response of a task must match: that of `--output-schema`, or one defined by aye.
+//! The JSON Schema that the final response of a task must match: the schema given with `--output-schema`, or a schema
+//! defined by aye.
 
 use crate::headless::ResponseCheck;
 use crate::host::error::CliError;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum size of the file, in bytes. The schema is part of every request.
 const MAX_BYTES: u64 = 64 << 10;
-/// Maximum characters of the report about mismatches for the model.
+/// Maximum length of the report about mismatches for the model, in characters.
 const MAX_REPORT_CHARS: usize = 2_000;
 /// Number of times that the model may correct a response that does not match the schema.
 pub(crate) const REPAIRS: usize = 1;
@@ -25,7 +26,7 @@ impl OutputSchema {
     /// Reads and compiles a schema.
     ///
     /// # Errors
-    /// The file cannot be read, is not JSON, or is not a valid JSON Schema.
+    /// Returns an error if the file cannot be read, is not JSON, or is not a valid JSON Schema.
     pub(crate) fn load(path: &Path) -> Result<Self, CliError> {
         let shown = path.display();
         let unreadable =

@@ -38,7 +38,7 @@ pub(crate) struct ProjectConfig {
     known: Arc<BTreeMap<String, String>>,
     /// Names and hashes of the trusted instruction files below the workspace.
     nested: Arc<BTreeMap<String, String>>,
-    /// Descriptions of changes of those instruction files.
+    /// Descriptions of changes to those instruction files.
     nested_changes: Vec<String>,
     /// The time since which the project is trusted for this run only.
     for_this_run: Option<SystemTime>,

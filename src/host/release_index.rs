@@ -72,7 +72,7 @@ impl Release {
     ///
     /// # Errors
     ///
-    /// The index cannot be downloaded, or is not in a supported format.
+    /// Returns an error if the index cannot be downloaded, or is not in a supported format.
     pub(crate) async fn download(url: &str, place: &AppContext) -> Result<Self, Problem> {
         let bytes = download(url, place.download_timeouts(), MAX_BYTES).await?;
         Self::read(&bytes, url).map_err(|why| Problem::new(format!("`{url}` is not a release index")).because(why))

@@ -31,7 +31,7 @@ pub(crate) struct PolicyReloader {
     place: AppContext,
     file: Option<PathBuf>,
     project: ProjectConfig,
-    /// State shared by the tools of the session.
+    /// State shared by the session's tools.
     kept: SharedToolState,
     /// Last reported error of a policy file.
     broken: Option<String>,

@@ -33,7 +33,7 @@ pub(crate) fn prune_at_end(place: &AppContext, store: &Store) {
     }
 }
 
-/// Starts pruning if it is due. Returns whether it started.
+/// Starts pruning if it is due. Returns whether pruning has started.
 fn start(place: &AppContext, store: &Store, done: impl FnOnce() + Send + 'static) -> bool {
     if Nesting::detect() == Nesting::InsideAye || !is_due(&place.directories.data).unwrap_or(false) {
         return false;

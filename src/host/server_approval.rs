@@ -84,8 +84,8 @@ impl ServerApproval {
         let later = project.trusted_hashes(&self.config);
         first_changed(&project.now(), &[&*known, &later], programs.into_iter()).map_or(Ok(()), |name| {
             Err(format!(
-                "the server runs `{name}` from the project, which the server of a plugin may do only after you trust this version \
-                of the file; start `aye` in this project to review and trust it"
+                "the server runs `{name}` from the project, which is allowed for a plugin's server only after you trust this \
+                version of the file; start `aye` in this project to review and trust it"
             ))
         })
     }

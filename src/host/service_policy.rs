@@ -27,7 +27,7 @@ pub(crate) struct ServicePolicy {
 }
 
 impl ServicePolicy {
-    /// Returns the configured policy; `None` if none is.
+    /// Returns the configured policy; `None` if no policy is configured.
     pub(crate) fn find(settings: &Settings, environment: &Environment, directories: &Directories, home: &Path) -> Option<Self> {
         let service = settings.policy_service.clone()?;
         let key_file = service.public_key_file(&directories.config, home);

@@ -429,7 +429,7 @@ fn session_hooks(place: &AppContext) -> Option<SessionHooks> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadScope {
     All,
-    /// The end, enough for a few screens. Earlier parts are loaded in the background.
+    /// The end of the history, enough for a few screens. Earlier parts are loaded in the background.
     Tail,
 }
 

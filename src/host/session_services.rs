@@ -133,6 +133,6 @@ pub(super) fn keep_outbox(place: &AppContext, store: &Store) {
         return;
     }
     if let Err(error) = Store::open(shared).and_then(|shared| store.move_outbox(&shared)) {
-        tracing::warn!(%error, "cannot keep the records that wait for services");
+        tracing::warn!(%error, "cannot store the records that wait for services");
     }
 }

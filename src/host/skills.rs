@@ -44,7 +44,8 @@ impl Skills {
         set
     }
 
-    /// Returns whether both have the same skills with the same content. Loads skills that are not loaded yet.
+    /// Returns whether `self` and `other` have the same skills with the same content. Loads skills that are not loaded
+    /// yet.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.skill_set().print() == other.skill_set().print()
     }

@@ -12,7 +12,7 @@ use crate::tools::forget_undecided;
 use crate::transfer;
 use crate::transfer::format::one_line;
 
-/// Maximum characters of a title.
+/// Maximum number of characters of a title.
 const TITLE_CHARS: usize = 80;
 
 /// Renames a session. Returns the new title: a single line of limited length.

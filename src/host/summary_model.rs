@@ -6,12 +6,12 @@ use crate::config::NoModel;
 use crate::llm;
 use crate::protocol::Problem;
 
-/// Opens the summary model named in the settings, without sending a request. `main`: the model of the session, if there
-/// is one.
+/// Opens the summary model named in the settings, without sending a request. `main`: the session's model, if there is
+/// one.
 ///
 /// # Errors
-/// The policy does not allow the model, and `is_strict` is set. Other problems become notices, and the model of the
-/// session writes the summaries.
+/// Returns an error if the policy does not allow the model and `is_strict` is set. Other problems become notices, and
+/// the session's model writes the summaries.
 pub(super) fn open(
     models: &ModelCatalog,
     main: Option<&str>,

@@ -36,8 +36,8 @@ fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::Custom
     idle.map(told).collect()
 }
 
-/// Finds entries of `tools.enabled` and `tools.disabled` that match no tool. While the tools of a server are unknown,
-/// any name may belong to it.
+/// Finds entries of `tools.enabled` and `tools.disabled` that match no tool. While a server's tools are unknown, any
+/// name may belong to it.
 pub(crate) fn find_unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
     let names = router.full_names();
     let unknown = router.remote().map(RemoteTools::unknown_servers);

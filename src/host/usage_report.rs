@@ -101,7 +101,7 @@ pub(crate) struct UsageSource {
 ///
 /// # Errors
 ///
-/// The user's store cannot be opened. A task whose store cannot be opened is only reported.
+/// Returns an error if the user's store cannot be opened. A task whose store cannot be opened is only reported.
 pub(crate) fn sources(place: &AppContext) -> Result<Vec<UsageSource>, CliError> {
     let mut sources = vec![UsageSource { store: open_store(place)?, workspace: None }];
     for task in TaskDirectory::all(&place.directories.shared) {
@@ -122,7 +122,7 @@ pub(crate) fn sources(place: &AppContext) -> Result<Vec<UsageSource>, CliError> 
 ///
 /// # Errors
 ///
-/// A store cannot be read. A session that cannot be read is only listed.
+/// Returns an error if a store cannot be read. A session that cannot be read is only listed.
 pub(crate) fn read(sources: &[UsageSource], filter: &UsageFilter) -> Result<UsageReport, StoreError> {
     let mut rows = BTreeMap::new();
     let mut unreadable_sessions = Vec::new();

@@ -575,7 +575,7 @@ fn uncovered_reason(
         return Some((*floor).to_owned());
     }
     if invocation.argv[0].quoted {
-        return Some("the name of the program is quoted".to_owned());
+        return Some("the program name is quoted".to_owned());
     }
     for redirect in &part.redirects {
         match &redirect.target {

@@ -34,7 +34,7 @@ impl PartDanger {
     }
 }
 
-/// Returns the danger of a part of a line.
+/// Returns the danger of one part of a line.
 pub(crate) fn for_part(part: &SimpleCommand, context: &Context, cwd: &Path) -> PartDanger {
     let conduct = assess_conduct(part, context, cwd);
     let effect = worst_effect(part, context, cwd);

@@ -106,7 +106,8 @@ pub(crate) fn is_kept_in_a_copy(part: &SimpleCommand) -> bool {
 /// script or module.
 ///
 /// # Errors
-/// No rule can cover the command, because the line or the input contains the code. The error is a verb with its object.
+/// Returns the reason, as a verb with its object, if no rule can cover the command because the line or the input
+/// contains the code.
 pub(crate) fn program_word_count(argv: &[Arg]) -> Result<usize, String> {
     let by_line = |word: &str| format!("runs code from the command line (`{word}`)");
     let words = &argv[1..];

@@ -25,7 +25,7 @@ fn listed_tools<'a>(server: &str, layer: &'a CompiledLayer) -> Option<&'a Tools>
 pub(crate) struct Offered<'a> {
     pub server: &'a str,
     pub tool: &'a str,
-    /// Fingerprint of its description and schema.
+    /// Fingerprint of the tool's description and schema.
     pub fingerprint: &'a str,
     /// Whether the tool differs from the version that was last allowed.
     pub changed: bool,
@@ -117,8 +117,7 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &Tools, layer: &CompiledLayer, n
     LayerVerdict::allow(layer.scope.rule(listed), "the policy allows this tool")
 }
 
-/// Returns the verdict of all layers on a server that uses the model of the session. No mode decides on behalf of the
-/// user.
+/// Returns the verdict of all layers on a server that uses the session's model. No mode decides on behalf of the user.
 pub(crate) fn sampling(server: &str, layers: &[CompiledLayer]) -> LayerVerdict {
     combine_layers(CAPABILITY, layers, |layer| {
         let Some(tools) = &layer.bundle.mcp else { return unlisted_verdict(CAPABILITY, layer) };

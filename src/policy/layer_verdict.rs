@@ -1,4 +1,4 @@
-//! Verdict of one layer before modes and grants, and the combination of the verdicts of several layers.
+//! Verdict of one layer before modes and grants, and the combination of several layers' verdicts.
 
 use super::bundle::Approve;
 use super::layer::CompiledLayer;
@@ -19,7 +19,7 @@ pub(crate) struct LayerVerdict {
     pub by_name: bool,
     /// Whether no rule matched, so that the capability requires approval by default.
     pub is_uncovered: bool,
-    /// Time of the approval for an ask verdict; `Effects` for other verdicts.
+    /// Point in time of the approval for an ask verdict; `Effects` for other verdicts.
     pub approve: Approve,
     /// For an ask verdict: whether the user's rules let the command run in a copy of the workspace without a prompt.
     /// True for an allow verdict.

@@ -19,8 +19,8 @@ pub(crate) struct FilledCommand<'a> {
     pub paths: &'a [Target],
 }
 
-/// Returns each named command once. Of several with the same name, returns that of the strongest layer. A project
-/// cannot define any, because it would choose the program.
+/// Returns each named command once. If several commands have the same name, returns the command of the strongest layer.
+/// A project cannot define named commands, because it would choose the program.
 pub(crate) fn distinct_commands(layers: &[CompiledLayer]) -> impl Iterator<Item = &NamedCommand> {
     let of = |layer: &'_ CompiledLayer| layer.scope.grants();
     let strongest = move |scope: Scope, name: &str| find_command(name, layers).is_some_and(|(first, _)| first == scope);

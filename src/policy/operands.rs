@@ -61,7 +61,7 @@ const FILE_OPTIONS: &[&str] = &["--file", "--exclude-from", "--ignore-file"];
 /// Returns the operands that can be determined from the words of a line.
 ///
 /// # Errors
-/// The line reads file names from another file, or from text known only at run time.
+/// Returns an error if the line reads file names from another file, or from text known only at run time.
 pub fn operands(line: &str) -> Result<Vec<Operand>, String> {
     let mut all = Vec::new();
     for part in read(line).parts {

@@ -64,8 +64,8 @@ fn candidate_programs(invocation: &Invocation) -> Vec<Arg> {
     program_words(&argv[1..own])
 }
 
-/// Returns the arguments of git that are not plain names: values of options and settings, and texts. Branches, files
-/// and remotes can have any name.
+/// Returns the arguments of git that are not plain names: values of options and settings, and free text. Branches,
+/// files and remotes can have any name.
 fn texts_of_git(argv: &[Arg]) -> Vec<Arg> {
     let is_text = |text: &str| text.contains(|letter: char| letter.is_whitespace() || matches!(letter, '=' | '!'));
     let after_option = |at: usize| argv[at - 1].text.starts_with('-');

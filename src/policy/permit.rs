@@ -198,7 +198,7 @@ impl Question {
     /// Returns the permit to apply effects that need no approval.
     ///
     /// # Errors
-    /// The command must be approved; the error is the unchanged question.
+    /// Returns the unchanged question if the command must be approved.
     pub fn keep(self) -> Result<Permit, Self> {
         match self.approve {
             ApproveWhen::Effects => Ok(Permit::new(self.actions, KEPT_UNASKED.to_owned())

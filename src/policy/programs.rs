@@ -5,7 +5,7 @@ use super::shell::read;
 /// Maximum number of names of one line.
 const MAX: usize = 64;
 
-/// Returns the names of the programs of a line, including programs that other programs start. Names known only at run
+/// Returns the names of the programs in a line, including programs that other programs start. Names known only at run
 /// time are left out.
 pub fn programs(line: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();

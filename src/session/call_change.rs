@@ -6,7 +6,7 @@ use crate::protocol::{Action, Approval, CallHooks, Decision, Proposal, Resolutio
 /// Change of a call by a record.
 #[derive(Debug)]
 pub(crate) enum CallChange<'r> {
-    /// The hooks before it ran.
+    /// The hooks before the call ran.
     Hooked {
         hooks: &'r CallHooks,
     },
@@ -23,12 +23,12 @@ pub(crate) enum CallChange<'r> {
     Decided {
         decision: &'r Decision,
     },
-    /// The policy denied it.
+    /// The policy denied the call.
     Refused {
         rule: &'r str,
         reason: &'r str,
     },
-    /// Planned again because its files changed.
+    /// The call was planned again because its files changed.
     Renewed,
     /// The effects could not be applied because files changed.
     Conflicted,

@@ -29,7 +29,7 @@ pub(crate) struct OpenCall {
     pub previewed: bool,
     /// True if the call ran, or started to run, in a layer before approval.
     pub layered: bool,
-    /// Digest of the effects of that run, once it has ended.
+    /// Digest of the effects of that run, once the run has ended.
     pub layer_digest: Option<String>,
     /// Reason why the effects of its last run could not be applied. The call has not been run again.
     pub conflict: Option<String>,

@@ -72,7 +72,7 @@ pub(crate) enum Change<'r> {
         spent: Expense,
     },
     CompactionUndone {
-        /// Tokens before the compaction; absent if the journal has no compaction to undo.
+        /// Number of tokens before the compaction; absent if the journal has no compaction to undo.
         tokens: Option<u64>,
     },
     Truncated {

@@ -43,7 +43,7 @@ pub(crate) enum GoalStage {
 pub(crate) struct FailedCheck {
     /// Outcome: `exit 101`.
     pub ended: String,
-    /// End of its output.
+    /// End of the check's output.
     pub output: String,
     digest: String,
     files_digest: String,

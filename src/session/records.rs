@@ -80,7 +80,7 @@ pub(crate) fn status_after(record: &Record) -> Option<SessionStatus> {
     }
 }
 
-/// Returns the first line of a prompt or of a command of the user, without control characters.
+/// Returns the first line of the user's prompt or command, without control characters.
 pub(crate) fn title(record: &Record) -> Option<String> {
     let text = match record {
         Record::TaskStarted { prompt, .. } => prompt.typed_text().to_owned(),

@@ -68,11 +68,11 @@ pub(crate) struct SessionState {
     rewinds: Rewinds,
     /// The command that the user runs.
     user_command: Option<CallId>,
-    /// Tokens before each compaction that was not undone.
+    /// Number of tokens before each compaction that was not undone.
     compactions: Vec<u64>,
     /// The text of the response that is being streamed.
     partial: String,
-    /// Bytes of that text that no record of a request includes yet.
+    /// Number of bytes of this text that are not yet part of a recorded request.
     uncounted_bytes: usize,
     parts: ResponseParts,
     response: String,

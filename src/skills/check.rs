@@ -23,7 +23,7 @@ pub(crate) fn check(folder: &Folder) -> Vec<Report> {
         |message: String| Report { file: folder.shown.clone(), errors: vec![Fault::general(message)], warnings: Vec::new() };
     let mut reports: Vec<Report> = contents.candidates.iter().map(report).collect();
     reports.extend(contents.problem.map(|problem| of_folder(format!("the folder {problem}"))));
-    let outside = contents.outside.map(|to| format!("a symlink to `{}`, outside of the project", to.display()));
+    let outside = contents.outside.map(|to| format!("a symlink to `{}`, outside the project", to.display()));
     reports.extend(outside.map(of_folder));
     if contents.rest > 0 {
         reports.push(of_folder(format!("{} skills beyond the limit are ignored", contents.rest)));
@@ -46,7 +46,7 @@ fn report(candidate: &Candidate) -> Report {
             Ok(tree) => (text, tree.left_out),
             Err(why) => return failed(why),
         },
-        Contents::Outside { to } => return failed(format!("a symlink to `{}`, outside of the project", to.display())),
+        Contents::Outside { to } => return failed(format!("a symlink to `{}`, outside the project", to.display())),
         Contents::Closed { why } => return failed(why.clone()),
     };
     let ReadManifest { errors, mut warnings, .. } = Manifest::read(&candidate.name, text);

@@ -40,7 +40,7 @@ type Events<'a> = Peekable<Parser<'a, saphyr_parser::StrInput<'a>>>;
 /// Splits a file into the entries of its front matter and its body.
 ///
 /// # Errors
-/// The front matter is missing, not closed, too long, or not a YAML mapping.
+/// Returns an error if the front matter is missing, not closed, too long, or not a YAML mapping.
 pub(crate) fn parse(text: &str) -> Result<Document<'_>, Fault> {
     let (header, body) = split_front_matter(text)?;
     Ok(Document { entries: entries(header)?, body })
@@ -49,7 +49,7 @@ pub(crate) fn parse(text: &str) -> Result<Document<'_>, Fault> {
 /// Splits a file into its front matter and its body, without parsing them.
 ///
 /// # Errors
-/// The front matter is missing, not closed or too long.
+/// Returns an error if the front matter is missing, not closed or too long.
 pub(crate) fn split_front_matter(text: &str) -> Result<(&str, &str), Fault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.split_inclusive('\n').next().unwrap_or_default();

@@ -4,9 +4,9 @@ use super::fault::Fault;
 use super::front_matter::{Entry, Value, parse};
 use crate::text::clean_line;
 
-/// Maximum characters of a name.
+/// Maximum number of characters of a name.
 const NAME_CHARS: usize = 64;
-/// Maximum characters of a description.
+/// Maximum number of characters of a description.
 const DESCRIPTION_CHARS: usize = 1024;
 const HINT_CHARS: usize = 100;
 /// Maximum number of entries of `allowed-tools`.

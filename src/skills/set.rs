@@ -130,7 +130,7 @@ impl SkillSet {
         let (text, files) = match &candidate.contents {
             Contents::Read { text, files, .. } => (text, files),
             Contents::Outside { to } => {
-                let message = format!("a symlink to `{}`, outside of the project", to.display());
+                let message = format!("a symlink to `{}`, outside the project", to.display());
                 return self.broken.push(broken(vec![Fault::general(message)]));
             }
             Contents::Closed { why } => return self.broken.push(broken(vec![Fault::general(why.clone())])),

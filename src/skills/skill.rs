@@ -60,9 +60,9 @@ impl Skill {
     pub(crate) fn command(&self) -> Option<CustomCommand> {
         let Manifest { name, description, argument_hint, .. } = &self.manifest;
         let owner = match self.origin {
-            Origin::Project => "skill of the project",
+            Origin::Project => "project skill",
             Origin::User => "your skill",
-            Origin::Plugin => "skill of a plugin",
+            Origin::Plugin => "plugin skill",
         };
         self.manifest.for_user.then(|| CustomCommand {
             name: name.clone(),

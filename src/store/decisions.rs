@@ -39,7 +39,7 @@ pub(crate) struct DecisionFilter {
     pub most: usize,
 }
 
-/// Decision without its time and its session.
+/// Decision without the time and the session.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     /// ID of the call, if only the journal has its details.

@@ -13,7 +13,7 @@ pub(crate) enum StoreError {
     #[error("cannot use `{}`: {reason}", path.display())]
     Unusable { path: PathBuf, reason: String },
     #[error(
-        "the session store `{}` was written by a newer aye (format {found}; this version supports up to {known})",
+        "the session store `{}` was written by a newer version of aye (format {found}; this version supports up to {known})",
         path.display()
     )]
     Newer { path: PathBuf, found: i64, known: i64 },

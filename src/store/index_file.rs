@@ -82,7 +82,9 @@ fn connect(path: &Path, shape: &Shape) -> Result<Connection, IndexError> {
     }
     let known = usize::try_from(version).ok().and_then(|version| shape.versions.get(version..));
     let Some(missing) = known else {
-        return Err(IndexError::Other("the database was written by a newer aye; use that version, or move it away".to_owned()));
+        return Err(IndexError::Other(
+            "the database was written by a newer version of aye; use that version, or move it away".to_owned(),
+        ));
     };
     for step in missing {
         transaction.execute_batch(step)?;

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// Target size of a packed row in bytes. Only a single larger record exceeds it.
 const ROW_BYTES: usize = 256 << 10;
-/// Minimum bytes of records that are packed while the session continues.
+/// Minimum size in bytes of the records that are packed while the session continues.
 pub(super) const MIN_PACKED_BYTES: usize = 64 << 10;
 /// Maximum number of bytes packed at a time, so that the next write does not wait long.
 pub(super) const PACK_BATCH_BYTES: usize = 1 << 20;

@@ -5,7 +5,7 @@ use crate::skills::Fault;
 use crate::text::clean_line;
 use serde::Serialize;
 
-/// Maximum characters of a name.
+/// Maximum number of characters of a name.
 const NAME_CHARS: usize = 64;
 /// Maximum number of characters of a description; the rest is cut off.
 const DESCRIPTION_CHARS: usize = 2048;
@@ -112,7 +112,7 @@ impl Fields {
         }
     }
 
-    /// Sets the model; `inherit` means the model of the session.
+    /// Sets the model; `inherit` means the session's model.
     pub(super) fn take_model(&mut self, name: &str, line: usize) {
         let name = clean_line(name.trim());
         if name.is_empty() || name.eq_ignore_ascii_case("inherit") {
@@ -152,7 +152,7 @@ impl Fields {
         if prompt.is_empty() {
             self.warnings.push(Fault::general("the agent has no instructions"));
         } else if prompt.len() > PROMPT_BYTES {
-            let message = format!("the instructions have {} KB; the limit is {} KB", prompt.len() >> 10, PROMPT_BYTES >> 10);
+            let message = format!("the instructions are {} KB; the limit is {} KB", prompt.len() >> 10, PROMPT_BYTES >> 10);
             self.errors.push(Fault::general(message));
         }
         let agent = self.errors.is_empty().then(|| AgentDefinition {
@@ -173,7 +173,7 @@ impl Fields {
 
     fn checked_name(&mut self, stem: &str) -> String {
         let (name, line) = self.name.take().unwrap_or_else(|| {
-            self.warnings.push(Fault::at(1, "`name` is missing; the agent has the name of its file"));
+            self.warnings.push(Fault::at(1, "`name` is missing; the agent is named after its file"));
             (stem.to_owned(), 1)
         });
         if let Some(why) = wrong_name(&name) {

@@ -15,7 +15,7 @@ pub(super) struct Parsed<'a> {
 /// the form `key: text` is an entry, and other lines continue the entry before them.
 ///
 /// # Errors
-/// The front matter is missing, not closed or too long, or has no entries.
+/// Returns an error if the front matter is missing, not closed or too long, or has no entries.
 pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
     let fault = match parse_yaml(text) {
         Ok(Document { entries, body }) => return Ok(Parsed { entries, body, warning: None }),

@@ -1,5 +1,5 @@
-//! Ignore files of a walk. They come from the repository: reading a symlink to a device could go on forever, and a pipe
-//! would block, so aye checks them before it opens them.
+//! Ignore files of a walk. They come from the repository: reading a symlink to a device could continue forever, and a
+//! pipe would block, so aye checks them before it opens them.
 
 use ignore::{DirEntry, WalkBuilder};
 use std::fs::Metadata;
@@ -27,7 +27,7 @@ pub(crate) fn trap_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Opti
 /// Returns the text of aye's own ignore file in a directory, if there is one.
 ///
 /// # Errors
-/// The file cannot be used, for this reason.
+/// Returns the reason if the file cannot be used.
 pub(crate) fn own_list(directory: &Path) -> Result<Option<String>, String> {
     let path = directory.join(OWN_LIST);
     if path.symlink_metadata().is_err() {

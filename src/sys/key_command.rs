@@ -16,7 +16,7 @@ use std::time::Duration;
 const KEY_BYTES: usize = 16 << 10;
 /// Maximum size of all output, in bytes. A program that prints more does not print a key.
 const OUTPUT_BYTES: usize = 64 << 10;
-/// Maximum characters of the error output in a message.
+/// Maximum number of characters of the error output in a message.
 const ERROR_CHARS: usize = 400;
 const ERROR_BYTES: u64 = 8 << 10;
 /// Time to wait for error output after the program has ended. A process that it started may keep the pipe open.

@@ -18,7 +18,7 @@ pub(crate) enum KeyringError {
     Refused(String),
 }
 
-/// Returns the secret of a user of the service; `None` if there is none.
+/// Returns the secret that the service stores for a user; `None` if there is none.
 pub(crate) fn get(user: &str, patience: Duration) -> Result<Option<String>, KeyringError> {
     with_entry(user, patience, |entry| match entry.get_password() {
         Err(keyring::Error::NoEntry) => Ok(None),

@@ -42,7 +42,7 @@ pub(super) fn amend_plan(plan: Plan, amendment: &Amendment, tools: &Toolset) -> 
     Ok(plan)
 }
 
-/// Replaces the proposed texts of files with those of hooks. `texts`: by displayed path.
+/// Replaces the proposed content of files with the content written by hooks. `texts`: content by displayed path.
 pub(super) fn amend_by_hooks(plan: Plan, texts: Vec<(String, String)>, tools: &Toolset) -> Result<Plan, ToolError> {
     let tool = tools.resolve(&plan.call.tool_name)?;
     let settings = running(&plan.tool_name, &plan.call.tool_name, tools.settings());

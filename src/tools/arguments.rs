@@ -64,7 +64,7 @@ fn simplify(value: &mut Value) {
     }
 }
 
-/// Removes limits that a request does not need. A call that exceeds one gets an error that names it.
+/// Removes limits that a request does not need. A call that exceeds a limit gets an error that names the limit.
 pub(super) fn without_bounds(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -87,7 +87,7 @@ pub(super) fn without_bounds(schema: &mut Value) {
 ///
 /// # Errors
 ///
-/// An argument is invalid; the error names it.
+/// Returns an error that names the argument if an argument is invalid.
 pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Value>) -> Result<T, ToolError> {
     let mut value = Value::Object(arguments);
     normalize(&mut value, &schema_for::<T>(), "")?;

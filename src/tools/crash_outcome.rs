@@ -8,7 +8,7 @@ use crate::sys::file::tree::{Survey, survey};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Prefix of the names of temporary files.
+/// Name prefix of temporary files.
 const UNFINISHED: &str = ".aye-";
 /// Maximum number of paths listed per kind.
 const MAX_NAMED: usize = 10;

@@ -14,7 +14,7 @@ const MAX_NOTES: usize = 10;
 /// Maximum size of diagnostics in a result, in bytes.
 const MAX_RESULT_BYTES: usize = 2_000;
 
-/// Adds the diagnostics of the proposed texts to a plan.
+/// Adds the diagnostics of the proposed content to a plan.
 pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &Settings) -> Plan {
     let Some(servers) = &settings.diagnostics else { return plan };
     let Some(proposal) = plan.proposal.as_mut().filter(|_| plan.changes) else { return plan };
@@ -40,14 +40,14 @@ pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &S
     plan
 }
 
-/// Texts that a call is about to write, for the language servers.
+/// File content that a call is about to write, for the language servers.
 pub(super) struct WrittenTexts {
     servers: Arc<dyn Diagnostics>,
     texts: Vec<ProposedText>,
 }
 
 impl WrittenTexts {
-    /// Returns the texts; `None` if no language server covers them.
+    /// Returns the content; `None` if no language server covers it.
     pub(super) fn new(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Option<Self> {
         let servers = settings.diagnostics.clone()?;
         let texts = visible_texts(tool, payload, settings);
@@ -56,14 +56,14 @@ impl WrittenTexts {
 }
 
 impl WrittenTexts {
-    /// Returns the texts that a previewed command changed; `None` if no language server covers them.
+    /// Returns the content that a previewed command changed; `None` if no language server covers it.
     pub(super) async fn of_command(files: Vec<ChangedFile>, settings: &Settings) -> Option<Self> {
         let servers = settings.diagnostics.clone()?;
         let texts = read_texts(files).await;
         (!texts.is_empty()).then_some(Self { servers, texts })
     }
 
-    /// Drops the texts that differ from the files, because the user left them out. Reads the files.
+    /// Drops content that differs from the files, because the user left it out. Reads the files.
     pub(super) async fn without_discarded(self) -> Option<Self> {
         let Self { servers, mut texts } = self;
         let read = off_thread(move || {
@@ -75,7 +75,7 @@ impl WrittenTexts {
     }
 }
 
-/// Notifies the language servers that these texts were written, and adds new errors to the result for the model.
+/// Notifies the language servers that this content was written, and adds new errors to the result for the model.
 pub(super) async fn add_new_errors(written: Option<WrittenTexts>, mut result: ToolResult) -> ToolResult {
     let Some(WrittenTexts { servers, texts }) = written.filter(|_| result.status == ToolStatus::Succeeded) else {
         return result;
@@ -113,7 +113,7 @@ async fn read_texts(files: Vec<ChangedFile>) -> Vec<ProposedText> {
     off_thread(move || files.iter().filter_map(ChangedFile::text).collect()).await.unwrap_or_default()
 }
 
-/// Returns the texts of a plan that the policy allows the call to read and write.
+/// Returns the content in a plan that the policy allows the call to read and write.
 fn visible_texts(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Vec<ProposedText> {
     let mut texts = tool.proposed_texts(payload);
     texts.retain(|text| (settings.paths.may_read)(&text.path) && (settings.paths.may_write)(&text.path));

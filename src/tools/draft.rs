@@ -43,7 +43,7 @@ impl<Work> CallDraft<Option<Work>> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
     Reads,
-    /// The call only waits for an answer of the user.
+    /// The call only waits for an answer from the user.
     Asks,
     Changes,
     /// The call runs a command. `files`: the files that the command would run.

@@ -241,7 +241,7 @@ impl Router {
         Ok(Plan { hook_runs: runs, ..plan })
     }
 
-    /// Plans the call of `before` again, with other texts for its files.
+    /// Plans the call of `before` again, with different content for its files.
     async fn plan_with_texts(
         &self,
         call: ToolCall,
@@ -250,7 +250,7 @@ impl Router {
     ) -> Result<Plan, ToolError> {
         let again = self.plan_blocking(call, Vec::new()).await?;
         if self.tools.resolve(&again.call.tool_name)?.proposed_texts(&again.payload) != before {
-            return Err(ToolError::new(ErrorCode::Conflict, "a file of the call changed while the hooks ran"));
+            return Err(ToolError::new(ErrorCode::Conflict, "a file that the call changes was modified while the hooks ran"));
         }
         let settings = self.settings();
         let named = |text: &ChangedText| (display_path_one_line(&text.path, settings), text.now.clone());

@@ -19,7 +19,7 @@ struct Shared {
     of_model: Mutex<Option<Arc<dyn SearchEngine>>>,
     most: u64,
     sent: AtomicU64,
-    /// Number of changes of the service.
+    /// Number of times that the service was changed.
     changes: watch::Sender<u64>,
 }
 

@@ -85,7 +85,7 @@ fn describe(outcome: SuggestionOutcome) -> &'static str {
         SuggestionOutcome::Merged => "An open proposal already says this. The user decides later.",
         SuggestionOutcome::AlreadyInFile => "The file already says this; nothing was proposed.",
         SuggestionOutcome::DecidedBefore => {
-            "The user has already decided about this; nothing was proposed. Do not suggest it again."
+            "The user has already applied or dropped this; nothing was proposed. Do not suggest it again."
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Toolset {
     own: Vec<SharedTool>,
     /// MCP tools; `None` if no server is configured.
     remote: Option<RemoteTools>,
-    /// The tool that loads others; `None` if all tools are offered.
+    /// The tool that loads other tools; `None` if all tools are offered.
     finder: Option<Arc<FindTools>>,
     /// The tool that loads skills; `None` if there are none, or another tool has its name.
     skills: Option<SharedTool>,
@@ -88,7 +88,7 @@ impl Toolset {
         self.remote.as_ref()
     }
 
-    /// Returns the tool that loads others; `None` if all tools are offered.
+    /// Returns the tool that loads other tools; `None` if all tools are offered.
     pub(super) fn finder(&self) -> Option<&FindTools> {
         self.finder.as_deref()
     }
@@ -134,7 +134,7 @@ impl Toolset {
     ///
     /// # Errors
     ///
-    /// The name is unknown or ambiguous.
+    /// Returns an error if the name is unknown or ambiguous.
     pub(super) fn resolve(&self, name: &str) -> Result<SharedTool, ToolError> {
         if let Some(finder) = self.finder.as_ref().filter(|_| FindTools::is_called(name)) {
             return Ok(Arc::clone(finder) as SharedTool);
@@ -203,7 +203,7 @@ fn unknown_tool<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolErr
 ///
 /// # Errors
 ///
-/// `TOOL_NOT_FOUND`; the error lists the available names.
+/// Always returns `TOOL_NOT_FOUND`, with the list of available names.
 pub(crate) fn check_known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
     let mut names: Vec<&str> = built_in_names().collect();
     names.extend(named.iter().map(|command| command.name.as_str()));

@@ -40,7 +40,10 @@ pub(crate) fn to_read(store: &Store, id: &SessionId) -> Result<(String, String),
         let from = cut_position_before(&text, text.len() - READ_BYTES);
         let left = format_size(from as u64);
         let short: String = id.as_str().chars().take(8).collect();
-        text = format!("[the first {left} are not shown; run `aye sessions export {short}` for all of it]\n{}", &text[from..]);
+        text = format!(
+            "[the first {left} are not shown; run `aye sessions export {short}` for the whole session]\n{}",
+            &text[from..]
+        );
     }
     Ok((summary.title.unwrap_or_else(|| "(draft only)".to_owned()), text))
 }

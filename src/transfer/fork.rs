@@ -13,7 +13,7 @@ pub(crate) struct ForkResult {
     pub notices: Vec<String>,
 }
 
-/// Suffix of the title of a fork.
+/// Title suffix of a fork.
 const MARK: &str = " (fork)";
 
 const TITLE_CHARS: usize = 80;

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use std::path::Path;
 
 const ID_DIGITS: usize = 32;
-/// Maximum characters of a title.
+/// Maximum number of characters of a title.
 const TITLE_CHARS: usize = 80;
 
 /// Version fields of a file, which are checked first.
@@ -116,7 +116,7 @@ fn check_form(text: &str) -> Result<(), Problem> {
         Some(serde_json::Value::String(version)) if version == VERSION => {}
         Some(version) => {
             let problem = Problem::new(format!("unsupported checkpointVersion {}", one_line(&version.to_string())));
-            let problem = problem.because(format!("this aye reads \"{VERSION}\""));
+            let problem = problem.because(format!("this version of aye reads \"{VERSION}\""));
             return Err(problem.hint("export the session again with a matching version of aye"));
         }
         None => {
@@ -127,8 +127,8 @@ fn check_form(text: &str) -> Result<(), Problem> {
     match form.aye.map(|own| own.format) {
         Some(Some(format)) if format != OWN_FORMAT => {
             let problem = Problem::new(format!("unsupported format {} of `aye`", one_line(&format.to_string())));
-            let problem = problem.because(format!("this aye reads {OWN_FORMAT}"));
-            Err(problem.hint("use a newer aye, or remove `aye` from the file to import the thread alone"))
+            let problem = problem.because(format!("this version of aye reads {OWN_FORMAT}"));
+            Err(problem.hint("use a newer version of aye, or remove `aye` from the file to import the thread alone"))
         }
         _ => Ok(()),
     }

@@ -351,10 +351,13 @@ fn invalid_checkpoints_are_reported_with_the_location_and_the_expected_value() {
         ("{\"checkpointVersion\": \"1.0\",\n  \"thread\": [}", "line 2, column 14: `thread`: expected value"),
         ("[1]", "line 1, column"),
         ("{\"thread\": []}", "missing checkpointVersion: expected \"1.0\""),
-        ("{\"checkpointVersion\": \"2.0\", \"thread\": []}", "unsupported checkpointVersion \"2.0\": this aye reads \"1.0\""),
+        (
+            "{\"checkpointVersion\": \"2.0\", \"thread\": []}",
+            "unsupported checkpointVersion \"2.0\": this version of aye reads \"1.0\"",
+        ),
         (
             "{\"checkpointVersion\": \"1.0\", \"thread\": [], \"aye\": {\"format\": 9, \"records\": []}}",
-            "unsupported format 9 of `aye`: this aye reads 1",
+            "unsupported format 9 of `aye`: this version of aye reads 1",
         ),
         ("{\"checkpointVersion\": \"1.0\"}", "missing field `thread`"),
         ("{\"checkpointVersion\": \"1.0\", \"thread\": []}", "nothing to import"),

@@ -177,7 +177,7 @@ impl Transcript {
                 let words = match resolution {
                     Resolution::Rerun => "the outcome was unknown: you chose to run it again",
                     Resolution::Skip => "the outcome was unknown: you skipped it",
-                    Resolution::TellModel => "the outcome was unknown: you chose to tell the model",
+                    Resolution::TellModel => "the outcome was unknown: you chose to report this to the model",
                 };
                 self.card(id, |_| {}).decided.push(words.to_owned());
             }

@@ -390,7 +390,10 @@ fn the_changes_of_a_hook_after_a_call_are_part_of_its_proposal() {
         terminal.prompt(prompt);
         let screen = terminal.review("a.txt");
         assert!(screen.contains("formatted") && !screen.contains("+ new"), "{screen}");
-        assert!(screen.contains("includes the changes of the hook .claude/settings.json PostToolUse 1 to a.txt"), "{screen}");
+        assert!(
+            screen.contains("includes the changes that the hook .claude/settings.json PostToolUse 1 made to a.txt"),
+            "{screen}"
+        );
         assert!(!project.exists("a.txt"), "nothing is written before the decision");
         terminal.decide(letter);
         terminal.wait_for(said);
@@ -499,7 +502,7 @@ fn the_changes_of_a_hook_after_a_command_are_part_of_its_effects() {
         terminal.prompt(prompt);
         let screen = terminal.review("a.txt");
         assert!(screen.contains("formatted") && screen.contains("b.txt"), "{screen}");
-        assert!(screen.contains("includes the changes of the hook"), "{screen}");
+        assert!(screen.contains("includes the changes that the hook"), "{screen}");
         assert!(!project.exists("a.txt") && !project.exists("b.txt"), "nothing is written before the decision");
         terminal.decide(letter);
         terminal.wait_for(said);
@@ -634,7 +637,7 @@ fn stop_hooks_can_continue_a_task_a_limited_number_of_times() {
     let project = project.file(".claude/settings.json", &settings("Stop", "", "echo again >&2; exit 2"));
     let told = project.aye(&["exec", "--trust", "go"]).exits(0);
     assert_eq!(server.requests().len(), 2 + 9);
-    assert!(told.stderr.contains("the hooks let the model continue 8 times"), "{}", told.stderr);
+    assert!(told.stderr.contains("the hooks made the model continue 8 times"), "{}", told.stderr);
 }
 
 #[test]

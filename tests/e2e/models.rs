@@ -263,7 +263,7 @@ fn an_overloaded_model_is_replaced_by_the_next_usable_fallback_for_the_task() {
     let project = Project::with(&server).config(&format!("{FALLBACKS}[llm]\nmax_retries = 1\nretry_base_ms = 1\n"));
     let output = project.aye(&["exec", "hi"]).exits(0);
     let told = "anthropic/second is not responding";
-    let output = output.says(&["cannot fall back on openai/unkeyed", "anthropic/first is not responding", told]);
+    let output = output.says(&["cannot fall back to openai/unkeyed", "anthropic/first is not responding", told]);
     assert!(output.stderr.contains("continuing with this model"), "{}", output.stderr);
     assert_eq!(models_asked(&server), ["first", "second", "third"]);
     // The session keeps the user's choice.

@@ -244,7 +244,7 @@ fn a_session_can_continue_unsaved_on_a_full_disk_and_is_saved_once_space_is_free
     std::thread::sleep(std::time::Duration::from_millis(700));
     terminal.send("c");
     terminal.wait_for("All of it is done.");
-    terminal.wait_for("saved again");
+    terminal.wait_for("saving works again");
     assert_eq!(project.read("ledger"), "2\n3\n");
     assert!(terminal.quit().success());
     let after = project.read("after");

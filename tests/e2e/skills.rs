@@ -114,7 +114,7 @@ fn skills_are_invoked_by_name_in_the_menu_and_in_exec() {
     let mut terminal = project.open(&[]);
     terminal.wait_for("Try:");
     terminal.send("/pdf");
-    terminal.wait_for("skill of the project: Does pdf things.");
+    terminal.wait_for("project skill: Does pdf things.");
     terminal.send(" other.pdf");
     terminal.enter();
     let screen = terminal.wait_for("Done.");

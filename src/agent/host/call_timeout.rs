@@ -174,7 +174,7 @@ fn mark_timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
 /// Plans one call outside a session, with the same timeout as in a session.
 ///
 /// # Errors
-/// The call cannot be planned, or planning times out.
+/// Returns an error if the call cannot be planned, or planning times out.
 pub(crate) async fn plan_with_timeout(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan, ToolError> {
     let work = tokio::spawn(async move { router.plan(call).await });
     let done = with_timeout(work, CallTimeout::Short, &CancellationToken::new(), &CancellationToken::new()).await;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Log target of events. Their lines are written as JSON without changes.
 pub(crate) const EVENTS: &str = "aye::events";
-/// Maximum logged bytes of a provider's error message.
+/// Maximum number of bytes of a provider's error message that are logged.
 const MESSAGE_BYTES: usize = 500;
 /// Size of the buffer for the start of an event's JSON, which contains its name, in bytes.
 const HEAD_BYTES: usize = 96;

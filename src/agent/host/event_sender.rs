@@ -5,7 +5,7 @@ use crate::protocol::{Event, EventKind, SessionId, StepId, TaskId, WorkspaceId};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
-/// Sender of events, which adds the session to each.
+/// Sender of events, which adds the session to each event.
 #[derive(Clone)]
 pub(super) struct EventSender {
     pub workspace_id: WorkspaceId,

@@ -47,7 +47,7 @@ pub(super) fn follow(context: &CallContext, kind: &EventKind) {
         },
         EventKind::CompactionStarted { trigger, .. } => HookOccasion::Compaction { manual: *trigger == CompactionTrigger::Asked },
         EventKind::TaskCompleted { .. } => {
-            HookOccasion::Notification { kind: "idle_prompt", message: "aye has finished and waits for you".to_owned() }
+            HookOccasion::Notification { kind: "idle_prompt", message: "aye has finished and is waiting for you".to_owned() }
         }
         _ => return,
     };

@@ -45,7 +45,7 @@ pub(crate) enum PolicyUpdate {
     },
 }
 
-/// Source of policy updates; empty if the policy of the session is fixed.
+/// Source of policy updates; empty if the session's policy is fixed.
 pub(super) struct PolicySource(Option<PolicyUpdates>);
 
 /// A requested reload.

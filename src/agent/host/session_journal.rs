@@ -173,7 +173,7 @@ impl SessionJournal {
             unsaved.drop_first();
         }
         self.unsaved = None;
-        let message = "saved again: the whole session is on disk".to_owned();
+        let message = "saving works again: the whole session is on disk".to_owned();
         self.emit(EventKind::SavingChanged { saved: true, message });
         Ok(())
     }

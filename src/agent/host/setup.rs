@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 pub(crate) struct SummaryModelSetup {
     /// Model name in the settings; `None` if the model in use writes summaries.
     pub name: Option<String>,
-    /// Absent if it cannot be opened yet, for example without an API key.
+    /// Absent if the model cannot be opened yet, for example without an API key.
     pub model: Option<Arc<dyn Model>>,
 }
 

@@ -450,7 +450,7 @@ async fn a_new_prompt_retries_a_failed_save() {
 }
 
 #[tokio::test]
-async fn stopping_while_saving_fails_cancels_the_pending_call_but_no_later_one() {
+async fn stopping_while_saving_fails_cancels_the_pending_call_but_not_later_calls() {
     for stop in [Command::Cancel, Command::Kill, Command::Finish] {
         let mut session = stalled().await;
         session.send(stop).await;

@@ -4,7 +4,7 @@ use crate::protocol::Message;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::sync::Arc;
 
-/// Bytes by which the buffer grows if the compressed data does not fit.
+/// Number of bytes by which the buffer grows if the compressed data does not fit.
 const MORE: usize = 64 << 10;
 
 #[derive(Debug, Clone)]

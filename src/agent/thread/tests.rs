@@ -52,7 +52,7 @@ fn a_thread_that_fits_is_sent_in_full() {
 }
 
 #[test]
-fn the_oldest_messages_are_dropped_but_the_prompt_of_the_task_stays() {
+fn the_oldest_messages_are_dropped_but_the_prompt_of_the_task_is_kept() {
     let mut thread = thread(&[(User, 10), (Assistant, 40), (Tool, 40), (Assistant, 10), (Tool, 10), (Assistant, 5)]);
     assert_eq!(window(&mut thread, 60), ["[Earlier conversation truncated — 2 messages removed] 0", "3", "4", "5"]);
     for index in 6..9 {
@@ -81,7 +81,7 @@ fn a_response_is_never_separated_from_its_tool_results() {
 }
 
 #[test]
-fn a_summary_comes_first_and_the_prompt_of_the_task_stays() {
+fn a_summary_comes_first_and_the_prompt_of_the_task_is_kept() {
     let mut thread = Thread::default();
     for (index, role) in [User, Assistant, User, Assistant, Tool, Assistant, Tool].into_iter().enumerate() {
         thread.push(message(index, role, 10, if index < 2 { "task_001" } else { "task_002" }));

@@ -87,7 +87,7 @@ pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String>
             (!offered).then(|| "the first commands cannot run on their own".to_owned())
         }
         Amendment::Unsandboxed => (!offer.unsandboxed).then(|| "the command cannot run outside the sandbox here".to_owned()),
-        Amendment::Background => Some("a command moves to the background while it runs, not before".to_owned()),
+        Amendment::Background => Some("a command can be moved to the background only while it runs".to_owned()),
         Amendment::Offline => (!offer.offline)
             .then(|| "the command cannot run without network access: it already has none, or it requires it".to_owned()),
     }

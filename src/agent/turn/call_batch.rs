@@ -77,7 +77,7 @@ impl CallBatch {
         self.calls.iter().any(|call| matches!(call.state, CallState::Asking(_) | CallState::Unknown))
     }
 
-    /// Returns whether all calls wait for a decision of the user.
+    /// Returns whether all calls wait for the user's decision.
     pub(crate) fn only_waits_for_user(&self) -> bool {
         let still = |call: &Call| {
             matches!(call.state, CallState::Unknown | CallState::Asking(_) | CallState::Deferred | CallState::Done(_))
@@ -447,10 +447,10 @@ fn malformed_result(call: &ToolCall, text: &str, cut: bool) -> ToolResult {
             )
         }
         Some(ArgumentFault::Unfinished) if !cut => {
-            format!("the call of `{name}` is incomplete, so nothing was run; call it again; its arguments begin: {start}")
+            format!("the call to `{name}` is incomplete, so nothing was run; call it again; its arguments begin: {start}")
         }
         _ => {
-            let why = if cut { "cut by the output limit" } else { "not a JSON object" };
+            let why = if cut { "cut off by the output limit" } else { "not a JSON object" };
             format!("the arguments of `{name}` are {why}, so nothing was run; they begin: {start}")
         }
     };

@@ -1,4 +1,4 @@
-//! Recovery of the calls of an earlier process, based on the journal, the disk and their saved output.
+//! Recovery of an earlier process's calls, based on the journal, the disk and their saved output.
 
 use super::amend::AppliedAmendments;
 use super::call::{Call, CallState, leftover_note};

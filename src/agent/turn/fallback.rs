@@ -59,7 +59,7 @@ impl FallbackModels {
                 OpenedFallback::Other(opened)
             }
             Err(reason) => {
-                let words = reason.problem().with_location(format!("cannot fall back on {name}")).one_line();
+                let words = reason.problem().with_location(format!("cannot fall back to {name}")).one_line();
                 self.failed.push(name);
                 OpenedFallback::Unusable(words, failure)
             }

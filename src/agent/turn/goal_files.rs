@@ -107,7 +107,7 @@ mod tests {
     use super::may_read;
 
     #[test]
-    fn tests_configuration_and_files_that_the_check_names_are_files_of_the_check() {
+    fn tests_configuration_and_files_named_in_the_check_may_affect_it() {
         for path in [
             "tests/a.rs",
             "crates/x/tests/data/in.json",

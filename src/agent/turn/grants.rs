@@ -147,7 +147,7 @@ impl Grants {
         Some(if is_named { "the plan lists this call, but it needs its own approval" } else { "not in the plan" })
     }
 
-    /// Handles the result of a change of the policy files.
+    /// Handles the result of a change to the policy files.
     fn on_outcome(&mut self, outcome: RuleFileResult, TurnContext { policy, out, .. }: &mut TurnContext) {
         if matches!(outcome, RuleFileResult::Saved(..) | RuleFileResult::Removed(..)) {
             self.changes = self.changes.saturating_sub(1);

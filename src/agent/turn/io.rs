@@ -82,7 +82,7 @@ pub(crate) enum Input {
     },
     /// The policy changed.
     PolicyChanged(Box<PolicyChange>),
-    /// The policy files of the user were changed or read.
+    /// The user's policy files were changed or read.
     RuleFiles(RuleFileResult),
     /// The delay of `Effect::Wake` is over.
     Woken {

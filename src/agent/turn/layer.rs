@@ -33,7 +33,7 @@ impl CallRunner<'_> {
         Some(if plan.doubts.by_name.is_some() { permit.without_hosts() } else { permit })
     }
 
-    /// Records the effects of a command in its layer before they are used.
+    /// Records a command's effects in its layer before they are used.
     pub(super) fn note_layer(&mut self, call: &mut Call, plan: &Plan) {
         let is_recorded = call.layer_digest.take().is_some();
         let (LayerRun::Ended(end), Some(effects), false) = (&plan.layer, &plan.effects, is_recorded) else { return };

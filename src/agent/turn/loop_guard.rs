@@ -57,7 +57,7 @@ impl LoopGuard {
         rows
     }
 
-    /// Notes the outcomes of the calls of a step, in order. A denied call has no outcome and changes nothing.
+    /// Notes the outcomes of a step's calls, in order. A denied call has no outcome and changes nothing.
     pub(super) fn on_results<'a>(&mut self, results: impl Iterator<Item = &'a ToolResult>) {
         let outcomes: Vec<Option<u64>> = results.map(outcome).collect();
         // Calls at the end that repeat the last one.
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn approval_allows_as_many_repeats_again_and_a_different_call_resets_the_count() {
+    fn approval_allows_the_same_number_of_repeats_again_and_a_different_call_resets_the_count() {
         let mut guard = LoopGuard::default();
         let mut asked = Vec::new();
         for _ in 0..30 {

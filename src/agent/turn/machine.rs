@@ -569,7 +569,7 @@ impl TurnMachine {
         let obstacle = self.goals.obstacle(&goal, self.is_busy() && !self.tasks.is_paused(), &self.cx);
         if obstacle.is_none() {
             if self.tasks.is_paused() {
-                self.cx.out.notice("session resumed: the paused task has ended, and the goal starts a new one");
+                self.cx.out.notice("session resumed: the paused task has ended, and the goal starts a new task");
                 self.end_task(TaskEnd::Cancelled);
             }
             self.pass_to_prompts(PromptInput::SteeringEnded, at);

@@ -157,7 +157,7 @@ impl ModelChoice {
         self.last = Some((model, effort));
     }
 
-    /// Applies the model of the command line, which overrides that of the session, and reports a change.
+    /// Applies the model from the command line, which overrides the session's model, and reports a change.
     pub(crate) fn report_run_model(&mut self, cx: &mut TurnContext) {
         let (name, effort) = (cx.options.model.name.clone(), cx.options.effort);
         if name.is_empty() {

@@ -22,7 +22,7 @@ pub(crate) enum Approver {
 }
 
 impl Approver {
-    /// Returns whether this approver may decide about a call with this risk.
+    /// Returns whether this approver may approve a call with this risk.
     pub(super) fn may_decide(self, risk: Risk, critical: bool) -> bool {
         match self {
             Self::User | Self::Everyone => true,
@@ -65,7 +65,7 @@ pub(crate) struct PriceAssumption {
 pub(crate) struct Options {
     pub model: ModelFacts,
     pub effort: Option<Effort>,
-    /// Maximum tokens of a response, if the model supports that many.
+    /// Maximum number of tokens of a response, if the model supports that many.
     pub max_output_tokens: u64,
     pub max_steps: u32,
     /// Budgets set before the session starts.

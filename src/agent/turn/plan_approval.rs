@@ -27,7 +27,7 @@ pub(super) fn proposed(plan: &TaskPlan, policy: &Enforcer, leaves_plan_mode: boo
     ProposedPlan { text: plan.text.clone(), digest: plan.digest.clone(), lines: lines.collect(), leaves_plan_mode }
 }
 
-/// Splits the actions of a plan into those shown as covered and the others.
+/// Splits the actions of a plan into actions shown as covered and other actions.
 pub(super) fn split(plan: &TaskPlan, shown: &ProposedPlan) -> (Vec<Action>, Vec<Action>) {
     let (mut covered, mut others) = (Vec::new(), Vec::new());
     for (line, shown) in plan.lines.iter().zip(&shown.lines) {

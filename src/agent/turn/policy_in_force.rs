@@ -22,7 +22,7 @@ pub(super) fn replace_policy(change: PolicyChange, cx: &mut TurnContext) {
 /// Switches to another mode. Returns whether that mode is allowed.
 pub(super) fn set_mode(mode: Mode, cx: &mut TurnContext) -> bool {
     if mode > cx.options.laxest {
-        cx.out.notice(format!("cannot switch to mode `{}`: only the user may allow more", mode.as_str()));
+        cx.out.notice(format!("cannot switch to mode `{}`: only the user may choose a more permissive mode", mode.as_str()));
         return false;
     }
     cx.policy.set_mode(mode);
@@ -35,7 +35,7 @@ pub(super) fn set_mode(mode: Mode, cx: &mut TurnContext) -> bool {
 /// setting.
 pub(super) fn set_approve(approve: Approve, cx: &mut TurnContext) {
     if approve == Approve::Effects && cx.options.approver == Approver::Nobody {
-        return cx.out.notice("cannot set `approve` to effects: only the user may allow more");
+        return cx.out.notice("cannot set `approve` to effects: only the user may choose a more permissive setting");
     }
     cx.policy.set_approve(approve);
     cx.out.notice(match (approve, cx.policy.approve()) {

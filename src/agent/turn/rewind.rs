@@ -45,7 +45,7 @@ struct Point {
     first_step: u64,
     steps: u32,
     commands: Vec<String>,
-    /// Effects of its calls that are not visible in files.
+    /// Effects of the prompt's calls that are not visible in files.
     lasting: Vec<String>,
     /// Whether the files of the prompt were restored while the conversation was kept.
     files_undone: bool,

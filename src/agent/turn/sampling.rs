@@ -3,7 +3,7 @@
 
 use crate::protocol::{ModelFacts, ModelUse, StopReason, Usage};
 
-/// Result of a request of a server or a tool.
+/// Result of a request by a server or a tool.
 #[derive(Debug)]
 pub(crate) struct SamplingUsage {
     /// Server or tool name, as recorded in the journal.
@@ -13,7 +13,7 @@ pub(crate) struct SamplingUsage {
     /// Model that wrote the response.
     pub model: ModelFacts,
     pub usage: Usage,
-    /// Price in US dollars on top of the price of the tokens.
+    /// Price in US dollars in addition to the price of the tokens.
     pub fee_usd: f64,
     pub estimated: bool,
     pub stop_reason: StopReason,

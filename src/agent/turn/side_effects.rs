@@ -36,7 +36,7 @@ pub(super) fn side_effects_of(actions: &[Action], summary: &str, changes: bool) 
             | Action::Open { .. } => None,
         };
         if let Some(what) = lasting {
-            ran.lasting = Some(format!("`{}` {what}: its effects elsewhere remain", short()));
+            ran.lasting = Some(format!("`{}` {what}; a rewind cannot undo this", short()));
         }
     }
     ran

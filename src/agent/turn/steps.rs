@@ -48,7 +48,7 @@ impl TurnMachine {
                 self.cx.out.notice("the session is paused; your prompt is back in the draft");
                 return self.cx.out.event(EventKind::SessionPaused { failure });
             }
-            self.cx.out.notice("session resumed: the paused task has ended, and your prompt starts a new one");
+            self.cx.out.notice("session resumed: the paused task has ended, and your prompt starts a new task");
             self.end_task(TaskEnd::Cancelled);
         }
         if self.is_busy() {
@@ -277,7 +277,7 @@ impl TurnMachine {
         self.end_task(TaskEnd::Failed { failure });
     }
 
-    /// Records the end of the task, then reports it. After a failure, queued messages wait for a decision of the user.
+    /// Records the end of the task, then reports it. After a failure, queued messages wait for the user's decision.
     pub(super) fn end_task(&mut self, end: TaskEnd) {
         self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
         let Some(task) = self.tasks.current() else { return };

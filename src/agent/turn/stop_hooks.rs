@@ -68,7 +68,7 @@ impl StopHooks {
         }
         if self.blocks == STOP_HOOK_BLOCKS {
             cx.out.notice(format!(
-                "the hooks let the model continue {STOP_HOOK_BLOCKS} times; the task ends without running them again"
+                "the hooks made the model continue {STOP_HOOK_BLOCKS} times; the task ends without running them again"
             ));
             return false;
         }
@@ -100,7 +100,7 @@ impl StopHooks {
         let context: Vec<String> =
             outcome.context.into_iter().map(|(hook, text)| format!("\n[From the hook {hook}]\n{text}")).collect();
         let context = context.concat();
-        cx.out.notice(format!("the hook {hook} lets the model continue: {reason}"));
+        cx.out.notice(format!("the hook {hook} makes the model continue: {reason}"));
         Some(format!("[From the hook {hook}]\n{reason}{context}"))
     }
 }

@@ -36,7 +36,7 @@ struct OpenRequest {
     model: ModelFacts,
     /// Estimated tokens, corrected by the provider's earlier count.
     tokens: u64,
-    /// Bytes of the response so far.
+    /// Number of bytes received of the response so far.
     received_bytes: usize,
 }
 

@@ -189,8 +189,8 @@ impl Servers {
         }
     }
 
-    /// Reloads the server settings of the user, and the trusted settings of the project. Returns messages about changes
-    /// and problems.
+    /// Reloads the user's server settings, and the project's trusted settings. Returns messages about changes and
+    /// problems.
     pub(crate) fn read_again(&self, place: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
         let SpecReloader { mut specs, mut problems, trusted } = specs_again(place, project);
         add_passed(&self.passed, &mut specs, &mut problems);

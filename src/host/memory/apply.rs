@@ -65,8 +65,8 @@ impl AppliedProposal {
 ///
 /// # Errors
 ///
-/// The file changed since the diff was shown, the policy denies the change, or the file cannot be written. In these
-/// cases nothing is changed.
+/// Returns an error if the file changed since the diff was shown, the policy denies the change, or the file cannot be
+/// written. In these cases nothing is changed.
 pub(super) fn apply(memory: &Memory, id: &str, digest: &str) -> Result<AppliedProposal, CliError> {
     let _lock = memory.file.lock_writing()?;
     let before = memory.file.read()?;
@@ -142,7 +142,7 @@ fn conflict(file: &str, id: &str) -> CliError {
 ///
 /// # Errors
 ///
-/// The file no longer contains exactly the added text, or cannot be written.
+/// Returns an error if the file no longer contains exactly the added text, or cannot be written.
 pub(super) fn undo(memory: &Memory, id: &str) -> Result<AppliedProposal, CliError> {
     let _lock = memory.file.lock_writing()?;
     let inbox = memory.file.read()?;
@@ -152,7 +152,7 @@ pub(super) fn undo(memory: &Memory, id: &str) -> Result<AppliedProposal, CliErro
     });
     let Some((ended, change)) = found else {
         return Err(CliError::usage(
-            Problem::new(format!("aye applied no proposal `{id}`")).hint("an ID is in the output of `aye memory apply`"),
+            Problem::new(format!("aye has not applied a proposal `{id}`")).hint("`aye memory apply` prints the ID"),
         ));
     };
     let failed = |why: String| {

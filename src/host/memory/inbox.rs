@@ -202,8 +202,8 @@ pub(super) fn id(text: &str, target: MemoryTarget) -> String {
 }
 
 impl Inbox {
-    /// Adds a proposal. It is merged with an open one of the same meaning, whatever its target. One that was dropped
-    /// before is only added again by the user.
+    /// Adds a proposal. It is merged with an open proposal of the same meaning, even if the targets differ. Only the
+    /// user can add a dropped proposal again.
     pub(super) fn add(&mut self, new: Proposal) -> AddOutcome {
         let meaning = Meaning::from_text(&new.text);
         let is_same = |text: &str| text == new.text || Meaning::from_text(text).is_same(&meaning);

@@ -6,7 +6,7 @@ use crate::protocol::without_input;
 
 /// Maximum length in bytes of a prompt that is searched. Longer prompts usually contain pasted text.
 const PROMPT_BYTES: usize = 4_000;
-/// Maximum lines of a paragraph and characters of a line. Anything longer is probably pasted text.
+/// Maximum number of lines in a paragraph, and of characters in a line. Anything longer is probably pasted text.
 const PARAGRAPH_LINES: usize = 4;
 const LINE_CHARS: usize = 400;
 /// Length of a sentence, in words and characters.

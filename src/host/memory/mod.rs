@@ -93,8 +93,8 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// The file has changed since then, the policy denies the change, or the file cannot be written. In these cases
-    /// nothing is changed.
+    /// Returns an error if the file has changed since then, the policy denies the change, or the file cannot be
+    /// written. In these cases nothing is changed.
     pub(crate) fn apply(&self, id: &str, digest: &str) -> Result<AppliedProposal, CliError> {
         apply::apply(self, id, digest)
     }

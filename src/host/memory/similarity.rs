@@ -144,7 +144,7 @@ impl Meaning {
         if shares_subject { f64::from(shared) / f64::from(total) } else { 0.0 }
     }
 
-    /// Returns whether both have the same meaning.
+    /// Returns whether `self` and `other` have the same meaning.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.similarity(other) >= SAME
     }

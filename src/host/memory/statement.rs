@@ -1,4 +1,4 @@
-//! Statements, the texts of proposals: each is a plain instruction on one line.
+//! Statements, as contained in proposals: each is a plain instruction on one line.
 
 use crate::config::instruction_imports;
 use crate::policy::redact::{Redactor, has_marker};
@@ -14,7 +14,7 @@ const SPEAKERS: [&str; 6] = ["system", "assistant", "user", "developer", "human"
 ///
 /// # Errors
 ///
-/// The text is not a single plain instruction, or it contains a secret.
+/// Returns an error if the text is not a single plain instruction, or it contains a secret.
 pub(super) fn checked(text: &str, redactor: &Redactor) -> Result<String, String> {
     let is_break = |letter: char| matches!(letter, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
     if text.trim().contains(is_break) {

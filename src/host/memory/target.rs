@@ -37,7 +37,7 @@ pub(super) struct Planned {
 ///
 /// # Errors
 ///
-/// Nothing can be added to the file.
+/// Returns an error if nothing can be added to the file.
 pub(super) fn file(place: &AppContext, target: MemoryTarget) -> Result<TargetFile, String> {
     let given = match target {
         MemoryTarget::Project => project_instruction_file(&place.workspace),
@@ -71,7 +71,7 @@ fn too_long(shown: &str) -> String {
     )
 }
 
-/// Resolves symlinks. Of a missing file, resolves those of its directory.
+/// Resolves symlinks. If the file is missing, resolves the symlinks of its directory.
 fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| {
         let name = path.file_name().unwrap_or_default();

@@ -9,7 +9,7 @@ use tar::EntryType;
 
 /// Maximum size of an archive, in bytes.
 pub(super) const ARCHIVE_BYTES: u64 = 64 << 20;
-/// Bytes of headers and padding per entry of an unpacked tar file.
+/// Number of bytes for headers and padding per entry of an unpacked tar file.
 const ENTRY_BYTES: u64 = 4 << 10;
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZIP: &[u8] = b"PK\x03\x04";
@@ -29,8 +29,8 @@ const EXECUTABLE: u32 = 0o111;
 /// Unpacks an archive into an empty folder.
 ///
 /// # Errors
-/// The archive is damaged, has entries other than files and folders, has names that clash or lead outside the folder,
-/// or exceeds a limit.
+/// Returns an error if the archive is damaged, has entries other than files and folders, has names that clash or lead
+/// outside the folder, or exceeds a limit.
 pub(super) fn unpack(bytes: &[u8], root: &Path) -> Result<(), Problem> {
     let mut unpacked = Unpacked::new(root);
     if bytes.starts_with(ZIP) {
@@ -186,7 +186,7 @@ mod tests {
             (b"a\\..\\x", EntryType::Regular, "not plain text"),
             (b"a\x1b[31m", EntryType::Regular, "not plain text"),
             (b"a\xff", EntryType::Regular, "not plain text"),
-            (b"./", EntryType::Regular, "not the path of a file"),
+            (b"./", EntryType::Regular, "not a file path"),
             (b"link", EntryType::Symlink, "a link"),
             (b"link", EntryType::Link, "a link"),
             (b"pipe", EntryType::Fifo, "not a file"),

@@ -55,7 +55,7 @@ impl Contents {
         contents.add_servers(plugin);
         for (start, what) in UNUSED {
             if plugin.pin.files.keys().any(|path| path.starts_with(start)) {
-                contents.unused.push(format!("{start}: aye does not use {what} of plugins"));
+                contents.unused.push(format!("{start}: aye does not use {what} from plugins"));
             }
         }
         contents
@@ -95,7 +95,7 @@ impl Contents {
         set.add_plugin(plugin.name(), &files);
         self.agents.extend(set.agents.into_iter().map(|agent| Part { name: agent.name, description: agent.description }));
         for hidden in set.hidden {
-            self.errors.push(format!("{}: another agent of the plugin has the name `{}`", hidden.file, hidden.name));
+            self.errors.push(format!("{}: another agent in the plugin has the name `{}`", hidden.file, hidden.name));
         }
         for file in &files {
             self.add_report(subagents::check(file));

@@ -32,7 +32,8 @@ const EXECUTABLE: u32 = 0o111;
 /// called after each file is read.
 ///
 /// # Errors
-/// The folder contains anything other than files and folders, exceeds a limit, or changes during the copy.
+/// Returns an error if the folder contains anything other than files and folders, exceeds a limit, or changes during
+/// the copy.
 pub(super) fn copy_files(
     source: &Path,
     target: &Path,

@@ -89,7 +89,7 @@ impl Scheme {
 /// Returns the ID of the commit.
 ///
 /// # Errors
-/// Git fails, the commit has entries other than files and folders, or a limit is exceeded.
+/// Returns an error if git fails, the commit has entries other than files and folders, or a limit is exceeded.
 pub(super) fn fetch(
     repository: &Repository,
     (scratch, target): (&Path, &Path),
@@ -219,7 +219,7 @@ impl Git<'_> {
             }
             files.push(CommitFile { path: path.to_owned(), id: id.to_owned(), is_program: mode == PROGRAM_MODE });
             if files.len() > MAX_ENTRIES {
-                return Err(Problem::new(format!("more than {MAX_ENTRIES} files and folders")));
+                return Err(Problem::new(format!("the plugin has more than {MAX_ENTRIES} files and folders")));
             }
         }
         Ok(files)
@@ -237,7 +237,7 @@ impl Git<'_> {
         let (_, written) = self.run(command.stdin(input).stderr(Stdio::null()), |child| match child.stdout.take() {
             // After an error the output is closed, so git ends when it writes again.
             Some(out) => write_objects(files, &mut BufReader::new(out), unpacked),
-            None => Err(failed("git has no output")),
+            None => Err(failed("cannot read git's output")),
         })?;
         written
     }
@@ -246,7 +246,7 @@ impl Git<'_> {
 /// Reads an output to its end.
 ///
 /// # Errors
-/// The output cannot be read, or is longer than `most_bytes`.
+/// Returns an error if the output cannot be read, or is longer than `most_bytes`.
 fn read_bounded(output: Option<impl Read>, most_bytes: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let Some(output) = output else { return Ok(bytes) };
@@ -266,7 +266,7 @@ fn write_objects(files: &[CommitFile], out: &mut impl BufRead, unpacked: &mut Un
             [id, "blob", size] if id == file.id => size.parse::<u64>().ok(),
             _ => None,
         };
-        let Some(size) = size else { return Err(failed("git returned another object")) };
+        let Some(size) = size else { return Err(failed("git returned a different object")) };
         let mut content = out.by_ref().take(size);
         unpacked.add_file(&file.path, file.is_program, &mut content)?;
         // A file that is left out was not read.

@@ -224,7 +224,7 @@ impl Plugin {
     /// Returns the content of a file.
     ///
     /// # Errors
-    /// The file cannot be read, or has changed since the plugin was added.
+    /// Returns an error if the file cannot be read, or has changed since the plugin was added.
     pub(crate) fn read(&self, path: &str, most_bytes: u64) -> Result<Vec<u8>, String> {
         let Some(pin) = self.pin.files.get(path) else { return Err("the file is not part of the plugin".to_owned()) };
         let content = crate::sys::file::read(&self.root.join(path), most_bytes).map_err(|error| error.to_string())?;

@@ -36,7 +36,7 @@ pub(super) fn has_manifest(root: &Path) -> bool {
 /// Reads the manifest in a folder.
 ///
 /// # Errors
-/// The folder has no manifest, or the manifest is invalid.
+/// Returns an error if the folder has no manifest, or the manifest is invalid.
 pub(crate) fn find_manifest(root: &Path) -> Result<Manifest, Problem> {
     let read = |file: &str| {
         let path = root.join(file);
@@ -73,7 +73,7 @@ fn fields(file: &str, bytes: &[u8]) -> Result<Map<String, Value>, String> {
     };
     match value {
         Value::Object(fields) => Ok(fields),
-        _ => Err("it is not an object".to_owned()),
+        _ => Err("the content is not an object".to_owned()),
     }
 }
 

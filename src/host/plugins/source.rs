@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// Timeout of the download of an archive.
+/// Timeout for downloading an archive.
 const DOWNLOAD_TIME: Duration = Duration::from_secs(300);
 /// File name extensions of archives.
 const ARCHIVES: [&str; 4] = [".tar.gz", ".tgz", ".tar", ".zip"];
@@ -51,7 +51,7 @@ impl PluginSource {
     /// folder of the plugin in a repository or an archive.
     ///
     /// # Errors
-    /// The source does not exist, or its form is not supported.
+    /// Returns an error if the source does not exist, or its form is not supported.
     pub(crate) fn parse(given: &str, folder: Option<&str>, workspace: &Path) -> Result<Self, Problem> {
         let kind = kind(given, workspace)?;
         let folder = folder.map(|folder| folder.trim_end_matches('/')).filter(|folder| !matches!(*folder, "" | "."));
@@ -89,7 +89,7 @@ impl PluginSource {
         !matches!(self.kind, Kind::Folder(_))
     }
 
-    /// Returns the path of the folder, if the source is one.
+    /// Returns the path of the source, if it is a folder.
     pub(crate) fn directory(&self) -> Option<&Path> {
         match &self.kind {
             Kind::Folder(path) => Some(path),
@@ -101,7 +101,8 @@ impl PluginSource {
     /// used in place. `has_credentials`: whether git may use the user's credential helpers and keys.
     ///
     /// # Errors
-    /// The files cannot be fetched, the source contains anything other than files and folders, or a limit is exceeded.
+    /// Returns an error if the files cannot be fetched, the source contains anything other than files and folders, or a
+    /// limit is exceeded.
     pub(crate) fn fetch(&self, scratch: &Path, has_credentials: bool, timeouts: Timeouts) -> Result<FetchedPlugin, Problem> {
         let bytes = match &self.kind {
             Kind::Folder(path) => return Ok(FetchedPlugin { root: path.clone(), commit: None, archive_hash: None }),
@@ -261,12 +262,12 @@ fn is_commit(text: &str) -> bool {
     text.len() == COMMIT_DIGITS && text.chars().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Checks that a revision that is a commit ID was fetched as this commit, and not as another object or a branch of that
-/// name.
+/// Checks that a revision given as a commit ID was fetched as this commit, and not as another object or a branch of the
+/// same name.
 fn check_commit(revision: Option<&str>, fetched: &str) -> Result<(), Problem> {
     match revision.filter(|revision| is_commit(revision)) {
         Some(asked) if !asked.eq_ignore_ascii_case(fetched) => {
-            let problem = Problem::new(format!("the repository returned another commit than `{asked}`"));
+            let problem = Problem::new(format!("the repository returned a different commit than `{asked}`"));
             Err(problem.because(text::clean_line(fetched)).hint("check the commit ID"))
         }
         Some(_) | None => Ok(()),
@@ -309,6 +310,6 @@ mod tests {
             check_commit(revision, named).unwrap();
         }
         let told = check_commit(Some(named), other).unwrap_err().text();
-        assert!(told.contains("another commit") && told.contains(named) && told.contains(other), "{told}");
+        assert!(told.contains("a different commit") && told.contains(named) && told.contains(other), "{told}");
     }
 }

@@ -16,11 +16,11 @@ use tempfile::TempDir;
 
 /// Folder of the plugins, in the data directory.
 const FOLDER: &str = "plugins";
-/// Prefix of the names of incomplete folders.
+/// Name prefix of incomplete folders.
 const STAGING: &str = ".staging-";
-/// Mode of the folder of plugins.
+/// Permissions of the plugin folder.
 const FOLDER_MODE: u32 = 0o700;
-/// Suffix of the name of a second folder with the same files.
+/// Name suffix of a second folder with the same files.
 const SECOND: &str = "-2";
 /// Number of digest digits in the name of a folder.
 const DIGITS: usize = 16;
@@ -82,7 +82,7 @@ impl PluginStore {
     /// Returns the plugin with this name; `None` if it is not installed.
     ///
     /// # Errors
-    /// The pins of the plugin cannot be read.
+    /// Returns an error if the pins of the plugin cannot be read.
     pub(crate) fn find(&self, name: &str) -> Result<Option<Plugin>, Problem> {
         let pin = PluginPin::read(&self.config, name).map_err(Problem::new)?;
         let Some(folder) = &self.folder else { return Ok(None) };
@@ -93,7 +93,7 @@ impl PluginStore {
     /// Locks the plugins for a change, and removes leftovers of interrupted changes.
     ///
     /// # Errors
-    /// Another process is changing plugins, or the data directory cannot be used.
+    /// Returns an error if another process is changing plugins, or the data directory cannot be used.
     pub(crate) fn lock(&self) -> Result<StoreLock, Problem> {
         let failed = |error: std::io::Error| Problem::new("cannot change plugins").because(error);
         let folder = self.folder()?;
@@ -118,14 +118,14 @@ impl PluginStore {
     /// Fetches a plugin, copies it into a temporary folder and reads its manifest.
     ///
     /// # Errors
-    /// The source is not a plugin, or cannot be fetched or copied.
+    /// Returns an error if the source is not a plugin, or cannot be fetched or copied.
     pub(crate) fn stage(&self, _: &StoreLock, source: &PluginSource, options: FetchOptions) -> Result<StagedPlugin, Problem> {
         let failed = |error: std::io::Error| Problem::new("cannot copy the plugin").because(error);
         if let Some(directory) = source.directory() {
             // Check this before copying: a folder that is not a plugin may be large.
             find_manifest(directory)?;
             if self.folder()?.starts_with(directory) {
-                return Err(Problem::new("the folder contains the data directory of aye"));
+                return Err(Problem::new("the folder contains aye's data directory"));
             }
         }
         let folder = self.folder()?;
@@ -140,7 +140,7 @@ impl PluginStore {
     /// Installs a staged plugin, replacing an installed one with the same name.
     ///
     /// # Errors
-    /// A file cannot be written. In this case the installed plugins are unchanged.
+    /// Returns an error if a file cannot be written. In this case the installed plugins are unchanged.
     pub(crate) fn install(&self, lock: &StoreLock, staged: StagedPlugin, enabled: bool) -> Result<Plugin, Problem> {
         let StagedPlugin { plugin: Plugin { mut pin, root: staging }, directory, .. } = staged;
         pin.enabled = enabled;
@@ -173,7 +173,7 @@ impl PluginStore {
     /// Enables or disables a plugin.
     ///
     /// # Errors
-    /// The pins cannot be written.
+    /// Returns an error if the pins cannot be written.
     pub(crate) fn set_enabled(&self, _: &StoreLock, plugin: &Plugin, enabled: bool) -> Result<(), Problem> {
         PluginPin { enabled, ..plugin.pin.clone() }.save(&self.config).map_err(Problem::new)
     }
@@ -181,7 +181,7 @@ impl PluginStore {
     /// Removes a plugin with all of its files.
     ///
     /// # Errors
-    /// The pins cannot be removed. In this case the plugin is unchanged.
+    /// Returns an error if the pins cannot be removed. In this case the plugin is unchanged.
     pub(crate) fn remove(&self, lock: &StoreLock, name: &str) -> Result<(), Problem> {
         PluginPin::remove(&self.config, name).map_err(Problem::new)?;
         self.finish(lock);
@@ -221,7 +221,7 @@ impl PluginStore {
                 continue;
             }
             if let Err(error) = std::fs::remove_dir_all(entry.path()) {
-                tracing::warn!(%error, folder = %entry.path().display(), "cannot remove a folder of plugins");
+                tracing::warn!(%error, folder = %entry.path().display(), "cannot remove a plugin folder");
             }
         }
     }
@@ -234,7 +234,7 @@ impl PluginStore {
 /// Fetches a plugin into a temporary folder outside the installed plugins.
 ///
 /// # Errors
-/// The source is not a plugin, or cannot be fetched or copied.
+/// Returns an error if the source is not a plugin, or cannot be fetched or copied.
 pub(crate) fn copy_for_check(source: &PluginSource, options: FetchOptions) -> Result<StagedPlugin, Problem> {
     source.directory().map(find_manifest).transpose()?;
     let directory = || TempDir::new().map_err(|error| Problem::new("cannot copy the plugin").because(error));

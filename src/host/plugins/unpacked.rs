@@ -11,7 +11,7 @@ use std::path::Path;
 const PROGRAM_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
-/// Bytes read at a time.
+/// Number of bytes read at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// File or folder that was already written.
@@ -38,7 +38,7 @@ impl<'a> Unpacked<'a> {
     /// Creates a folder unless it exists. `given`: the path in the archive.
     ///
     /// # Errors
-    /// The path leads outside the folder, clashes with another entry, or exceeds a limit.
+    /// Returns an error if the path leads outside the folder, clashes with another entry, or exceeds a limit.
     pub(super) fn add_folder(&mut self, given: &[u8]) -> Result<(), Problem> {
         match parts(given)? {
             Some(parts) => self.folders(&parts),
@@ -49,13 +49,13 @@ impl<'a> Unpacked<'a> {
     /// Writes a file. `given`: the path in the archive. Files of version control are left out.
     ///
     /// # Errors
-    /// The path leads outside the folder, clashes with another entry, or exceeds a limit; or the content cannot be read
-    /// or written.
+    /// Returns an error if the path leads outside the folder, clashes with another entry, or exceeds a limit; or the
+    /// content cannot be read or written.
     pub(super) fn add_file(&mut self, given: &[u8], is_program: bool, content: &mut dyn Read) -> Result<(), Problem> {
         let shown = String::from_utf8_lossy(given).escape_debug().to_string();
         let Some(parts) = parts(given)? else { return Ok(()) };
         let Some((_, folders)) = parts.split_last() else {
-            return Err(Problem::new(format!("`{shown}` is not the path of a file")));
+            return Err(Problem::new(format!("`{shown}` is not a file path")));
         };
         self.folders(folders)?;
         let path = parts.join("/");
@@ -64,7 +64,7 @@ impl<'a> Unpacked<'a> {
         }
         self.files += 1;
         if self.files > MAX_FILES {
-            return Err(Problem::new(format!("more than {MAX_FILES} files")));
+            return Err(Problem::new(format!("the plugin has more than {MAX_FILES} files")));
         }
         let mode = if is_program { PROGRAM_MODE } else { FILE_MODE };
         let opened = OpenOptions::new().write(true).create_new(true).mode(mode).open(self.root.join(&path));
@@ -92,7 +92,7 @@ impl<'a> Unpacked<'a> {
     /// Creates a folder and its parents, unless they exist.
     fn folders(&mut self, parts: &[&str]) -> Result<(), Problem> {
         if parts.len() > MAX_DEPTH + 1 {
-            return Err(Problem::new(format!("`{}`: folders more than {MAX_DEPTH} levels deep", parts.join("/"))));
+            return Err(Problem::new(format!("`{}`: folders are nested more than {MAX_DEPTH} levels deep", parts.join("/"))));
         }
         for depth in 1..=parts.len() {
             let path = parts[..depth].join("/");
@@ -117,7 +117,7 @@ impl<'a> Unpacked<'a> {
             return Ok(true);
         }
         if self.entries.len() >= MAX_ENTRIES {
-            return Err(Problem::new(format!("more than {MAX_ENTRIES} files and folders")));
+            return Err(Problem::new(format!("the plugin has more than {MAX_ENTRIES} files and folders")));
         }
         self.entries.insert(path.to_lowercase(), Entry { path: path.to_owned(), is_folder });
         Ok(false)
@@ -131,7 +131,7 @@ fn parts(given: &[u8]) -> Result<Option<Vec<&str>>, Problem> {
         return Err(Problem::new(format!("`{}`: the name is not plain text", shown())));
     };
     if text.starts_with('/') || text.split('/').any(|part| part == "..") {
-        return Err(Problem::new(format!("`{}` leads outside of the archive", shown())));
+        return Err(Problem::new(format!("`{}` leads outside the archive", shown())));
     }
     let parts: Vec<&str> = text.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     if !parts.iter().all(|part| is_plain_name(part)) {

@@ -135,7 +135,7 @@ impl Policy {
 /// Returns the last valid policy from a URL.
 fn service_layer(service: &ServiceSource, hasher: &mut blake3::Hasher) -> Result<Layer, CliError> {
     let missing = || {
-        let problem = Problem::new(format!("the policy from `{}` was not loaded yet", service.url));
+        let problem = Problem::new(format!("the policy from `{}` has not been loaded yet", service.url));
         CliError::usage(problem.hint("run `aye policy pull`"))
     };
     let path = service.file.as_ref().ok_or_else(missing)?;

@@ -21,7 +21,7 @@ const MAX: usize = 500;
 const COSTED: usize = 100;
 /// Number of records read for the preview of a session.
 const PIECE: usize = 120;
-/// Maximum lines of a preview.
+/// Maximum number of lines of a preview.
 const LINES: usize = 40;
 /// Maximum size of a line, in bytes.
 const LINE_BYTES: usize = 600;

@@ -28,7 +28,7 @@ const LABELS: [&str; 2] = ["fatal", "error"];
 /// since the default branch.
 ///
 /// # Errors
-/// Git cannot read the changes, or the policy does not allow it.
+/// Returns an error if git cannot read the changes, or the policy does not allow it.
 pub(crate) async fn collect(runner: &ToolRunner, subject: &ReviewSubject) -> Result<ReviewedChanges, CliError> {
     let git = Git { runner };
     // Outside a repository, git compares files instead, and explains all its options.

@@ -36,7 +36,7 @@ struct Response {
 /// Parses a response that matches the schema, and drops findings that do not refer to these changes.
 ///
 /// # Errors
-/// The response does not match the schema.
+/// Returns an error if the response does not match the schema.
 pub(crate) fn read(value: &str, changes: ReviewedChanges) -> Result<Review, Problem> {
     let Response { summary, mut findings } =
         serde_json::from_str(value).map_err(|error| Problem::new("the findings cannot be read").because(error))?;

@@ -2,7 +2,7 @@
 
 use crate::protocol::{ApprovalId, AskingAgent, CallId, Command, Decision, EventKind, RULE_SAVED};
 
-/// Number of characters of the agent's session ID in the ID of an approval.
+/// Number of characters of the agent's session ID that are part of an approval ID.
 const SESSION_CHARS: usize = 12;
 /// Denial reason when the agent ends before a decision.
 const AGENT_ENDED: &str = "the agent ended";
@@ -40,7 +40,7 @@ impl AgentApprovals {
         Some(kind)
     }
 
-    /// Converts a command into one for the agent's session; `None` if it does not concern an approval of this agent.
+    /// Converts a command for the agent's session; `None` if it does not concern an approval of this agent.
     pub(super) fn restore(&self, command: Command) -> Option<Command> {
         let own = ApprovalId::new(command.approval_id()?.as_str().strip_prefix(&self.prefix)?);
         Some(command.with_approval_id(own))

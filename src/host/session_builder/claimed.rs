@@ -241,7 +241,7 @@ impl ClaimedSession {
         self.notices.add_all(std::mem::take(&mut self.session.notices));
     }
 
-    /// Returns the setup of an unsaved run that previews the effects of a command. The session does not change.
+    /// Returns the setup of an unsaved run that previews a command's effects. The session does not change.
     pub(crate) fn dry_run(&mut self) -> agent::Setup {
         let (records, tails) = (self.session.records.clone(), self.session.tails.clone());
         let model_before = self.session.model_before.clone();

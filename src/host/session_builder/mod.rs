@@ -64,7 +64,7 @@ pub(crate) struct SessionBuilder {
 
 impl SessionBuilder {
     /// Finds the chosen session, its project, the policy and the model. Reads the disk, and may wait for another
-    /// process to exit. `place`: its workspace becomes the workspace of the session.
+    /// process to exit. `place`: its workspace becomes the session's workspace.
     pub(crate) fn find(
         front_end: FrontEnd,
         common: Common,
@@ -139,10 +139,10 @@ impl SessionBuilder {
         Ok(Self { model: Ok(model.map_err(SessionError::Model)?), ..self })
     }
 
-    /// Restricts the tools of the session to these.
+    /// Restricts the session's tools to these.
     ///
     /// # Errors
-    /// An entry is not a tool name.
+    /// Returns an error if an entry is not a tool name.
     pub(crate) fn with_allowed_tools(mut self, entries: &[String]) -> Result<Self, Problem> {
         let named = self.policy.layers.iter().flat_map(|layer| layer.bundle.named.iter().map(|command| command.name.clone()));
         let own = named.chain(self.place.tools.custom.iter().map(|tool| tool.name.clone())).collect();

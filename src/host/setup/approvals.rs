@@ -3,7 +3,7 @@
 use crate::config::{Approval, Settings};
 use crate::protocol::{ApprovalsChoice, Mode};
 
-/// One choice: its name, its settings, its title, and its consequences.
+/// A choice with its name, settings, title and consequences.
 pub(crate) struct Answer {
     pub(crate) name: &'static str,
     /// The value of `[approval] approve`.

@@ -9,7 +9,7 @@ use crate::host::{api_keys, policy_templates};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// File in the data directory that marks that first-time setup was shown, regardless of the answers.
+/// File in the data directory that records that first-time setup was shown, regardless of the answers.
 const ASKED: &str = "setup-asked";
 
 /// Returns whether there is no configuration and no key, and first-time setup was never shown.

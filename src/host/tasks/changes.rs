@@ -29,7 +29,7 @@ impl TaskChanges {
     /// Reads the changes. The workspace of this process must be the real workspace, not a copy.
     ///
     /// # Errors
-    /// The copy cannot be read, or its changes exceed a limit.
+    /// Returns an error if the copy cannot be read, or its changes exceed a limit.
     pub(crate) fn read(task: &TaskDirectory, description: &TaskDescription) -> Result<Self, CliError> {
         let mut attempts = 1..ATTEMPTS;
         loop {
@@ -80,7 +80,7 @@ impl TaskChanges {
     /// Returns the changes that can be applied as a patch file; `None` if there are none.
     ///
     /// # Errors
-    /// The changes cannot be written as a patch file.
+    /// Returns an error if the changes cannot be written as a patch file.
     pub(crate) fn patch(&self, policy: PolicyStamp) -> Result<Option<PatchFile>, String> {
         if self.collected.files.is_empty() {
             return Ok(None);
@@ -93,7 +93,7 @@ impl TaskChanges {
     /// Records the contents that the changes will write as content that the task has seen.
     ///
     /// # Errors
-    /// The record cannot be written.
+    /// Returns an error if the record cannot be written.
     pub(crate) fn note_applied(&self, task: &TaskDirectory) -> Result<(), CliError> {
         task.update_notes(|notes| {
             for entry in &self.collected.files {

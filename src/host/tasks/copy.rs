@@ -21,8 +21,8 @@ pub(crate) struct EnteredCopy {
 /// Enters the copy of a task. Must be called before the first thread starts.
 ///
 /// # Errors
-/// Another process uses the task, the workspace is missing, or this system does not support layers. In these cases the
-/// workspace is unchanged.
+/// Returns an error if another process uses the task, the workspace is missing, or this system does not support layers.
+/// In these cases the workspace is unchanged.
 pub(crate) fn enter(task: &TaskDirectory, current: &Common, purpose: TaskUse) -> Result<EnteredCopy, CliError> {
     let lock = task.lock(purpose)?;
     let description = task.description()?;

@@ -25,7 +25,7 @@ const OUTPUT: &str = "output.log";
 const INCOMPLETE: char = '.';
 /// Maximum size of a stored description, in bytes. The description contains the prompt.
 const MAX_BYTES: u64 = 16 << 20;
-/// Minimum digits of an abbreviated ID.
+/// Minimum number of digits of an abbreviated ID.
 const PREFIX_DIGITS: usize = 6;
 /// Digits of an ID in lists.
 pub(crate) const SHORT_DIGITS: usize = 8;
@@ -79,7 +79,7 @@ impl TaskDirectory {
     /// Creates the directory of a new task atomically.
     ///
     /// # Errors
-    /// The directory cannot be written.
+    /// Returns an error if the directory cannot be written.
     pub(crate) fn create(data: &Path, id: String, description: &TaskDescription) -> Result<Self, CliError> {
         let failed = |error: &dyn std::fmt::Display| {
             CliError::failed(Problem::new(format!("cannot create a task in `{}`", data.display())).because(error))
@@ -120,7 +120,7 @@ impl TaskDirectory {
     /// Returns the task whose ID starts with `prefix`.
     ///
     /// # Errors
-    /// No task matches, or several do.
+    /// Returns an error if no task matches, or if more than one does.
     pub(crate) fn find(data: &Path, prefix: &str) -> Result<Self, CliError> {
         let digits = prefix.to_ascii_lowercase();
         let listing = "run `aye tasks --all` to list the IDs";
@@ -162,7 +162,7 @@ impl TaskDirectory {
         self.path.join(LAYER)
     }
 
-    /// Returns the data directory of the session.
+    /// Returns the session's data directory.
     pub(crate) fn data(&self) -> PathBuf {
         self.path.join(DATA)
     }
@@ -175,7 +175,7 @@ impl TaskDirectory {
     /// Reads the description.
     ///
     /// # Errors
-    /// The file is missing, damaged, or of a newer version.
+    /// Returns an error if the file is missing, damaged, or of a newer version.
     pub(crate) fn description(&self) -> Result<TaskDescription, CliError> {
         let failed = |why: &dyn std::fmt::Display| {
             let problem = Problem::new(format!("cannot read task `{}`", self.short_id())).because(why);
@@ -202,7 +202,7 @@ impl TaskDirectory {
     /// Changes the notes. They are on disk when this returns.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(crate) fn update_notes(&self, change: impl FnOnce(&mut TaskNotes)) -> Result<(), CliError> {
         let updated = private::update::<private::PrivateError>(&self.path.join(NOTES), MAX_BYTES, |old| {
             let mut notes = old.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
@@ -223,7 +223,7 @@ impl TaskDirectory {
     /// Locks the task for this process.
     ///
     /// # Errors
-    /// Another process uses the task.
+    /// Returns an error if another process uses the task.
     pub(crate) fn lock(&self, purpose: TaskUse) -> Result<TaskLock, CliError> {
         let failed =
             |error: io::Error| CliError::failed(Problem::new(format!("cannot lock task `{}`", self.short_id())).because(error));
@@ -262,7 +262,7 @@ impl TaskDirectory {
     /// Removes the task with all its data. The caller must have locked it.
     ///
     /// # Errors
-    /// The directory cannot be removed completely. The rest is removed later.
+    /// Returns an error if the directory cannot be removed completely. The rest is removed later.
     pub(crate) fn remove(&self) -> Result<(), CliError> {
         let failed =
             |error: io::Error| CliError::failed(Problem::new(format!("cannot remove task `{}`", self.short_id())).because(error));

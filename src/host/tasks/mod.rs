@@ -1,7 +1,7 @@
 //! Tasks that run in a copy of the workspace, each with its own process, session and data directory.
 //!
-//! A task directory contains the description of the task, the layer over the workspace, and the data directory of the
-//! session. The actions of the session are recorded only in its journal. No record of a task refers to the real
+//! A task directory contains the description of the task, the layer over the workspace, and the session's data
+//! directory. The actions of the session are recorded only in its journal. No record of a task refers to the real
 //! workspace, so recovery after a crash cannot touch the real files.
 
 pub(crate) mod changes;

@@ -121,7 +121,7 @@ impl TaskSummary {
     /// Reads the state of a task.
     ///
     /// # Errors
-    /// The task or its journal cannot be read.
+    /// Returns an error if the task or its journal cannot be read.
     pub(crate) fn read(task: &TaskDirectory, description: &TaskDescription) -> Result<Self, CliError> {
         let (holder, notes, facts) = (task.holder(), task.notes(), JournalFacts::read(task)?);
         let state = match holder.as_ref().map(|holder| holder.purpose) {

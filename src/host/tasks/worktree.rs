@@ -12,16 +12,16 @@ use std::process::{Command, Stdio};
 
 /// Maximum size of one changed file, in bytes.
 const MAX_FILE_BYTES: u64 = 10 << 20;
-/// Prefix of the names of new branches.
+/// Name prefix of new branches.
 const BRANCH: &str = "aye/task-";
 
-/// Returns whether `aye task keep` wrote a content of the workspace.
+/// Returns whether `aye task keep` wrote this content to the workspace.
 type AppliedContent<'a> = dyn Fn(&str, Option<&FileState>) -> bool + 'a;
 
 /// Creates a worktree of the workspace's repository, next to the repository. Without a branch, creates a new one.
 ///
 /// # Errors
-/// The workspace is not in a repository, has no commit, or git fails.
+/// Returns an error if the workspace is not in a repository, has no commit, or git fails.
 pub(crate) fn create(workspace: &Path, id: &str, branch: Option<&str>) -> Result<CopyKind, CliError> {
     let failed = |why: String| {
         let problem = Problem::new("cannot create a git worktree for the task").because(why);
@@ -60,7 +60,7 @@ pub(crate) fn create(workspace: &Path, id: &str, branch: Option<&str>) -> Result
 /// Removes the worktree of a task, if it has one. Returns the branch if it is kept.
 ///
 /// # Errors
-/// Git fails.
+/// Returns an error if git fails.
 pub(crate) fn remove_of(description: &TaskDescription) -> Result<Option<String>, CliError> {
     match &description.copy {
         CopyKind::Layer => Ok(None),
@@ -72,7 +72,7 @@ pub(crate) fn remove_of(description: &TaskDescription) -> Result<Option<String>,
 /// Returns the branch if it is kept.
 ///
 /// # Errors
-/// Git fails.
+/// Returns an error if git fails.
 fn remove(workspace: &Path, directory: &Path, branch: &str, base: &str) -> Result<Option<String>, CliError> {
     let failed = |why: String| CliError::failed(Problem::new("cannot remove the git worktree of the task").because(why));
     if directory.exists() {
@@ -95,7 +95,7 @@ fn remove(workspace: &Path, directory: &Path, branch: &str, base: &str) -> Resul
 /// Returns the changes in a worktree since its initial commit, compared with the files of the workspace.
 ///
 /// # Errors
-/// The worktree is missing, git fails, or a file cannot be read.
+/// Returns an error if the worktree is missing, git fails, or a file cannot be read.
 pub(crate) fn changes(
     workspace: &Path,
     worktree: &Path,

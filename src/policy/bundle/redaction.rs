@@ -43,7 +43,7 @@ fn kind(name: &str) -> Option<String> {
     (!kind.is_empty() && kind.len() <= NAME_BYTES).then_some(kind)
 }
 
-/// Returns the last line of an error of the regex library, which names the cause. The preceding lines show the
+/// Returns the last line of an error from the regex library, which names the cause. The preceding lines show the
 /// position.
 fn last_line(error: &str) -> &str {
     error.lines().last().unwrap_or(error).trim().trim_start_matches("error: ")

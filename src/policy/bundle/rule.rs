@@ -65,7 +65,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Returns whether the rule applies to some use of a program of this name.
+    /// Returns whether the rule applies to some use of a program with this name.
     pub fn is_about(&self, name: &str) -> bool {
         self.elements.first().is_some_and(|names| names.iter().any(|one| one == name || pattern::matches(one, name)))
     }

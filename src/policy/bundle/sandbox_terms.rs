@@ -31,7 +31,7 @@ pub enum Preview {
     Never,
 }
 
-/// Location of the caches of package managers.
+/// Location of package manager caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Cache {
     #[default]

@@ -36,7 +36,7 @@ pub struct Tools {
     /// `SERVER/TOOL` patterns. Nothing is allowed without the list, or with an empty one.
     pub allowed: Option<Vec<ToolPattern>>,
     pub allowed_line: usize,
-    /// Patterns of servers that may send prompts to the model of the session. Without any, no server may.
+    /// Patterns of servers that may send prompts to the session's model. Without any, no server may.
     pub sampling: Option<Vec<ToolPattern>>,
     pub requires_approval: bool,
     pub approval_line: usize,
@@ -143,7 +143,7 @@ pub(crate) fn custom_rules(section: &Section<'_>) -> Result<Vec<ToolRule>, Bundl
     section.sections("rules")?.iter().map(ToolRule::read).collect()
 }
 
-/// Reads a list of patterns of tool names.
+/// Reads a list of patterns for tool names.
 pub(crate) fn tool_patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<ToolPattern>>, BundleError> {
     let one = |text: Text| {
         if text.text.trim().is_empty() {

@@ -18,7 +18,7 @@ use super::steering::steers;
 use crate::protocol::{Containment, Risk};
 use std::path::{Path, PathBuf};
 
-/// Maximum length of the name of an object in a sentence, in characters.
+/// Maximum length of an object's name in a sentence, in characters.
 const MAX_NAME_CHARS: usize = 60;
 /// Maximum number of objects named in a sentence; further ones are counted.
 const MAX_NAMED: usize = 2;
@@ -74,8 +74,8 @@ impl Place<'_> {
     }
 }
 
-/// Returns the worst effect of a part of a line; of equal effects, the first. `None` if the part only reads, or only
-/// changes files of the workspace.
+/// Returns the worst effect of one part of a line; if effects are equal, the first. `None` if the part only reads, or
+/// only changes files of the workspace.
 pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) -> Option<Effect> {
     let place = Place { context, cwd };
     let part = &*without_message(part);

@@ -209,7 +209,7 @@ fn disk_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect>
     }
 }
 
-/// Returns the effect of a change of permissions or owners, if it affects a whole tree or a path outside the workspace.
+/// Returns the effect of changing permissions or owners, if it affects a whole tree or a path outside the workspace.
 fn permission_effect(words: &[Arg], place: Place<'_>) -> Option<Effect> {
     // A mode or an owner, resolved as a path, is inside the workspace.
     let targets = non_option_words(words, &[]);

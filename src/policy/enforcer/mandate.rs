@@ -22,7 +22,7 @@ pub(super) fn for_mandate(enforcer: &Enforcer) -> Enforcer {
 /// Returns the grant that a plan gives for one of its actions.
 ///
 /// # Errors
-/// The plan gives no grant for the action, for this reason.
+/// Returns the reason if the plan gives no grant for the action.
 pub(super) fn cover(enforcer: &Enforcer, action: &Action, now: Timestamp) -> Result<Grant, Coverage> {
     if let Some(reason) = never_covered(action, enforcer.context.roots.as_slice()) {
         return Err(Coverage::Asks { reason });

@@ -88,7 +88,7 @@ pub struct Explanation {
     /// Whether no rule matched, so that the capability requires approval by default.
     #[serde(skip)]
     is_uncovered: bool,
-    /// Time of the approval of a command; `None` if no rule asks or the call is not a command.
+    /// Point in time at which a command is approved; `None` if no rule asks or the call is not a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<ApproveWhen>,
     /// Hosts that the command may connect to in its layer without a prompt.
@@ -265,7 +265,7 @@ impl Enforcer {
         }
     }
 
-    /// Returns whether a server may send prompts to the model of the session, and if so, whether each needs approval.
+    /// Returns whether a server may send prompts to the session's model, and if so, whether each needs approval.
     pub fn may_sample(&self, server: &str) -> Result<bool, Denial> {
         let outer_asks = self.outer.as_ref().map_or(Ok(false), |outer| outer.may_sample(server))?;
         let LayerVerdict { verdict, rule, reason, .. } = invoke::sampling(server, self.stack.compiled_layers());
@@ -472,7 +472,7 @@ impl Enforcer {
     /// Returns the approval for running a command line once outside the sandbox.
     ///
     /// # Errors
-    /// The command line may not run outside the sandbox, for this reason.
+    /// Returns the reason if the command line may not run outside the sandbox.
     pub fn ask_unsandboxed(&self, tool_name: &str, actions: &[Action], now: Timestamp) -> Result<Question, String> {
         if self.outer.is_some() {
             return Err("an agent cannot run commands outside the sandbox".to_owned());

@@ -1,4 +1,4 @@
-//! Combination of the verdicts of a session and of its parent session: the stricter verdict applies.
+//! Combination of a session's verdict with the verdict of its parent session: the stricter verdict applies.
 
 use super::Explanation;
 use crate::policy::permit::UnaskedConditions;

@@ -45,7 +45,7 @@ pub struct SandboxRequirements {
     pub unheld: Vec<String>,
 }
 
-/// Kind of protection of an entry.
+/// Kind of protection for an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryProtection {
     /// The entry runs code when the folder is opened, and commands may write it. aye only watches for its creation.

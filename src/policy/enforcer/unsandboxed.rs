@@ -14,7 +14,8 @@ const REASON: &str = "runs outside the sandbox, once: the command has all your p
 /// Returns the approval for running a command line once outside the sandbox.
 ///
 /// # Errors
-/// The policy or the mode forbids it, the line is denied, or the decision is up to an administrator.
+/// Returns an error if the policy or the mode forbids runs outside the sandbox, the line is denied, or only an
+/// administrator may decide.
 pub(super) fn question(policy: &Enforcer, tool_name: &str, actions: &[Action], now: Timestamp) -> Result<Question, String> {
     let [Action::Exec { command, cwd }] = actions else {
         return Err("only a command line can run outside the sandbox".to_owned());

@@ -61,7 +61,7 @@ impl Enforcer {
     /// command that begins with these words. Returns no rules if the policy already allows the command.
     ///
     /// # Errors
-    /// No rule within the pattern can be saved, for this reason.
+    /// Returns the reason if no rule within the pattern can be saved.
     pub fn rules_within(&self, words: &[String], cwd: &Target, now: Timestamp) -> Result<Vec<GrantRule>, String> {
         let program = words.first().map(String::as_str).unwrap_or_default();
         if program.is_empty() {
@@ -127,7 +127,7 @@ impl Enforcer {
     /// Returns no rules if the policy already allows writing to `sample`, one of these paths.
     ///
     /// # Errors
-    /// No such rule can be saved, for this reason.
+    /// Returns the reason if no such rule can be saved.
     pub fn rules_for_paths(&self, pattern: &str, sample: &Target, now: Timestamp) -> Result<Vec<GrantRule>, String> {
         let actions = [Action::Write { target: sample.clone() }];
         if self.allows(&actions, now) {

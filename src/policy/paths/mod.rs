@@ -72,7 +72,7 @@ impl Context {
         self.own.iter().any(|own| path.starts_with(own))
     }
 
-    /// Returns whether a path is in the directory of a skill of the user.
+    /// Returns whether a path is in the directory of one of the user's skills.
     pub fn is_in_skill(&self, path: &Path) -> bool {
         self.skills.iter().any(|skill| path.starts_with(skill))
     }
@@ -140,7 +140,7 @@ pub(crate) enum Use {
     Changes,
 }
 
-/// Result for a path on a system whose rules are known but whose disk is not.
+/// Result for a path on a system with known rules but an unknown disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathJudgement {
     Inside,

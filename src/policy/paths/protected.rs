@@ -177,7 +177,7 @@ pub(crate) fn is_process_path(path: &Path, changes: bool) -> bool {
     path.strip_prefix("/proc").is_ok_and(process) || path.starts_with("/dev/fd") || (changes && kernel)
 }
 
-/// Number of names in the longest entry of the list of credentials.
+/// Number of names in the longest entry of the credentials list.
 const DEEPEST_CREDENTIALS: usize = {
     let (mut deepest, mut entry) = (0, 0);
     while entry < CREDENTIALS.len() {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 /// Length in bytes above which a line is forwarded in pieces.
 const LINE_BYTES: usize = 16 * 1024;
-/// Number of bytes held back from a long line. No token is longer.
+/// Number of bytes of a long line that are withheld until more text arrives. No token is longer.
 const TOKEN_BYTES: usize = 4 * 1024;
 /// Maximum distance in bytes between a name and the secret that it announces.
 const NAME_BYTES: usize = 128;
 /// Maximum number of key headers examined in the search for an unterminated private key.
 const MAX_BEGINNINGS: usize = 64;
-/// Bytes after which an unterminated private key is no longer tracked.
+/// Number of bytes after which an unterminated private key is no longer tracked.
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// Redacts secrets in text that arrives in pieces, including secrets that are split across pieces.

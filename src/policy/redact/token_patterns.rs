@@ -235,7 +235,7 @@ pub(super) const SHAPES: &[Shape] = &[
     shape("ubi-pat-", "token", Dashed, 30, ANY),
 ];
 
-/// Returns the end of the token that starts at `at`, if it is one.
+/// Returns the end of the token that starts at `at`, if there is a token.
 pub(super) fn token_end(shape: &Shape, text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     if !bytes[at..].starts_with(shape.start.as_bytes()) {

@@ -31,7 +31,7 @@ pub(crate) struct Field {
     pub current: Option<Arg>,
     /// Whether the current field has an unquoted `*` or `?`.
     wild: bool,
-    /// Position of its first unquoted `[`.
+    /// Position of the first unquoted `[`.
     bracket: Option<usize>,
 }
 

@@ -60,8 +60,8 @@ const SUBSTITUTION: &str = "the result of a substitution is known only at run ti
 const EXPANSION: &str = "the result of an expansion is known only at run time";
 const ASSIGNMENT: &str = "a variable assignment can change what a program does";
 const HERE_STRING: &str = "allow rules do not cover here-strings";
-const ALIAS: &str = "the line redefines the name of the program";
-pub(crate) const COMPUTED: &str = "the name of the program is known only at run time";
+const ALIAS: &str = "the line redefines the program name";
+pub(crate) const COMPUTED: &str = "the program name is known only at run time";
 pub(crate) const LONGER_THAN_A_LINE: &str = "the command line exceeds the limit of 128 KiB; move it into a script";
 pub(crate) const HOPELESS: &str = "the line is too complex to analyse; split it into simpler commands";
 

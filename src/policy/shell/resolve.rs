@@ -1,5 +1,5 @@
 //! Resolution of a command to the programs that it starts, through wrappers, nested shells, `find -exec`, aliases and
-//! texts.
+//! quoted strings.
 
 use super::arg::{Arg, UNKNOWN, join};
 use super::expand::printed_text;
@@ -19,7 +19,7 @@ pub(super) const SHELLS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "elvish", "nu", "osh",
     "pwsh", "xonsh",
 ];
-/// Programs whose arguments the parser reads as commands or texts, so that no guess is needed.
+/// Programs whose arguments the parser reads as commands or strings, so that no guess is needed.
 const PARSED: &[&str] = &["eval", "trap", ".", "source", "find", "fd", "fdfind", "su", "at", "batch"];
 /// Variables whose values are run by some program.
 const RUN_VARIABLES: &[&str] = &[

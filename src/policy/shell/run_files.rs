@@ -9,7 +9,7 @@ const MAX: usize = 16;
 
 /// Options of an interpreter that determine which argument is the file to run.
 struct Interpreter {
-    /// Prefixes of its name: `python` also covers `python3.12`.
+    /// Prefixes of the program name: `python` also covers `python3.12`.
     names: &'static [&'static str],
     /// Short options after which no file follows.
     code: &'static str,

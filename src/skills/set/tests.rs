@@ -87,7 +87,7 @@ fn links_within_the_workspace_are_followed_once_and_others_are_rejected() {
     assert_eq!(files, ["SKILL.md"], "neither a circle nor a key outside is part of the skill");
     let broken: Vec<&str> = set.broken.iter().map(|skill| skill.file.as_str()).collect();
     assert_eq!(broken, [".agents/skills/evil/SKILL.md", ".agents/skills/linked/SKILL.md"]);
-    assert!(set.broken[0].faults[0].message.contains("outside of the project"));
+    assert!(set.broken[0].faults[0].message.contains("outside the project"));
     let reports = crate::skills::check(&folder(&workspace, ".agents/skills", Origin::Project));
     let of_loop = reports.iter().find(|report| report.file.contains("loop")).unwrap();
     let warnings: Vec<String> = of_loop.warnings.iter().map(|fault| fault.message.clone()).collect();
@@ -185,10 +185,7 @@ fn skill_commands_describe_their_origin() {
     skill(&workspace, ".claude/skills", "inner", "user-invocable: false\n");
     let set = read(&workspace, &home);
     let command = set.find("pdf").unwrap().command().unwrap();
-    assert_eq!(
-        (command.description.as_str(), command.argument_hint.as_deref()),
-        ("skill of the project: Does pdf.", Some("<file>"))
-    );
+    assert_eq!((command.description.as_str(), command.argument_hint.as_deref()), ("project skill: Does pdf.", Some("<file>")));
     let prompt = command.expand("a.pdf");
     assert!(prompt.starts_with("[Skill pdf, from .claude/skills/pdf/SKILL.md]\nIts files are in /"), "{prompt}");
     assert!(prompt.ends_with("Do .claude/skills.\n\na.pdf"), "{prompt}");

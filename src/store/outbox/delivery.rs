@@ -49,7 +49,7 @@ enum ClaimCheck {
     NotBefore(i64),
 }
 
-/// Claims a sink for delivery. `at_once`: even if the last attempt failed and the next one is not due yet.
+/// Claims a sink for delivery. `at_once`: even if the last attempt failed and the next attempt is not due yet.
 pub(in super::super) fn claim(database: &Arc<Database>, sink: OutboxSink, at_once: bool) -> Result<ClaimResult, StoreError> {
     let owner = Owner { instance: Instance::current(), claim: uuid::Uuid::new_v4().simple().to_string() };
     let owner = serde_json::to_string(&owner).unwrap_or_default();
@@ -191,7 +191,7 @@ impl Drop for OutboxClaim {
             });
             // The end of the process releases the claim too.
             if let Err(error) = released {
-                tracing::debug!(%error, sink = sink.as_str(), "cannot release the claim of the outbox");
+                tracing::debug!(%error, sink = sink.as_str(), "cannot release the claim on the outbox");
             }
         });
     }

@@ -16,7 +16,7 @@ use std::path::Path;
 /// Record that is appended to an open task whose last records may be lost.
 const MAY_BE_CUT: &str = r#"{"record":"damaged"}"#;
 
-/// Name of the table of sessions.
+/// Name of the session table.
 const SESSIONS: &str = "sessions";
 
 /// Maximum plausible number of records in a packed row.
@@ -34,7 +34,7 @@ pub(super) struct Salvage {
     pub empty: usize,
     /// Recovered journal entries.
     pub entries: i64,
-    /// Entries known to be lost: gaps, and entries of lost sessions.
+    /// Number of entries known to be lost: gaps, and entries of lost sessions.
     pub lost_entries: i64,
     /// Whether more entries may be missing than are counted. Lost entries at the end of a session leave no trace.
     pub may_miss_more: bool,

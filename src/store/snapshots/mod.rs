@@ -40,7 +40,7 @@ pub(super) struct Limits {
     pub files: usize,
     /// Maximum number of paths with baselines in one session.
     pub session_files: u64,
-    /// Maximum total bytes of new contents of these paths.
+    /// Maximum total size of the new contents of these paths, in bytes.
     pub session_bytes: u64,
 }
 

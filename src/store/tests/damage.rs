@@ -121,7 +121,7 @@ fn a_newer_store_is_rejected_and_unchanged() {
     let before = fs::read(&path).unwrap();
     let error = Store::open(dir.path()).err().unwrap();
     assert!(matches!(error, StoreError::Newer { found: 99, .. }));
-    assert!(error.to_string().contains("written by a newer aye"), "{error}");
+    assert!(error.to_string().contains("written by a newer version of aye"), "{error}");
     assert!(fs::read(&path).unwrap() == before);
 }
 

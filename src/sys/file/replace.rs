@@ -293,7 +293,7 @@ impl<'a> Temporary<'a> {
         }
         let Err(_) = self.swap_back(name) else { return Err(WriteError::Changed) };
         let message = format!(
-            "other programs saved the file several times during the write; one of their versions is next to it as `{}`",
+            "other programs saved the file several times during the write; one of the saved versions is next to the file as `{}`",
             self.name.display()
         );
         Err(WriteError::Io(io::Error::other(message)))

@@ -89,7 +89,7 @@ impl Unpacker {
     ///
     /// # Errors
     ///
-    /// An encoding is not supported; the error is its name.
+    /// Returns the name of the encoding if an encoding is not supported.
     pub(crate) fn for_encoding(encoding: &str) -> Result<Option<Self>, String> {
         Self::with_limit(encoding, MAX_CHUNK_BYTES)
     }

@@ -151,7 +151,7 @@ impl Default for Fetcher {
     }
 }
 
-/// One request of a chain of redirects.
+/// One request in a chain of redirects.
 struct Hop {
     url: Url,
     method: Method,

@@ -83,7 +83,7 @@ impl<'a> Work<'a> {
     fn open(root: &'a Root) -> Result<Self, SkipReason> {
         let directory = open_directory(&root.directory)?;
         if fstat(&directory)?.st_ino != root.inode {
-            return Err(SkipReason::Foreign("another directory has replaced this one"));
+            return Err(SkipReason::Foreign("the directory was replaced by another directory"));
         }
         let (upper, stage) = (open_directory(&root.upper)?, open_directory(&root.stage)?);
         Ok(Self { root, directory, upper, stage, parent: None })
@@ -280,7 +280,7 @@ impl<'a> Work<'a> {
         now: Option<Node>,
         pace: FaultHook<'_>,
     ) -> Result<(), ApplyStop> {
-        let missing = || SkipReason::Foreign("the file it is a hard link to does not exist");
+        let missing = || SkipReason::Foreign("the file that it is a hard link to does not exist");
         let leader = pass_below(&self.directory, to.parent().unwrap_or(Path::new(""))).map_err(|_| missing())?;
         let name = to.file_name().unwrap_or_default();
         let file =

@@ -1,4 +1,4 @@
-//! Comparison of the contents of two files.
+//! Comparison of two files by content.
 
 use std::fs::File;
 use std::io::{self, Read};

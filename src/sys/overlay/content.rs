@@ -24,7 +24,7 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 const READING: OFlag = OFlag::O_RDONLY.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_CLOEXEC);
 const SET_ID: u32 = 0o6000;
 
-/// SHA-256 digest of the content of a file, or of the target of a symlink.
+/// SHA-256 digest of a file's content, or of a symlink's target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContentDigest([u8; 32]);
 

@@ -1,4 +1,4 @@
-//! Partial commit of a part of the changes. Changes that depend on an excluded change are excluded too.
+//! Commit of a part of the changes. Changes that depend on an excluded change are excluded too.
 
 use super::{Change, Changes, Kind, Node, RefusalReason, RefusedChange};
 use crate::sys::path::{open_directory, pass_below};
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 impl Changes {
     /// Removes the changes at these paths. Returns the changes that are removed with them, each with the path that caused it.
     ///
-    /// If a directory is not created, neither are its entries. A directory is kept if one of its entries is. Both ends
-    /// of a move happen or neither does, so that nothing is lost.
+    /// If a directory is not created, neither are its entries. A directory is kept if one of its entries is kept. Both
+    /// ends of a move happen or neither does, so that nothing is lost.
     pub(crate) fn without(&mut self, refused: &BTreeSet<PathBuf>) -> Vec<(PathBuf, PathBuf)> {
         if refused.is_empty() {
             return Vec::new();

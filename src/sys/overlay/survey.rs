@@ -40,8 +40,8 @@ pub(crate) fn marked(directory: &Path) -> Option<Time> {
     (node.kind == Kind::File).then_some(node.changed)
 }
 
-/// Returns the changes of the command in one directory since `began`. Its only side effect is that unreadable
-/// directories of the upper directory become readable.
+/// Returns the command's changes in one directory since `began`. Its only side effect is that unreadable directories of
+/// the upper directory become readable.
 pub(crate) fn changes(layered: &LayeredDirectory, began: Time) -> io::Result<Changes> {
     let (upper, lower) = (open_directory(&layered.upper)?, open_directory(&layered.directory)?);
     let now = SystemTime::now().checked_add(TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();

@@ -54,8 +54,9 @@ impl HelperDescriptors {
             .transpose()
             .map_err(|error| format!("cannot set up the sandbox: aye's proxy cannot listen in it: {error}"))?;
         let terminal = job.terminal.map(open_terminal).transpose();
-        let terminal = terminal.map_err(|error| format!("cannot create its terminal: {error}"))?;
-        let input = job.is_fed.then(open_pipe).transpose().map_err(|error| format!("cannot create its input: {error}"))?;
+        let terminal = terminal.map_err(|error| format!("cannot create a terminal for the command: {error}"))?;
+        let input =
+            job.is_fed.then(open_pipe).transpose().map_err(|error| format!("cannot create the command's input: {error}"))?;
         Ok(Self { listener, terminal, input })
     }
 

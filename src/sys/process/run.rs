@@ -98,11 +98,11 @@ pub(crate) enum End {
     Killed,
     /// Interrupted by the user.
     Interrupted,
-    /// Ended by its helper before its layers filled the disk.
+    /// The helper process ended the command before its layers filled the disk.
     DiskFull,
-    /// Ended by its helper because it wrote more to its layers than their limit.
+    /// The helper process ended the command because it wrote more to its layers than the limit allows.
     LayerFull,
-    /// Ended by its helper because its shared memory exceeded the memory limit.
+    /// The helper process ended the command because its shared memory exceeded the memory limit.
     MemoryFull,
 }
 
@@ -248,7 +248,7 @@ pub(crate) async fn run_with_receivers(
     Ok(FinishedRun { end: end?, stdout, stderr, denied_hosts: way_out.denied.list() })
 }
 
-/// aye's ends of the streams of a command.
+/// aye's ends of a command's streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StdioMode {
     /// The output of the command.

@@ -131,14 +131,14 @@ fn start(job: &Job, left: CommandDescriptors) -> Result<(Pid, Option<SandboxReso
         Some(text) => {
             // In a sandbox, the temporary directory may not be writable.
             let kept = if job.confinement.is_some() { memory_file(text) } else { text_file(text) };
-            Stdio::from(kept.map_err(|error| format!("cannot set up its input: {error}"))?)
+            Stdio::from(kept.map_err(|error| format!("cannot set up the command's input: {error}"))?)
         }
     };
     let held = |error: io::Error| confinement_error(&error.to_string());
     let (mut command, fence) = landlock_only::shell(job).map_err(held)?;
     command.env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
-    left.attach_to(&mut command).map_err(|error| format!("cannot set up its terminal: {error}"))?;
+    left.attach_to(&mut command).map_err(|error| format!("cannot set up the command's terminal: {error}"))?;
     if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Backend::Namespaces) {
         // The command's own temporary directory.
         for name in ["TMPDIR", "TMP", "TEMP"].into_iter().filter(|name| std::env::var_os(name).is_some()) {

@@ -26,7 +26,7 @@ pub(super) fn terminals() -> io::Result<OwnedFd> {
     mount::make(c"devpts", &options, NO_SETUID | NO_PROGRAMS)
 }
 
-/// Returns a mount of a device of the system; its permissions are unchanged, even for root.
+/// Returns a mount of a system device; its permissions are unchanged, even for root.
 pub(super) fn node(name: &str) -> io::Result<OwnedFd> {
     let node = mount::clone(&hold_place(&Path::new("/dev").join(name))?)?;
     mount::limit(&node, READ_ONLY | NO_SETUID | NO_PROGRAMS, MountScope::Below)?;

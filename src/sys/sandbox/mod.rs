@@ -163,7 +163,7 @@ pub(crate) enum View {
 /// Private directory that a command sees, and writes to, at another path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Substitute {
-    /// Path where it is visible.
+    /// Path at which the command sees the directory.
     pub directory: PathBuf,
     /// Directory with the content. It contains a directory for each cache that is mounted below it.
     pub content: PathBuf,

@@ -122,7 +122,7 @@ fn plan_mount(
             (PathView::Guarded { in_writable: false }, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES)) => return Ok(None),
             // A user without access now has none with fewer rights either.
             (PathView::Empty | PathView::Writable, Some(Errno::EACCES)) if !around.is_some_and(is_writable) => return Ok(None),
-            (_, Some(Errno::ELOOP)) => return Err(format!("`{}`: it is a symlink now; try again", path.display())),
+            (_, Some(Errno::ELOOP)) => return Err(format!("`{}` is a symlink now; try again", path.display())),
             _ => return Err(during(format!("`{}`", path.display()))(error)),
         },
     };

@@ -30,8 +30,8 @@ impl ProcessLayer {
     /// single-threaded.
     ///
     /// # Errors
-    /// The system does not support it; the error describes what is missing and how to get it. The directory is
-    /// unchanged.
+    /// Returns an error that names the missing feature, and how to enable it, if the system does not support layers.
+    /// The directory is unchanged.
     pub(crate) fn mount_over(directory: &Path, base: &Path, persistence: Persistence) -> Result<Self, String> {
         let here = std::env::current_dir().map_err(during("finding the current directory"))?;
         if threads().map_err(during("counting threads"))? > 1 {
@@ -73,7 +73,7 @@ impl ProcessLayer {
 /// Returns the changes of a layer below `base` that is not mounted by any process, or that may change while it is read.
 ///
 /// # Errors
-/// There is no such layer, or it cannot be read.
+/// Returns an error if the layer does not exist or cannot be read.
 pub(crate) fn read_layer(directory: &Path, base: &Path) -> io::Result<Changes> {
     let began = marked(base).ok_or(io::ErrorKind::NotFound)?;
     changes(&directories(directory, base), began)

@@ -23,11 +23,11 @@ use std::sync::Arc;
 
 /// Maximum size of a prompt, in bytes.
 const PROMPT_BYTES: usize = 64 << 10;
-/// Maximum characters of the task in a few words.
+/// Maximum number of characters of the short task description.
 const TITLE_CHARS: usize = 80;
 /// Timeout of a call in seconds. The step limit usually ends an agent earlier.
 const TIMEOUT_SECONDS: u64 = 3_600;
-/// Bytes reserved for the note about omitted text.
+/// Number of bytes reserved for the note about omitted text.
 const NOTE_BYTES: usize = 100;
 /// Maximum number of agents listed in an error.
 const MAX_SUGGESTED: usize = 30;
@@ -89,7 +89,7 @@ impl AgentTool {
         }
         if prompt.len() > PROMPT_BYTES {
             let message = format!(
-                "`prompt` has {} KB; the limit is {} KB. Name files that the agent should read instead",
+                "`prompt` is {} KB; the limit is {} KB. Name files that the agent should read instead",
                 prompt.len() >> 10,
                 PROMPT_BYTES >> 10
             );

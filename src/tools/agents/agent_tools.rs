@@ -59,7 +59,7 @@ impl AgentTools {
         self.left_out.push((entry.to_owned(), why));
     }
 
-    /// Returns the names for the session's tool limit, including the tool that loads others.
+    /// Returns the names for the session's tool limit, including the tool that loads other tools.
     pub(crate) fn names(&self) -> Vec<String> {
         self.given.iter().cloned().chain([FIND_TOOLS.to_owned()]).collect()
     }

@@ -107,7 +107,7 @@ impl Commands {
         let ids: Vec<_> = list.entries.iter().map(|entry| entry.id()).collect();
         let there = match &ids[..] {
             [] => "no session is running; start one with CliSession".to_owned(),
-            ids => format!("known ids: {}", ids.join(", ")),
+            ids => format!("known IDs: {}", ids.join(", ")),
         };
         Err(ToolError::new(ErrorCode::InvalidRequest, format!("unknown session or background command `{}`; {there}", id.trim())))
     }
@@ -185,7 +185,7 @@ pub(in crate::tools) fn describe_process_end(end: End) -> String {
         End::Killed => "stopped".to_owned(),
         End::Interrupted => "interrupted by the user".to_owned(),
         End::DiskFull => "killed because the disk was nearly full".to_owned(),
-        End::LayerFull => "killed because it wrote more than `layer_mb` of the policy allows".to_owned(),
+        End::LayerFull => "killed because it wrote more than `layer_mb` in the policy allows".to_owned(),
         End::MemoryFull => "killed because its shared memory exceeded the memory limit".to_owned(),
     }
 }

@@ -39,7 +39,7 @@ impl RingBuffer {
         self.start + self.kept.len() as u64
     }
 
-    /// Returns the new output. While more output can follow, an incomplete line is held back, because it may contain
+    /// Returns the new output. While more output can follow, an incomplete line is withheld, because it may contain
     /// half of a secret.
     pub(crate) fn take_new(&mut self, more_comes: bool) -> NewOutput {
         let missed = self.start.saturating_sub(self.read);

@@ -79,7 +79,7 @@ impl CommandSpan {
         changed
     }
 
-    /// Records the changes of the command, and ends its span.
+    /// Records the command's changes, and ends its span.
     pub(in crate::tools) async fn record_changes(self, changed: Vec<PathDifference>) {
         log_failure(self.inner.baselines.end_span(self.span.clone(), changed, false).await);
     }

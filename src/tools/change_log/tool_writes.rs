@@ -19,7 +19,7 @@ pub(in crate::tools) struct ToolWrites {
 struct Inner {
     /// Number of marks in use: running commands and other comparisons.
     marks: usize,
-    /// Number of marks of commands that a call waits for.
+    /// Number of marks for commands that a call waits for.
     commands: usize,
     /// Number of commands started so far.
     begun: u64,

@@ -48,13 +48,13 @@ impl<'a> SessionChanges<'a> {
         }
         let mut notes = Vec::new();
         if let Err(error) = self.record_running_commands().await {
-            notes.push(format!("the changes of a command are unknown: {error}"));
+            notes.push(format!("a command's changes are unknown: {error}"));
         }
         {
             let mut external = self.log.external().lock().await;
             match external::record_touched(&mut external, self.log, self.settings).await {
                 Ok(()) => notes.extend(external.notes()),
-                Err(error) => notes.push(format!("the changes by other programs are unknown: {error}")),
+                Err(error) => notes.push(format!("changes by other programs are unknown: {error}")),
             }
         }
         match self.log.baselines().differences(self.log.session().clone(), task.clone()).await {

@@ -107,7 +107,7 @@ fn status(before: &StoredState, now: &StoredState) -> ChangeStatus {
 ///
 /// # Errors
 ///
-/// The diff cannot be shown, for this reason.
+/// Returns the reason if the diff cannot be shown.
 fn diff(
     one: &Difference,
     before: Option<Side>,

@@ -190,7 +190,7 @@ impl SessionChanges<'_> {
     async fn moves(&self, since: RewindStart, own: Option<u32>) -> Result<Moves, CheckpointError> {
         let mut cannot = Vec::new();
         if let Err(error) = self.record_running_commands().await {
-            cannot.push(format!("the latest changes of a command are unknown: {error}"));
+            cannot.push(format!("a command's latest changes are unknown: {error}"));
         }
         let step = if let RewindStart::Step(step) = since { step } else { 0 };
         let Trail { files, directories, gaps, left_out } = self.log.baselines().trail(self.log.session().clone(), step).await?;

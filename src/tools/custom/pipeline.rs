@@ -17,7 +17,7 @@ use crate::tools::tool::{Payload, SharedTool};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Tool of a step, or the reason why it cannot be used as one.
+/// Tool of a step, or the reason why the tool cannot be used as a step.
 pub(super) type StepTool = Result<SharedTool, ToolError>;
 
 struct PlannedStep {
@@ -98,7 +98,7 @@ fn fill_value(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>
     })
 }
 
-/// Returns the tool of a step, if it may be used as one.
+/// Returns the tool of a step, if the tool may be used as a step.
 pub(super) fn resolve_step_tool(
     step: &Step,
     all: &[Arc<CustomTool>],

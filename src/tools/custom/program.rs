@@ -197,7 +197,7 @@ impl CustomTool {
     ///
     /// # Errors
     ///
-    /// The arguments do not match the schema; the error names the mismatch and the fix.
+    /// Returns an error that names the mismatch and the fix if the arguments do not match the schema.
     pub(super) fn check_arguments(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
         let value = Value::Object(arguments);
         self.input

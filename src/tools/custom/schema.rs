@@ -49,7 +49,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// The value does not match; the error describes each mismatch briefly and names the field.
+    /// Returns an error that describes each mismatch and names its field if the value does not match.
     pub(in crate::tools) fn check(&self, value: &Value) -> Result<(), String> {
         self.mismatches(value, "is not an argument of this tool")
     }

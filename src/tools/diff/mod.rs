@@ -30,7 +30,7 @@ pub(in crate::tools) fn prepare_content(content: &[u8], settings: &Settings) -> 
     Document::decode(content).ok().map(|document| prepare_text(&document.text, settings))
 }
 
-/// The differing lines of two texts.
+/// The lines in which two versions differ.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct LineDiff {
     /// Empty if there are no changes.
@@ -41,12 +41,12 @@ pub(in crate::tools) struct LineDiff {
     pub cuts: Vec<HunkLines>,
 }
 
-/// Returns the differing lines of two texts without shortening them.
+/// Returns the lines in which two versions differ, without shortening them.
 pub(crate) fn line_hunks(old: &str, new: &str) -> Vec<DiffHunk> {
     compare_lines(old, new).hunks
 }
 
-/// Compares two texts line by line. Very long lines are shortened to their changed part.
+/// Compares two versions line by line. Very long lines are shortened to their changed part.
 pub(in crate::tools) fn compare(old: &str, new: &str) -> LineDiff {
     let mut diff = compare_lines(old, new);
     for hunk in &mut diff.hunks {

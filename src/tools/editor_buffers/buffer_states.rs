@@ -1,10 +1,10 @@
-//! States of files in the editor: texts that may be outdated, and updates that were not sent yet.
+//! States of files in the editor: content that may be outdated, and updates that were not sent yet.
 
 use crate::protocol::CallId;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files with recorded texts, and of texts per file.
+/// Maximum number of files with recorded content, and of recorded versions per file.
 const MAX_FILES: usize = 1024;
 const MAX_TEXTS: usize = 64;
 /// Maximum number of calls whose writes are not in the journal yet.

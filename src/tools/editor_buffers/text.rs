@@ -1,4 +1,4 @@
-//! Text of a file on disk and in an editor, and the comparison of both.
+//! Text of a file on disk and in an editor, and a comparison of the two.
 
 use crate::sys::file;
 use crate::tools::document::content::{Document, Form};

@@ -70,7 +70,7 @@ impl HookRunner {
                 if !tool.files.is_empty() {
                     if let Some(run) = run {
                         run.decision = HookDecision::Deny;
-                        run.reason = Some(format!("the hook rewrote a call of {}, which hooks cannot rewrite", tool.told));
+                        run.reason = Some(format!("the hook rewrote a call to {}, which hooks cannot rewrite", tool.told));
                     }
                     return done;
                 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum size of output of a hook, in bytes.
+/// Maximum size of a hook's output, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 /// Outcome of a hook command.

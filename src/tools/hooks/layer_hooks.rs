@@ -117,7 +117,7 @@ impl HookRunner {
         made.await.ok().flatten()
     }
 
-    /// Reads the changes of a hook. Changes of a failed hook are undone.
+    /// Reads a hook's changes. Changes of a failed hook are undone.
     async fn settle(&self, mut run: HookRun, outcome: CommandOutcome, files: &mut ProposedFiles) -> HookRun {
         let words = match outcome {
             CommandOutcome::Response(response) => {
@@ -237,8 +237,8 @@ pub(in crate::tools) fn notes(runs: &[HookRun]) -> Vec<String> {
         let says = run.context.as_deref().and_then(|context| context.lines().find(|line| !line.trim().is_empty()));
         match (run.changed.is_empty(), says) {
             (true, None) => None,
-            (true, Some(says)) => Some(format!("message of the hook {}: {says}", run.hook)),
-            (false, _) => Some(format!("includes the changes of the hook {} to {}", run.hook, run.changed.join(", "))),
+            (true, Some(says)) => Some(format!("message from the hook {}: {says}", run.hook)),
+            (false, _) => Some(format!("includes the changes that the hook {} made to {}", run.hook, run.changed.join(", "))),
         }
     };
     runs.iter().filter_map(note).collect()

@@ -90,7 +90,7 @@ impl HookRunner {
             let name = hook.name();
             match self.run(&hook, &input, stop, RunPlace::Workspace).await {
                 CommandOutcome::Response(response) => {
-                    outcome.notices.extend(response.message.map(|message| format!("message of the hook {name}: {message}")));
+                    outcome.notices.extend(response.message.map(|message| format!("message from the hook {name}: {message}")));
                     outcome.context.extend(response.context.map(|context| (name.clone(), context)));
                     if response.decision == HookDecision::Deny && outcome.block.is_none() {
                         outcome.block = Some((name, response.reason.unwrap_or_default()));

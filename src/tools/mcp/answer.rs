@@ -21,7 +21,7 @@ const TYPE_CHARS: usize = 80;
 ///
 /// # Errors
 ///
-/// The tool reported an error, or its output does not match its schema.
+/// Returns an error if the tool reported an error, or its output does not match its schema.
 pub(super) fn convert_result(result: RemoteResult, offer: &Offer, settings: &Settings) -> Result<ToolOutput, ToolFailure> {
     let RemoteResult { content, structured, is_error } = result;
     let name = offer.plain_name();

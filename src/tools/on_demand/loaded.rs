@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Name of the tool that loads others.
+/// Name of the tool that loads other tools.
 pub(crate) const FIND_TOOLS: &str = "FindTools";
 /// Maximum time to wait until loaded tools are offered. A call by name works before that.
 const TIMEOUT: Duration = Duration::from_secs(2);

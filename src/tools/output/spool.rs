@@ -8,7 +8,7 @@ use crate::sys::process::whole_start;
 use crate::tools::settings::Settings;
 use std::sync::Arc;
 
-/// Bytes reserved for the note about truncation.
+/// Number of bytes reserved for the note about truncation.
 const NOTE_BYTES: u64 = 256;
 
 /// Writer that stores text as an artifact if it is long. Uses little memory for any length.

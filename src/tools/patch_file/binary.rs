@@ -40,7 +40,7 @@ pub(super) fn encode(content: &[u8]) -> std::io::Result<String> {
 /// Decodes the lines after the first one to at most `limit` bytes.
 ///
 /// # Errors
-/// A line is invalid; the error describes the first one.
+/// Returns a description of the first invalid line if a line is invalid.
 pub(super) fn decode<'a>(mut rows: impl Iterator<Item = &'a str>, limit: u64) -> Result<Vec<u8>, String> {
     let size = rows.next().and_then(|row| row.strip_prefix("literal ")).and_then(|size| size.parse::<u64>().ok());
     let size = size.ok_or("the binary content has no `literal` line with a size")?;

@@ -47,7 +47,7 @@ fn head(entry: &FileEntry) -> FileDiff {
 pub(super) fn check(diff: &FileDiff, entry: &FileEntry) -> Result<(), String> {
     if diff.name.as_deref() != Some(entry.path.as_str()) {
         let name = diff.name.as_deref().unwrap_or_default();
-        return Err(format!("the patch has `{name}` in its place"));
+        return Err(format!("the patch has `{name}` instead of this file"));
     }
     let expected = head(entry);
     let is_binary = is_binary(diff);
@@ -86,7 +86,7 @@ pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
         let fits = start >= done
             && lines.get(start..end).is_some_and(|there| there.iter().copied().eq(hunk.old_lines().collect::<Vec<_>>()));
         if !fits {
-            return Err(format!("the lines from {} of the patch are not in the file", hunk.old_start));
+            return Err(format!("the patch does not match the file at line {}", hunk.old_start));
         }
         result.extend(lines[done..start].iter().copied());
         result.extend(hunk.new_lines());

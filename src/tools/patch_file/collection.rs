@@ -30,7 +30,8 @@ impl CollectedChanges {
     /// Reads the changes. Directories are omitted without a note, because git does not store them.
     ///
     /// # Errors
-    /// The directory was changed by others during the task, the changes exceed a limit, or a file cannot be read.
+    /// Returns an error if the directory was changed by others during the task, the changes exceed a limit, or a file
+    /// cannot be read.
     pub(crate) fn read(changes: &Changes) -> Result<Self, String> {
         let collected = Self::read_with(changes, &|change, _| is_older(change, changes))?;
         match collected.conflicts.first() {
@@ -42,7 +43,7 @@ impl CollectedChanges {
     /// Reads the changes like `read`, but separates the conflicts: files whose current content `is_seen` rejects.
     ///
     /// # Errors
-    /// The changes exceed a limit, or a file cannot be read.
+    /// Returns an error if the changes exceed a limit, or a file cannot be read.
     pub(crate) fn read_with(changes: &Changes, is_seen: &SeenContent<'_>) -> Result<Self, String> {
         let everything: &dyn Fn(&Path) -> bool = &|_| true;
         let mut ignored = IgnoreRules::new(changes.directory(), everything);
@@ -75,7 +76,7 @@ impl CollectedChanges {
     /// Adds the change of one file, given by its content and whether it is executable. `is_seen`: false for a conflict.
     ///
     /// # Errors
-    /// The changes exceed a limit.
+    /// Returns an error if the changes exceed a limit.
     pub(crate) fn add_file(
         &mut self,
         path: &str,
@@ -108,7 +109,7 @@ impl CollectedChanges {
     /// Reduces a change to some of its hunks, given by position. `base`: the original content of the change.
     ///
     /// # Errors
-    /// There is no such file, or the change was not made from this content.
+    /// Returns an error if the change contains no such file, or was not made from this content.
     pub(crate) fn choose_hunks(&mut self, path: &str, base: &[u8], hunks: &BTreeSet<usize>) -> Result<(), String> {
         let failed = || format!("`{path}` changed while its hunks were chosen");
         let index = self.files.iter().position(|entry| entry.path == path).ok_or_else(failed)?;

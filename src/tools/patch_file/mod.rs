@@ -1,4 +1,4 @@
-//! Patch files: the changes of a task as a header in JSON and a patch in git's format. Readers treat them as untrusted data.
+//! Patch files: a task's changes as a header in JSON and a patch in git's format. Readers treat them as untrusted data.
 
 mod binary;
 mod body;
@@ -40,7 +40,7 @@ impl PatchFile {
     /// Parses a file without accessing the disk.
     ///
     /// # Errors
-    /// The file is invalid; the error describes the first invalid part.
+    /// Returns a description of the first invalid part if the file is invalid.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "the file is not UTF-8 text".to_owned())?;
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
@@ -53,7 +53,7 @@ impl PatchFile {
         let mut headers = serde_json::Deserializer::from_str(rest).into_iter::<Header>();
         let header = headers.next().unwrap_or_else(|| Err(serde::de::Error::custom("missing")));
         let header = header.map_err(|error| format!("the header is invalid: {error}"))?;
-        let body = rest[headers.byte_offset()..].strip_prefix("\n\n").ok_or("an empty line is missing after its header")?;
+        let body = rest[headers.byte_offset()..].strip_prefix("\n\n").ok_or("the header is not followed by an empty line")?;
         if header.version != VERSION {
             return Err(format!("the header has version {}, not {VERSION}", header.version));
         }
@@ -126,7 +126,7 @@ impl FilePart<'_> {
     /// Applies the change to the content `base`. Returns the new content, which is empty for a deleted file.
     ///
     /// # Errors
-    /// The patch does not match the content, or its result differs from the header.
+    /// Returns an error if the patch does not match the content, or its result differs from the header.
     pub(in crate::tools) fn apply(&self, base: &[u8]) -> Result<Vec<u8>, String> {
         let content = body::apply(self.diff, base)?;
         match &self.entry.result {

@@ -98,7 +98,7 @@ fn malformed_patch_files_are_rejected() {
         (with_header(&text, path(".git/hooks/pre-commit")), "inside `.git`"),
         (with_header(&text, path("sub/.GIT/config")), "inside `.git`"),
         (with_header(&text, path("a\u{1b}[31m.txt")), "is a path that a patch cannot contain"),
-        (with_header(&text, path("other.txt")), "in its place"),
+        (with_header(&text, path("other.txt")), "instead of this file"),
         (with_header(&text, |header| header["files"][0]["result"]["mode"] = json!("120000")), "regular files"),
         (with_header(&text, |header| header["files"][0]["result"]["mode"] = json!("100755")), "does not match the header"),
         (with_header(&text, |header| header["files"][0]["base"]["sha256"] = json!("x")), "SHA-256"),
@@ -121,7 +121,7 @@ fn hunks_that_do_not_produce_the_expected_content_are_rejected() {
     assert!(why.contains("does not produce the content"), "{why}");
     let patch = PatchFile::parse(text.as_bytes()).unwrap();
     let why = patch.parts().next().unwrap().apply(b"one\nTWO\nthree\n").unwrap_err();
-    assert!(why.contains("are not in the file"), "{why}");
+    assert!(why.contains("does not match the file at line"), "{why}");
 }
 
 proptest! {

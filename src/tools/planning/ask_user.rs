@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Number of questions in a call, and number of options in a question.
 const QUESTIONS: RangeInclusive<usize> = 1..=4;
 const OPTIONS: RangeInclusive<usize> = 2..=4;
-/// Maximum lengths of the texts, in characters.
+/// Maximum lengths of the question and its parts, in characters.
 const QUESTION_CHARS: usize = 500;
 const LABEL_CHARS: usize = 80;
 const DESCRIPTION_CHARS: usize = 300;

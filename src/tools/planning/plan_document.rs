@@ -11,13 +11,13 @@ const HEADINGS: [&str; 3] = ["## Files to change", "## Commands to run", "## Hos
 const MAX_BYTES: usize = 64 << 10;
 /// Maximum number of lines in all these sections together.
 const MAX_LINES: usize = 100;
-/// Maximum characters of a title.
+/// Maximum number of characters of a title.
 const TITLE_CHARS: usize = 80;
 
 /// Returns the document for a text and the files, commands and hosts.
 ///
 /// # Errors
-/// The text or one of the entries is invalid; the error describes the problem.
+/// Returns a description of the problem if the text or one of the entries is invalid.
 pub(super) fn render(text: &str, named: [&[String]; 3]) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("`plan` is empty; describe what you will do".to_owned());
@@ -43,13 +43,13 @@ pub(super) fn render(text: &str, named: [&[String]; 3]) -> Result<String, String
 /// Reads a document, as rendered or as the user edited it.
 ///
 /// # Errors
-/// The document is empty or too long.
+/// Returns an error if the document is empty or too long.
 pub(super) fn read(text: String, paths: &Paths<'_>) -> Result<TaskPlan, String> {
     if text.trim().is_empty() {
         return Err("the plan is empty; deny it instead".to_owned());
     }
     if text.len() > MAX_BYTES {
-        return Err(format!("the plan has {} bytes; the limit is {MAX_BYTES}, so shorten it", text.len()));
+        return Err(format!("the plan is {} bytes; the limit is {MAX_BYTES}, so shorten it", text.len()));
     }
     let subjects = subjects(&text);
     if subjects.len() > MAX_LINES {
@@ -106,7 +106,7 @@ fn unquoted(name: &str) -> String {
 /// Returns the action that a line names.
 ///
 /// # Errors
-/// The line names no action, for this reason.
+/// Returns the reason if the line names no action.
 fn action(subject: &PlanSubject, paths: &Paths<'_>) -> Result<Action, String> {
     match subject {
         PlanSubject::File(path) => {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Maximum number of steps.
 const MAX_STEPS: usize = 30;
-/// Maximum characters of a step.
+/// Maximum number of characters of a step.
 const STEP_CHARS: usize = 200;
 
 pub(in crate::tools) struct UpdateSteps;

@@ -192,7 +192,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
 /// Searches a file for content that ReadFile would redact. Works in parts, so that the file is not loaded into memory.
 struct SecretSearch<'a> {
     settings: &'a Settings,
-    /// Bytes not searched yet.
+    /// Bytes that have not been searched yet.
     held: Vec<u8>,
     /// Result, once a secret was found or the file is known not to be text.
     done: Option<Content>,

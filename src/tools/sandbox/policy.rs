@@ -195,7 +195,7 @@ impl SandboxPolicy {
     ///
     /// # Errors
     ///
-    /// Not all of these files are known, for this reason.
+    /// Returns the reason if not all of these files are known.
     pub(in crate::tools) fn secrets(&self) -> Result<Vec<PathBuf>, String> {
         let survey = self.survey.as_ref().ok_or("the workspace was not scanned")?;
         let found = survey.wait_for_scan();

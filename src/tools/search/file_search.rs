@@ -32,13 +32,13 @@ const WHOLE_BYTES: u64 = 1024 * 1024;
 /// Number of bytes in which a NUL byte marks a file as binary, like in ReadFile.
 const NUL_SEARCH_BYTES: usize = 8 * 1024;
 
-/// Kind of content of a searched file.
+/// Content type of a searched file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     Text,
     /// Binary; the file was not searched.
     Binary,
-    /// Searched up to its first NUL byte.
+    /// The file was searched up to the first NUL byte.
     TextThenBinary,
 }
 
@@ -278,7 +278,7 @@ impl<'a> FileSearch<'a> {
     }
 }
 
-/// Outcome of the search of one file.
+/// Outcome of searching one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SearchEnd {
     Whole,

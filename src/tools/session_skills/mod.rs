@@ -26,7 +26,7 @@ struct State {
 /// Limits on an agent's calls, in addition to those of its own skills.
 struct AgentScope {
     name: String,
-    /// Entries of its tool list; `None` unless some are limited to certain commands.
+    /// Entries of the agent's tool list; `None` unless some are limited to certain commands.
     entries: Option<Vec<String>>,
     /// Skills of the session that started the agent.
     outer: SessionSkills,

@@ -55,7 +55,7 @@ impl Tool for CliGetPlatform {
                 Writes::Nothing => "nothing: the workspace is read-only",
             };
             let held = match sandbox.tier {
-                SandboxTier::Bare => "sandbox: none; commands have all permissions of the user".to_owned(),
+                SandboxTier::Bare => "sandbox: none; commands have all of the user's permissions".to_owned(),
                 tier => format!("sandbox: {}\ncommands can write: {writes}\nnetwork: {network}", tier.as_str()),
             };
             let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum wait in seconds; a call that only reads times out slightly later.
+/// Maximum waiting time in seconds; a call that only reads times out slightly later.
 pub(in crate::tools) const MAX_WAIT_SECONDS: u64 = 25;
 /// Minimum and maximum terminal size.
 const ROWS: (u16, u16) = (2, 200);

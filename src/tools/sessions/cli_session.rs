@@ -28,7 +28,7 @@ use std::time::Duration;
 
 /// Default terminal size.
 const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 120 };
-/// Maximum wait for the first output.
+/// Maximum time to wait for the first output.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 /// Terminal type that the screen model supports.
 const TERM: &str = "xterm-256color";

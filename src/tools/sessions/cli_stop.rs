@@ -15,7 +15,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum wait for the end.
+/// Maximum time to wait for the end of the command.
 const END_LIMIT: Duration = Duration::from_secs(8);
 
 pub(in crate::tools) struct CliStop;

@@ -29,7 +29,7 @@ const MAX_TEXT_BYTES: usize = 64 * 1024;
 const MAX_LINE_BYTES: usize = 4095;
 /// Default wait for output in seconds.
 const ANSWER_SECONDS: u64 = 2;
-/// Minimum wait, so that a started program is in the foreground before the next line is judged.
+/// Minimum waiting time, so that a started program is in the foreground before the next line is judged.
 const MIN_WAIT: Duration = Duration::from_millis(400);
 /// Maximum time for a program to read its input.
 const READ_LIMIT: Duration = Duration::from_secs(5);

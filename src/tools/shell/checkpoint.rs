@@ -20,7 +20,7 @@ const MAX_DIFF_BYTES: usize = 512 * 1024;
 const MAX_RESCANNED: usize = 20_000;
 
 /// Note for changes that cannot be attributed to one of several commands.
-const SHARED: &str = "another command ran at the same time; some of these changes may be its own";
+const SHARED: &str = "another command ran at the same time; some of these changes may come from it";
 
 /// State of the workspace before a command.
 pub(in crate::tools) struct WorkspaceState {
@@ -86,7 +86,7 @@ async fn snapshot_all(
 }
 
 impl WorkspaceState {
-    /// Returns the mark of the start of the command.
+    /// Returns the mark for the start of the command.
     pub(in crate::tools) fn mark(&self) -> Option<WriteMark> {
         self.mark.as_ref().map(WriteMark::for_background)
     }
@@ -99,7 +99,7 @@ impl WorkspaceState {
         Some(format!("not in the snapshot taken before the command: {}{others} ({why})", path.display()))
     }
 
-    /// Returns the changes of the command for display. Errors are only logged, because the command has already run.
+    /// Returns the command's changes for display. Errors are only logged, because the command has already run.
     pub(in crate::tools) async fn into_proposal(self, settings: &Arc<Settings>) -> Option<Proposal> {
         let shared = self.mark.as_ref().is_some_and(WriteMark::overlaps_others);
         let notes = self.describe_missing().into_iter().chain(shared.then(|| SHARED.to_owned())).collect();
@@ -154,7 +154,7 @@ impl WorkspaceState {
                     }
                     different.push((root, changes));
                 }
-                Err(error) => tracing::warn!(%error, "the changes of a command are unknown"),
+                Err(error) => tracing::warn!(%error, "a command's changes are unknown"),
             }
         }
         different
@@ -170,7 +170,7 @@ fn roots(settings: &Settings) -> Vec<PathBuf> {
 struct ChangeSummary {
     paths: Vec<PathBuf>,
     diff: FileDiffs,
-    /// Number of bytes of the text form of the diff.
+    /// Size of the diff as text, in bytes.
     diff_bytes: usize,
     bytes: u64,
     without: usize,

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Number that shells add to a signal number to form the exit code.
 const SIGNAL_BASE: i32 = 128;
 
-/// Maximum wait for the first output of a background command.
+/// Maximum time to wait for the first output of a background command.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 
 /// A planned command line.
@@ -59,7 +59,7 @@ pub(in crate::tools) struct AccessRestrictions {
     pub no_network: bool,
     /// Whether the command runs outside the sandbox, instead of with more restrictions.
     pub unsandboxed: bool,
-    /// Paths of its files, which must be visible even if other commands cannot see them.
+    /// Paths of the command's files, which must be visible even if other commands cannot see them.
     pub sees: Vec<PathBuf>,
 }
 
@@ -296,7 +296,7 @@ pub(in crate::tools) fn with_words(
     }
 }
 
-/// Adds the changes of the command since the snapshot, or the reason why there are none.
+/// Adds the command's changes since the snapshot, or the reason why there are none.
 async fn with_changes(
     told: CallResult,
     kept: Result<Option<WorkspaceState>, CheckpointError>,

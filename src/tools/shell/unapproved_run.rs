@@ -27,7 +27,7 @@ impl UnapprovedRun {
     ///
     /// # Errors
     ///
-    /// The line needs approval now.
+    /// Returns an error if the line needs approval now.
     pub(in crate::tools) fn find(line: &str, cwd: &Path, settings: &Settings) -> Result<Self, ToolError> {
         let sandbox = &settings.command.sandbox;
         let mut apart = Self::default();

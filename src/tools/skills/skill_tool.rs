@@ -184,7 +184,7 @@ fn result(skill: &Skill, arguments: &str, most_bytes: usize) -> String {
     if let Some(tools) = &skill.manifest.allowed_tools {
         let tools = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "Its tools: {tools}. Until the task ends, calls of other tools need the user's approval.");
+        let _ = writeln!(text, "Its tools: {tools}. Until the task ends, calls to other tools need the user's approval.");
     }
     let body = match skill.instructions(arguments) {
         body if body.is_empty() => "(The skill has no instructions.)".to_owned(),

@@ -358,7 +358,7 @@ const NEXT: &[&str] = &[
     "search ",
     "continue",
     "keep ",
-    "known ids:",
+    "known IDs:",
     "sections:",
 ];
 

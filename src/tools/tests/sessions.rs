@@ -273,7 +273,7 @@ async fn a_sixth_session_is_rejected_until_another_ends() {
     assert!(stopped.contains("s2 has ended (stopped)"), "{stopped}");
     assert!(live.output("CliSession", json!({"command": "echo ready; cat"})).await.contains("s6 is running"));
     let (_, message) = live.error("CliRead", json!({"id": "s99"})).await;
-    assert!(message.contains("`s99`; known ids: s1, s2, s3"), "{message}");
+    assert!(message.contains("`s99`; known IDs: s1, s2, s3"), "{message}");
 }
 
 #[tokio::test]

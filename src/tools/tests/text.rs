@@ -1,4 +1,4 @@
-//! Sections and lines of texts: TextInspect and TextPatch.
+//! Sections and lines of text: TextInspect and TextPatch.
 
 use super::*;
 use crate::tools::document::content::Form;

@@ -19,7 +19,7 @@ pub(super) struct Outline {
     /// Other facts about the document.
     pub facts: Vec<String>,
     pub parts: Vec<Part>,
-    /// Name of its parts: `section`, `table` or `key`.
+    /// Name of the parts: `section`, `table` or `key`.
     pub word: &'static str,
     /// Whether a part can be replaced without affecting its surroundings.
     pub is_patchable: bool,

@@ -11,7 +11,7 @@ const MAX_NAMED: usize = 20;
 ///
 /// # Errors
 ///
-/// No part or several parts match; the error lists the candidates.
+/// Returns an error that lists the candidates if no part, or more than one part, matches.
 pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<usize, ToolError> {
     let given = wanted.trim();
     if given.is_empty() {

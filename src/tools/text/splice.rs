@@ -24,7 +24,7 @@ pub(super) struct Change {
 ///
 /// # Errors
 ///
-/// Two changes overlap; the error contains the indexes of their operations.
+/// Returns the indexes of the operations if two changes overlap.
 pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, (usize, usize)> {
     changes.sort_by_key(|change| (change.span.first, change.span.end, change.index));
     for pair in changes.windows(2) {

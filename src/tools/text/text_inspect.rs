@@ -198,7 +198,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
 ///
 /// # Errors
 ///
-/// The file is not text, for this reason.
+/// Returns the reason if the file is not text.
 fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolError> {
     match target.place {
         Place::Missing => return Err(not_found_error(target, settings)),

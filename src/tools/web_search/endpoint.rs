@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const RESPONSE_BYTES: usize = 2 << 20;
 /// Maximum number of bytes read from an error response.
 const ERROR_BYTES: usize = 4 << 10;
-/// Maximum characters shown from an error response.
+/// Maximum number of characters shown from an error response.
 const SHOWN_CHARS: usize = 200;
 /// Minimum length in bytes of a key that is redacted in errors. A shorter one would match by chance.
 const KEY_BYTES: usize = 8;
@@ -42,7 +42,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// The address is not valid.
+    /// Returns an error if the address is not valid.
     pub(crate) fn new(kind: ServiceKind, base_url: &str, key: Arc<dyn SearchKey>) -> Result<Self, String> {
         let timeouts = Timeouts { idle: TIMEOUT, ..Timeouts::default() };
         let server = Server::new(base_url, timeouts).map_err(|error| error.to_string())?;
@@ -85,7 +85,7 @@ impl Endpoint {
     async fn body(&self, reply: Reply) -> Result<Vec<u8>, ToolError> {
         let body = reply.into_body(RESPONSE_BYTES).await.map_err(|error| self.unreachable(&error))?;
         let limit = RESPONSE_BYTES >> 20;
-        body.ok_or_else(|| search_error(format!("the response of {} is larger than {limit} MB; it was discarded", self.name())))
+        body.ok_or_else(|| search_error(format!("the response from {} is larger than {limit} MB; it was discarded", self.name())))
     }
 
     fn unreachable(&self, error: &HttpError) -> ToolError {
@@ -129,7 +129,7 @@ impl Endpoint {
                 Some(delay) => format!("too many searches; retry after {} s", clean(delay)),
                 None => "too many searches; retry later, or continue without".to_owned(),
             },
-            402 | 432 | 433 => "the quota of the account is used up; continue without searching".to_owned(),
+            402 | 432 | 433 => "the account's quota is used up; continue without searching".to_owned(),
             status => self.kind.cause(status).map_or_else(
                 || "ask the user to check the search service".to_owned(),
                 |cause| format!("ask the user to {cause}"),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 const DEFAULT_COUNT: usize = 8;
 const MAX_COUNT: usize = 20;
-/// Maximum characters of a query, as accepted by services.
+/// Maximum number of characters in a query, as accepted by services.
 const QUERY_CHARS: usize = 400;
 const DOMAINS: usize = 10;
 /// Timeout in seconds. The service ends a search earlier.
@@ -119,7 +119,7 @@ fn action(request: &SearchRequest, engine: Option<&dyn SearchEngine>) -> Action 
 fn no_service_error() -> ToolError {
     ToolError::new(
         ErrorCode::ToolExecutionFailed,
-        "no web search is set up, and the provider of the model has none; the user can set `search.provider` in config.toml. \
+        "no web search is set up, and the model's provider has none; the user can set `search.provider` in config.toml. \
          HttpRequest fetches a URL that you know",
     )
 }

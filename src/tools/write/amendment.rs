@@ -89,7 +89,8 @@ fn nothing_left_error() -> ToolError {
     invalid("no changes remain; deny the call instead")
 }
 
-/// Returns the parts of these files that the user may edit, in the order of the diff, and their resulting texts.
+/// Returns the parts of these files that the user may edit, in the order of the diff, and the resulting content of
+/// each.
 pub(in crate::tools) fn amendable_parts(files: &[EditableFile<'_>], settings: &Settings) -> (Amendable, Vec<String>) {
     let mut offer = Amendable::default();
     let mut texts = Vec::new();

@@ -218,7 +218,7 @@ fn convert_endings(content: &str, form: Form, crlf: bool, first: bool) -> String
     if crlf && !content.contains("\r\n") { content.replace('\n', "\r\n") } else { content.to_owned() }
 }
 
-/// Encodes text for the end of a file of this form.
+/// Encodes text to be appended to a file of this form.
 fn encode_text(form: Form, text: &str) -> Option<Vec<u8>> {
     let bom = form.encode("")?.len();
     form.encode(text).map(|bytes| bytes[bom..].to_vec())

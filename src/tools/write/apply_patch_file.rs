@@ -57,7 +57,7 @@ impl ApplyPatchFile {
             return Err(invalid("the call is for a different patch file; run `aye apply` again"));
         }
         let parts: Vec<_> = self.0.parts().skip(first).take(FILES_PER_CALL).collect();
-        if parts.is_empty() { Err(invalid("the patch file has no such files")) } else { Ok(parts) }
+        if parts.is_empty() { Err(invalid("the patch file does not contain these files")) } else { Ok(parts) }
     }
 
     fn plan(&self, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {

@@ -275,7 +275,7 @@ pub(in crate::tools) fn fit_encoding(before: &CurrentFile, content: &str) -> (St
     (text, Form::Utf8, Some(format!("encoding changes to UTF-8: {} lacks some of its characters", form.name())))
 }
 
-/// Details of the change of one file.
+/// Details of the change to one file.
 pub(in crate::tools) struct ChangeParts {
     pub verb: &'static str,
     pub before: CurrentFile,

@@ -1,5 +1,5 @@
-//! Protection against writes that would make git run a program in a bare repository. Any directory with `HEAD`,
-//! `objects` and `refs` is one.
+//! Protection against writes that would make git run a program in a bare repository. Git treats any directory with
+//! `HEAD`, `objects` and `refs` as a bare repository.
 
 use crate::protocol::{ErrorCode, Target, ToolError};
 use std::collections::BTreeMap;

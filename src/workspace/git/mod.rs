@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 const HEAD_BYTES: u64 = 1024;
 /// Maximum size of a branch name, in bytes. Longer names are not shown.
 const BRANCH_BYTES: usize = 120;
-/// Maximum size of the list of packed branches, in bytes.
+/// Maximum size of the packed-refs file, in bytes.
 const PACKED_BYTES: u64 = 4 << 20;
-/// Bytes read from the end of the reflog.
+/// Number of bytes read from the end of the reflog.
 const LOG_BYTES: u64 = 256 << 10;
-/// Number of digits of an abbreviated commit.
+/// Number of digits of an abbreviated commit ID.
 const COMMIT_LETTERS: usize = 9;
 /// Files in `.git` that exist during an operation, each with the name of the operation.
 const UNDER_WAY: [(&str, &str); 6] = [

@@ -122,7 +122,7 @@ async fn pending_records_are_saved_at_exit_or_the_session_fails() {
 }
 
 #[tokio::test]
-async fn a_session_held_by_another_process_cannot_continue_unsaved() {
+async fn a_session_owned_by_another_process_cannot_continue_unsaved() {
     let mut session = stalled().await;
     session.disk.taken.store(true, Ordering::SeqCst);
     session.send(Command::Continue).await;

@@ -17,7 +17,7 @@ struct World {
     preview: Option<(u64, Plan)>,
     comparison: Option<u64>,
     approval: Option<ApprovalId>,
-    /// Requests so far.
+    /// Number of requests so far.
     requests: u32,
 }
 
@@ -158,7 +158,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn goals_never_run_two_checks_at_once_and_never_exceed_their_rounds(
+    fn goals_never_run_two_checks_at_once_and_never_exceed_their_round_limit(
         happenings in prop::collection::vec(any::<[u8; 2]>(), 1..80),
     ) {
         let mut world = World::new();

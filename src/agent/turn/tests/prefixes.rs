@@ -79,7 +79,7 @@ fn is_result_of(part: &Part, kept: &ToolResult) -> bool {
 }
 
 #[test]
-fn after_a_crash_at_any_record_nothing_runs_unasked_and_no_result_is_lost() {
+fn after_a_crash_at_any_record_nothing_runs_without_approval_and_no_result_is_lost() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/turn");
     let mut looked_at = 0;
     for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

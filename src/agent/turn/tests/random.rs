@@ -66,7 +66,7 @@ struct World {
     /// Completed runs by call.
     ran: BTreeMap<Key, u32>,
     rerun: BTreeSet<Key>,
-    /// Calls that ran again with additional access.
+    /// Number of calls that ran again with additional access.
     reopened: BTreeSet<Key>,
     prompts: Vec<(String, bool)>,
     /// Number of messages so far, so that each is unique.
@@ -992,7 +992,7 @@ fn a_blocked_command_keeps_its_output_if_its_second_run_in_a_copy_is_interrupted
 }
 
 #[test]
-fn a_summary_of_messages_that_are_gone_is_not_applied() {
+fn a_summary_is_not_applied_if_its_messages_no_longer_exist() {
     let happenings = [
         [0, 32, 134],
         [246, 5, 0],

@@ -36,7 +36,7 @@ pub(crate) struct Survey {
     pub files: u64,
     pub directories: u64,
     pub links: u64,
-    /// Total size of its files in bytes.
+    /// Total size of the files in bytes.
     pub bytes: u64,
     /// The first device, FIFO or socket.
     pub special: Option<PathBuf>,

@@ -9,7 +9,7 @@ use std::io;
 pub(super) const NICER: i32 = 10;
 /// OOM score. If memory runs out, the kernel kills a command before the user's programs.
 const OOM_SCORE: &str = "500";
-/// Seconds for a process to exit on its own after `SIGXCPU`.
+/// Time in seconds for a process to exit on its own after `SIGXCPU`.
 const CPU_GRACE_SECONDS: u64 = 1;
 /// Process IDs below this number are not reused once the kernel has used every ID.
 const RESERVED_PROCESS_IDS: u64 = 300;

@@ -206,7 +206,7 @@ fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
     Ok(Rules::from([(libc::SYS_shmget, vec![SeccompRule::new(vec![larger]).map_err(io::Error::other)?])]))
 }
 
-/// Returns rules that refuse socket families. Of netlink, routes and addresses stay available.
+/// Returns rules that refuse socket families. Routes and addresses remain available through netlink.
 fn refused_sockets(confinement: &Confinement) -> Vec<Conditions> {
     let family = |family: libc::c_int| u64::from(family.cast_unsigned());
     let allowed: &[libc::c_int] = match (confinement.strength, confinement.network) {

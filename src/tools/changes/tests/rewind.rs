@@ -23,7 +23,7 @@ impl Session {
         self.runtime.block_on(self.router.rewind(FileRewind { number, since, step, overwrite })).unwrap()
     }
 
-    /// Makes the changes of a command without running it.
+    /// Makes a command's changes without running the command.
     fn command(&self, act: impl FnOnce()) {
         let settings = Arc::new(self.bench.settings.clone());
         self.runtime.block_on(async {

@@ -74,7 +74,7 @@ impl Lines {
 ///
 /// # Errors
 ///
-/// The JSON is not a notebook, for this reason.
+/// Returns the reason if the JSON is not a notebook.
 pub(super) fn text(json: &[u8]) -> Result<String, String> {
     let json = json.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(json);
     let notebook: Notebook = serde_json::from_slice(json).map_err(|error| error.to_string())?;

@@ -70,7 +70,7 @@ impl Files {
         }
         self.read += 1;
         if self.read > MAX_FILES || depth > MAX_DEPTH {
-            return self.gaps.push(format!("`{shown}` exceeds the limit of included files"));
+            return self.gaps.push(format!("`{shown}` exceeds the limit on included files"));
         }
         let text = match read(&real, MAX_BYTES) {
             Ok(text) => text,

@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Prefix of the content of a pointer file.
+/// Text at the start of a pointer file.
 const POINTER: &[u8] = b"gitdir: ";
 /// Size limit of a pointer file in bytes.
 const POINTER_BYTES: u64 = 4096;
@@ -210,7 +210,7 @@ fn is_git_directory(directory: &Path) -> bool {
 /// not exist.
 ///
 /// # Errors
-/// The file cannot be read in full; the error is a gap.
+/// Returns a gap if the file cannot be read in full.
 fn pointer(file: &Path) -> Result<Option<Vec<u8>>, String> {
     let gap = |why: &dyn std::fmt::Display| format!("`{}` cannot be read: {why}", file.display());
     let mut text = Vec::new();

@@ -152,7 +152,7 @@ fn finish_failed(
         }
         ApplyError::Commit(error) if overlay::has_begun(view.path()) => {
             let message = format!(
-                "aye could not finish applying the changes of the command ({error}); some of them may have been written. aye \
+                "aye could not finish applying the command's changes ({error}); some of them may have been written. aye \
                  finishes this at the next start{}",
                 if error.is_full() { ", once there is free space on the disk" } else { "" }
             );
@@ -254,7 +254,7 @@ pub(super) fn with_unapplied(mut result: ToolResult, outcome: &Outcome) -> ToolR
             (false, true) => "; the disk is full: aye applies the rest when it starts again, once there is free space",
             (false, false) => "; aye retries when it starts again",
         };
-        let _ = write!(result.output_text, "\n[differs from the result of the command: {}{later}]", join_names(left));
+        let _ = write!(result.output_text, "\n[differs from the command's result: {}{later}]", join_names(left));
     }
     result
 }

@@ -27,7 +27,7 @@ impl HookLayer {
     /// Creates a layer. Nothing in it is ever applied.
     ///
     /// # Errors
-    /// This system or the policy does not provide layers.
+    /// Returns an error if this system or the policy does not provide layers.
     pub(in crate::tools) fn make(settings: &Settings) -> Result<Self, ToolError> {
         let mut settings = settings.clone();
         // A discarded change must not leave build output.

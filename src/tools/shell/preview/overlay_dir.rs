@@ -134,7 +134,7 @@ impl OverlayDir {
         self.read(ENDED)
     }
 
-    /// Returns whether its effects are still undecided: the run ended, and no change is being applied.
+    /// Returns whether the effects of the run are still undecided: the run ended, and no change is being applied.
     pub(crate) fn is_undecided(&self) -> bool {
         is_undecided(&self.path)
     }
@@ -165,7 +165,7 @@ impl OverlayDir {
         self.direct.as_ref()
     }
 
-    /// Records that the effects of the command are applied.
+    /// Records that the command's effects are applied.
     pub(crate) fn end_direct(&mut self) {
         if self.direct.take().is_some()
             && let Err(error) = fs::remove_file(self.path.join(DIRECT))

@@ -49,7 +49,7 @@ pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&ResumedSession<'_>>) -
                 if overlay::has_begun(&entry.path()) {
                     let path = entry.path();
                     notices.push(format!(
-                        "aye exited while applying the changes of a command and could not finish: {error}; the rest is in `{}`, \
+                        "aye exited while applying a command's changes and could not finish: {error}; the rest is in `{}`, \
                          and aye retries at the next start",
                         path.display()
                     ));
@@ -123,7 +123,7 @@ fn recover_one(path: &Path, resumed: Option<&ResumedSession<'_>>, notices: &mut 
         (Some(result), _, _) => result,
         (None, Some(outcome), Some(kept)) => with_unapplied(kept, &outcome),
         (None, Some(outcome), None) => {
-            let message = "aye exited while applying the changes of the command; they are applied now, but its output is lost";
+            let message = "aye exited while applying the command's changes; they are applied now, but its output is lost";
             let error = ToolError::new(ErrorCode::OutcomeUnknown, message);
             with_unapplied(ToolResult::from_error(tool_call_id, tool_name, error), &outcome)
         }
@@ -177,11 +177,11 @@ fn recover_undecided(mut view: OverlayDir, call: Call, age: Duration, resumed: O
 
 /// Describes a commit that was just completed, for the user.
 fn describe_outcome(outcome: &Outcome) -> String {
-    let said = "aye exited while applying the changes of a command";
+    let said = "aye exited while applying a command's changes";
     if outcome.is_whole() {
         return format!("{said}; they are applied now");
     }
     let left = join_names(outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why)));
     let later = if outcome.is_over() { "" } else { "; aye retries at the next start" };
-    format!("{said}; these differ from the result of the command: {left}{later}")
+    format!("{said}; these differ from the command's result: {left}{later}")
 }

@@ -110,7 +110,7 @@ pub(in crate::tools) async fn run(
         let (wanted, note) = outside.wanted_access(began, &settings);
         let (mut run_end, blocked) = inspect_end(&finished, &work, &confinement, &settings);
         run_end.direct = view.direct().map(|direct| direct.scan_written(&settings)).unwrap_or_default();
-        let ended_at = overlay::mark(view.path()).map_err(|error| io_error("cannot read the time", &error))?;
+        let ended_at = overlay::mark(view.path()).map_err(|error| io_error("cannot read the clock", &error))?;
         run_end.denied.extend(wanted);
         run_end.notes.extend(note.clone());
         let RunEffects { effects, proposal, parts, listed, build, end } = run_end.clone().effects(&mut changes, &settings);
@@ -364,7 +364,7 @@ fn inspect_end(finished: &FinishedRun, work: &Work, confinement: &Confinement, s
             notes.push("the command nearly filled the disk and was stopped; these are its effects up to that point".to_owned());
         }
         End::LayerFull => notes.push(
-            "the command wrote more than `layer_mb` of the policy allows and was stopped; these are its effects up to that point"
+            "the command wrote more than `layer_mb` in the policy allows and was stopped; these are its effects up to that point"
                 .to_owned(),
         ),
         End::MemoryFull => {

@@ -430,7 +430,7 @@ fn the_outcome_of_a_call_is_on_disk_until_its_session_records_the_outcome() {
 const CRASHES: &str = "AYE_TEST_CRASHES";
 const FILES: usize = 400;
 
-/// Runs as the process that is killed while it applies the effects of a command.
+/// Runs as the process that is killed while it applies a command's effects.
 #[test]
 #[ignore = "a part of another test"]
 fn applies_effects_until_killed() {

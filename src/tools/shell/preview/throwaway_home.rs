@@ -14,7 +14,7 @@ const MAX_ENTRIES: usize = 10_000;
 /// Maximum number of paths that are reported.
 const MAX_PATHS: usize = 8;
 
-/// Caches, locks and histories in the home directory that programs write incidentally; they are not reported.
+/// Caches, locks and histories that programs write to the home directory as a side effect; these are not reported.
 const INCIDENTAL: &[&str] = &[
     ".bash_history",
     ".cache",

@@ -79,7 +79,7 @@ const MAX_PLACES: usize = 64;
 /// A path that a program could not access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DeniedPath {
-    /// As printed: absolute, below `~`, or relative to the directory of the program.
+    /// Path as printed: absolute, below `~`, or relative to the program's directory.
     pub given: String,
     pub why: DenialReason,
     pub wanted: WantedAccess,

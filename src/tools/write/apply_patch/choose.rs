@@ -1,4 +1,4 @@
-//! Assignment of hunks to positions such that all fit. There must be exactly one solution.
+//! Assignment of hunks to positions, so that all of them fit. There must be exactly one solution.
 
 use super::find::Places;
 use super::parse::{Hunk, Kind};

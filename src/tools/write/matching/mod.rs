@@ -1,7 +1,7 @@
 //! Search for a passage that a model quotes: exact, or with looser comparisons that must match exactly one position.
 //!
 //! Looser levels are tried in a fixed order. The first level with a result decides: a single match is used, several are
-//! an error. All texts have LF endings.
+//! an error. All text has LF line endings.
 
 mod elision;
 mod fold;

@@ -1,4 +1,4 @@
-//! Likely intended texts, in case a model copied from a view of the file or escaped characters once too often.
+//! Likely intended text, in case a model copied from a view of the file or escaped characters once too often.
 
 use std::collections::HashSet;
 

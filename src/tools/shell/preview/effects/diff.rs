@@ -23,11 +23,11 @@ const SNIFFED_BYTES: u64 = 8 * 1024;
 pub(super) struct Diff<'a> {
     settings: &'a Settings,
     files: FileDiffs,
-    /// Number of hunks of all files.
+    /// Total number of hunks.
     hunks: usize,
     /// Hunks of the last file that can be left out separately.
     cuts: Vec<HunkLines>,
-    /// Number of bytes of the text form of all files.
+    /// Total size of the diffs as text, in bytes.
     bytes: usize,
     without: u64,
 }

@@ -60,7 +60,7 @@ pub(super) struct ShownEffects {
 pub(super) struct ListedEffect {
     /// Path as listed.
     pub name: String,
-    /// Index of its directory among all changes.
+    /// Index of the root directory among all changes.
     pub root: usize,
     pub paths: Vec<PathBuf>,
     /// Hunks that can be left out separately.
@@ -121,7 +121,7 @@ fn hide(mut shown: ShownEffects, settings: &Settings) -> ShownEffects {
 
 /// A changed path before it is listed.
 struct ChangedPath<'a> {
-    /// Index of its directory among all changes.
+    /// Index of the root directory among all changes.
     root: usize,
     changes: &'a Changes,
     change: &'a Change,
