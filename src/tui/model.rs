@@ -104,6 +104,8 @@ pub(crate) struct KeyboardState {
     pub last_text: Option<u64>,
     /// Time of the last answer to an approval on this screen.
     pub answered: Option<u64>,
+    /// Time of the last key that sent or ran the draft.
+    pub sent: Option<u64>,
     /// Answer key that was pressed again in an empty draft, and the time of the press.
     pub echo: Option<(char, u64)>,
     /// Time at which a pending prompt lost the focus.
@@ -261,12 +263,13 @@ impl Model {
 
     pub(crate) fn may_take_focus(&self, now: u64) -> bool {
         let is_idle = || typeahead_guard::may_take_focus(self.composer.is_empty(), self.keys.last_key, now);
-        self.has_room_for_question() && (self.follows_answer() || is_idle())
+        self.has_room_for_question() && (self.has_finished_typing() || is_idle())
     }
 
-    /// Returns whether the last key was an answer, so that the next dialog gets the focus immediately.
-    fn follows_answer(&self) -> bool {
-        self.keys.answered.is_some_and(|at| self.keys.last_key.is_none_or(|key| key <= at))
+    /// Returns whether the last key was an answer or sent the draft, so that the next dialog gets the focus immediately.
+    fn has_finished_typing(&self) -> bool {
+        let last = self.keys.answered.max(self.keys.sent);
+        last.is_some_and(|at| self.keys.last_key.is_none_or(|key| key <= at))
     }
 
     /// Returns whether the draft is empty and no panel has the keyboard, so that a dialog may open.

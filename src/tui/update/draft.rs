@@ -14,6 +14,7 @@ pub(crate) fn take_draft(model: &mut Model, now: u64, effects: &mut Vec<Effect>)
     }
     model.draft.save_at = None;
     model.task.taken_back.clear();
+    model.keys.sent = Some(now);
     effects.push(Effect::Send(Command::SaveDraft { text: String::new() }));
     text
 }

@@ -124,6 +124,19 @@ fn simultaneously_pending_approvals_take_one_key_each() {
     assert_eq!(desk.sent, ["a Approved", "b Approved", "c Approved"]);
 }
 
+/// Tests a model that responds within a second: nobody types after Enter, so the first letter answers.
+#[test]
+fn an_approval_right_after_a_sent_prompt_is_answered_by_the_first_letter() {
+    for wait in [40, 300, 900] {
+        let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+        desk.types(1000, &[(0, Some('g')), (90, Some('o')), (200, None)]);
+        desk.asks(1200 + wait, edit_approval("a"));
+        letter(&mut desk, 1200 + wait + 400, 'y');
+        desk.run(1200 + wait + 1000);
+        assert_eq!(desk.sent, ["prompt \"go\"", "a Approved"], "{wait}");
+    }
+}
+
 /// Tests a slow double press whose second press comes after the first was confirmed.
 #[test]
 fn a_key_pressed_twice_answers_one_approval_and_leaves_no_letter() {
