@@ -224,7 +224,7 @@ pub(super) fn choices_for(approval: &Approval, verb: &Verb, confirm: Confirm) ->
     choices
 }
 
-/// Returns the choices for a plan of the model.
+/// Returns the choices for a plan from the model.
 fn choices_for_plan(approval: &Approval, plan: &ProposedPlan, confirm: Confirm) -> Vec<Choice> {
     let yes = match plan.allows().len() {
         0 => "carry it out; actions need approval as usual".to_owned(),

@@ -96,7 +96,7 @@ pub(crate) enum Question {
     Trust(Option<TrustQuestion>),
     /// Change to a less strict mode.
     Mode(Mode),
-    /// Goal that cannot continue by itself.
+    /// Goal that cannot continue automatically.
     Goal(Box<GoalState>),
     /// Session that another process has open. `None` once answered.
     Held(Option<LockQuestion>),
@@ -112,7 +112,7 @@ pub(crate) enum Question {
     Price(Box<PriceForm>),
 }
 
-/// Answer of the user, for the owner of the dialog.
+/// The user's answer, for the owner of the dialog.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Decide(ApprovalId, Decision),
@@ -286,7 +286,7 @@ impl Dialog {
         }
     }
 
-    /// Opens the rule dialog. Returns whether there is one.
+    /// Opens the rule dialog. Returns whether a rule is available.
     pub(crate) fn open_always(&mut self) -> bool {
         let Question::Approval(approval) = &self.question else { return false };
         if approval.always.offers.is_empty() {

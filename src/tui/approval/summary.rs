@@ -49,14 +49,14 @@ pub(crate) fn full_name(panel: &Dialog) -> String {
 /// Returns the reason why the dialog must be decided individually, if any.
 pub(crate) fn individual_reason(panel: &Dialog) -> Option<String> {
     let Question::Approval(_) = &panel.question else {
-        return Some("this approval must be decided individually; enter opens it".to_owned());
+        return Some("this approval must be reviewed individually; enter opens it".to_owned());
     };
     if panel.changed_on_disk || !matches!(panel.disk, Staleness::AsShown) {
         return Some("changed on disk, and the updated diff was not shown; enter opens it".to_owned());
     }
     match (panel.critical, panel.risk) {
-        (true, _) => Some("critical risk must be decided individually; enter opens it".to_owned()),
-        (false, Some(Risk::High)) => Some("high risk must be decided individually; enter opens it".to_owned()),
+        (true, _) => Some("critical risk must be reviewed individually; enter opens it".to_owned()),
+        (false, Some(Risk::High)) => Some("high risk must be reviewed individually; enter opens it".to_owned()),
         (false, Some(Risk::Low | Risk::Medium) | None) => None,
     }
 }

@@ -107,7 +107,7 @@ fn choices(panel: &Dialog) -> Vec<String> {
         nth + 1,
         match panel.question {
             Question::Rewind(_) => "cancel; nothing is undone",
-            _ => "leave it undecided; /answer returns to it",
+            _ => "postpone the answer; /answer returns to it",
         }
     ));
     lines

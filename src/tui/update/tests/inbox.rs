@@ -62,7 +62,7 @@ fn high_and_critical_risk_cannot_be_selected_and_the_reason_is_shown() {
     let mut model = listed();
     play(&mut model, 7000, "<down> ");
     let screen = draw(&mut model, 7300);
-    assert!(screen.contains("critical risk must be decided individually"), "{screen}");
+    assert!(screen.contains("critical risk must be reviewed individually"), "{screen}");
     play(&mut model, 8000, "y");
     wait(&mut model, 8350);
     assert_eq!(play(&mut model, 8500, "<enter>"), Vec::<String>::new());
