@@ -32,7 +32,7 @@ pub(crate) struct ServiceSettings {
 pub(crate) struct ApprovalServiceSettings {
     pub url: String,
     pub secret: SecretReference,
-    /// True if the service is asked for decisions.
+    /// True if aye asks the service for decisions.
     pub ask: bool,
 }
 
