@@ -62,7 +62,7 @@ impl ApprovalService {
         let secret = match &self.0.settings.secret {
             SecretReference::Variable(name) => {
                 let secret = self.0.environment.get(name).map(str::to_owned);
-                secret.ok_or_else(|| format!("the environment variable `{name}` with the secret is not set"))?
+                secret.ok_or_else(|| format!("the environment variable `{name}`, which must contain the secret, is not set"))?
             }
             SecretReference::Saved(name) => {
                 let (credentials, key) = (self.0.credentials.clone(), name.clone());
@@ -95,7 +95,7 @@ impl ApprovalService {
         ];
         match tokio::time::timeout(message.patience, server.post("", &headers, message.body)).await {
             Ok(reply) => reply.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("`{}` sent no response in time", server.host())),
+            Err(_) => Err(format!("`{}` did not respond in time", server.host())),
         }
     }
 

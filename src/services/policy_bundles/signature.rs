@@ -55,7 +55,7 @@ impl PublicKey {
         let by: &dyn VerificationAlgorithm = match (self.kind, algorithm) {
             (KeyKind::Rsa, "RS256") => &RSA_PKCS1_2048_8192_SHA256,
             (KeyKind::P256, "ES256") => &ECDSA_P256_SHA256_FIXED,
-            _ => return Err(format!("the algorithm `{}` of the signature does not match the key", algorithm.escape_debug())),
+            _ => return Err(format!("the signature algorithm `{}` does not match the key", algorithm.escape_debug())),
         };
         UnparsedPublicKey::new(by, &self.bytes).verify(message, signature).map_err(|_| "the signature is invalid".to_owned())
     }
