@@ -310,7 +310,7 @@ fn approvals_appear_one_by_one_and_postponed_ones_return() {
     assert!(!decides(&session.types("allow")), "the second was not read out before this was typed");
     session.fence("");
     session.types("later");
-    assert!(session.read().contains("Left undecided"));
+    assert!(session.read().contains("Postponed. Type"));
     assert!(!decides(&session.types("allow")));
     session.types("/answer");
     assert!(session.read().contains("Approval 1 of 1: Run downloaded code"));

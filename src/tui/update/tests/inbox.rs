@@ -69,7 +69,7 @@ fn high_and_critical_risk_cannot_be_selected_and_the_reason_is_shown() {
     assert!(draw(&mut model, 8600).contains("nothing is selected"));
     tell(&mut model, interrupted("x", "$ make"), 9000);
     play(&mut model, 9500, "<end> ");
-    assert!(draw(&mut model, 9800).contains("decided individually"));
+    assert!(draw(&mut model, 9800).contains("reviewed individually"));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_click_highlights_a_choice_and_only_enter_confirms() {
 }
 
 #[test]
-fn a_click_that_focuses_the_window_highlights_nothing() {
+fn a_click_that_focuses_the_window_does_not_highlight_anything() {
     let mut model = asked(vec![touch("a", "one.txt")]);
     update(&mut model, Msg::Input(Input::FocusIn), 6000);
     click(&mut model, "y  yes", 6200);
