@@ -134,7 +134,7 @@ async fn store_image(data: &str, files: &dyn Files) -> Result<String, String> {
     Ok(format!("@{}", files.keep_image(bytes).await?))
 }
 
-/// Replaces line breaks, so that a name cannot imitate text of the user.
+/// Replaces line breaks, so that a name cannot imitate the user's text.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split(|letter: char| letter.is_whitespace() || letter.is_control()).collect();
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").chars().take(500).collect()

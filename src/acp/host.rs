@@ -31,9 +31,9 @@ pub(crate) struct SessionOpening {
     pub directory: PathBuf,
     /// Additional directories of the workspace.
     pub more: Vec<PathBuf>,
-    /// MCP servers of the editor, for this session.
+    /// MCP servers from the editor, for this session.
     pub servers: Vec<Server>,
-    /// Unsaved files of the editor, if it gives access to them.
+    /// The editor's unsaved files, if the editor gives access to them.
     pub buffers: Option<Buffers>,
 }
 

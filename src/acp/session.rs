@@ -34,7 +34,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Capacity of the queue of requests to a session.
+/// Maximum number of queued requests to a session.
 pub(crate) const ASKS: usize = 32;
 /// Interval at which the output of running commands is sent.
 const INTERVAL: Duration = Duration::from_millis(150);

@@ -176,7 +176,7 @@ impl UpdateMapper {
         SessionUpdate::Plan(Plan::new(steps.iter().map(entry).collect()))
     }
 
-    /// Returns an update with a prompt of the user.
+    /// Returns an update with a user prompt.
     fn prompt(&mut self, text: &str) -> SessionUpdate {
         self.message += 1;
         let update = SessionUpdate::UserMessageChunk(self.chunk(text));
@@ -365,7 +365,7 @@ impl UpdateMapper {
     }
 }
 
-/// Returns the notice for the user about an event, if there is one.
+/// Returns the notice for the user about an event, if the event needs a notice.
 fn notice_for(kind: &EventKind, when: EventTime) -> Option<(NoticeSeverity, Cow<'_, str>)> {
     match kind {
         EventKind::ContextTruncated { removed } => {

@@ -19,7 +19,7 @@ pub(crate) fn path(place: &AppContext) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Prints every key with its value and origin, including the settings of the project.
+/// Prints every key with its value and origin, including the project's settings.
 pub(crate) fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let (settings, lines) = match project.tighten_settings(&place.settings) {

@@ -214,7 +214,7 @@ fn configuration(directories: &Directories) -> Check {
     )
 }
 
-/// Checks the file with additional certificate authorities, if there is one.
+/// Checks the file with additional certificate authorities, if such a file is set.
 fn certificates(place: &AppContext) -> Option<Check> {
     const NAME: &str = "certificates";
     let path = place.settings.ca_bundle(&place.directories, &place.home)?;
@@ -229,7 +229,7 @@ fn certificates(place: &AppContext) -> Option<Check> {
     })
 }
 
-/// Checks the settings of the project, if there are any.
+/// Checks the project's settings, if the project has any.
 fn project_configuration(place: &AppContext, common: &Common) -> Option<Check> {
     const NAME: &str = "project configuration";
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
@@ -281,7 +281,7 @@ fn approvals(place: &AppContext, policy: &Policy, common: &Common, tier: Sandbox
     Check::note("approvals", format!("mode {}; {commands}", mode.as_str()))
 }
 
-/// Checks the custom tools of the user and of a trusted project.
+/// Checks the user's custom tools and those of a trusted project.
 fn tools(place: &AppContext, common: &Common) -> Check {
     let mut place = place.clone();
     place.with_tools_of(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust));
@@ -364,7 +364,7 @@ fn service(state: ServiceState) -> Check {
     };
     match state.problem {
         None => Check::good(name, state.summary),
-        Some(problem) => Check::missing(name, format!("{}; {problem}", state.summary), Some("run `aye sync` to try again now")),
+        Some(problem) => Check::missing(name, format!("{}; {problem}", state.summary), Some("run `aye sync` to retry now")),
     }
 }
 

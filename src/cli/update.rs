@@ -89,7 +89,7 @@ fn warn_of_clock(release: &Release) {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     if release.is_in_future(today) {
         let problem = Problem::new(format!("the release is dated {}, but today is {today}", release.date));
-        warn(problem.hint("check the clock of this machine"));
+        warn(problem.hint("check this machine's clock"));
     }
 }
 

@@ -23,7 +23,7 @@ impl HookPins {
     /// Returns an error if the file cannot be read.
     pub(crate) fn read(config: &Path) -> Result<Self, String> {
         let path = config.join(FILE);
-        let unreadable = |why: String| format!("cannot read `{}` ({why}); run `aye hooks pin` to write it again", path.display());
+        let unreadable = |why: String| format!("cannot read `{}` ({why}); run `aye hooks pin` to rewrite it", path.display());
         match std::fs::read_to_string(&path) {
             Ok(text) => toml::from_str(&text).map_err(|error: toml::de::Error| unreadable(error.message().to_owned())),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),

@@ -1,4 +1,4 @@
-//! Instruction files (AGENTS.md), with text of the user and the project for every model.
+//! Instruction files (AGENTS.md), with the user's and the project's instructions for every model.
 
 mod imports;
 mod path_rules;

@@ -1,4 +1,4 @@
-//! `[providers.NAME] api_key_command`: program of the user that prints the API key of a provider.
+//! `[providers.NAME] api_key_command`: the user's program that prints the API key of a provider.
 
 use super::file::Value;
 use super::{Settings, settings};
@@ -37,8 +37,8 @@ pub(super) fn check(argv: &[String]) -> Result<(), Problem> {
         return Err(Problem::new("the program is missing").hint(expected));
     };
     if argv.len() == 1 && program.contains(char::is_whitespace) {
-        let problem =
-            Problem::new(format!("`{program}` is one word with spaces")).because("aye runs the command without a shell");
+        let problem = Problem::new(format!("`{program}` is a single word that contains spaces"))
+            .because("aye runs the command without a shell");
         return Err(problem.hint(expected));
     }
     if argv.iter().any(|word| word.contains('\0')) {

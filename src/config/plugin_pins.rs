@@ -42,7 +42,7 @@ pub(crate) struct PluginPin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive_hash: Option<String>,
     pub enabled: bool,
-    /// Name of its folder in the data directory.
+    /// Name of the plugin's folder in the data directory.
     pub folder: String,
     /// Files by their path below the folder, with `/`.
     pub files: BTreeMap<String, FilePin>,

@@ -15,7 +15,7 @@ enum TightenRule {
     BySmaller,
     /// Only this value.
     By(bool),
-    /// Disabled tools, or an exclusive list of tools, in addition to the lists of the user.
+    /// Disabled tools, or an exclusive list of tools, in addition to the user's lists.
     ByList,
     /// Names that are in both lists.
     ByIntersection,

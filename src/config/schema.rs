@@ -35,7 +35,7 @@ pub(super) enum Kind {
 }
 
 pub(super) struct Key {
-    /// Path of the key; `*` stands for a name that the user chooses.
+    /// Path of the key; `*` means a name that the user chooses.
     pub pattern: &'static [&'static str],
     pub kind: Kind,
     /// Default as TOML; empty if the key is unset by default.
@@ -97,7 +97,7 @@ pub(super) const KEYS: &[Key] = &[
         Kind::ModelNames,
         "[]",
         "models that continue a task if the provider of the model in use is overloaded after all retries, in order; the next \
-        task begins with the chosen model again",
+        task starts with the selected model",
     ),
     key(
         &["model", "effort"],
@@ -174,9 +174,9 @@ pub(super) const KEYS: &[Key] = &[
         "",
         "api-version of Azure OpenAI, such as \"2025-04-01-preview\"; unset: the v1 API, which needs none",
     ),
-    key(&["providers", "*", "project"], Kind::Text, "", "project of Vertex AI; unset: GOOGLE_CLOUD_PROJECT"),
-    key(&["providers", "*", "location"], Kind::Text, "", "location of Vertex AI; unset: GOOGLE_CLOUD_LOCATION, else \"global\""),
-    key(&["providers", "*", "region"], Kind::Text, "", "region of Amazon Bedrock; unset: AWS_REGION, else the profile's region"),
+    key(&["providers", "*", "project"], Kind::Text, "", "Vertex AI project; unset: GOOGLE_CLOUD_PROJECT"),
+    key(&["providers", "*", "location"], Kind::Text, "", "Vertex AI location; unset: GOOGLE_CLOUD_LOCATION, else \"global\""),
+    key(&["providers", "*", "region"], Kind::Text, "", "Amazon Bedrock region; unset: AWS_REGION, else the profile's region"),
     key(
         &["providers", "*", "profile"],
         Kind::Text,
@@ -187,7 +187,7 @@ pub(super) const KEYS: &[Key] = &[
         &["providers", "*", "deployments"],
         Kind::TextTable,
         "{}",
-        "catalogue entries of models with other names: { my-gpt = \"openai/gpt-5.5\" }",
+        "catalogue entries for models with other names: { my-gpt = \"openai/gpt-5.5\" }",
     ),
     key(
         &["providers", "*", "api_key_command"],
@@ -206,7 +206,7 @@ pub(super) const KEYS: &[Key] = &[
         &["providers", "*", "headers"],
         Kind::TextTable,
         "{}",
-        "additional headers of every request; ${VAR} in a value is replaced from the environment",
+        "additional headers for every request; ${VAR} in a value is replaced from the environment",
     ),
     key(&["providers", "*", "models"], Kind::TextList, "[]", "model names; the first one is the default"),
     key(
@@ -326,7 +326,7 @@ pub(super) const KEYS: &[Key] = &[
         &["tools", "conflict"],
         Kind::Choice(&CONFLICTS),
         "\"local-first\"",
-        "which tool an unqualified name refers to if a built-in tool and an MCP tool share it; error: neither",
+        "tool that an unqualified name refers to if a built-in tool and an MCP tool share it; error: neither",
     ),
     key(
         &["tools", "text", "enabled"],
@@ -439,7 +439,7 @@ pub(super) const KEYS: &[Key] = &[
         &["services", "policy", "public_key"],
         Kind::Text,
         "",
-        "PEM file with the RSA, P-256 or P-384 public key that the bundle must be signed with; relative paths start at the \
+        "PEM file with the RSA, P-256 or P-384 public key that must verify the bundle's signature; relative paths start at the \
         directory of config.toml; unset: no signature is checked, unless `secret_env` is set",
     ),
     key(
@@ -474,7 +474,7 @@ pub(super) const KEYS: &[Key] = &[
         &["services", "workspace", "encryption"],
         Kind::Choice(&ENCRYPTIONS),
         "",
-        "encryption by an S3 server; unset: the default of the bucket",
+        "encryption by an S3 server; unset: the bucket's default",
     ),
     key(&["services", "workspace", "kms_key"], Kind::Text, "", "ID of the key for encryption aws:kms and aws:kms:dsse"),
     key(
@@ -518,7 +518,7 @@ pub(super) const KEYS: &[Key] = &[
         &["services", "audit", "required"],
         Kind::Flag,
         "false",
-        "true: a session pauses before its next effect when audit records reach the limit of the outbox",
+        "true: a session pauses before its next effect when audit records reach the outbox limit",
     ),
     key(
         &["services", "audit", "content"],
@@ -590,12 +590,12 @@ pub(super) const KEYS: &[Key] = &[
         "true",
         "false: ask no language servers about proposed changes; they run only in trusted projects, in the sandbox",
     ),
-    key(&["lsp", "*", "enabled"], Kind::Flag, "true", "false: do not use the server of this language"),
+    key(&["lsp", "*", "enabled"], Kind::Flag, "true", "false: do not use the server for this language"),
     key(
         &["lsp", "*", "command"],
         Kind::TextList,
         "",
-        "program and arguments of the server of this language (rust, go, python, typescript or c); unset: the usual server, \
+        "program and arguments of the language server (rust, go, python, typescript or c); unset: the usual server, \
         found in PATH",
     ),
     key(
@@ -618,7 +618,7 @@ pub(super) const KEYS: &[Key] = &[
         &["mcp", "servers", "*", "network"],
         Kind::Flag,
         "false",
-        "whether the program may access the network; required by servers that `npx` downloads",
+        "true: the program may access the network; required by servers that `npx` downloads",
     ),
     key(&["mcp", "servers", "*", "url"], Kind::Text, "", "URL of the server; https, or http on this machine"),
     key(
@@ -658,7 +658,7 @@ pub(super) const KEYS: &[Key] = &[
         &["mcp", "servers", "*", "tool_timeouts"],
         Kind::NumberTable { min: 1, max: MAX_SECONDS },
         "{}",
-        "maximum duration of calls of single tools: { build = 600 }",
+        "maximum duration of calls to individual tools: { build = 600 }",
     ),
     key(
         &["mcp", "servers", "*", "oauth", "client_id"],

@@ -29,7 +29,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Returns the service of a provider: the one in the settings, or the one with the name of the provider.
+    /// Returns the service of a provider: the service in the settings, or the service with the provider's name.
     pub(super) fn for_provider(settings: &Settings, provider: &str) -> Option<Self> {
         let name = settings.text(&["providers", provider, "service"]).unwrap_or(provider);
         let kinds = [Self::Azure, Self::Vertex, Self::Bedrock];

@@ -45,7 +45,7 @@ pub(crate) struct SessionServiceSettings {
 pub(crate) struct ApprovalServiceSettings {
     pub url: String,
     pub secret: SecretReference,
-    /// True if the service is asked for decisions.
+    /// True if aye asks the service for decisions.
     pub ask: bool,
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct Check<'a> {
     pub repairs: usize,
 }
 
-/// Maximum lines of a response that does not match, in an error.
+/// Maximum number of lines that an error shows of a response that does not match.
 const MAX_RESPONSE_LINES: usize = 20;
 
 /// Function that makes text safe for a terminal.
@@ -201,7 +201,7 @@ struct CheckState {
 #[derive(Debug, Default)]
 struct Verdict {
     ended: Option<Outcome>,
-    /// Outcome of the goal, which takes precedence over that of the task.
+    /// Outcome of the goal, which takes precedence over the task's outcome.
     goal: Option<Outcome>,
     denied: bool,
     /// True if the final response does not match the schema.

@@ -84,7 +84,7 @@ impl Plain {
         }
     }
 
-    /// Formats the usage: `$0.0123 · 12,345 tokens in, 678 out`, with `~` if a provider did not report all of it.
+    /// Formats the usage: `$0.0123 · 12,345 tokens in, 678 out`, with `~` if a provider did not report all usage.
     fn usage_summary(&self) -> Option<String> {
         let Usage { input_tokens, output_tokens, .. } = self.usage;
         if input_tokens + output_tokens == 0 {

@@ -60,7 +60,7 @@ pub(crate) async fn read(source: &ListSource, place: &AppContext, in_use: &Catal
             }
             UpdateError::Older { .. } => problem.hint("nothing was changed; the catalogue in use is newer"),
             UpdateError::InFuture { .. } => {
-                problem.hint("nothing was changed; check the clock of this machine, and the date of the list")
+                problem.hint("nothing was changed; check this machine's clock, and the date of the list")
             }
         }
     })

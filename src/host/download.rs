@@ -67,7 +67,7 @@ enum Response {
 async fn request(given: &str, timeouts: Timeouts, most_bytes: usize) -> Result<Response, Problem> {
     let failed = |error: &HttpError| {
         let problem = cannot(given, error);
-        if is_about_time(&error.to_string()) { problem.hint("check the clock of this machine") } else { problem }
+        if is_about_time(&error.to_string()) { problem.hint("check this machine's clock") } else { problem }
     };
     let url = url::Url::parse(given).map_err(|error| cannot(given, &error))?;
     let path = &url[url::Position::BeforePath..url::Position::AfterQuery];

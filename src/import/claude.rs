@@ -87,7 +87,7 @@ fn read_settings(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, sett
     }
     let names: Vec<String> = file.pairs("env", sources).into_iter().map(|(name, _)| name).collect();
     if !names.is_empty() {
-        let reason = "aye sets no variables for commands; set them in your shell";
+        let reason = "aye does not set variables for commands; set them in your shell";
         settings.leave_out(place, format!("environment variables {}", names.join(", ")), reason);
     }
     for (key, why) in UNSUPPORTED.iter().filter(|(key, _)| file.entries.contains_key(*key)) {
@@ -137,7 +137,7 @@ fn subject(text: &str) -> Subject {
         },
         ("WebSearch", None) => Subject::Search,
         ("WebSearch", Some(_)) => Subject::Other("write rules about queries under `Network.Search` of your policy".to_owned()),
-        ("Task" | "Agent", _) => Subject::Other("agents need no rule: each of their calls is judged".to_owned()),
+        ("Task" | "Agent", _) => Subject::Other("agents do not need a rule: the policy checks each of their calls".to_owned()),
         _ => Subject::Other("aye has no such tool".to_owned()),
     }
 }
@@ -167,7 +167,7 @@ fn path_pattern(specifier: &str) -> Result<String, String> {
     })
 }
 
-/// Reads the servers of the user, and those that the user added for this project.
+/// Reads the user's servers, including those that the user added for this project.
 fn read_servers(sources: &mut Sources, secrets: &SecretFinder, settings: &mut AgentSettings) {
     let found = sources.json(Root::User, ".claude.json", STATE_BYTES);
     if let Some((place, entries)) = found.or_else(|| sources.json(Root::Home, ".claude.json", STATE_BYTES)) {

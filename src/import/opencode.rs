@@ -182,7 +182,7 @@ fn subject(tool: &str, pattern: &str) -> Subject {
         "webfetch" => Subject::Other("rules about requests name hosts: see `blocked_domains`".to_owned()),
         "websearch" if is_every => Subject::Search,
         "websearch" => Subject::Other("write rules about queries under `Network.Search` of your policy".to_owned()),
-        "task" => Subject::Other("agents need no rule: each of their calls is judged".to_owned()),
+        "task" => Subject::Other("agents do not need a rule: the policy checks each of their calls".to_owned()),
         "external_directory" => Subject::Other("see `allowed_paths` of File.Read and File.Write".to_owned()),
         "*" => {
             Subject::Other("the entry applies to every tool; aye asks about everything that its policy does not allow".to_owned())

@@ -19,7 +19,7 @@ const WORKSPACE: &str = "${workspace}";
 /// Converts permissions to rules.
 pub(super) struct Judge<'a> {
     pub agent: Agent,
-    /// Policy of the user, which limits the rules that can be saved.
+    /// The user's policy, which limits the rules that can be saved.
     pub enforcer: &'a Enforcer,
     pub workspace: &'a Path,
     pub now: Timestamp,
@@ -33,7 +33,7 @@ pub(super) struct PolicyChange {
     pub text: String,
     /// Permissions that are already in effect, as written.
     pub in_force: Vec<String>,
-    /// Permissions of which only a part is imported, each with that part.
+    /// Partly imported permissions, each with the imported part.
     pub narrowed: Vec<(String, String)>,
     pub left_out: Vec<Unsupported>,
 }
@@ -81,7 +81,7 @@ impl Judge<'_> {
         change
     }
 
-    /// Makes all changes together, or one by one if one of them is invalid.
+    /// Makes all changes together, or one by one if a change is invalid.
     fn edit_all(&self, level: Level, edits: Vec<(&Permission, Edit, Option<String>)>, change: &mut PolicyChange) {
         let whole = edits.iter().try_fold(change.text.clone(), |text, (_, edit, _)| self.apply_edit(&text, level, edit));
         if let Some(text) = whole.ok().filter(|text| is_valid(text, level).is_ok()) {

@@ -54,7 +54,7 @@ pub(crate) struct ImportPlan {
     pub not_imported: Vec<NotImported>,
     /// Entries that are already in effect, as written.
     pub in_force: Vec<String>,
-    /// Entries of which only a part is imported, each with that part.
+    /// Partly imported entries, each with the imported part.
     pub narrowed: Vec<(String, String)>,
     /// Next steps, one sentence each.
     pub notes: Vec<String>,

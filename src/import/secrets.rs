@@ -4,7 +4,7 @@
 use crate::policy::redact::{Redactor, names_a_secret};
 use std::sync::Arc;
 
-/// Minimum length of a random-looking value that counts as a secret under any name.
+/// Minimum length in bytes of a random-looking value that counts as a secret under any name.
 const RANDOM_BYTES: usize = 20;
 /// Minimum number of different characters in such a value.
 const DIFFERENT: usize = 10;

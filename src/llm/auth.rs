@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Function that creates headers from an API key.
 pub(super) type HeaderFactory = fn(Option<String>) -> Vec<(&'static str, String)>;
 
-/// Minimum length of a key for redaction. A shorter key would also match unrelated text.
+/// Minimum length of a key for redaction, in bytes. A shorter key would also match unrelated text.
 const MIN_BYTES: usize = 8;
 
 /// Headers with the API key. A key that is looked up lazily is available from the first request on.

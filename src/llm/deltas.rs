@@ -6,7 +6,7 @@ use crate::ports::Delta;
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
     ready: Vec<Delta>,
-    /// Bytes of text so far, including forwarded text.
+    /// Number of bytes of text so far, including forwarded text.
     pub text_bytes: usize,
     /// Number of parts so far, including forwarded parts.
     pub added: usize,

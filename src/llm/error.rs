@@ -132,7 +132,7 @@ impl ErrorContext {
 
     /// Returns the error for a response without its end marker.
     pub(crate) fn missing_end(&self) -> ModelError {
-        let message = format!("the response of `{}` ended early", self.provider);
+        let message = format!("the response from `{}` ended early", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
@@ -152,7 +152,7 @@ impl ErrorContext {
     /// Returns the error for a response over a limit. It is not retried, because the next response would be as long,
     /// and both are billed.
     pub(crate) fn over_limit(&self, over: &str) -> ModelError {
-        let message = format!("the response of `{}` was too long and was cut off: {over}", self.provider);
+        let message = format!("the response from `{}` was too long and was cut off: {over}", self.provider);
         let mut failure = Failure::new(FailureKind::Protocol, message, "rephrase the prompt, or choose another model with -m");
         failure.retryable = false;
         failure.into()

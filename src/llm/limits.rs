@@ -21,5 +21,5 @@ pub(crate) const ALL_ARGUMENT_BYTES: usize = 16 << 20;
 /// Maximum number of values in the JSON of one event; checked only in events larger than `SMALL_EVENT_BYTES`.
 pub(crate) const EVENT_VALUES: usize = 200_000;
 pub(crate) const SMALL_EVENT_BYTES: usize = 64 << 10;
-/// Number of bytes that are kept of overlong arguments.
+/// Number of bytes of overlong arguments that are stored.
 pub(crate) const ARGUMENT_HEAD_BYTES: usize = 1 << 10;

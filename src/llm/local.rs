@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
-/// Model name that stands for any available model.
+/// Model name that means any available model.
 const ANY: &str = "default";
 /// Maximum number of models per server listed in a message.
 const MAX_NAMED: usize = 3;

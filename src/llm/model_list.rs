@@ -49,7 +49,7 @@ impl Form {
         }
     }
 
-    /// Returns the query of the next page, if there is one.
+    /// Returns the query of the next page, if there is a next page.
     fn next(self, body: &Value) -> Option<String> {
         let text = |field: &str| body.get(field)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         match self {

@@ -4,7 +4,7 @@ use crate::ports::{FoundPage, SearchRequest};
 use crate::protocol::Usage;
 use serde_json::Value;
 
-/// Maximum tokens of the response.
+/// Maximum number of tokens in the response.
 pub(super) const OUTPUT_TOKENS: u64 = 4096;
 
 /// Content of a response.

@@ -171,7 +171,7 @@ fn with_nearest(mut error: ModelError, name: &str, catalogue: &Catalogue) -> Mod
     error
 }
 
-/// Returns the entry of a model. A server with only one model accepts any name for it.
+/// Returns the entry of a model. A server with only one model accepts any model name.
 fn find_entry<'a>(model: &str, listed: &'a [ModelEntry]) -> Option<&'a ModelEntry> {
     let bare = |name: &str| name.strip_suffix(":latest").unwrap_or(name).to_ascii_lowercase();
     let named = listed.iter().find(|told| told.id == model).or_else(|| listed.iter().find(|told| bare(&told.id) == bare(model)));

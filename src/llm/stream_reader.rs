@@ -75,14 +75,14 @@ pub(super) struct Listener {
     last: String,
     /// Number of identical consecutive events with content.
     same: usize,
-    /// Bytes of events so far.
+    /// Number of bytes of events so far.
     event_bytes: usize,
 }
 
 enum ReadEvent {
     Batch(Vec<Result<Event, SseError>>),
     Silence,
-    /// Only keep-alive events arrived until the time limit.
+    /// No events except keep-alive events arrived within the time limit.
     Mute,
     BodyEnd,
 }

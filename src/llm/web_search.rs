@@ -75,11 +75,11 @@ async fn search(
         Api::Anthropic => (anthropic::PATH.to_owned(), anthropic::web_search::body(inner.model(), &request)),
         Api::OpenAiResponses => (responses::PATH.to_owned(), responses::web_search::body(inner.model(), &request)),
         Api::Gemini => (gemini::web_search::path(inner.address(), inner.model()), gemini::web_search::body(&request)),
-        Api::OpenAiChat => return Err(search_error(format!("the API of {name} has no web search"))),
+        Api::OpenAiChat => return Err(search_error(format!("the {name} API has no web search"))),
     };
     let sent = tokio::time::timeout(TIMEOUT, inner.post(path, body)).await;
     let late = || {
-        let message = format!("{name} sent no complete response within {} s; retry later", TIMEOUT.as_secs());
+        let message = format!("{name} did not send a complete response within {} s; retry later", TIMEOUT.as_secs());
         ToolError::new(ErrorCode::ToolExecutionTimeout, message)
     };
     let body = sent.map_err(|_| late())?.map_err(|error| model_error(&name, &error))?;
@@ -97,7 +97,7 @@ async fn search(
     let summary = match error {
         Some(error) => Some(format!("The search failed: {error}.")),
         None if searches == 0 && pages.is_empty() => {
-            Some("The model of the provider did not search; the following text is not from the web.\n".to_owned() + &summary)
+            Some("The provider's model did not search; the following text is not from the web.\n".to_owned() + &summary)
         }
         None => Some(summary).filter(|summary| !summary.trim().is_empty()),
     };

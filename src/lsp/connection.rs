@@ -319,7 +319,7 @@ impl Shared {
         }
     }
 
-    /// Returns the response to a request of the server. aye makes no changes on behalf of a server.
+    /// Returns the response to a request from the server. aye makes no changes on behalf of a server.
     fn respond(&self, method: &str, params: Option<&RawValue>, id: &Value) -> Value {
         let result = match method {
             "workspace/configuration" => {

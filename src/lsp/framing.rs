@@ -79,7 +79,7 @@ async fn read_header(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<us
         }
         let line = line.trim_ascii();
         if line.is_empty() {
-            return length.map(Some).ok_or_else(|| "the server sent a message without its length".to_owned());
+            return length.map(Some).ok_or_else(|| "the server sent a message without a length".to_owned());
         }
         let text = std::str::from_utf8(line).unwrap_or_default();
         let Some((name, value)) = text.split_once(':') else {
@@ -122,7 +122,7 @@ mod tests {
     async fn invalid_output_is_an_error_with_the_reason() {
         for (bytes, said) in [
             (b"Listening on port 1\n\n".to_vec(), "not a message"),
-            (b"X: 1\r\n\r\n{}".to_vec(), "without its length"),
+            (b"X: 1\r\n\r\n{}".to_vec(), "without a length"),
             (b"Content-Length: -5\r\n\r\n{}".to_vec(), "invalid length"),
             (b"Content-Length: 99999999999999999999999\r\n\r\n{}".to_vec(), "invalid length"),
             (b"Content-Length: 1000000000\r\n\r\n{}".to_vec(), "more than 4 MB"),

@@ -55,7 +55,7 @@ pub(super) const LISTED_ERRORS: usize = 3;
 pub(super) const MESSAGE_CELLS: usize = 160;
 /// Number of bytes of a message that are examined.
 pub(super) const MESSAGE_START_BYTES: usize = 2_000;
-/// Number of bytes that are kept of stderr.
+/// Number of bytes of stderr that are stored.
 pub(super) const STDERR_BYTES: usize = 1_000;
 /// Maximum width of the reason why a server is off, in cells.
 pub(super) const REASON_CELLS: usize = 200;

@@ -84,11 +84,13 @@ impl Server {
 
     pub(super) fn status(&self) -> LanguageServerStatus {
         let state = match self.state() {
-            State::NotStarted => "not started; starts with the first change to a file of its language".to_owned(),
+            State::NotStarted => "not started; starts with the first change to a file in its language".to_owned(),
             State::Starting => "starting".to_owned(),
-            State::Ready if self.misses.load(Ordering::Relaxed) >= MISSES => "slow; changes are shown without it".to_owned(),
+            State::Ready if self.misses.load(Ordering::Relaxed) >= MISSES => {
+                "slow; changes are shown without its diagnostics".to_owned()
+            }
             State::Ready => "ready".to_owned(),
-            State::Failed { reason, .. } => format!("failed: {reason}; starts again with the next change"),
+            State::Failed { reason, .. } => format!("failed: {reason}; restarts with the next change"),
             State::Off { reason } => format!("off: {reason}"),
         };
         LanguageServerStatus { language: self.language.name.to_owned(), server: self.name().to_owned(), state }
@@ -143,7 +145,7 @@ impl Server {
         told.collect()
     }
 
-    /// Starts the server if necessary, and checks the texts with it. Shuts down a server that has failed.
+    /// Starts the server if necessary, and checks the file content with it. Shuts down a server that has failed.
     async fn run(
         &self,
         session: &mut Option<Session>,

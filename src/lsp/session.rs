@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 pub(super) enum Purpose {
     /// The change is only proposed, so they have the files on disk.
     Proposal,
-    /// The change is saved, so they have its text.
+    /// The change is saved, so the files contain its text.
     Saved,
 }
 

@@ -28,7 +28,7 @@ pub(super) const FORM_CHOICES: usize = 200;
 /// Maximum number of a server's requests that wait for the user; more are declined.
 pub(super) const QUESTIONS: usize = 4;
 
-/// Number of bytes that are kept of a program's stderr.
+/// Number of bytes of a program's stderr that are stored.
 pub(super) const ERROR_BYTES: usize = 4 * 1024;
 /// Maximum length in characters of a server's message within a message of aye.
 pub(super) const MAX_QUOTED_CHARS: usize = 600;

@@ -132,7 +132,7 @@ async fn visits(spec: &Spec, talk: &ServerRequests, data: Option<Value>) -> Resu
     let text = |asked: &Value, key: &str| asked[key].as_str().unwrap_or_default().to_owned();
     let asked: Vec<(String, String)> = asked.iter().map(|one| (text(one, "message"), text(one, "url"))).take(QUESTIONS).collect();
     if asked.is_empty() {
-        let message = format!("the server `{}` requires a visit to a URL first, but names none", spec.name);
+        let message = format!("the server `{}` requires the user to visit a URL first, but does not name it", spec.name);
         return Err(RemoteError::Refused { message });
     }
     for (message, url) in &asked {

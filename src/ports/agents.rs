@@ -19,7 +19,7 @@ pub(crate) struct AgentTask {
     pub tools: Vec<String>,
     /// Names of tools that the agent lacks, even if `tools` names them.
     pub denied_tools: Vec<String>,
-    /// Tool entries of the agent's definition, if some of them limit a tool to certain commands. Other calls need
+    /// Tool entries of the agent's definition, if some entries limit a tool to certain commands. Other calls need
     /// approval.
     pub scope: Option<Vec<String>>,
     /// Whether the agent only reads.

@@ -14,8 +14,8 @@ pub(crate) struct Footprint<'a> {
 }
 
 impl Footprint<'_> {
-    /// Returns whether two calls must run in order: they touch the same path and one of them changes it, or one changes
-    /// a file that the other runs.
+    /// Returns whether two calls must run in order: both touch the same path and at least one changes it, or one call
+    /// changes a file that the other call runs.
     pub(crate) fn collides(&self, other: &Footprint<'_>) -> bool {
         let meet = |these: &[PathBuf], those: &[PathBuf]| {
             these.iter().any(|path| those.iter().any(|also| path.starts_with(also) || also.starts_with(path)))

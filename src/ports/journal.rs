@@ -75,7 +75,7 @@ pub(crate) enum Record {
         /// Message with the summary.
         message: Message,
         compaction: Compaction,
-        /// Messages in the replaced range that remain: messages of the user for the running task.
+        /// Messages in the replaced range that remain: the user's messages for the running task.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         verbatim: Vec<MessageId>,
         usage: Usage,
@@ -246,7 +246,7 @@ pub(crate) enum Record {
         result: ToolResult,
         latency_ms: u64,
     },
-    /// Decision of the user about a call with an unknown outcome.
+    /// The user's choice for a call with an unknown outcome.
     Resolved {
         tool_call_id: CallId,
         resolution: Resolution,
@@ -300,7 +300,8 @@ pub(crate) enum Record {
         from: Option<MessageId>,
         rewound: Rewound,
     },
-    /// The user runs a command. Its call has the same records as a call of the model. `shared`: the model sees it.
+    /// The user runs a command. The command's call has the same records as a call by the model. `shared`: the model
+    /// sees it.
     OwnStarted {
         task_id: TaskId,
         step_id: StepId,
@@ -452,7 +453,7 @@ pub(crate) struct JournalError {
 
 /// Journal of one session.
 pub(crate) trait Journal: Send + Sync {
-    /// Appends all of `records` or none of them. They are committed when this returns `Ok`.
+    /// Appends either all `records` or none. The records are committed when this returns `Ok`.
     fn append(&self, records: Vec<Record>, durability: Durability) -> BoxFuture<'_, Result<(), JournalError>>;
     /// Returns true if unsaved work is forbidden, so that the user cannot continue without saving.
     fn must_save(&self) -> bool {

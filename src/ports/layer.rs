@@ -5,7 +5,7 @@ use crate::protocol::{Action, ToolError};
 /// Whether a command can first run in a layer, and the result of that run.
 #[derive(Debug, Default)]
 pub(crate) enum LayerRun {
-    /// Not a command, or a command that does not end by itself.
+    /// The call is not a command, or the command does not end on its own.
     #[default]
     None,
     Possible,

@@ -2,7 +2,7 @@
 
 use crate::protocol::MemoryTarget;
 
-/// Proposal of the model. It has no effect until the user applies it.
+/// Proposal by the model. It has no effect until the user applies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemorySuggestion {
     pub text: String,

@@ -75,7 +75,7 @@ pub(crate) trait Model: Send + Sync {
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         Box::pin(std::future::ready(None))
     }
-    /// Returns the web search of the provider, which is a separate request; `None` if its API has none.
+    /// Returns the provider's web search, which is a separate request; `None` if its API has none.
     fn web_search(&self) -> Option<Arc<dyn SearchEngine>> {
         None
     }

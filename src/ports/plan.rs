@@ -84,7 +84,7 @@ impl Plan {
         }
     }
 
-    /// Returns the verdict of the policy. A doubt about the plan turns it into an approval request.
+    /// Returns the policy's verdict. A doubt about the plan turns an `allow` into an approval request.
     pub(crate) fn judge(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
         let verdict = policy.judge_call(&self.tool_name, &self.actions, now);
         let reason = match (&verdict, self.doubts.about_any_call()) {

@@ -16,7 +16,7 @@ pub(crate) enum RecoveredState {
     NotDone { left: Vec<PathBuf> },
     /// The call was interrupted, and completes if it is run again.
     Resumable,
-    /// Any other state; the text describes each path.
+    /// Any other state; `words` describes each path.
     Partly { words: String },
 }
 

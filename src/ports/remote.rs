@@ -155,7 +155,7 @@ pub trait RemoteServers: Send + Sync {
     fn end(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Requests that a server may send to aye. Without a user, all of them are declined.
+/// Requests that a server may send to aye. Without a user, aye declines all such requests.
 pub trait RemoteAsks: Send + Sync {
     fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationAnswer>;
     /// Returns directories, as `file:` URIs with names.

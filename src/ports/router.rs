@@ -35,7 +35,7 @@ pub(crate) struct RunContext {
     pub most_bytes: usize,
 }
 
-/// Bytes of a call's output limit that are reserved for notes.
+/// Number of bytes of a call's output limit that are reserved for notes.
 const NOTE_BYTES: usize = 1024;
 
 impl RunContext {
@@ -134,11 +134,11 @@ pub(crate) trait ToolRouter: Send + Sync {
     fn task_started(&self, task: &TaskId) {
         let _ = task;
     }
-    /// Begins a task with this prompt of the user.
+    /// Begins a task with this user prompt.
     fn begin_prompt(&self, prompt: &str) {
         let _ = prompt;
     }
-    /// Adds a message of the user to the running task.
+    /// Adds a user message to the running task.
     fn add_message(&self, message: &str) {
         let _ = message;
     }

@@ -35,7 +35,7 @@ pub(crate) struct SearchAnswer {
     pub used: Option<ModelUse>,
 }
 
-/// Search service: a search endpoint, or the provider of the model.
+/// Search service: a search endpoint, or the model's provider.
 pub(crate) trait SearchEngine: Send + Sync {
     /// Returns the name for the user: `Brave`.
     fn name(&self) -> &str;

@@ -45,7 +45,7 @@ impl Amendable {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hunk {
-    /// Index of its file in `Amendable::files`, if that file can be edited.
+    /// Index of the hunk's file in `Amendable::files`, if that file can be edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<usize>,
     /// Lines that the hunk replaces in the proposed file, counted from 0: the first one, and the one after the last.
@@ -130,7 +130,7 @@ pub enum Amendment {
 }
 
 impl Amendment {
-    /// Returns whether the amendment also approves its result, because the user has seen all of it.
+    /// Returns whether the amendment also approves its result, because the user has seen the whole result.
     pub fn is_yes(&self) -> bool {
         match self {
             Self::Hunks { .. } | Self::Effects { .. } | Self::Offline => true,

@@ -93,7 +93,7 @@ impl ApproveWhen {
 pub enum Containment {
     /// No access.
     Blocked,
-    /// Only effects on the workspace.
+    /// Only effects on the workspace remain possible.
     OnlyWorkspace,
 }
 

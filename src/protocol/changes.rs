@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedFiles {
-    /// Changed files, ordered by path.
+    /// The changed files, ordered by path.
     pub files: Vec<ChangedFile>,
-    /// Added lines in all files.
+    /// Number of added lines in all files.
     pub added: u64,
     pub removed: u64,
     /// Number of changed files that are not listed in `files`.

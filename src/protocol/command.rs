@@ -60,7 +60,7 @@ pub enum Command {
         id: u64,
         text: String,
     },
-    /// Run a command of the user in the same sandbox as commands of the model. `shared`: the model sees it with the
+    /// Run a user command in the same sandbox as the model's commands. `shared`: the model sees it with the
     /// next message.
     Shell {
         line: String,
@@ -87,7 +87,7 @@ pub enum Command {
     Stop {
         id: String,
     },
-    /// Decide about a call whose outcome is unknown after a crash.
+    /// Resolve a call whose outcome is unknown after a crash.
     Resolve {
         tool_call_id: CallId,
         resolution: Resolution,
@@ -141,7 +141,7 @@ pub enum Command {
     SetBudget {
         limit: BudgetLimit,
     },
-    /// Set the goal of the session, and start a task with its text. A check after each task decides whether another one
+    /// Set the session's goal, and start a task with its text. A check after each task decides whether another task
     /// starts.
     SetGoal {
         goal: Goal,

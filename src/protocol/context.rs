@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of the next request by category, estimated where the provider has not counted them.
+/// Number of tokens of the next request by category, estimated where the provider has not counted them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUse {
@@ -10,12 +10,12 @@ pub struct ContextUse {
     /// Size of the context window in tokens, including the response. The policy may set a lower
     /// limit than the model.
     pub window: u64,
-    /// Tokens reserved for the response.
+    /// Number of tokens reserved for the response.
     pub reserved: u64,
     pub shares: Vec<ContextShare>,
-    /// Tokens counted by the provider; all other tokens are estimated.
+    /// Number of tokens counted by the provider; all other tokens are estimated.
     pub counted: u64,
-    /// Estimated tokens that `/compact` would free.
+    /// Estimated number of tokens that `/compact` would free.
     pub compactable: u64,
     /// Percentage of the context window at which the conversation is compacted automatically; absent if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ impl ContextUse {
     }
 }
 
-/// One share of the context window.
+/// Part of the context window, by category.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextShare {

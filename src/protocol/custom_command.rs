@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Highest numbered placeholder: `$1` to `$9`.
 const MAX_NUMBERED: usize = 9;
 
-/// Texts of the built-in prompt commands, sorted by name.
+/// Definitions of the built-in prompt commands, sorted by name.
 const BUILT_IN_TEXTS: [&str; 1] = [include_str!("../../assets/commands/init.md")];
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -25,7 +25,7 @@ pub struct FileDiagnostics {
 pub struct Diagnostic {
     /// Line, counted from 1.
     pub line: usize,
-    /// One line of text, without control characters.
+    /// Message on one line, without control characters.
     pub message: String,
 }
 

@@ -111,11 +111,11 @@ pub enum EventKind {
         /// Cost of the session so far, if all prices are known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_cost_usd: Option<f64>,
-        /// Whether tokens and cost are partly estimated, because the provider did not report all of them.
+        /// Whether tokens and cost are partly estimated, because the provider did not report all tokens.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A request of a review alongside the session ended. It counts toward the totals of the session, but is not part
+    /// A request by a review alongside the session ended. It counts toward the totals of the session, but is not part
     /// of its conversation.
     ReviewSpent {
         usage: Usage,
@@ -135,7 +135,7 @@ pub enum EventKind {
         attempt: u32,
         max_attempts: u32,
         delay_ms: u64,
-        /// Delay that the provider asked for, if any.
+        /// Delay that the provider requested, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_ms: Option<u64>,
         kind: FailureKind,
@@ -195,8 +195,8 @@ pub enum EventKind {
         decision: Decision,
         latency_ms: u64,
     },
-    /// The files of a pending approval no longer match the proposal (`outdated`), or match again. They are checked once
-    /// more before anything is written.
+    /// The files of a pending approval no longer match the proposal (`outdated`), or match again. The files are checked
+    /// again before anything is written.
     ApprovalOutdated {
         approval_id: ApprovalId,
         tool_call_id: CallId,
@@ -379,7 +379,7 @@ pub enum EventKind {
     CompactionUndone {
         tokens: u64,
     },
-    /// The oldest messages are no longer sent, and there is no summary of them.
+    /// The oldest messages are no longer sent, and no summary replaces them.
     ContextTruncated {
         removed: u64,
     },

@@ -42,7 +42,7 @@ pub enum Remedy {
     RaiseBudget {
         scope: BudgetScope,
         unit: BudgetUnit,
-        /// Suggested limit.
+        /// Suggested limit, in units of `unit`.
         limit: f64,
     },
     /// Assume a price for the model, whose price is unknown, then continue the task.

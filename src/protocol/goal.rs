@@ -58,7 +58,7 @@ impl Goal {
                 None => (option.to_owned(), words.next().map(|word| word.text).unwrap_or_default()),
             };
             match name.as_str() {
-                _ if value.trim().is_empty() => return Err(format!("missing value of `--{name}`")),
+                _ if value.trim().is_empty() => return Err(format!("missing value for `--{name}`")),
                 "until" => check = Some(value),
                 "budget" => goal.budget_usd = Some(parse_dollars(&value)?),
                 "for" => goal.time_ms = Some(parse_time(&value)?),
@@ -94,17 +94,17 @@ impl Goal {
     pub fn validate(&self) -> Result<(), String> {
         let is_dollars = |dollars: f64| dollars.is_finite() && dollars > 0.0;
         if self.text.trim().is_empty() {
-            return Err("missing text of the goal, the prompt for the model".to_owned());
+            return Err("missing goal text, which is the prompt for the model".to_owned());
         }
         validate_check(&self.check)?;
         if self.budget_usd.is_some_and(|dollars| !is_dollars(dollars)) {
             return Err("the budget of a goal must be more than 0 dollars".to_owned());
         }
         if self.time_ms.is_some_and(|ms| ms == 0 || ms > MAX_GOAL_MS) {
-            return Err(format!("the time of a goal must be between 1 s and {}", time_text(MAX_GOAL_MS)));
+            return Err(format!("the time limit of a goal must be between 1 s and {}", time_text(MAX_GOAL_MS)));
         }
         if self.max_rounds == 0 || self.max_rounds > MAX_GOAL_ROUNDS {
-            return Err(format!("the rounds of a goal must be between 1 and {MAX_GOAL_ROUNDS}"));
+            return Err(format!("the number of rounds of a goal must be between 1 and {MAX_GOAL_ROUNDS}"));
         }
         Ok(())
     }
@@ -293,7 +293,7 @@ pub struct GoalState {
     pub status: GoalStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<GoalReason>,
-    /// Number of the current round, from 1. A round is a task of the model and the check after it.
+    /// Number of the current round, from 1. A round is a task and the check that follows it.
     pub round: u32,
     /// Cost in US dollars since the goal was set, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -388,9 +388,9 @@ mod tests {
         for (words, why) in [
             ("", "missing `--until COMMAND`"),
             ("fix it", "missing `--until COMMAND`"),
-            ("--until make", "missing text of the goal"),
-            ("fix --until", "missing value of `--until`"),
-            ("fix --until \"\"", "missing value of `--until`"),
+            ("--until make", "missing goal text"),
+            ("fix --until", "missing value for `--until`"),
+            ("fix --until \"\"", "missing value for `--until`"),
             ("fix --until \"cargo test", "a quote is not closed"),
             ("fix --until make --budget lots", "`lots` is not an amount of dollars"),
             ("fix --until make --budget -2", "`-2` is not an amount of dollars"),

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Maximum length of a rule written by the user.
+/// Maximum length of a rule written by the user, in bytes.
 const LINE_BYTES: usize = 4096;
 
 /// Rule that allows actions, in the form used in policy files.
@@ -310,7 +310,7 @@ pub struct RulePlace {
     pub refused: Option<String>,
 }
 
-/// Choice of the user.
+/// The user's choice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantChoice {

@@ -1,4 +1,4 @@
-//! Hooks: programs of the user, or of a trusted project, that aye runs at certain events.
+//! Hooks: programs, from the user or a trusted project, that aye runs at certain events.
 
 use super::Arguments;
 use serde::{Deserialize, Serialize};
@@ -185,7 +185,7 @@ impl CallHooks {
 pub struct EventHooks {
     /// Hook that blocks the prompt or makes the model continue, and its reason.
     pub block: Option<(String, String)>,
-    /// Texts for the model, each with the name of its hook.
+    /// Messages for the model, each with the name of its hook.
     pub context: Vec<(String, String)>,
     /// Failures and messages for the user.
     pub notices: Vec<String>,

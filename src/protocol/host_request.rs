@@ -6,7 +6,7 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Look-up, or an action on another session. The model sees none of it.
+/// Look-up, or an action on another session. The model does not see the request or its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum HostRequest {
@@ -25,7 +25,7 @@ pub enum HostRequest {
     },
     /// Content of the desktop clipboard. An image is stored as an artifact.
     Clipboard,
-    /// Commands of the user, and of the project if it is trusted.
+    /// The user's commands, and the project's commands if it is trusted.
     Commands,
     /// Sessions whose title or messages match a text or a `/REGEX/`.
     Sessions {
@@ -75,7 +75,7 @@ pub enum HostRequest {
     },
     /// State of the workspace for the status row.
     Worktree,
-    /// Tasks in copies of the workspace. Sent now and whenever one of them changes its state.
+    /// Tasks in copies of the workspace. Sent now and whenever a task changes its state.
     Tasks,
     /// Start a task in a copy of the workspace. It ends with this process.
     StartTask {
@@ -336,7 +336,7 @@ pub enum ListedTaskState {
     Running,
     /// Open in another front end.
     Open,
-    /// The task waits for a decision of the user.
+    /// The task waits for the user's decision.
     NeedsYou,
     Done,
     Failed,

@@ -36,7 +36,7 @@ pub struct Run {
     /// Continuation of a cut inside the first line; absent if no call can continue there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
-    /// Bytes of items that earlier cuts omitted.
+    /// Number of bytes in items that earlier cuts omitted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missing: u64,
 }

@@ -11,7 +11,7 @@ pub const SUGGEST_MEMORY: &str = "SuggestMemory";
 pub enum MemoryTarget {
     /// The instruction file in the workspace, shared by everyone who works on the project.
     Project,
-    /// The user's own file for this workspace, stored outside of it.
+    /// The user's own file for this workspace, stored outside the workspace.
     Personal,
     /// The user's file for all projects.
     Global,
@@ -118,6 +118,6 @@ pub enum MemoryRequest {
     },
     /// Drop a proposal permanently.
     Drop { id: String },
-    /// Add a proposal of the user.
+    /// Add a proposal by the user.
     Add { text: String, target: MemoryTarget },
 }

@@ -1,4 +1,4 @@
-//! Thread: the messages of the user, the model and the tools.
+//! Thread: the messages from the user, the model and the tools.
 
 use super::{CallId, Image, MessageId, StepId, TaskId, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ pub enum Part {
     Image(Image),
 }
 
-/// Tool call of the model.
+/// Tool call by the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
@@ -99,7 +99,7 @@ pub struct ToolCall {
 #[serde(untagged)]
 pub enum Arguments {
     Object(Map<String, Value>),
-    /// Text that is not a JSON object, kept for the error message. A call with such arguments never
+    /// Text that is not a JSON object, stored for the error message. A call with such arguments never
     /// runs.
     Malformed(String),
 }

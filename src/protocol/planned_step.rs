@@ -47,8 +47,8 @@ impl StepStatus {
 }
 
 impl PlannedStep {
-    /// Returns the list that a call set; `None` if it set none. The result of such a call contains the list, one step
-    /// per line, so that the journal needs no other record of it.
+    /// Returns the list that a call set; `None` if the call set no list. The result of such a call contains the list,
+    /// one step per line, so that the journal needs no other record of it.
     pub fn list_in(result: &ToolResult) -> Option<Vec<Self>> {
         let sets = result.tool_name == UPDATE_STEPS && result.status == ToolStatus::Succeeded;
         sets.then(|| result.output_text.lines().filter_map(Self::from_line).collect())

@@ -90,7 +90,7 @@ pub struct RewindFile {
     /// Path, relative to the workspace if inside it. `Command::Rewind` accepts it in this form.
     pub path: PathBuf,
     pub change: RewindChange,
-    /// Added and removed lines.
+    /// Numbers of added and removed lines.
     pub added: u64,
     pub removed: u64,
     /// Reason why the path is not restored by default: it was changed outside aye.

@@ -74,7 +74,7 @@ impl fmt::Display for SandboxAccess {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "preview", rename_all = "snake_case")]
 pub enum PreviewOffer {
-    /// Not a command.
+    /// The call is not a command.
     #[default]
     None,
     Possible,
@@ -126,7 +126,7 @@ impl Effects {
         self.files.is_empty() && self.groups.is_empty() && self.more_files == 0
     }
 
-    /// Returns the reason why the effects cannot be approved, if some of them are not listed.
+    /// Returns the reason why the effects cannot be approved, if some effects are not listed.
     pub fn unlisted_reason(&self) -> Option<String> {
         let more = self.more_files;
         (more > 0)

@@ -87,22 +87,22 @@ impl ServerStatus {
     }
 }
 
-/// Key of the answer to a question of the model, in the content of `ElicitationAnswer::Accept`.
+/// Key of the answer to a question from the model, in the content of `ElicitationAnswer::Accept`.
 pub const QUESTION_ANSWER: &str = "answer";
 
-/// Request for input from the user during a call, by a server or as a question of the model.
+/// Request for input from the user during a call, from a server or as a question from the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Elicitation {
     pub elicitation_id: String,
-    /// Name of the server; empty for a question of the model.
+    /// Name of the server; empty for a question from the model.
     pub server: String,
     pub message: String,
     pub wanted: ElicitationKind,
 }
 
 impl Elicitation {
-    /// Returns whether the request is a question of the model.
+    /// Returns whether the request is a question from the model.
     pub fn is_question(&self) -> bool {
         matches!(self.wanted, ElicitationKind::Question { .. })
     }
@@ -118,7 +118,7 @@ pub enum ElicitationKind {
     Visit {
         url: String,
     },
-    /// Question of the model, with options. The user can also enter other text.
+    /// Question from the model, with options. The user can also enter other text.
     #[serde(rename_all = "camelCase")]
     Question {
         options: Vec<QuestionOption>,
@@ -189,7 +189,7 @@ pub enum FieldKind {
     },
 }
 
-/// Answer of the user.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum ElicitationAnswer {
@@ -202,7 +202,7 @@ pub enum ElicitationAnswer {
 }
 
 impl ElicitationAnswer {
-    /// Creates the answer to a question of the model.
+    /// Creates the answer to a question from the model.
     pub fn to_question(answer: String) -> Self {
         Self::Accept { content: Map::from_iter([(QUESTION_ANSWER.to_owned(), Value::String(answer))]) }
     }

@@ -114,9 +114,9 @@ impl ProposedPlan {
         section(&mut text, "Allowed until the task ends, without another approval:", &allows);
         section(&mut text, "Still needs approval:", &self.will_ask());
         let rest = if allows.is_empty() {
-            "Approving allows nothing automatically: actions need approval as usual."
+            "Approving the plan does not allow any action: actions need approval as usual."
         } else {
-            "Everything else needs approval too, and aye says that it is not in the plan."
+            "Everything else needs approval too, with a note that it is not in the plan."
         };
         format!("{text}{}{rest}", if text.is_empty() { "" } else { "\n" })
     }

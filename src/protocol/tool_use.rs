@@ -15,9 +15,9 @@ const OTHERS: &str = "others";
 pub struct ToolUse {
     pub tool_name: String,
     pub calls: u64,
-    /// Failed calls.
+    /// Number of failed calls.
     pub failed: u64,
-    /// Calls denied by a rule or by the user.
+    /// Number of calls denied by a rule or by the user.
     pub denied: u64,
     /// Total duration in milliseconds, without the time spent waiting for approval.
     pub total_ms: u64,

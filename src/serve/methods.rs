@@ -170,7 +170,7 @@ pub(crate) enum Verdict {
     RunAgain,
 }
 
-/// Answers a question of the model (`elicitation_requested` with `wanted.kind` = `question`).
+/// Answers a question from the model (`elicitation_requested` with `wanted.kind` = `question`).
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AnswerQuestion {
@@ -281,7 +281,7 @@ pub(crate) struct SessionStateTold {
     pub task: Option<TaskState>,
     /// The pending approvals, as in `approval_requested`.
     pub pending_approvals: Vec<Approval>,
-    /// The open questions of the model, as in `elicitation_requested`.
+    /// The open questions from the model, as in `elicitation_requested`.
     pub pending_questions: Vec<Elicitation>,
     /// The steps that the model planned, as in `planned_steps_changed`.
     pub planned_steps: Vec<PlannedStep>,

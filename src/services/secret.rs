@@ -14,7 +14,7 @@ pub(super) async fn read_secret(
     match reference {
         SecretReference::Variable(name) => {
             let secret = environment.get(name).map(str::to_owned);
-            secret.ok_or_else(|| format!("the environment variable `{name}` with the secret is not set"))
+            secret.ok_or_else(|| format!("the environment variable `{name}`, which must contain the secret, is not set"))
         }
         SecretReference::Saved(name) => {
             let (credentials, key) = (credentials.clone(), name.clone());

@@ -5,7 +5,7 @@ use unicode_script::{Script, UnicodeScript};
 /// Scripts that ordinary East Asian words mix, including Latin.
 const TOGETHER: [Script; 6] = [Script::Latin, Script::Han, Script::Hiragana, Script::Katakana, Script::Bopomofo, Script::Hangul];
 
-/// Returns the first word that mixes incompatible scripts, and the names of two of them.
+/// Returns the first word that mixes incompatible scripts, and the names of two of the scripts.
 pub(crate) fn find_mixed_word(text: &str) -> Option<(&str, [&'static str; 2])> {
     if text.is_ascii() {
         return None;

@@ -64,9 +64,9 @@ pub(crate) fn wrap_exact(text: &str, width: usize) -> Vec<Range<usize>> {
 
 /// Position where the current row may end.
 struct Break {
-    /// End of the row's text, before the spaces.
+    /// Byte offset of the end of the row's text, before the spaces.
     end: usize,
-    /// Start of the next row, after the spaces.
+    /// Byte offset of the start of the next row, after the spaces.
     next: usize,
     /// Width of the row up to `next`, in cells.
     used: usize,
@@ -76,7 +76,7 @@ struct Rows {
     width: usize,
     rows: Vec<Range<usize>>,
     start: usize,
-    /// End of the last visible character of the row. Spaces after it are dropped.
+    /// Byte offset of the end of the row's last visible character. Spaces after it are dropped.
     text_end: usize,
     used: usize,
     last_break: Option<Break>,

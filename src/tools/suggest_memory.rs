@@ -19,7 +19,8 @@ pub(in crate::tools) struct SuggestMemory;
 pub(in crate::tools) struct Arguments {
     /// The instruction in one plain sentence, such as `Run tests with cargo nextest`. No secrets, no markup.
     text: String,
-    /// The file: `personal` for this user in this project, `project` for everyone in it, `global` for all projects of the user.
+    /// The file: `personal` for this user in this project, `project` for everyone in it, `global` for all the user's
+    /// projects.
     #[serde(default)]
     target: Target,
     /// Why the instruction helps later sessions, in one sentence for the user.

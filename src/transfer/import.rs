@@ -73,7 +73,7 @@ pub(crate) fn prepare(workspace: &Path, text: &str) -> Result<PreparedImport, Pr
     if let Some(last) = records.iter().map(|written| written.time).max()
         && last > Timestamp::now()
     {
-        notices.push("some records are dated in the future; check the clock of this machine".to_owned());
+        notices.push("some records are dated in the future; check this machine's clock".to_owned());
     }
     let first = records.first().map(|written| written.time).or(incoming.checkpointed_at).unwrap_or_default();
     let (title, model, draft, created, artifacts) = match own {

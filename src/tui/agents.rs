@@ -95,7 +95,7 @@ impl Agents {
                 let _ = writeln!(list, "       {}", text::clean_line(last));
             }
         }
-        list.push_str("\n/agents NUMBER shows the prompt and the calls of an agent; /agents stop NUMBER stops it\n");
+        list.push_str("\n/agents NUMBER shows an agent's prompt and calls; /agents stop NUMBER stops the agent\n");
         ("Agents".to_owned(), list)
     }
 }

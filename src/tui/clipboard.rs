@@ -43,7 +43,7 @@ impl Default for Clipboard {
         Self {
             between: OuterMultiplexer::Nothing,
             offer: Arc::new(|_| None),
-            keep: Arc::new(|_| Err("no directory to save it in".to_owned())),
+            keep: Arc::new(|_| Err("no directory to save the text in".to_owned())),
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Display<W: Write> {
     fresh: bool,
     /// Whether frames are wrapped in synchronised updates.
     synchronised: bool,
-    /// Bytes of the current frame.
+    /// Current frame, as the bytes to write.
     frame: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! Prompt history in a file of the user, one JSON string per line.
+//! Prompt history in one of the user's files, one JSON string per line.
 
 use std::collections::HashSet;
 use std::fmt;

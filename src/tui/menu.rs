@@ -67,7 +67,7 @@ pub(crate) struct Menu {
     pub asked: Option<String>,
     /// Recently used commands, newest first.
     pub used: Vec<String>,
-    /// Custom commands of the user and of the project.
+    /// The user's and the project's custom commands.
     pub own: Vec<CustomCommand>,
     /// Files of custom commands that have the name of a built-in command, already reported.
     pub refused: HashSet<String>,

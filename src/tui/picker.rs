@@ -18,11 +18,11 @@ const MAX_NOTICES: usize = 3;
 const NAME: usize = 12;
 /// Minimum width of a truncated last column, in cells.
 const LAST: usize = 19;
-/// Cells at the right that are reserved for the scroll indicator.
+/// Number of cells at the right that are reserved for the scroll indicator.
 const MORE: usize = 3;
 /// Height in rows below which only the list and the input line are shown.
 const ROOMY: u16 = 8;
-/// Minimum width at which a list and a preview fit side by side.
+/// Minimum width at which a list and a preview fit side by side, in cells.
 pub(crate) const WIDE: u16 = 100;
 /// Minimum number of rows of the details below a list.
 const DETAIL_ROWS: usize = 2;
@@ -51,7 +51,7 @@ pub(crate) struct Column {
     pub rank: u8,
 }
 
-/// Result of a key.
+/// Effect of a key on the list.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PickerResult {
     Nothing,
@@ -63,7 +63,7 @@ pub(crate) enum PickerResult {
     Other,
 }
 
-/// Result of a click.
+/// Effect of a click on the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClickResult {
     /// The click was not on a row.

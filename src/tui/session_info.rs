@@ -12,7 +12,7 @@ use crate::protocol::{
 /// Earlier part of a resumed session that is not shown yet.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryCursor {
-    /// Journal position at which that part ends; `None` if the whole session is shown.
+    /// Journal position at which the shown part ends; `None` if the whole session is shown.
     pub before: Option<i64>,
     /// Whether the part was requested and has not arrived yet.
     pub is_asked: bool,
@@ -27,16 +27,16 @@ pub(crate) struct SessionTotals {
     /// Whether a provider did not report part of the usage.
     pub is_estimated: bool,
     pub budgets: Vec<Budget>,
-    /// Request of the user that has not been answered yet.
+    /// The user's request that has not been answered yet.
     pub budget_request: Option<BudgetRequest>,
 }
 
 /// Request about the budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BudgetRequest {
-    /// To list them.
+    /// Request to list the budgets.
     Show,
-    /// To change a limit.
+    /// Request to change a limit.
     Set,
 }
 
@@ -137,6 +137,6 @@ pub(crate) struct SessionInfo {
     pub last_answer: Option<String>,
     pub saving: SaveState,
     pub worktree: Worktree,
-    /// Running command of the user.
+    /// The user's running command.
     pub user_command: Option<UserCommand>,
 }

@@ -27,7 +27,7 @@ const BAR: u64 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum DropOrder {
     Nothing,
-    /// Details of the sandbox; whether it and the network are on remains.
+    /// Details of the sandbox. The on and off states of the sandbox and the network are always shown.
     Extent,
     /// Provider prefix of the model's name, such as `anthropic/`.
     Provider,

@@ -92,7 +92,7 @@ pub(crate) struct PauseNotice {
     pub ways: Vec<String>,
     /// Whether the provider rejected the API key, so that Enter in the empty draft replaces it.
     pub wants_key: bool,
-    /// Whether a budget needs the price of the model, which is unknown.
+    /// Whether a budget needs the model's price, which is unknown.
     pub wants_price: bool,
 }
 
@@ -132,7 +132,7 @@ pub(crate) struct Task {
     pub planned_steps: Vec<PlannedStep>,
     /// Active goal, as last reported.
     pub goal: Option<GoalState>,
-    /// Time of that report, and the session cost at that time.
+    /// Time of the report, and the session cost at that time.
     pub goal_at: u64,
     pub goal_session_cost: Option<f64>,
 }
@@ -161,7 +161,7 @@ impl Default for Task {
     }
 }
 
-/// Running command of the user.
+/// The user's running command.
 #[derive(Debug)]
 pub(crate) struct UserCommand {
     pub id: CallId,

@@ -33,7 +33,7 @@ pub(crate) enum Token {
     Heading,
     Link,
     Quote,
-    /// Prompt of the user.
+    /// The user's prompt.
     Prompt,
 }
 

@@ -233,7 +233,7 @@ fn an_unusable_service_denies_immediately() {
     let project = Project::with(&server).config(&config).file("a.rs", EDIT);
     let output = project.aye(&["exec", "edit"]);
     assert_eq!(project.read("a.rs"), EDIT);
-    assert!(output.stderr.contains("`AYE_TEST_UNSET` with the secret is not set"), "{}", output.stderr);
+    assert!(output.stderr.contains("`AYE_TEST_UNSET`, which must contain the secret, is not set"), "{}", output.stderr);
     let results = server.request(1).tool_results();
     assert!(results[0].1.contains("no user can approve"), "{results:?}");
 }

@@ -124,7 +124,7 @@ fn a_second_import_makes_no_changes() {
     assert!(again.stdout.contains("nothing to import") && again.stdout.contains("Already in effect"), "{}", again.stdout);
     assert_eq!(config(&project), before);
     let none = Project::empty().aye(&["import", "codex"]).exits(0);
-    assert!(none.stdout.contains("found no settings of Codex"), "{}", none.stdout);
+    assert!(none.stdout.contains("found no settings for Codex"), "{}", none.stdout);
 }
 
 #[test]

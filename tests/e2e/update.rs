@@ -143,7 +143,7 @@ fn releases_dated_in_the_future_are_compared_with_a_warning_about_the_clock() {
     let mut index = index("99.0.0");
     index["date"] = json!("2999-01-01");
     let output = ReleaseServer::with_index(&index).project().aye(&["update", "--check"]).exits(100);
-    drop(output.says(&["the release is dated 2999-01-01, but today is", "check the clock of this machine"]));
+    drop(output.says(&["the release is dated 2999-01-01, but today is", "check this machine's clock"]));
 }
 
 /// Installs the program under a path in the home directory and runs `aye update` there.

@@ -213,7 +213,7 @@ fn rejected_credentials_and_missing_settings_are_explained() {
     store.recover();
     store.fail("", "", usize::MAX, Fault::Skewed);
     let skewed = project.aye(&["sessions", "push"]).exits(1).stderr;
-    assert!(skewed.contains("the clock of this machine differs"), "{skewed}");
+    assert!(skewed.contains("this machine's clock differs"), "{skewed}");
     let other = machine(&server, "");
     let unset = other.aye(&["sessions", "pull"]).exits(2).stderr;
     assert!(unset.contains("services.workspace.url"), "{unset}");

@@ -19,7 +19,7 @@ use futures_util::stream::FuturesUnordered;
 use std::collections::HashMap;
 use tokio_util::sync::CancellationToken;
 
-/// Prefix of an option ID that answers a question of the model, followed by the index of the
+/// Prefix of an option ID that answers a question from the model, followed by the index of the
 /// option.
 const ANSWER: &str = "answer-";
 const DECLINE: &str = "decline";
@@ -30,7 +30,7 @@ pub(crate) enum Question {
     /// Approval, with the decisions for the options that leave out one path.
     Approval(ApprovalId, Vec<Decision>),
     Rewind(RewindTarget, RewindScope),
-    /// Question of the model, with the labels of its options.
+    /// Question from the model, with the labels of its options.
     Model(String, Vec<String>),
 }
 
@@ -71,7 +71,7 @@ impl PendingQuestions {
         self.open.extract_if(own).for_each(|(_, (_, withdrawn))| withdrawn.cancel());
     }
 
-    /// Withdraws a question of the model that no longer needs an answer.
+    /// Withdraws a question from the model that no longer needs an answer.
     pub(crate) fn withdraw_question(&mut self, id: &str) {
         let own = |_: &u64, (question, _): &mut (Question, CancellationToken)| matches!(question, Question::Model(asked, _) if asked == id);
         self.open.extract_if(own).for_each(|(_, (_, withdrawn))| withdrawn.cancel());
@@ -133,7 +133,7 @@ impl Session {
         self.asking.ask(&self.client, Question::Rewind(plan.target.clone(), plan.scope), request);
     }
 
-    /// Sends a question of the model. An editor shows it like an approval, with one option for each answer.
+    /// Sends a question from the model. An editor shows it like an approval, with one option for each answer.
     pub(super) fn ask_for_model(&mut self, asked: &Elicitation, options: &[QuestionOption]) {
         let looks = self.client.looks;
         let reveal = |text: &str| (looks.reveal)(text).into_owned();
@@ -156,7 +156,7 @@ impl Session {
         self.asking.ask(&self.client, Question::Model(asked.elicitation_id.clone(), labels), request);
     }
 
-    /// Forwards the answer to a question of the model.
+    /// Forwards the answer to a question from the model.
     async fn model_answered(
         &mut self,
         (elicitation_id, labels): (String, Vec<String>),

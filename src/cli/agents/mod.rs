@@ -106,11 +106,11 @@ fn show(set: &AgentSet, name: &str) -> Result<Exit, CliError> {
     let tools = AgentTools::new(agent);
     let given = if tools.given.is_empty() { "none".to_owned() } else { tools.given.join(", ") };
     line("tools", &given);
-    line("access", if tools.reads_only { "reads only" } else { "can change files, as far as the session may" });
+    line("access", if tools.reads_only { "reads only" } else { "can change files, within the session's permissions" });
     for (entry, why) in &tools.left_out {
         line("left out", &format!("{entry} ({why})"));
     }
-    line("model", agent.model.as_deref().unwrap_or("the model of the session"));
+    line("model", agent.model.as_deref().unwrap_or("the session's model"));
     if let Some(effort) = agent.effort {
         line("effort", effort.as_str());
     }

@@ -131,7 +131,7 @@ pub(crate) fn apply_patch(
     if worst == VerdictKind::Ask && approver == Approver::Nobody {
         print_text(&clean(&forecast.describe()));
         return Err(CliError::new(Exit::Denied, "approval required; nothing was changed")
-            .hint("pass `--yes` to approve, or `--check` to see only what it would do"));
+            .hint("pass `--yes` to approve, or `--check` to show the changes without applying them"));
     }
     let store = Store::open(&place.directories.data)?;
     let builder = SessionBuilder::find(FrontEnd::apply(approver), common.clone(), place, store, &SessionChoice::New)?;
@@ -272,7 +272,7 @@ async fn apply(prepared: PreparedSession, form: Form, application: &Application)
     }
 }
 
-/// Decides about a call: with `--yes`, unless its risk is critical, or by asking the user.
+/// Approves or denies a call: approves it with `--yes`, unless its risk is critical; otherwise asks the user.
 async fn decide(approval: Approval, form: Form) -> Decision {
     if form == Form::Yes {
         let reason = || Some("`--yes` does not approve critical risk".to_owned());

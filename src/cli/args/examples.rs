@@ -25,7 +25,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "aye exec --mode auto-edit --max-budget-usd 2 \"fix the typos\"",
             ),
             (
-                "Offer the model only tools that read",
+                "Offer the model only read-only tools",
                 "aye exec --allowed-tools ReadFile,Grep,Glob \"where is the config parsed?\"",
             ),
             (
@@ -145,7 +145,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Validate one file and print JSON", "aye policy validate .aye/policy.toml --json"),
         ],
     ),
-    ("policy pull", &[("Load the policy of the organisation", "aye policy pull")]),
+    ("policy pull", &[("Load your organisation's policy", "aye policy pull")]),
     (
         "policy init",
         &[
@@ -309,15 +309,15 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "task diff",
         &[
-            ("Show the changes of a task", "aye task diff 7f3a01"),
-            ("Show the changes of one file", "aye task diff 7f3a01 src/main.rs"),
+            ("Show a task's changes", "aye task diff 7f3a01"),
+            ("Show the changes to one file", "aye task diff 7f3a01 src/main.rs"),
         ],
     ),
     (
         "task keep",
         &[
-            ("Apply all changes of a task", "aye task keep 7f3a01"),
-            ("Apply the changes of one directory", "aye task keep 7f3a01 src"),
+            ("Apply all of a task's changes", "aye task keep 7f3a01"),
+            ("Apply the changes in one directory", "aye task keep 7f3a01 src"),
             ("Choose the hunks to apply", "aye task keep -p 7f3a01"),
         ],
     ),
@@ -330,11 +330,11 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "memory apply",
         &[
             ("Show the diff of a proposal, and apply it", "aye memory apply 7f3a01"),
-            ("Apply it in a script", "aye memory apply --yes 7f3a01"),
+            ("Apply a proposal in a script", "aye memory apply --yes 7f3a01"),
         ],
     ),
-    ("memory edit", &[("Apply it to all projects instead", "aye memory edit 7f3a01 --target global")]),
-    ("memory drop", &[("Drop a proposal for good", "aye memory drop 7f3a01")]),
+    ("memory edit", &[("Apply a proposal to all projects instead", "aye memory edit 7f3a01 --target global")]),
+    ("memory drop", &[("Drop a proposal permanently", "aye memory drop 7f3a01")]),
     ("memory add", &[("Propose an instruction yourself", "aye memory add \"Run tests with cargo nextest\"")]),
     ("memory undo", &[("Undo an applied proposal", "aye memory undo 7f3a01")]),
     (
@@ -365,7 +365,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "mcp",
         &[
             ("Add a server by its address", "aye mcp add docs https://docs.example.org/mcp"),
-            ("Show the tools of a server", "aye mcp test docs"),
+            ("Show a server's tools", "aye mcp test docs"),
         ],
     ),
     ("mcp list", &[("List the servers", "aye mcp list"), ("List the servers as JSON", "aye mcp list --json")]),
@@ -385,14 +385,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "mcp login",
         &[("Sign in", "aye mcp login docs"), ("Sign in from a machine without a browser", "aye mcp login docs --no-browser")],
     ),
-    ("mcp logout", &[("Delete the tokens of a server", "aye mcp logout docs")]),
-    ("mcp test", &[("Show the tools of a server", "aye mcp test docs"), ("Show the tools as JSON", "aye mcp test docs --json")]),
-    ("mcp allow", &[("Allow the tools of a server; each call needs approval", "aye mcp allow docs")]),
+    ("mcp logout", &[("Delete a server's tokens", "aye mcp logout docs")]),
+    ("mcp test", &[("Show a server's tools", "aye mcp test docs"), ("Show the tools as JSON", "aye mcp test docs --json")]),
+    ("mcp allow", &[("Allow a server's tools; each call needs approval", "aye mcp allow docs")]),
     (
         "mcp serve",
         &[
             ("Deny calls that need approval", "aye mcp serve"),
-            ("Let the user of the client approve it", "aye mcp serve --ask client"),
+            ("Let the client's user approve calls", "aye mcp serve --ask client"),
         ],
     ),
     (
@@ -417,7 +417,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "import",
         &[
             ("Show what would be imported from Claude Code", "aye import claude --plan"),
-            ("Import settings of Codex after confirming the plan", "aye import codex"),
+            ("Import settings from Codex after confirming the plan", "aye import codex"),
         ],
     ),
     (
@@ -448,7 +448,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("config keys", &[("Print all keys", "aye config keys")]),
     ("config schema", &[("Save the schema for your editor", "aye config schema > config.schema.json")]),
-    ("sync", &[("Deliver what waits, for example at the end of a job", "aye sync")]),
+    ("sync", &[("Deliver waiting records, for example at the end of a job", "aye sync")]),
     ("doctor", &[("Check the installation", "aye doctor"), ("Check the installation in a script", "aye doctor --json")]),
     ("update", &[("Show the commands that update aye", "aye update"), ("Check for a newer version", "aye update --check")]),
     ("acp", &[("Set this as the agent command of your editor", "aye acp")]),
@@ -456,7 +456,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "setup",
         &[
             ("Choose the model and the policy", "aye setup"),
-            ("Set both without prompts", "aye setup --yes --policy strict -m anthropic/claude-sonnet-5"),
+            ("Set the model and the policy without prompts", "aye setup --yes --policy strict -m anthropic/claude-sonnet-5"),
         ],
     ),
     (

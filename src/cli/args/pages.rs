@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Environment variables that aye reads, except those of the providers.
 const ENVIRONMENT: &[(&str, &str)] = &[
-    ("AYE_CONFIG_DIR", "The directory of your settings and policy. The default is ~/.config/aye."),
-    ("AYE_DATA_DIR", "The directory of sessions, artifacts and logs. The default is ~/.local/share/aye."),
+    ("AYE_CONFIG_DIR", "The directory for your settings and policy. The default is ~/.config/aye."),
+    ("AYE_DATA_DIR", "The directory for sessions, artifacts and logs. The default is ~/.local/share/aye."),
     ("AYE_LOG", "Log filter, for example aye=debug, or off. It overrides --verbose."),
     ("AYE_REDUCE_MOTION", "Reduces motion in the full-screen UI if it is neither empty nor 0."),
     ("AYE", "Set to 1 in commands that aye runs. aye then rejects options that would extend permissions, such as --trust."),

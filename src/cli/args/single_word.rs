@@ -43,7 +43,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
 /// Maximum length of names for which the only typo considered is two swapped characters, because short words are
 /// similar to each other.
 const SHORT_NAME: usize = 3;
-/// Minimum length of names that may have two typos.
+/// Minimum length of names that may have two typos, in bytes.
 const LONG_NAME: usize = 7;
 
 /// Returns an error with hints if the prompt is a single word that is a command. `start`: the command that would send
@@ -78,7 +78,7 @@ fn find_meaning(word: &str) -> Option<(&'static str, String)> {
     Some(("looks like a command of another agent", find_equivalent(near)?.to_owned()))
 }
 
-/// Returns the name of which `word` is probably a typo.
+/// Returns the name that `word` probably misspells.
 pub(super) fn near<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names.filter(|name| is_typo(word, name)).min_by_key(|name| osa_distance(word, name))
 }

@@ -40,7 +40,7 @@ pub(crate) struct Request {
     pub approver: Approver,
 }
 
-/// Maximum width of a prompt in a notice.
+/// Maximum width of a prompt in a notice, in cells.
 const TITLE_CELLS: usize = 60;
 /// Time to wait at exit for remaining reads and writes.
 const LEFTOVERS: Duration = Duration::from_secs(2);
@@ -88,7 +88,7 @@ impl ExecInput {
         self.prompt.is_none() && self.input.is_none()
     }
 
-    /// Returns the prompt with the piped input, redacted and within the context window of the model.
+    /// Returns the prompt with the piped input, redacted and within the model's context window.
     fn prompt(self, setup: &agent::Setup) -> Result<Option<String>, CliError> {
         match (self.prompt, self.input) {
             (Some(prompt), Some(input)) => {

@@ -33,7 +33,7 @@ impl PatchRun {
     pub(super) fn begin(place: &AppContext, common: &Common, run: &EphemeralData, file: &Path) -> Result<Self, CliError> {
         if !common.add_dirs.is_empty() {
             let problem = Problem::new("`--patch` cannot be combined with `--add-dir`");
-            return Err(CliError::usage(problem.because("a patch file contains the changes of one directory")));
+            return Err(CliError::usage(problem.because("a patch file contains the changes in one directory")));
         }
         let file = std::path::absolute(file).map_err(|error| unwritable(file, &error))?;
         let is_in_directory = file.parent().is_some_and(Path::is_dir) && !file.is_dir();

@@ -209,7 +209,7 @@ pub(crate) fn attach(prompt: &str, input: &Piped, room: &InputStorage<'_>, say: 
         None => ("The rest is not available".to_owned(), String::new()),
     };
     let notice = format!(
-        "standard input is too long for the prompt ({}): the prompt has its first {} and last {}{told}",
+        "standard input is too long for the prompt ({}): the prompt contains its first {} and last {}{told}",
         size(text.len() as u64),
         size(head.len() as u64),
         size(tail.len() as u64),

@@ -36,7 +36,7 @@ pub(crate) enum AgentArg {
 /// Whether the import plan is only shown, confirmed first, or applied immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Only show it.
+    /// Show the plan without importing anything.
     Plan,
     /// Import if the user confirms.
     Ask,

@@ -146,7 +146,7 @@ fn confirm(agent: Agent, plan: &ImportPlan) -> bool {
 fn describe(agent: Agent, plan: &ImportPlan) -> String {
     let mut text = String::new();
     if plan.sources.is_empty() && plan.not_imported.is_empty() {
-        let _ = writeln!(text, "nothing to import: found no settings of {}", agent.title());
+        let _ = writeln!(text, "nothing to import: found no settings for {}", agent.title());
         return text;
     }
     let _ = writeln!(text, "Read {}", join_names(&plan.sources));

@@ -21,8 +21,7 @@ const TITLE_CHARS: usize = 48;
 /// Markers of unfinished code.
 const UNDONE: [&str; 2] = ["TODO", "FIXME"];
 
-/// Returns the line about the last session, and a task suggestion. Both are read from the disk in parallel to the
-/// start.
+/// Returns the line about the last session, and a task suggestion. Both are read from the disk while aye starts.
 pub(crate) async fn hints(store: &Store, place: &AppContext) -> (Option<String>, Option<String>) {
     let (store, here, workspace) = (store.clone(), place.clone(), place.workspace.clone());
     // A home directory or the root directory contains no single project to search.

@@ -23,7 +23,7 @@ struct ServerRow {
     name: String,
     /// Command or URL: `npx -y server`, `https://example.org/mcp`.
     reached_by: String,
-    /// File, with the line for a server of the user.
+    /// File, with the line number for one of the user's servers.
     place: String,
     of_project: bool,
     #[serde(skip_serializing_if = "Option::is_none")]

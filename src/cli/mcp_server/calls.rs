@@ -234,7 +234,7 @@ impl Calls {
         if answer == Answer::No {
             self.bench.keep(&plan, "deny", CLIENTS_PERSON, &question.reason).await;
             drop_in_background(plan);
-            let message = "the user of the client did not approve it; ask them what to do instead";
+            let message = "the client's user did not approve the call; ask the user what to do instead";
             return refuses(call, ToolError::new(ErrorCode::UserDenied, message));
         }
         match self.bench.judge_approved(plan, question).await {
@@ -249,7 +249,7 @@ impl Calls {
             ApprovalMode::Nobody => {
                 "this server does not ask for approval (start it with `--ask client` to ask the user of the client)"
             }
-            ApprovalMode::Client => "the client cannot show a form to its user (elicitation)",
+            ApprovalMode::Client => "the client cannot show a form to the user (elicitation)",
         };
         let now = jiff::Timestamp::now();
         let asks_for =

@@ -22,9 +22,9 @@ const DIFF_BYTES: usize = 8 << 10;
 const LINE_BYTES: usize = 2 << 10;
 /// Maximum number of pending approvals for calls to repeat; each stores its plan.
 const MAX_WAITING: usize = 16;
-/// Only field of the form.
+/// Name of the form's only field.
 const FIELD: &str = "allow";
-/// Only value that approves.
+/// The only value that approves the call.
 const YES: &str = "yes";
 /// Name of the input request in a result.
 const APPROVAL: &str = "approval";
@@ -56,7 +56,7 @@ impl ElicitationSupport {
     }
 }
 
-/// Answer of the user. Only the exact value approves.
+/// The user's answer. Only the exact value approves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Yes,

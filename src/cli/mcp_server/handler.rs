@@ -9,13 +9,13 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 
-/// Supported methods. If a request for one of them cannot be parsed, its parameters are invalid.
+/// Supported methods. If a request for a supported method cannot be parsed, the request's parameters are invalid.
 const METHODS: &[&str] = &["initialize", "server/discover", "ping", "tools/list", "tools/call"];
 
 #[derive(Clone)]
 pub(crate) struct Handler {
     pub calls: Arc<Calls>,
-    /// Instructions for the model of the client.
+    /// Instructions for the client's model.
     pub instructions: Arc<str>,
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, asks: ApprovalMode) -> Re
 fn instructions(place: &AppContext, asks: ApprovalMode) -> String {
     let asked = match asks {
         ApprovalMode::Nobody => "Calls that need approval are denied",
-        ApprovalMode::Client => "Calls that need approval are shown to the user by the client",
+        ApprovalMode::Client => "The client shows calls that need approval to the user",
     };
     format!(
         "Tools for files and commands in `{}`, under a policy set by the user who started this server. {asked}; a \

@@ -29,7 +29,7 @@ pub(crate) struct ClientTransport {
     requests: Arc<Semaphore>,
     /// Order of the calls. The connection sees the calls first.
     scheduler: Arc<Scheduler>,
-    /// Cancelled at the end of the input.
+    /// Token that is cancelled at the end of the input.
     deaf: CancellationToken,
 }
 

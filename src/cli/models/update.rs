@@ -22,7 +22,7 @@ const SHOWN: usize = 200;
 
 pub(crate) fn run(place: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliError> {
     if Nesting::detect() == Nesting::InsideAye && !args.check {
-        return Err(CliError::usage("a command that aye runs (AYE=1) cannot change the catalogue of models"));
+        return Err(CliError::usage("a command that aye runs (AYE=1) cannot change the model catalogue"));
     }
     let catalogue = ModelCatalog::new(place).catalogue()?;
     let source = source(place, args)?;

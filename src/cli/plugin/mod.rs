@@ -122,7 +122,7 @@ fn plan_text(old: Option<&Plugin>, staged: &StagedPlugin, contents: &Contents) -
     if !contents.servers.is_empty() {
         text.push_str("\nThe MCP servers are off until your policy lists their tools: aye mcp allow PLUGIN:SERVER\n");
     }
-    text.push_str("\nA plugin gives no permission: the policy, approvals and the sandbox apply as usual.\n");
+    text.push_str("\nA plugin does not grant permissions: the policy, approvals and the sandbox apply as usual.\n");
     text
 }
 

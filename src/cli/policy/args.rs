@@ -164,7 +164,7 @@ impl ValueEnum for Preset {
             Self::Ask => ("ask", "Allow reading and ask about the rest, as without a policy"),
             Self::Strict => ("strict", "Allow named programs only; no network, no access to secrets"),
             Self::Relaxed => ("relaxed", "Allow workspace edits and common builds without asking"),
-            Self::Readonly => ("readonly", "Allow no writes, and only commands that read"),
+            Self::Readonly => ("readonly", "Deny writes, and allow only commands that read"),
         };
         Some(PossibleValue::new(name).help(help))
     }

@@ -20,7 +20,7 @@ use crate::tools;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Both verdicts for a call, with the locations of the rules.
+/// Verdicts for a call, by the rules alone and in the current environment, with the locations of the rules.
 pub(crate) struct ExplainedCall {
     /// Verdict by the rules alone, in a sandbox.
     pub by_rules: Explanation,

@@ -59,7 +59,7 @@ pub(super) fn load_policy(place: &AppContext, common: &Common) -> Result<Policy,
     place.policy(common.policy.as_deref(), Some(&project))
 }
 
-/// Returns the workspace settings with the custom tools of the user and of a trusted project.
+/// Returns the workspace settings with the user's custom tools and those of a trusted project.
 fn with_tools(place: &AppContext, common: &Common) -> AppContext {
     let mut own = place.clone();
     own.with_tools_of(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust));

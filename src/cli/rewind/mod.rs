@@ -124,7 +124,8 @@ impl RewindSession {
         Err(gone())
     }
 
-    /// Returns the prompts of the session. Skips earlier events; by then, an interrupted rewind is complete.
+    /// Returns the prompts of the session. Skips earlier events. An interrupted rewind is complete before the prompts
+    /// are listed.
     async fn points(&mut self) -> Result<Vec<RewindPoint>, CliError> {
         let gone = || CliError::failed("the session ended unexpectedly").hint(SEE_LOG);
         self.commands.send(Command::ListRewindPoints.into()).await.map_err(|_| gone())?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(crate) fn task_runner(here: &CurrentWorkspace) -> RunTask {
     let here = here.clone();
     RunTask(Arc::new(move |id, program| {
-        let program_path = std::env::current_exe().map_err(|error| format!("cannot find the program of aye: {error}"))?;
+        let program_path = std::env::current_exe().map_err(|error| format!("cannot find the aye executable: {error}"))?;
         let mut command = Command::new(program_path);
         command.current_dir(here.workspace()).arg("task").args(match program {
             TaskProgram::Open => vec!["open", id],

@@ -1,5 +1,5 @@
-//! Connection with one client and its session. Passes lines to the state machine and events to the client, until one of
-//! them ends.
+//! Connection with one client and its session. Passes lines to the state machine and events to the client, until the
+//! connection or the session ends.
 
 use super::session_open::{OpenSession, SessionFactory};
 use super::transport::Client;

@@ -178,7 +178,7 @@ pub(crate) enum WithArtifacts {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PruneRun {
-    /// Only report: `--dry-run`.
+    /// Report the sessions without deleting them: `--dry-run`.
     Say,
     Do,
 }

@@ -19,7 +19,7 @@ const NEXT: &str = "next: run `aye` to start, or `aye doctor` to check the insta
 /// Answer that adds an API key.
 const KEY: &str = "key";
 
-/// Choices of the user; `None` for a skipped step.
+/// The user's choices; `None` for a skipped step.
 struct Chosen {
     model: Option<String>,
     preset: Option<Preset>,

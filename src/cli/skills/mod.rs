@@ -93,7 +93,7 @@ fn users(skill: &Skill) -> &'static str {
         (true, true) => "",
         (false, true) => " (only you can use it)",
         (true, false) => " (only the model can use it)",
-        (false, false) => " (nobody can use it)",
+        (false, false) => " (neither you nor the model can use it)",
     }
 }
 

@@ -70,7 +70,7 @@ pub(crate) enum TaskSub {
         #[arg(value_parser = task_id)]
         id: String,
     },
-    /// Show the changes of a task, and conflicts with the workspace
+    /// Show a task's changes, and conflicts with the workspace
     Diff {
         /// Print JSON
         #[arg(long)]

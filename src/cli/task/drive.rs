@@ -40,7 +40,7 @@ pub(super) struct DriveRequest {
 /// End of a run.
 pub(super) struct TaskEnding {
     pub exit: Exit,
-    /// Whether the task waits for a decision of the user.
+    /// Whether the task waits for the user's decision.
     pub needs_user: bool,
     pub check: Option<CheckResult>,
 }
@@ -103,7 +103,7 @@ struct Watched {
     check: Option<CheckResult>,
 }
 
-/// Forwards the events of a session. Ends it after its task, when a decision of the user is needed, or after a signal.
+/// Forwards the events of a session. Ends it after its task, when the user must decide, or after a signal.
 struct TaskWatch {
     commands: mpsc::Sender<SessionCommand>,
     tell: UnboundedSender<Event>,
@@ -224,13 +224,13 @@ impl TaskWatch {
         }
     }
 
-    /// Returns whether the task is waiting for a decision or an answer of the user.
+    /// Returns whether the task is waiting for the user's decision or answer.
     fn waits_for_user(&self) -> bool {
         let has_decision = !self.pending.is_empty() || !self.questions.is_empty();
         has_decision && self.running.len() <= self.questions.len()
     }
 
-    /// Records a pending decision of the user.
+    /// Records that the user must decide.
     fn wait_for(&mut self, id: &str) {
         self.pending.insert(id.to_owned());
     }

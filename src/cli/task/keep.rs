@@ -61,7 +61,7 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: &KeepRequest) 
             let files = format_count(patch.header().files.len() as u64, "file", "files");
             let application = Application {
                 prompt: format!("Apply the changes of task {} to {files}", task.short_id()),
-                subject: "the changes of the task",
+                subject: "the task's changes",
                 conflict_hint: format!("run `aye task diff {}` to see the conflicts", task.short_id()),
                 has_terminal: true,
             };

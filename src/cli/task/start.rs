@@ -38,7 +38,7 @@ const LOG_BYTES: u64 = 64 << 10;
 pub(super) fn run(common: &Common, place: &AppContext, request: StartRequest) -> Result<Exit, CliError> {
     if !common.add_dirs.is_empty() {
         let problem = Problem::new("a task cannot be combined with `--add-dir`");
-        return Err(CliError::usage(problem.because("the copy of a task contains only one directory")));
+        return Err(CliError::usage(problem.because("a task's copy contains only one directory")));
     }
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
@@ -67,7 +67,7 @@ fn create(common: &Common, place: &AppContext, request: &StartRequest) -> Result
         let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
         if project.trust() == RepositoryTrust::Untrusted {
             let problem = Problem::new("cannot create a git worktree: you have not trusted this project");
-            let problem = problem.because("git could run programs of the repository");
+            let problem = problem.because("git could run programs from the repository");
             return Err(CliError::usage(problem.hint("run `aye` to review and trust the project, or pass `--trust`")));
         }
         let short = id.get(..SHORT_DIGITS).unwrap_or(&id);

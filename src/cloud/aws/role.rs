@@ -50,7 +50,7 @@ impl Role {
         if profile.get("mfa_serial").is_some() {
             let problem = Problem::new(format!("the AWS profile `{name}` has `mfa_serial`, which aye does not support"));
             let process = format!("credential_process = aws configure export-credentials --profile {name}");
-            return Err(problem.hint(format!("add a profile with `{process}`, and use that one")));
+            return Err(problem.hint(format!("add a profile with `{process}`, and use that profile")));
         }
         let duration = profile.get("duration_seconds").map(str::to_owned);
         if let Some(duration) = duration.as_ref().filter(|text| !text.parse().is_ok_and(|seconds| DURATION.contains(&seconds))) {

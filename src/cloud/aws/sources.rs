@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Timeout of a `credential_process`.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum length of a chain of roles.
+/// Maximum number of roles in a chain.
 const MAX_ROLES: usize = 10;
 
 /// Returns the credentials of the first source that has any. `profile`: the profile in the settings; `region`: the
@@ -41,7 +41,7 @@ pub(super) async fn credentials(
         return Ok(credentials);
     }
     let problem = Problem::new("no AWS credentials found");
-    let problem = problem.because("neither the environment, nor a profile, nor this machine has any");
+    let problem = problem.because("neither the environment, nor a profile, nor this machine has credentials");
     Err(problem
         .hint("run `aws configure sso` or `aws configure`, and set AWS_PROFILE")
         .hint("or set AWS_BEARER_TOKEN_BEDROCK to a Bedrock API key"))

@@ -83,7 +83,7 @@ impl KeyFile {
     /// Returns advice for rejected credentials.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
-            Self::ServiceAccount(_) => "create a new key for the service account, and check the clock of this machine",
+            Self::ServiceAccount(_) => "create a new key for the service account, and check this machine's clock",
             Self::AuthorizedUser(_) => SIGN_IN,
         }
     }

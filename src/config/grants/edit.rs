@@ -289,7 +289,7 @@ fn find_list<'a>(document: &'a mut DocumentMut, place: &RulePosition) -> Option<
     document.get_mut(CAPABILITIES)?.as_table_like_mut()?.get_mut(place.capability)?.as_table_like_mut()?.get_mut(place.list)
 }
 
-/// Removes a path, and the comment that aye wrote above it. Comments of the user are preserved.
+/// Removes a path, and the comment that aye wrote above it. The user's own comments are preserved.
 fn remove_path(paths: &mut Array, at: usize) {
     let own = format!("# {REASON}");
     let gone = paths.remove(at);
@@ -407,7 +407,7 @@ fn fill_rule(table: &mut dyn TableLike, rule: &GrantRule, reason: &str, until: O
             table.insert("fingerprint", toml_edit::value(fingerprint));
         }
         GrantRule::Write { paths } => drop(table.insert("paths", list(paths))),
-        GrantRule::Readable { .. } => return Err("a readable directory is not a rule".to_owned()),
+        GrantRule::Readable { .. } => return Err("read access to a directory cannot be saved as a rule".to_owned()),
     }
     table.insert("decision", toml_edit::value("allow"));
     table.insert("reason", toml_edit::value(reason));

@@ -32,7 +32,7 @@ pub(crate) fn lock(config_dir: &Path) -> Result<File, ConfigError> {
 
 fn hint_for(error: &std::io::Error) -> &'static str {
     match error.kind() {
-        ErrorKind::WouldBlock => "try again when that process is done",
+        ErrorKind::WouldBlock => "try again when that process has finished",
         _ => "make its directory writable",
     }
 }

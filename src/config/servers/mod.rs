@@ -17,7 +17,7 @@ use crate::protocol::BACKEND_SERVER;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Maximum length of a server name.
+/// Maximum length of a server name, in characters.
 const MAX_LETTERS: usize = 64;
 
 /// Enabled or disabled server.

@@ -1,4 +1,4 @@
-//! MCP servers of the user: `[mcp.servers.NAME]` in `config.toml`.
+//! The user's MCP servers: `[mcp.servers.NAME]` in `config.toml`.
 
 use super::expand::{expand, has_variable};
 use super::{

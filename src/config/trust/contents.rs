@@ -74,7 +74,7 @@ pub(crate) enum Content {
     Outside {
         to: PathBuf,
     },
-    /// Not a file, or not readable, with the reason.
+    /// Path that is not a file or not readable, with the reason.
     Closed {
         why: String,
     },

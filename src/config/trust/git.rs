@@ -8,8 +8,8 @@ const POINTER_BYTES: u64 = 4096;
 
 /// Returns the git directory; empty if it is in the workspace or there is none.
 ///
-/// A `.git` file names a directory, whose `commondir` names another one. Both could point to a directory that the user
-/// trusts, so both are part of the trust record.
+/// A `.git` file names a directory, whose `commondir` names another directory. Both could point to a directory that the
+/// user trusts, so both are part of the trust record.
 pub(crate) fn repository(real: &Path) -> String {
     let git = real.join(".git");
     let pointer = match git.symlink_metadata() {

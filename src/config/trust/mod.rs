@@ -118,8 +118,8 @@ impl Project {
         }
     }
 
-    /// Returns the names and content of the files for the trust prompt. The content is what was hashed, and is only for
-    /// display.
+    /// Returns the names and content of the files for the trust prompt. The content is the hashed content, and is only
+    /// for display.
     pub(crate) fn texts(&self) -> Vec<(String, Vec<u8>)> {
         let told = |item: &Item| {
             let nested = self.nested.iter().flat_map(|nested| &nested.files);

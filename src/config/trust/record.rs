@@ -53,7 +53,7 @@ impl Note {
     }
 }
 
-/// Writes a small file of the user, creating its directory if necessary.
+/// Writes a small user file, creating its directory if necessary.
 pub(in crate::config) fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(path);
     let mut builder = std::fs::DirBuilder::new();

@@ -47,7 +47,7 @@ fn opencode_permissions_become_rules() {
         ("allow edit `docs/*`", "absolute paths"),
         ("allow bash `npm *`", "any code"),
         ("allow bash `git *`", "every subcommand"),
-        ("allow task", "agents need no rule"),
+        ("allow task", "agents do not need a rule"),
         ("`model`", "model.default"),
         ("MCP server `file`", "{file:"),
         ("", "`permission.bash`: `ls *` must be allow, ask or deny"),

@@ -150,7 +150,7 @@ impl Reader<'_> {
             }
         }
         if card.name.is_empty() && !table.contains_key("name") {
-            self.report_invalid(start, "a model has no `name`; expected one like \"anthropic/claude-sonnet-5\"");
+            self.report_invalid(start, "a model has no `name`; expected a name like \"anthropic/claude-sonnet-5\"");
         }
         card
     }

@@ -41,7 +41,7 @@ pub(super) fn read(text: &str, date: Date) -> Result<Cards, String> {
     }
     if models.is_empty() {
         let names = PROVIDERS.map(|(theirs, _)| theirs).join(", ");
-        return Err(format!("the list has no models of {names}"));
+        return Err(format!("the list has no models from {names}"));
     }
     Ok(Cards { date: Some(date), models, ..Cards::default() })
 }

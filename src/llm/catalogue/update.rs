@@ -90,7 +90,7 @@ fn parse(bytes: &[u8], today: Date) -> Result<Cards, UpdateError> {
     }
     let cards = entry::read(text).map_err(|mistakes| malformed_error(join_mistakes(mistakes)))?;
     match cards {
-        Cards { date: None, .. } => Err(malformed_error("the list has no `date`; expected one like \"2026-11-29\"")),
+        Cards { date: None, .. } => Err(malformed_error("the list has no `date`; expected a date like \"2026-11-29\"")),
         Cards { models, .. } if models.is_empty() => Err(malformed_error("the list has no `[[models]]`")),
         Cards { models, .. } if models.len() > MAX_MODELS => {
             Err(malformed_error(format!("the list has more than {MAX_MODELS} models")))

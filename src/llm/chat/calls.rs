@@ -129,7 +129,7 @@ impl Calls {
 }
 
 impl Call {
-    /// Adds arguments: a string is one part of them, an object is all of them.
+    /// Adds arguments: a string contains a part of the arguments, an object all arguments.
     fn extend(&mut self, arguments: Option<&RawValue>) {
         let Some(raw) = arguments else { return };
         match parse_text(raw) {

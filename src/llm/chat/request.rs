@@ -121,7 +121,7 @@ pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, 
     out
 }
 
-/// Messages in the order that servers accept: results directly after their response, then text and images of the user
+/// Messages in the order that servers accept: results directly after their response, then the user's text and images
 /// joined into one message, because not every server accepts two.
 struct TurnWriter<'a> {
     out: &'a mut Vec<u8>,

@@ -216,7 +216,7 @@ impl Reader {
         }
     }
 
-    /// Finds the item for an entry of the final list by ID, position or text, because servers change some of them.
+    /// Finds the item for an entry of the final list by ID, position or text, because servers change some of these.
     fn find_listed_item(&self, whole: &Map<String, Value>, index: u64, taken: &[bool]) -> Option<usize> {
         let kind = Kind::from_item(whole);
         let first = |wanted: &dyn Fn(&Item) -> bool| (0..self.items.len()).find(|&at| !taken[at] && wanted(&self.items[at]));

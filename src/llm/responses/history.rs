@@ -144,7 +144,7 @@ impl History<'_> {
         write_json(out, &Item::FunctionCall { call_id, name: &name, arguments });
     }
 
-    /// Writes results first, one item each; then the text and images of the user.
+    /// Writes results first, one item each; then the user's text and images.
     fn write_user_message(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         let mut parts = Vec::new();
         for part in &message.content {

@@ -75,7 +75,7 @@ pub(crate) struct Item {
     /// Tool input so far, and whether it is complete.
     input: ArgumentBuffer,
     input_ended: bool,
-    /// Bytes of a special call's content so far.
+    /// Number of bytes of a special call's content so far.
     progress: usize,
 }
 
@@ -239,8 +239,8 @@ impl Item {
             })
     }
 
-    /// Handles the complete item. Its parts may be numbered and split differently from its deltas, so their joined
-    /// texts are compared.
+    /// Handles the complete item. Its parts may be numbered and split differently from its deltas, so the joined
+    /// text of the parts is compared.
     pub(crate) fn finish(&mut self, map: Map<String, Value>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         self.kind = Kind::from_item(&map);
         self.done = false;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Maximum length of a function name; the API rejects longer ones.
+/// Maximum length of a function name, in characters; the API rejects longer ones.
 const MAX_NAME_LEN: usize = 64;
 
 /// Returns a valid function name, because a model may invent invalid ones.

@@ -38,7 +38,7 @@ pub(crate) async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn Log
     let discovered = AuthorizationServer::find(url, challenge.as_deref()).await?;
     let landing = CallbackServer::open(*redirect_port).await.map_err(|error| {
         let port = redirect_port.map_or_else(|| "a port".to_owned(), |port| format!("port {port}"));
-        format!("cannot listen on {port} of 127.0.0.1 for the redirect of the browser: {error}")
+        format!("cannot listen on {port} of 127.0.0.1 for the browser redirect: {error}")
     })?;
     let mut more = before.wanted.clone();
     if !more.is_empty() {

@@ -182,5 +182,5 @@ async fn a_call_that_requires_a_url_visit_is_repeated_once_after_the_visit() {
     let (told, calls, asked) = visiting(Some(accept(json!({}))), 9, odd).await;
     assert!(told.is_err() && calls == 1 && asked.is_empty(), "no address of a page");
     let (told, ..) = visiting(Some(accept(json!({}))), 9, Value::Null).await;
-    assert!(told.unwrap_err().contains("names none"));
+    assert!(told.unwrap_err().contains("does not name it"));
 }

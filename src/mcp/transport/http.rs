@@ -66,7 +66,7 @@ impl Http {
         }
     }
 
-    /// Returns another token, if there is one.
+    /// Returns another token, if one is available.
     pub(in crate::mcp) async fn renew_token(&self, refusal: Refusal) -> Result<Option<String>, String> {
         match &self.tokens {
             Some(tokens) => tokens.on_rejected(&self.spec, refusal).await,

@@ -19,7 +19,7 @@ pub(super) struct LiveSession {
     /// The reason for the last pause.
     pub paused_for: Option<FailureKind>,
     pub approvals: Vec<Approval>,
-    /// Open questions of the model.
+    /// Open questions from the model.
     pub questions: Vec<Elicitation>,
     pub planned_steps: Vec<PlannedStep>,
     /// Sessions of the agents that are working.

@@ -371,7 +371,7 @@ fn page() -> String {
         names.iter().for_each(|name| describe(&mut page, source, name));
     }
     page.push_str("## Example session\n\n");
-    page.push_str("Lines with `→` are sent by the client, and lines with `←` by the host. `…` stands for a value that differs each time. Some members and events are left out.\n");
+    page.push_str("Lines with `→` are sent by the client, and lines with `←` by the host. `…` replaces a value that differs each time. Some members and events are left out.\n");
     page.push_str("A test sends these lines and checks the responses.\n\n```jsonrpc\n");
     page.push_str(TRANSCRIPT);
     page.push_str("```\n");

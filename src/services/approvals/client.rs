@@ -84,7 +84,7 @@ impl ApprovalService {
         ];
         match tokio::time::timeout(message.patience, server.post("", &headers, message.body)).await {
             Ok(reply) => reply.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("`{}` sent no response in time", server.host())),
+            Err(_) => Err(format!("`{}` did not respond in time", server.host())),
         }
     }
 

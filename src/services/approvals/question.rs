@@ -69,7 +69,8 @@ enum Attempt {
 }
 
 impl ApprovalService {
-    /// Asks for a decision until there is one. Invalid answers are ignored, so the caller must limit the time.
+    /// Requests a decision until a valid answer arrives. Invalid answers are ignored, so the caller must limit the
+    /// time.
     ///
     /// # Errors
     /// Returns an error if the service cannot be asked at all.

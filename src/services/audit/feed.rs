@@ -181,9 +181,7 @@ impl AuditFeed {
                 self.add_content(&mut draft, "gen_ai.tool.call.result", || result.output_text.clone());
                 draft
             }
-            CallChange::Resolved { .. } => {
-                Draft::new("aye.call.resolved", "the user decided about a call with an unknown outcome")
-            }
+            CallChange::Resolved { .. } => Draft::new("aye.call.resolved", "the user resolved a call with an unknown outcome"),
             _ => return None,
         };
         draft.attributes.text("gen_ai.tool.call.id", Some(id.as_str()));

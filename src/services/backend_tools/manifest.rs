@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Maximum size of a manifest, in bytes.
 const MANIFEST_BYTES: u64 = 1 << 20;
 const MAX_TOOLS: usize = 200;
-/// Maximum length of a tool name.
+/// Maximum length of a tool name, in characters.
 const NAME_CHARS: usize = 64;
 const DEFAULT_SECONDS: u64 = 120;
 const MAX_SECONDS: u64 = 3_600;

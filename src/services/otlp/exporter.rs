@@ -119,7 +119,7 @@ impl Connection {
         let sent = self.server.post_as(content_type, &headers, body.into());
         match tokio::time::timeout(self.settings.timeout, sent).await {
             Ok(reply) => reply.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("`{}` sent no response in time", self.server.host())),
+            Err(_) => Err(format!("`{}` did not respond in time", self.server.host())),
         }
     }
 

@@ -67,7 +67,7 @@ schema!(RESOURCE_METRICS:
     ("resource", 1, Kind::Message(&RESOURCE)), ("scopeMetrics", 2, Kind::Message(&SCOPE_METRICS)), ("schemaUrl", 3, Kind::Text));
 schema!(METRICS: ("resourceMetrics", 1, Kind::Message(&RESOURCE_METRICS)));
 
-/// Wire types of protobuf.
+/// Protobuf wire types.
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
 const BYTES: u32 = 2;

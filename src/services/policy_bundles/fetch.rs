@@ -45,7 +45,7 @@ pub(crate) async fn refresh(
     };
     let wrong = |why: String| {
         let problem = Problem::new(format!("cannot use the policy bundle from `{}`", service.url)).because(why);
-        problem.hint("the last good policy stays in effect; ask the owner of the bundle to correct it")
+        problem.hint("the last good policy stays in effect; ask the bundle's owner to correct it")
     };
     let (policy, revision) = check(&bytes, key).map_err(wrong)?;
     let bundle = Bundle::parse_bytes(&policy, POLICY).map_err(|error| wrong(one_line(&error.to_string())))?;

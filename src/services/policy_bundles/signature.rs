@@ -94,7 +94,7 @@ impl VerificationKey {
             (_, "ES512") => return Err("aye does not support the algorithm `ES512`; sign with ES256 or ES384".to_owned()),
             _ => {
                 let algorithm = algorithm.escape_debug();
-                return Err(format!("the algorithm `{algorithm}` of the signature does not match {}", self.kind.describe()));
+                return Err(format!("the signature algorithm `{algorithm}` does not match {}", self.kind.describe()));
             }
         };
         UnparsedPublicKey::new(by, &self.bytes).verify(message, signature).map_err(|_| "the signature is invalid".to_owned())

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Kinds of spans.
+/// OTLP span kinds.
 const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
 /// Status of a span that failed.

@@ -22,14 +22,14 @@ const BATCH: (usize, usize) = (256, 256 << 10);
 /// Maximum number of rows that are stored because they are done before earlier ones.
 const MAX_AHEAD: usize = 4 * BATCH.0;
 
-/// Receiver of spans and metrics. If one of them fails, the other is not sent again.
+/// Receiver of spans and metrics. If sending the spans or the metrics fails, the part that succeeded is not sent again.
 pub(super) struct TelemetryReceiver {
     spans: Exporter,
     metrics: Exporter,
     ahead: Mutex<DoneRows>,
 }
 
-/// Rows that are done although earlier rows still wait.
+/// Finished rows that follow rows that still wait.
 #[derive(Default)]
 struct DoneRows {
     /// IDs of the rows.

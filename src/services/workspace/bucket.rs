@@ -222,7 +222,7 @@ impl Bucket {
         }
     }
 
-    /// Lists the objects in a folder, at most `most` of them.
+    /// Lists at most `most` objects in a folder.
     pub(super) async fn list(&self, folder: &str, most: usize) -> Result<Vec<ListedObject>, WorkspaceError> {
         let failed = |error: &object_store::Error| self.error("list", folder, error);
         let path = self.path(folder);

@@ -50,8 +50,8 @@ impl WorkspaceError {
         let (kind, why, hint) = match error {
             other if chain(other).contains(SKEWED) => (
                 WorkspaceProblem::Settings,
-                "the clock of this machine differs too much from the clock of the store".to_owned(),
-                "set the clock, for example by `timedatectl set-ntp true`",
+                "this machine's clock differs too much from the store's clock".to_owned(),
+                "set the clock, for example with `timedatectl set-ntp true`",
             ),
             Error::NotFound { .. } => (
                 WorkspaceProblem::Settings,
@@ -71,7 +71,7 @@ impl WorkspaceError {
             other => (
                 WorkspaceProblem::Temporary,
                 one_line(&innermost(other)),
-                "check the network, and `services.workspace` in config.toml; aye tries again later",
+                "check the network, and `services.workspace` in config.toml; aye retries later",
             ),
         };
         Self::new(kind, Problem::new(what).because(why).hint(hint))

@@ -41,7 +41,7 @@ pub(in crate::tools) struct Work {
     pub opens: Vec<SandboxAccess>,
     /// Whether the command runs in the background.
     pub background: bool,
-    /// Whether stderr is omitted from the result.
+    /// Omit stderr from the result.
     pub without_stderr: bool,
     /// Function that builds a custom result instead of the usual one of a command.
     pub answer: Option<Answer>,

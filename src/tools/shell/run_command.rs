@@ -35,7 +35,7 @@ pub(in crate::tools) struct Arguments {
     timeout: Option<u64>,
     stdin: Option<String>,
     background: Option<bool>,
-    /// Whether stderr is omitted from the result.
+    /// Omit stderr from the result.
     #[serde(skip)]
     without_stderr: bool,
 }

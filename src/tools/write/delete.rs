@@ -37,7 +37,7 @@ pub(in crate::tools) struct Arguments {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct OneFile {
-    /// A file; a symlink itself is deleted.
+    /// A file. For a symlink, the link itself is deleted.
     path: String,
 }
 

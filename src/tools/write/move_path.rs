@@ -22,7 +22,7 @@ pub(in crate::tools) struct Move;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::tools) struct Arguments {
-    /// A symlink itself is moved, unless its path ends in a slash.
+    /// For a symlink, the link itself is moved, unless the path ends in a slash.
     source: String,
     /// The new path, including the name. It must not exist.
     destination: String,

@@ -13,13 +13,13 @@ use ratatui::text::Line;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Cells of `1 of 3` and its surrounding spaces, next to the title of a command.
+/// Width in cells of `1 of 3` and its surrounding spaces, next to the title of a command.
 const PLACE_CELLS: usize = 11;
 /// Number of diff lines above which a change can be applied (with two keys) before all of it was shown.
 const LARGE_LINES: usize = 2000;
 
 pub(crate) enum Body {
-    /// `name` and `above` are drawn before the diff, the name only if the head has no space for it.
+    /// `name` and `above` are drawn before the diff, but the name only if the head has no space for it.
     Edit {
         name: Name,
         diff: Diff,

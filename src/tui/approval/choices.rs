@@ -234,7 +234,7 @@ fn with_common_choices(approval: &Approval, confirm: Confirm, mut choices: Vec<C
     choices
 }
 
-/// Returns the choices for a plan of the model.
+/// Returns the choices for a plan from the model.
 pub(super) fn choices_for_plan(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
     let Some(plan) = &approval.plan else { return Vec::new() };
     let yes = match plan.allows().len() {

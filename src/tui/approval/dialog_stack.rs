@@ -209,7 +209,7 @@ impl DialogStack {
         closed
     }
 
-    /// Opens the rule of the selected part. Returns whether there is one.
+    /// Opens the rule of the selected part. Returns whether the part has a rule.
     pub(crate) fn open_rule(&mut self, last_text: Option<u64>) -> bool {
         let opened = self.list.get_mut(self.current).is_some_and(open_rule);
         if opened {

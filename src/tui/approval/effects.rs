@@ -129,7 +129,7 @@ fn ignored_note(counted: &CountedEffects) -> Note {
     let counts = [count(*created, "created"), count(*changed, "changed"), count(*deleted, "deleted")];
     let counts: Vec<String> = counts.into_iter().flatten().collect();
     let path = text::reveal_name(path.trim_end_matches('/'));
-    let why = if *direct { "written directly, stays" } else { "ignored by git, not shown" };
+    let why = if *direct { "written directly, cannot be undone" } else { "ignored by git, not shown" };
     Note::new(format!("{:VERB$}{path}/  {}, {} · {why}", "in", counts.join(", "), size(*bytes)), Token::Text)
 }
 

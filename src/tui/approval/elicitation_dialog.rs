@@ -1,4 +1,4 @@
-//! Dialog for the input request of an MCP server, or for a question of the model.
+//! Dialog for an input request from an MCP server, or for a question from the model.
 
 use super::dialog_kind::{DialogKind, HintState};
 use super::{Answer, Body, Choice, ChoiceAction, Dialog, Note, Verb, choice};
@@ -46,7 +46,7 @@ impl ElicitationForm {
             }
             (FormContent::Form(_), false) => format!("your answers go to {server}; nothing is sent until you confirm"),
             (FormContent::Question(_), true) => "enter sends your answer to the model, esc goes back".to_owned(),
-            (FormContent::Question(_), false) => "your answer goes to the model; it approves nothing".to_owned(),
+            (FormContent::Question(_), false) => "your answer goes to the model and does not approve any action".to_owned(),
             (FormContent::Visit(_), _) => "aye does not open links; check the host, then copy the URL".to_owned(),
         }
     }

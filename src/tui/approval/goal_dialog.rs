@@ -36,11 +36,11 @@ pub(crate) fn goal_dialog(state: &GoalState) -> Option<Dialog> {
         choices.push(option('c', GoalChoice::Continue, "continue with the next round", "continue"));
         choices.push(option('e', GoalChoice::Edit, "edit the goal in the draft: check, budget, time, rounds", "edit"));
     } else {
-        choices.push(option('e', GoalChoice::Edit, "set it again with other limits, in the draft", "edit"));
+        choices.push(option('e', GoalChoice::Edit, "edit the goal and its limits in the draft", "edit"));
     }
-    choices.push(option('s', GoalChoice::Stop, if is_paused { "end the goal" } else { "leave it ended" }, "stop"));
+    choices.push(option('s', GoalChoice::Stop, if is_paused { "end the goal" } else { "leave the goal ended" }, "stop"));
     let title = if is_paused { "The goal is paused" } else { "The goal was not reached" };
-    let reason = text::clean_line(state.message.as_deref().unwrap_or("a limit is used up"));
+    let reason = text::clean_line(state.message.as_deref().unwrap_or("a limit was reached"));
     let body = format!("goal: {}\ncheck: {}", text::reveal_line(&state.goal.text), text::reveal_line(&state.goal.check));
     let kind = GoalDialog { goal: state.goal.clone() };
     Some(Dialog::new(Box::new(kind), title.to_owned(), reason, choices, Body::from_text(body)))

@@ -13,7 +13,7 @@ use ratatui::text::{Line, Span};
 
 /// Index of the approval choice. Choices are in the order of their keys.
 pub(crate) const YES: usize = 0;
-/// Rows for the full text of the current dialog.
+/// Number of rows for the full text of the current dialog.
 const DETAIL_ROWS: usize = 2;
 /// Height in rows below which the full text is not shown.
 const ROOMY: u16 = 9;

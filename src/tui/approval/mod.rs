@@ -96,7 +96,7 @@ pub(crate) const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first
 const FEWER_WORDS: [[&str; 4]; 2] =
     [["wrong file", "too broad", "explain first", "no network"], ["file", "broad", "explain", "offline"]];
 
-/// Answer of the user, for the owner of the dialog.
+/// The user's answer, for the owner of the dialog.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Decide(ApprovalId, Decision),
@@ -249,7 +249,7 @@ impl Dialog {
         }
     }
 
-    /// Opens the rule dialog. Returns whether there is one.
+    /// Opens the rule dialog. Returns whether a rule is available.
     pub(crate) fn open_always(&mut self) -> bool {
         let Some(approval) = self.asked_approval() else { return false };
         if approval.always.offers.is_empty() {

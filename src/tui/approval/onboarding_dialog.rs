@@ -138,7 +138,7 @@ impl Onboarding {
             None => "No model is set up yet.\n".to_owned(),
         };
         let found = if self.found.models.is_empty() {
-            "No API key was found in the environment, and no model server on this machine. `aye demo` shows a whole session without either."
+            "No API key was found in the environment, and no model server on this machine. `aye demo` shows a complete session without either."
         } else {
             "The numbered models below were found in the environment, in saved keys, or on this machine."
         };
@@ -150,9 +150,7 @@ impl Onboarding {
         let counted = if letters == 1 { "1 character".to_owned() } else { format!("{letters} characters") };
         match (typing.what, typing.provider.and_then(|at| self.found.providers.get(at))) {
             (TypedInput::Address, _) => {
-                "Example: http://localhost:8000/v1 my-model. Without a model name, the first one the server lists \
-                is used."
-                    .to_owned()
+                "Example: http://localhost:8000/v1 my-model. Without a model name, the server's first model is used.".to_owned()
             }
             (TypedInput::AddressKey, _) if letters == 0 => "Press Enter to leave it empty.".to_owned(),
             (TypedInput::AddressKey, _) => format!("{counted}\n{}", self.keep_label()),
@@ -182,7 +180,7 @@ impl Onboarding {
             TestState::Done(TestOutcome::Failed { message }) => format!("The test failed:\n{message}\n"),
         }];
         if let Some(address) = &reach.address {
-            let model = if reach.model.is_empty() { "the first one the server lists" } else { &reach.model };
+            let model = if reach.model.is_empty() { "the first model that the server lists" } else { &reach.model };
             lines.push(format!("address  {address}\nmodel    {model}"));
         }
         match &reach.key {

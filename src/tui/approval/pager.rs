@@ -102,7 +102,7 @@ impl Pager {
             }
             Page {
                 title: text::reveal_name(&file.name),
-                about: "as just read; not in effect yet".to_owned(),
+                about: "just read from the project; not in effect yet".to_owned(),
                 text,
                 diff: None,
                 file: None,
@@ -137,7 +137,7 @@ impl Pager {
         for (at, row) in source.iter().enumerate() {
             let _ = writeln!(text, "  {:>4}  {row}", first + at);
         }
-        let about = "as it was when aye asked; read-only here".to_owned();
+        let about = "the content when aye asked; read-only here".to_owned();
         let file = place.rsplit_once(':').map(|(file, _)| file.to_owned());
         Some(Self { pages: vec![Page { title, about, text: text.trim_end().to_owned(), diff: None, file }], at: 0 })
     }

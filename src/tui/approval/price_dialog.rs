@@ -60,7 +60,7 @@ impl PriceForm {
         let problem = self.problem.iter().map(|problem| Note::new(problem.clone(), Token::Danger));
         let mut notes: Vec<Note> = problem.chain([Note::new(how.to_owned(), Token::Text)]).collect();
         if let Some((model, price)) = &self.elsewhere {
-            let words = format!("{price} is the price of {}; this provider may charge another one.", text::reveal_line(model));
+            let words = format!("{price} is the price of {}; this provider may charge another price.", text::reveal_line(model));
             notes.push(Note::new(words, Token::Muted));
         }
         Body::notes(notes, VERB, String::new())

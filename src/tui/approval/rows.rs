@@ -16,7 +16,7 @@ const ENOUGH: u16 = 4;
 const REASON_ROWS: usize = 3;
 /// Maximum number of rows of one choice.
 const CHOICE_ROWS: usize = 3;
-/// Cells before the label of a choice.
+/// Number of cells before the label of a choice.
 pub(crate) const CHOICE_LEAD: u16 = 5;
 pub(crate) const THEN_ENTER: &str = "   (then enter)";
 
@@ -47,9 +47,9 @@ pub(crate) struct Rows {
     pub choices: Choices,
     /// Number of rows for the choices, or for the field and the prepared reasons.
     pub answers: u16,
-    /// Rows of the reason.
+    /// Number of rows of the reason.
     pub reason: u16,
-    /// Rows of the hunk list.
+    /// Number of rows of the hunk list.
     pub hunks: u16,
     top_rule: u16,
     draft: u16,

@@ -91,11 +91,11 @@ pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
 /// Describes the calls that a mode allows.
 pub(crate) fn mode_description(mode: Mode) -> &'static str {
     match mode {
-        Mode::Plan => "Tools write nothing, and commands only read.",
+        Mode::Plan => "Tools do not write, and commands only read.",
         Mode::Ask => "aye asks whenever the policy requires approval.",
         Mode::AutoEdit => "Writes in the workspace run without asking. aye asks about commands as before.",
         Mode::Auto => {
-            "Low- and medium-risk actions run without asking. Commands do so only in a sandbox, unless your policy turns it off. aye still asks about high-risk actions."
+            "Low- and medium-risk actions run without asking. Commands do so only in a sandbox, unless your policy turns the sandbox off. aye still asks about high-risk actions."
         }
     }
 }

@@ -30,8 +30,8 @@ pub(crate) fn individual_reason(panel: &Dialog) -> Option<String> {
         return Some("changed on disk, and the updated diff was not shown; enter opens it".to_owned());
     }
     match (panel.critical, panel.risk) {
-        (true, _) => Some("critical risk must be decided individually; enter opens it".to_owned()),
-        (false, Some(Risk::High)) => Some("high risk must be decided individually; enter opens it".to_owned()),
+        (true, _) => Some("critical risk must be reviewed individually; enter opens it".to_owned()),
+        (false, Some(Risk::High)) => Some("high risk must be reviewed individually; enter opens it".to_owned()),
         (false, Some(Risk::Low | Risk::Medium) | None) => None,
     }
 }

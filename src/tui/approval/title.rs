@@ -117,7 +117,7 @@ pub(crate) fn of_command(approval: &Approval) -> String {
     }
 }
 
-/// Maximum length of blocked access in a title.
+/// Maximum length of the blocked access in a title, in characters.
 const MAX_BLOCKED: usize = 40;
 
 /// Returns the only blocked access, if it is short enough for the title.

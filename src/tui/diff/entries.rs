@@ -13,7 +13,7 @@ pub(super) enum Entry {
     File(String),
     /// Remark about the file or the previous line.
     Note(String),
-    /// Omitted lines between two hunks, and the location of the next one.
+    /// Omitted lines between two hunks, and the location of the next hunk.
     Break(String),
     Line(ChangeLine),
 }

@@ -1,4 +1,4 @@
-//! Input requests of MCP servers: a form to fill in, or a URL to open; and questions of the model, with options.
+//! Input requests of MCP servers: a form to fill in, or a URL to open; and questions from the model, with options.
 //! Nothing is sent before the user confirms, and nothing can be typed before the user chooses to.
 //!
 //! This module only turns inputs into an answer. The dialog shares its panel and guard with all other dialogs.
@@ -34,7 +34,7 @@ pub(crate) enum FormContent {
     Question(Box<ModelQuestion>),
 }
 
-/// Question of the model.
+/// Question from the model.
 #[derive(Debug)]
 pub(crate) struct ModelQuestion {
     pub options: Vec<QuestionOption>,
@@ -97,7 +97,7 @@ impl ElicitationForm {
         }
     }
 
-    /// Returns whether the request is a question of the model.
+    /// Returns whether the request is a question from the model.
     pub(crate) fn is_of_model(&self) -> bool {
         matches!(self.wants, FormContent::Question(_))
     }
@@ -138,7 +138,7 @@ impl ElicitationForm {
         }
     }
 
-    /// Opens the first invalid field, or else the first one. Returns whether there is one.
+    /// Opens the first invalid field, or else the first field. Returns whether the form has fields.
     pub(crate) fn fill(&mut self) -> bool {
         let wrong = self.entries().iter().position(|entry| entry.value().is_err());
         self.at = Some(wrong.unwrap_or(0)).filter(|at| *at < self.entries().len());

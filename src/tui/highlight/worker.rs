@@ -134,8 +134,8 @@ impl HighlightQueue {
         }
     }
 
-    /// Returns the next piece: one in a compiled language, or else one in the most recently requested language. If that
-    /// language may not be compiled yet, returns the time to wait.
+    /// Returns the next fragment: in a compiled language, or else in the most recently requested language. If compiling
+    /// that language must wait, returns the time to wait.
     fn take(&mut self, allowance: &mut CompileQuota, now: Instant) -> Result<Option<CodeFragment>, Duration> {
         self.waiting.retain(|piece| piece.lines.of.strong_count() > 0);
         let ready = self.waiting.iter().position(|piece| self.grammars.is_ready(&piece.grammar));

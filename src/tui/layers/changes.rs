@@ -1,4 +1,4 @@
-//! Full-screen view of the changed files of the session, with the diff of the selected file.
+//! Full-screen view of the session's changed files, with the diff of the selected file.
 
 use super::{Canvas, Layer, LayerRequest, Reaction, Surroundings};
 use crate::protocol::{ChangedFile, ChangedFiles};

@@ -119,7 +119,7 @@ fn advice(status: &ServerStatus) -> String {
     let name = text::reveal_line(&status.name);
     match &status.state {
         ServerState::Asleep => "starts with the first call to one of its tools".to_owned(),
-        ServerState::Starting => "loading the list of its tools".to_owned(),
+        ServerState::Starting => "loading its tool list".to_owned(),
         ServerState::Ready if status.tools == 0 && status.offered > 0 => {
             "the model gets none of its tools, because the policy lists none of them (`allowed_tools` of Mcp.Invoke)".to_owned()
         }

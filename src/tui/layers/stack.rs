@@ -10,7 +10,8 @@ pub(crate) struct LayerStack {
 }
 
 impl LayerStack {
-    /// Opens a layer on top, replacing an open one of the same type. Closes the help and texts, which would cover it.
+    /// Opens a layer on top, replacing an open one of the same type. Closes the help and text views, which would cover
+    /// it.
     pub(crate) fn open<T: Layer>(&mut self, layer: T) {
         self.make_room();
         self.push(layer);
@@ -30,7 +31,7 @@ impl LayerStack {
         self.layers.insert(0, Box::new(layer));
     }
 
-    /// Closes the help and open texts.
+    /// Closes the help and open text views.
     fn make_room(&mut self) {
         self.close::<Help>();
         self.close::<TextViewer>();

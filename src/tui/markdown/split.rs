@@ -72,7 +72,7 @@ struct Prose {
     blank: bool,
     inner: Option<Fence>,
     head: Option<Range<usize>>,
-    /// Lines of the table's head, once the head was seen.
+    /// Range of the table's head lines, once the head was found.
     table: Option<Range<usize>>,
     last_line: usize,
 }

@@ -302,7 +302,7 @@ impl<W: Write> LineApp<W> {
                 }
                 self.model.dialogs.dismiss();
                 self.known = self.model.dialogs.len();
-                return self.paper.write_text("Left undecided. Type /answer to return to it.");
+                return self.paper.write_text("Postponed. Type /answer to return to it.");
             }
             Reply::Back => {
                 self.asked = None;

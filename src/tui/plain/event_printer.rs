@@ -12,7 +12,7 @@ use crate::tui::transcript::take_exit;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Lines printed from the start and the end of a long output.
+/// Number of lines printed from the start and the end of a long output.
 const HEAD: usize = 3;
 const TAIL: usize = 5;
 /// Maximum number of printed models; the rest is counted.

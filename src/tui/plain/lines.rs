@@ -64,7 +64,7 @@ struct LineReading {
     input: OwnedFd,
     shown: Option<OwnedFd>,
     is_terminal: bool,
-    /// Bytes of a line whose end has not been read.
+    /// Incomplete line: the bytes read so far.
     buffer: Vec<u8>,
     sender: mpsc::UnboundedSender<LineInput>,
 }

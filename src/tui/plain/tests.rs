@@ -128,7 +128,7 @@ fn diffs_label_each_line_as_added_or_removed() {
         "added line 15:     Ok(format!(\"Hello, {name}! 你好 👋\"))\n",
         "Type one of these words, then Enter:\n1. allow: apply it, once\n2. deny: deny\n3. always: always allow this…\n",
         "5. deny because REASON: deny and tell the model why\n",
-        "6. later: leave it undecided; /answer returns to it\n",
+        "6. later: postpone the answer; /answer returns to it\n",
     ] {
         assert!(said.contains(words), "{words}\n---\n{said}");
     }
@@ -310,7 +310,7 @@ fn approvals_appear_one_by_one_and_postponed_ones_return() {
     assert!(!decides(&session.types("allow")), "the second was not read out before this was typed");
     session.fence("");
     session.types("later");
-    assert!(session.read().contains("Left undecided"));
+    assert!(session.read().contains("Postponed. Type"));
     assert!(!decides(&session.types("allow")));
     session.types("/answer");
     assert!(session.read().contains("Approval 1 of 1: Run downloaded code"));

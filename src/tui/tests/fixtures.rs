@@ -560,7 +560,7 @@ pub(crate) fn compaction() -> Compaction {
     }
 }
 
-/// Creates a custom command of the user.
+/// Creates a custom user command.
 pub(crate) fn own_command(name: &str, content: &str) -> CustomCommand {
     CustomCommand::parse(name.to_owned(), format!("~/.config/aye/commands/{name}.md"), content).0
 }

@@ -98,7 +98,7 @@ pub(crate) struct Entry {
     measured: Option<(u16, u32)>,
 }
 
-/// Rows laid out for a width and a version.
+/// Cached rows, laid out for one width and one version of the entry.
 struct LayoutCache {
     width: u16,
     version: u32,

@@ -50,7 +50,7 @@ fn is_member(transcript: &Transcript, at: usize) -> bool {
     entry.and_then(|entry| entry.card()).is_some_and(is_done)
 }
 
-/// Opens or closes the group whose row an entry shows. Returns whether there is one.
+/// Opens or closes the group whose row an entry shows. Returns whether there is such a group.
 pub(crate) fn toggle(transcript: &mut Transcript, at: usize) -> bool {
     let card = transcript.entries.get(at).and_then(|entry| entry.card()).filter(|card| card.leads_group);
     let Some(group) = card.and_then(|card| card.group.clone()) else { return false };

@@ -74,7 +74,7 @@ pub(crate) struct Marks {
 pub(super) struct VisibleEntry<'a> {
     pub entry: usize,
     pub area: Rect,
-    /// First drawn row, including the gap.
+    /// Index of the first drawn row, including the gap.
     pub from: usize,
     pub drawn: &'a DrawnRows,
 }

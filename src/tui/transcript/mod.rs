@@ -99,7 +99,7 @@ pub(crate) struct Transcript {
     /// First row of the last frame, and the total number of rows by which the view has moved down.
     top: EntryRow,
     position: u64,
-    /// Rows added since the user scrolled up.
+    /// Number of rows added since the user scrolled up.
     new: usize,
     /// Entries changed since then, with their earlier heights.
     touched: Vec<(usize, usize)>,

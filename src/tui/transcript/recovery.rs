@@ -131,7 +131,7 @@ impl Recovery {
 
 pub(crate) fn rows(recovery: &Recovery, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     let nothing_ran = recovery.answer.is_none() && recovery.calls.is_empty();
-    let head = if nothing_ran { "Restored:" } else { "Unfinished when aye exited; nothing restarts:" };
+    let head = if nothing_ran { "Restored:" } else { "Unfinished when aye exited; nothing is restarted:" };
     let lead = Span::styled(format!("{} ", look.glyphs.dot), look.theme.style(Token::Faint));
     let room = width.saturating_sub(2).max(1);
     let mut rows = vec![truncated_row(head, width, look, Token::Warn)];

@@ -51,28 +51,28 @@ const UNANSWERED_MS: u64 = 1500;
 pub(crate) const UNSETTLED_MS: u64 = 300;
 /// Time after the letter of a choice within which Enter is accepted.
 pub(crate) const ENTER_MS: std::ops::RangeInclusive<u64> = 80..=5000;
-/// Minimum time between arming and Enter for such a choice.
+/// Minimum time between arming and Enter for such a choice, in milliseconds.
 const REACTION_MS: u64 = 250;
-/// Minimum time on the screen before Enter confirms a preset choice. A held key repeats earlier.
+/// Minimum time on the screen before Enter confirms a preset choice, in milliseconds. A held key repeats earlier.
 const PRESET_MS: u64 = 700;
 /// Lifetime of any other highlight.
 const MARK_MS: u64 = 30_000;
-/// Period in which letters without effect may still become the start of text.
+/// Period in which letters without effect can still become the start of text, in milliseconds.
 const TYPED_MS: u64 = 5000;
 /// Maximum interval between two key presses that come from a held key or a machine, in milliseconds.
 pub(crate) const MACHINE_MS: u64 = 40;
-/// Maximum interval between three presses that come from a held key.
+/// Maximum interval between three presses that come from a held key, in milliseconds.
 const TRAIN_MS: u64 = 120;
-/// Minimum time between the last press of a letter and its confirmation. A held key repeats earlier.
+/// Minimum time between the last press of a letter and its confirmation, in milliseconds. A held key repeats earlier.
 const SECOND_MS: u64 = 60;
 /// Time during which the letter of the last answer only highlights a choice of the next prompt.
 const ECHO_MS: u64 = 450;
 /// Time during which the letter of the last answer is ignored in an empty draft, unless more text
 /// follows.
 const DRAFT_ECHO_MS: u64 = 700;
-/// Minimum time without a key before a prompt takes the focus.
+/// Minimum time without a key before a prompt takes the focus, in milliseconds.
 pub(crate) const IDLE_MS: u64 = 1000;
-/// Maximum delay of a timer. If a timer fires later, an unread key may have been pressed before it.
+/// Maximum delay of a timer, in milliseconds. If a timer fires later, an unread key may have been pressed before it.
 const LATE_MS: u64 = 150;
 /// Number of animation steps of a choice that is being confirmed.
 pub(crate) const STEPS: u64 = 4;
@@ -134,7 +134,7 @@ pub(crate) enum GuardInput {
     Fence,
     /// The focus returned, the window was resized, or the process was resumed.
     Unsettled,
-    /// Only a timer has elapsed.
+    /// A timer has elapsed; no key was pressed.
     Time,
 }
 
@@ -190,7 +190,7 @@ pub(crate) struct Guard {
     unsettled: Option<u64>,
     last_text: Option<u64>,
     held: PendingChoice,
-    /// Choice that Enter alone confirms, until another key is pressed.
+    /// Index of the choice that Enter alone confirms, until another key is pressed.
     preset: Option<usize>,
     /// Time of the last Enter while there was such a choice.
     last_enter: Option<u64>,

@@ -230,7 +230,7 @@ pub(crate) fn on_paste(model: &mut Model, text: &str) -> bool {
     model.dialogs.open_mut().is_some_and(|panel| paste(panel, text))
 }
 
-/// Passes a key to the field of the open dialog. Returns whether there is one.
+/// Passes a key to the field of the open dialog. Returns whether there is such a field.
 pub(crate) fn field_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if model.dialogs.open().is_none_or(|panel| panel.amend_field().is_none()) {
         return false;

@@ -7,12 +7,12 @@ use crate::tui::model::{Activity, Effect, Model};
 use crate::tui::picker::Row;
 use crate::tui::transcript::{Card, Kind, Tone};
 
-/// Moves the running command to the background. Returns whether there is one.
+/// Moves the running command to the background. Returns whether a command is running.
 pub(crate) fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let words = if is_running_command(model) {
         "moved to the background · /ps to list"
     } else if is_running_in_layer(model) {
-        "the copy is discarded; approve to start it again in the background"
+        "the copy is discarded; approve to restart the command in the background"
     } else {
         return false;
     };

@@ -150,8 +150,8 @@ fn key_name(letter: char) -> String {
     if letter == ' ' { "space".to_owned() } else { format!("`{letter}`") }
 }
 
-/// Handles a key while a prompt is pending without the focus, and returns whether it did. For a while, Escape returns
-/// to the prompt, and so does Enter after a single word, because the word was probably meant for it.
+/// Handles a key while a prompt is pending without the focus, and returns whether the key was handled. For a while,
+/// Escape returns to the prompt, and so does Enter after a single word, because the word was probably meant for it.
 pub(crate) fn handle_return_key(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if model.dialogs.is_empty() || model.is_too_small() {
         return false;
@@ -332,7 +332,7 @@ pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String
 }
 
 /// Returns whether a letter in an empty draft is a second press of the answer key. If text follows immediately, the
-/// letter becomes part of it.
+/// letter becomes part of that text.
 pub(crate) fn consume_echo(model: &mut Model, letter: Option<char>, now: u64) -> bool {
     let before = model.keys.echo.take();
     let Some(letter) = letter else { return false };

@@ -1,4 +1,4 @@
-//! Keys and choices of input requests from MCP servers, and of questions of the model.
+//! Keys and choices of input requests from MCP servers, and of questions from the model.
 
 use super::notes::note;
 use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationOutcome, HostCommand, QUESTION_ANSWER};
@@ -73,8 +73,8 @@ fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Ve
         }
         ElicitationAnswer::Accept { .. } => format!("answer sent to {who}"),
         ElicitationAnswer::Decline if asking.is_of_model() => "declined to answer".to_owned(),
-        ElicitationAnswer::Decline => format!("declined the request of {who}"),
-        ElicitationAnswer::Cancel => format!("dismissed the request of {who}"),
+        ElicitationAnswer::Decline => format!("declined the request from {who}"),
+        ElicitationAnswer::Cancel => format!("dismissed the request from {who}"),
     };
     if let Some(panel) = model.dialogs.open_mut() {
         panel.words = None;
@@ -85,7 +85,7 @@ fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Ve
     effects.push(Effect::SendToHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
 }
 
-/// Declines a question of the model with Escape. Returns whether one was open long enough to be read.
+/// Declines a question from the model with Escape. Returns whether one was open long enough to be read.
 pub(crate) fn escapes(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
     let is_read = model.dialogs.open().is_some_and(|panel| panel.guard.is_armed(now));
     if !is_read || !open(model).is_some_and(|asking| asking.is_of_model()) {
@@ -104,7 +104,7 @@ fn show(model: &mut Model) {
     refresh_form(panel);
 }
 
-/// Handles a key of a form. Returns whether one is being filled in.
+/// Handles a key of a form. Returns whether a form is being filled in.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if !open(model).is_some_and(|asking| asking.is_filling()) {
         return false;

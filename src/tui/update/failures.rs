@@ -63,7 +63,7 @@ fn over_budget(remedy: Option<Remedy>) -> PauseNotice {
             vec![format!("paused: price unknown, {ask}"), format!("price unknown, {ask}"), format!("{ASSUME_PRICE} 3,15")]
         }
         Some(Remedy::ChangePolicy) => {
-            vec!["paused: budget reached, and the policy allows no more".into(), "the policy allows no more".into()]
+            vec!["paused: budget reached, and the policy does not allow more".into(), "the policy does not allow more".into()]
         }
         Some(Remedy::Continue | Remedy::SaveKey) | None => {
             vec!["paused: budget reached, /budget to raise it".into(), "budget reached, /budget".into()]
@@ -140,7 +140,7 @@ fn problem(model: &Model, failure: &Failure) -> Problem {
             problem = problem.hint("use /model to choose another model");
         }
         // The only option here is to reload the policy.
-        FailureKind::PolicyExpired => problem = problem.hint("use /policy reload to read it again"),
+        FailureKind::PolicyExpired => problem = problem.hint("use /policy reload after you renew the policy"),
         _ => {}
     }
     if let Some(Remedy::RaiseBudget { scope, unit, limit }) = failure.remedy {

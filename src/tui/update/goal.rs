@@ -94,7 +94,7 @@ pub(crate) fn on_choice(model: &mut Model, goal: &Goal, choice: GoalChoice, now:
         GoalChoice::Stop if model.task.goal.is_some() => effects.push(Effect::Send(Command::StopGoal)),
         GoalChoice::Stop => {}
         GoalChoice::Edit if !model.composer.is_empty() => {
-            model.show_toast("the draft has other text; /goal sets a goal again", now);
+            model.show_toast("the draft contains other text; use /goal to set a new goal", now);
         }
         GoalChoice::Edit => {
             model.composer.set(&goal.to_command());

@@ -57,7 +57,7 @@ pub(super) fn paste(model: &mut Model, text: &str, now: u64, effects: &mut Vec<E
     true
 }
 
-/// Scrolls the visible layer by this number of rows. Returns whether there is one.
+/// Scrolls the visible layer by this number of rows. Returns whether a layer is visible.
 pub(super) fn wheel(model: &mut Model, rows: isize, now: u64, effects: &mut Vec<Effect>) -> bool {
     let Some(layer) = model.layers.top_mut() else { return false };
     layer.wheel(rows);

@@ -59,7 +59,7 @@ fn point(model: &mut Model, event: MouseEvent, now: u64) {
     }
 }
 
-/// Handles a click on a clickable row above the composer. Returns whether there is one.
+/// Handles a click on a clickable row above the composer. Returns whether the click was on such a row.
 fn click_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
     let clicked = model.screen.pointer.strip.iter().find(|(row, _)| *row == event.row).map(|(_, click)| *click);
     let Some(click) = clicked.filter(|_| !is_window_activation(model, now) && !model.is_too_small()) else { return false };

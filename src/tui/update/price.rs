@@ -45,7 +45,7 @@ fn open(model: &mut Model) -> Option<(&mut PriceForm, &mut Option<Field>)> {
     Some((panel.kind.find_mut()?, &mut panel.words))
 }
 
-/// Handles a key of the dialog. Returns whether it has the keyboard.
+/// Handles a key of the dialog. Returns whether the dialog has the keyboard.
 pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
     if open(model).is_none() {
         return false;

@@ -15,7 +15,7 @@ const ROOMY: u16 = 92;
 /// Width in cells below which the time of day is not shown.
 const NARROW: u16 = 50;
 
-/// Cells of the gutter and of the shortest hint after the text.
+/// Number of cells for the gutter and the shortest hint after the text.
 const KEYS: usize = 12;
 
 /// Retry as reported by the session.

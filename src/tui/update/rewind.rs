@@ -65,7 +65,7 @@ fn can(model: &mut Model, name: &str, now: u64) -> bool {
     true
 }
 
-/// Handles Escape on an empty draft without a running task. Two of them after a pause open the list. `before`: the time
+/// Handles Escape on an empty draft without a running task. Two presses after a pause open the list. `before`: the time
 /// of the previous key.
 pub(crate) fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
     if !model.composer.is_empty() {

@@ -10,7 +10,7 @@ use crate::tui::transcript::{Kind, Tone};
 
 const SHARED_LABEL: &str = "you";
 const HIDDEN_LABEL: &str = "you, hidden from the model";
-const CHECK_LABEL: &str = "check of the goal";
+const CHECK_LABEL: &str = "goal check";
 
 /// Returns the command in a draft, and whether the model sees it.
 pub(crate) fn parse_command(draft: &str) -> Option<(&str, bool)> {
@@ -40,7 +40,7 @@ pub(crate) fn run(model: &mut Model, command: String, shared: bool, now: u64, ef
     effects.push(Effect::Send(Command::Shell { line: command, shared }));
 }
 
-/// Handles the start of a command, which may be shared with the model, or be the check of the goal.
+/// Handles the start of a command, which may be shared with the model, or be the goal check.
 pub(crate) fn on_started(model: &mut Model, id: CallId, command: &str, (shared, check): (bool, bool), now: u64) {
     let whose = match (check, shared) {
         (true, _) => CHECK_LABEL,

@@ -49,7 +49,7 @@ pub(crate) const fn exports(model: &mut Model) {
     model.info.worktree.wrote = true;
 }
 
-/// Records whether an event requires an update: the end of a step with changes, or an action of the user.
+/// Records whether an event requires an update: the end of a step with changes, or an action by the user.
 pub(crate) fn note(model: &mut Model, kind: &EventKind) {
     let worktree = &mut model.info.worktree;
     match kind {

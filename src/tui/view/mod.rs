@@ -20,7 +20,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
 
-/// Minimum width at which the empty composer shows all actions of Enter.
+/// Minimum width at which the empty composer shows all actions of Enter, in cells.
 const WIDE: u16 = 76;
 /// Width below which text is shortened.
 const NARROW: u16 = 52;

@@ -89,7 +89,7 @@ fn row(name: &str, kind: &str, current: &str) -> Row {
 fn own_row(name: &str, folder: Option<&Path>, current: &str) -> Row {
     match theme::find(folder, name) {
         Ok(theme) => {
-            let ground = if theme.light { "yours, for a light background" } else { "yours" };
+            let ground = if theme.light { "custom, for a light background" } else { "yours" };
             row(name, ground, current)
         }
         Err(problem) => {

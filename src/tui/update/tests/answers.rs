@@ -255,7 +255,7 @@ fn an_approval_typed_over_leaves_space_for_the_draft_on_small_screens() {
 }
 
 #[test]
-fn enter_sends_no_single_word_while_an_approval_is_pending_and_highlights_a_letter() {
+fn enter_does_not_send_a_single_word_while_an_approval_is_pending_and_highlights_a_letter() {
     let mut model = typed_over("yes");
     assert_eq!(play(&mut model, 7000, "<enter>"), [""; 0]);
     assert!(model.dialogs.is_open());

@@ -123,7 +123,7 @@ fn background_commands_are_listed_and_stopped_by_id() {
 }
 
 #[test]
-fn the_status_row_shows_the_sandbox_and_a_missing_one_is_reported() {
+fn the_status_row_shows_the_sandbox_and_reports_a_missing_sandbox() {
     let mut model = model(100, 24);
     let missing =
         "No sandbox on this kernel (user namespaces off). aye asks before every command. `aye doctor` says why".to_owned();

@@ -38,7 +38,7 @@ fn excluding_a_hunk_is_reflected_in_the_approve_choice() {
 }
 
 #[test]
-fn approving_is_impossible_with_no_hunk_selected() {
+fn approving_is_impossible_without_a_selected_hunk() {
     let mut model = asked(120, 40);
     press_slowly(&mut model, 13_000, " ] ");
     assert!(draw(&mut model, 20_000).contains("y  no hunk selected"));

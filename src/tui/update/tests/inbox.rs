@@ -62,14 +62,14 @@ fn high_and_critical_risk_cannot_be_selected_and_the_reason_is_shown() {
     let mut model = listed();
     play(&mut model, 7000, "<down> ");
     let screen = draw(&mut model, 7300);
-    assert!(screen.contains("critical risk must be decided individually"), "{screen}");
+    assert!(screen.contains("critical risk must be reviewed individually"), "{screen}");
     play(&mut model, 8000, "y");
     wait(&mut model, 8350);
     assert_eq!(play(&mut model, 8500, "<enter>"), Vec::<String>::new());
     assert!(draw(&mut model, 8600).contains("nothing is selected"));
     tell(&mut model, interrupted("x", "$ make"), 9000);
     play(&mut model, 9500, "<end> ");
-    assert!(draw(&mut model, 9800).contains("decided individually"));
+    assert!(draw(&mut model, 9800).contains("reviewed individually"));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_click_highlights_a_choice_and_only_enter_confirms() {
 }
 
 #[test]
-fn a_click_that_focuses_the_window_highlights_nothing() {
+fn a_click_that_focuses_the_window_does_not_highlight_anything() {
     let mut model = asked(vec![touch("a", "one.txt")]);
     update(&mut model, Msg::Input(Input::FocusIn), 6000);
     click(&mut model, "y  yes", 6200);

@@ -63,7 +63,7 @@ fn models_from_providers_are_added_without_moving_the_highlight() {
 }
 
 #[test]
-fn a_model_without_an_api_key_accepts_one_without_showing_the_key() {
+fn a_key_entered_for_a_model_without_an_api_key_is_not_shown() {
     let mut model = opened();
     play(&mut model, 3000, "gpt");
     assert!(draw(&mut model, 3100).contains("enter add its API key"));

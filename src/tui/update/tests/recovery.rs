@@ -27,7 +27,7 @@ fn unfinished_work_is_reported_in_at_most_five_rows_that_are_kept_up_to_date() {
         completed("4", ToolStatus::Succeeded, "x", None),
     ]);
     let screen = draw(&mut model, 1100);
-    assert!(screen.contains("Unfinished when aye exited; nothing restarts:"), "{screen}");
+    assert!(screen.contains("Unfinished when aye exited; nothing is restarted:"), "{screen}");
     assert!(screen.contains("Edit src/main.rs: had not started") && screen.contains("$ cargo test: was running"), "{screen}");
     assert!(!screen.contains("Read a.rs: "), "what was done was not in flight\n{screen}");
     tell(&mut model, completed("3", ToolStatus::Succeeded, "", None), 1200);

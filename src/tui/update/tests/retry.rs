@@ -248,8 +248,8 @@ fn raising_the_budget_is_suggested_only_if_the_policy_allows_more() {
         (raise, 100, "budget reached, /budget 0.02 to continue"),
         (raise, 40, "budget reached, /budget 0.02"),
         (steps, 100, "budget reached, /budget task steps 40 to continue"),
-        (Remedy::ChangePolicy, 100, "and the policy allows no more"),
-        (Remedy::ChangePolicy, 40, "the policy allows no more"),
+        (Remedy::ChangePolicy, 100, "and the policy does not allow more"),
+        (Remedy::ChangePolicy, 40, "the policy does not allow more"),
         (Remedy::Continue, 100, "budget reached, /budget to raise it"),
     ] {
         let mut model = model(width, 12);

@@ -121,7 +121,7 @@ fn findings_do_not_cover_typed_text_and_remain_available() {
 }
 
 #[test]
-fn a_review_without_findings_or_changes_is_one_sentence() {
+fn a_review_without_findings_or_changes_is_reported_in_one_sentence() {
     let mut model = reviewing("/review<enter>");
     told(&mut model, ended(0), 2000);
     assert!(draw(&mut model, 2100).contains("review of uncommitted changes: no findings"));

@@ -127,7 +127,7 @@ fn themes_are_listed_with_their_errors() {
     assert!(screen.contains("Themes · 9") && screen.contains("Edit src/greet.rs"), "{screen}");
     play(&mut model, 3100, "mine");
     assert_eq!(model.screen.theme.name, "mine", "the highlighted theme applies at once");
-    assert!(draw(&mut model, 3200).contains("yours, for a light background"));
+    assert!(draw(&mut model, 3200).contains("custom, for a light background"));
     play(&mut model, 3300, "<ctrl+u>broken");
     let screen = draw(&mut model, 3400);
     assert!(screen.contains("cannot be used") && screen.contains("broken.toml:2"), "{screen}");

@@ -584,7 +584,7 @@ fn in_strict_mode_every_answer_takes_a_key_and_enter_after_any_delay() {
 }
 
 #[test]
-fn an_approval_that_closes_loses_no_typed_letters() {
+fn an_approval_that_closes_does_not_lose_typed_letters() {
     for gone in [50, 200, 340] {
         for others in [0, 1] {
             let mut desk = Desk::new(GuardTiming::default(), Some(5));
@@ -625,7 +625,7 @@ fn an_approval_opens_only_after_a_pause_since_the_last_key() {
 }
 
 #[test]
-fn an_approval_that_cannot_open_yet_sets_no_timer() {
+fn an_approval_that_cannot_open_yet_does_not_set_a_timer() {
     let mut model = model(100, 40);
     play(&mut model, 1000, "<ctrl+r>");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
