@@ -217,7 +217,7 @@ fn whatever_the_service_refuses_starts_no_session() {
     let server = model();
     let config = "[services.sessions]\nurl = \"http://127.0.0.1:9\"\ntoken = \"env:AYE_TEST_UNSET\"\n";
     let unset = Project::with(&server).config(config).allowing_everything().aye(&["exec", "write it"]).exits(5);
-    assert!(unset.stderr.contains("`AYE_TEST_UNSET` with the secret is not set"), "{}", unset.stderr);
+    assert!(unset.stderr.contains("`AYE_TEST_UNSET`, which must contain the secret, is not set"), "{}", unset.stderr);
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub(super) enum ModelInput<'a> {
 pub(super) struct RequestState {
     /// Response that is still in progress, and the model that writes it.
     pub current: Option<(&'static str, String)>,
-    /// What a fallback model does, if a request waits for one.
+    /// Action for a fallback model when a request waits for one.
     pub waits_to: Option<&'static str>,
 }
 

@@ -131,9 +131,7 @@ impl TurnMachine {
             Change::ModelChosen { choice, .. } => {
                 self.pass_to_models(ModelInput::ChoiceRestored { name: choice.model, effort: choice.effort }, at);
             }
-            Change::PriceAssumed { model, price } => {
-                self.pass_to_models(ModelInput::PriceRestored { model, price }, at);
-            }
+            Change::PriceAssumed { model, price } => self.pass_to_models(ModelInput::PriceRestored { model, price }, at),
             Change::GoalChanged { change } => self.report_to_goal(GoalInput::ChangeRestored(change)),
             Change::BudgetSet { limit } => {
                 self.spend(SpendingInput::BudgetRestored(*limit));

@@ -144,7 +144,7 @@ pub(crate) trait DialogKind: Any {
 
     /// Returns the effect of leaving the dialog undecided, for line mode.
     fn later_words(&self) -> &'static str {
-        "leave it undecided; /answer returns to it"
+        "postpone the answer; /answer returns to it"
     }
 }
 

@@ -116,7 +116,7 @@ impl Inbox {
         }
     }
 
-    /// Returns the reason why a dialog must be decided individually, for example because the list truncates its command
+    /// Returns the reason why a dialog must be reviewed individually, for example because the list truncates its command
     /// and the user has not opened it.
     fn individual_reason(&self, panel: &Dialog) -> Option<String> {
         let is_hidden = self.cut.contains(&panel.number) && panel.unseen() > 0;

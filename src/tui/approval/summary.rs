@@ -21,10 +21,10 @@ pub(crate) fn full_name(panel: &Dialog) -> String {
     name(panel)
 }
 
-/// Returns the reason why the dialog must be decided individually, if any.
+/// Returns the reason why the dialog must be reviewed individually, if any.
 pub(crate) fn individual_reason(panel: &Dialog) -> Option<String> {
     let Some(prompt) = panel.kind.prompt() else {
-        return Some("this approval must be decided individually; enter opens it".to_owned());
+        return Some("this approval must be reviewed individually; enter opens it".to_owned());
     };
     if prompt.disk.is_outdated() {
         return Some("changed on disk, and the updated diff was not shown; enter opens it".to_owned());
