@@ -6,7 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed measurement ends the run")]
 
-use aye::fuzzing::screen::Screen;
+use aye::fuzzing::screen::BenchScreen;
 use nix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
@@ -25,8 +25,8 @@ fn main() {
 }
 
 /// Creates a session with responses, code, tables, and commands with output.
-fn session(entries: usize) -> Screen {
-    let mut screen = Screen::new(120, 40);
+fn session(entries: usize) -> BenchScreen {
+    let mut screen = BenchScreen::new(120, 40);
     let answer = "## Plan\nThe tokenizer re-allocates on **every** token, so\n\n- reuse the buffer\n- measure `lex` again\n\n\
                   ```rust\npub struct Token<'a> {\n    pub text: &'a str,\n}\n```\n\n| Step | Before |\n|---|---|\n| lex | 48 ms |\n\n";
     let output = (0..40).map(|n| format!("\x1b[32mtest\x1b[0m number_{n} ... ok\n")).collect::<Vec<_>>().concat();
@@ -57,7 +57,7 @@ fn scrolling(entries: usize) {
         screen.resize(width, 40);
     });
     row(&format!("{entries} entries, resized"), &resizes);
-    let unfolds = frames(50, &mut screen, Screen::unfold_all);
+    let unfolds = frames(50, &mut screen, BenchScreen::unfold_all);
     row(&format!("{entries} entries, all folded or unfolded"), &unfolds);
     row(&format!("{entries} entries, all unfolded, up by 3 rows"), &frames(2_000, &mut screen, |screen| screen.scroll(-3)));
     let begun = Instant::now();
@@ -68,7 +68,7 @@ fn scrolling(entries: usize) {
 /// Measures streaming: one frame for every 64 chunks.
 fn streaming(bytes: usize) {
     let words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"];
-    let mut screen = Screen::new(120, 40);
+    let mut screen = BenchScreen::new(120, 40);
     let (mut sent, mut number, mut drawn) = (0, 0, Vec::new());
     let begun = Instant::now();
     while sent < bytes {
@@ -110,7 +110,7 @@ fn of_this_thread() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap().into()
 }
 
-fn frames(count: usize, screen: &mut Screen, mut input: impl FnMut(&mut Screen)) -> Vec<Frame> {
+fn frames(count: usize, screen: &mut BenchScreen, mut input: impl FnMut(&mut BenchScreen)) -> Vec<Frame> {
     let frame = |_| {
         timed(|| {
             input(screen);

@@ -69,7 +69,7 @@ pub mod fuzzing {
     }
 
     pub mod screen {
-        pub use crate::tui::bench_support::Screen;
+        pub use crate::tui::bench_support::BenchScreen;
     }
 
     pub mod mcp {

@@ -1,7 +1,7 @@
 //! Conversion of an editor's prompt into prompt text. Files become mentions; images and long text are stored as
 //! artifacts.
 
-use super::host::Files;
+use super::host::FileProvider;
 use super::markdown::fence;
 use super::places::{self, FileLocation};
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
@@ -16,11 +16,11 @@ const MAX_BYTES: usize = 4 << 20;
 const INLINE_BYTES: usize = 32 << 10;
 
 /// Converts the content blocks into a prompt, or returns the reason why it cannot be sent.
-pub(crate) async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn Files) -> Result<String, String> {
+pub(crate) async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn FileProvider) -> Result<String, String> {
     if blocks.len() > MAX_BLOCKS {
         return Err(format!("the prompt has {} parts; the limit is {MAX_BLOCKS}", blocks.len()));
     }
-    let mut prompt = Prompt::default();
+    let mut prompt = PromptText::default();
     for block in blocks {
         match block {
             ContentBlock::Text(text) => prompt.push_text(&text.text),
@@ -67,7 +67,7 @@ const UNKNOWN: &str = "the prompt has a part of an unknown type; only text, imag
 const AS_IT_IS: &str = ", current content in the editor:";
 
 #[derive(Default)]
-struct Prompt {
+struct PromptText {
     text: String,
     /// Embedded text, which is placed after the user's text.
     behind: String,
@@ -75,7 +75,7 @@ struct Prompt {
     named: bool,
 }
 
-impl Prompt {
+impl PromptText {
     fn push_text(&mut self, words: &str) {
         if self.named && !words.starts_with(|letter: char| letter.is_whitespace() || ".,;:!?)]}".contains(letter)) {
             self.text.push(' ');
@@ -92,7 +92,7 @@ impl Prompt {
         self.named = true;
     }
 
-    async fn attach(&mut self, name: &str, text: String, files: &dyn Files) -> Result<(), String> {
+    async fn attach(&mut self, name: &str, text: String, files: &dyn FileProvider) -> Result<(), String> {
         self.behind.push_str("\n\n");
         if text.len() > INLINE_BYTES || contains_mention(&text) {
             let uri = files.keep_text(name.to_owned(), text).await?;
@@ -129,7 +129,7 @@ fn mention_name(place: &FileLocation, directory: &Path) -> String {
     }
 }
 
-async fn store_image(data: &str, files: &dyn Files) -> Result<String, String> {
+async fn store_image(data: &str, files: &dyn FileProvider) -> Result<String, String> {
     let bytes = STANDARD.decode(data.trim()).map_err(|error| format!("the image is not valid base64: {error}"))?;
     Ok(format!("@{}", files.keep_image(bytes).await?))
 }
@@ -149,7 +149,7 @@ mod tests {
 
     struct NoFiles;
 
-    impl Files for NoFiles {
+    impl FileProvider for NoFiles {
         fn text(&self, _: &Path) -> BoxFuture<'static, Option<String>> {
             async { None }.boxed()
         }

@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Open files of one session. All clones share the same state.
 #[derive(Clone)]
-pub(crate) struct Buffers(Arc<Inner>);
+pub(crate) struct EditorBuffers(Arc<Inner>);
 
 struct Inner {
     client: Client,
@@ -25,13 +25,13 @@ struct Inner {
     hangs: AtomicBool,
 }
 
-impl std::fmt::Debug for Buffers {
+impl std::fmt::Debug for EditorBuffers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Buffers").field("session", &self.0.session).finish_non_exhaustive()
     }
 }
 
-impl Buffers {
+impl EditorBuffers {
     /// Returns the buffers of a client; `None` if the editor does not give access to its files.
     pub(crate) fn for_client(client: &Client) -> Option<Self> {
         let inner = Inner { client: client.clone(), session: OnceLock::new(), hangs: AtomicBool::new(false) };

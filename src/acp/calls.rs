@@ -2,7 +2,7 @@
 
 use super::markdown::fence;
 use super::places;
-use crate::protocol::{Arguments, CallId, FileDiff, ToolError, ToolStatus, cut_position_after, cut_position_before};
+use crate::protocol::{CallArguments, CallId, FileDiff, ToolError, ToolStatus, cut_position_after, cut_position_before};
 use agent_client_protocol::v1::schema::{Content, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolKind};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -40,8 +40,8 @@ pub(crate) fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
 }
 
 /// Returns the locations that a call concerns, from its arguments.
-pub(crate) fn locations(arguments: &Arguments, directory: &Path) -> Vec<ToolCallLocation> {
-    let Arguments::Object(arguments) = arguments else { return Vec::new() };
+pub(crate) fn locations(arguments: &CallArguments, directory: &Path) -> Vec<ToolCallLocation> {
+    let CallArguments::Object(arguments) = arguments else { return Vec::new() };
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|path| !path.is_empty() && !path.contains('\0'));
     let line = arguments.get("offset").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
     let named = ["path", "source", "destination"].into_iter().filter_map(text);
@@ -59,9 +59,9 @@ pub(crate) fn change_locations(paths: &[PathBuf], diffs: &[FileDiff], directory:
     paths.iter().take(MAX_LOCATIONS).enumerate().map(path).collect()
 }
 
-pub(crate) fn raw_input(arguments: &Arguments) -> Option<Value> {
+pub(crate) fn raw_input(arguments: &CallArguments) -> Option<Value> {
     match arguments {
-        Arguments::Object(object) => {
+        CallArguments::Object(object) => {
             let size: usize = object.values().map(|value| value.as_str().map_or(64, str::len)).sum();
             if size <= RAW_BYTES {
                 return Some(Value::Object(object.clone()));
@@ -72,7 +72,7 @@ pub(crate) fn raw_input(arguments: &Arguments) -> Option<Value> {
             };
             Some(Value::Object(object.iter().map(short).collect::<Map<_, _>>()))
         }
-        Arguments::Malformed(text) => Some(Value::String(excerpt(text, RAW_BYTES))),
+        CallArguments::Malformed(text) => Some(Value::String(excerpt(text, RAW_BYTES))),
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn calls_report_file_locations_with_lines() {
-        let arguments = Arguments::parse(r#"{"path": "src/a.rs", "offset": 12, "limit": 3}"#);
+        let arguments = CallArguments::parse(r#"{"path": "src/a.rs", "offset": 12, "limit": 3}"#);
         let found = locations(&arguments, Path::new("/w"));
         assert_eq!((found[0].path.as_path(), found[0].line), (Path::new("/w/src/a.rs"), Some(12)));
         let found = change_locations(&["src/a.rs".into(), "/x/b".into()], &FileDiffs::read("@@ -3,2 +7,3 @@\n"), Path::new("/w"));
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn large_arguments_are_truncated_and_repeated_call_ids_are_made_unique() {
-        let raw = raw_input(&Arguments::parse(&json!({"path": "a", "content": "x".repeat(200_000)}).to_string())).unwrap();
+        let raw = raw_input(&CallArguments::parse(&json!({"path": "a", "content": "x".repeat(200_000)}).to_string())).unwrap();
         assert!(raw["path"] == "a" && raw["content"].as_str().unwrap().len() < 20_000);
         let (mut names, id) = (Names::default(), CallId::new("call_1"));
         assert_eq!(

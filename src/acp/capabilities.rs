@@ -1,7 +1,7 @@
 //! Capabilities that aye and an editor announce.
 
 use super::client::EditorCapabilities;
-use super::host::{Authentication, Server, ServerReach};
+use super::host::{Authentication, EditorServer, ServerReach};
 use super::rpc::invalid_params;
 use agent_client_protocol::Error;
 use agent_client_protocol::schema::ProtocolVersion;
@@ -52,7 +52,7 @@ pub(crate) fn answer(version: ProtocolVersion, ways: Vec<AuthMethod>, own: &'sta
         .agent_info(Implementation::new("aye", own).title("aye".to_owned()))
 }
 
-pub(crate) fn server(server: McpServer) -> Result<Server, Error> {
+pub(crate) fn server(server: McpServer) -> Result<EditorServer, Error> {
     let pairs = |headers: Vec<HttpHeader>| headers.into_iter().map(|header| (header.name, header.value)).collect();
     let (name, reach) = match server {
         McpServer::Stdio(server) => {
@@ -63,5 +63,5 @@ pub(crate) fn server(server: McpServer) -> Result<Server, Error> {
         McpServer::Sse(server) => (server.name, ServerReach::Events { url: server.url, headers: pairs(server.headers) }),
         _ => return Err(invalid_params("unsupported MCP server transport: must be stdio, http or sse")),
     };
-    Ok(Server { name, reach })
+    Ok(EditorServer { name, reach })
 }

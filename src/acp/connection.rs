@@ -1,12 +1,12 @@
 //! Connection to an editor: receives its requests and routes them to sessions.
 
-use super::buffers::Buffers;
+use super::buffers::EditorBuffers;
 use super::capabilities;
 use super::client::{Client, EditorCapabilities, Sanitizers};
 use super::commands::Registry;
 use super::host::{Host, RunningSession, SessionOpening, SessionOrigin};
 use super::rpc::{INTERNAL, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Reply, TASK_RUNNING, invalid_params, refuse, reply};
-use super::session::{ASKS, Ask, Session};
+use super::session::{ASKS, Ask, EditorSession};
 use super::transport::{self, Pipes, UPDATES_OUT};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
@@ -282,7 +282,7 @@ impl SharedState {
         opening: Result<SessionOpening, Error>,
         to: Reply,
         client: Client,
-        answer: impl FnOnce(&str, &Session, Reply),
+        answer: impl FnOnce(&str, &EditorSession, Reply),
     ) {
         let opening = match opening {
             Ok(opening) => opening,
@@ -295,14 +295,14 @@ impl SharedState {
         if let SessionOrigin::Stored { id, .. } = &opening.which {
             self.close(id).await;
         }
-        let buffers = Buffers::for_client(&client);
+        let buffers = EditorBuffers::for_client(&client);
         let opening = SessionOpening { buffers: buffers.clone(), ..opening };
         let opened: RunningSession = match self.front.host.open(opening).await {
             Ok(opened) => opened,
             Err(refusal) => return reply::<()>(to, Err(refusal.into())),
         };
         let (asks, receive) = mpsc::channel(ASKS);
-        let (mut session, history, notices) = Session::start(client, buffers, self.front.registry, opened).await;
+        let (mut session, history, notices) = EditorSession::start(client, buffers, self.front.registry, opened).await;
         let id = session.id().to_string();
         session.send_history(history).await;
         self.sessions().insert(id.clone(), asks);

@@ -1,6 +1,6 @@
 //! Conversion of a diff into the old and new text of each file, which is the form in which an editor shows a change.
 
-use super::host::Files;
+use super::host::FileProvider;
 use super::places;
 use crate::protocol::{DiffHunk, FileDiff, FileDiffKind};
 use agent_client_protocol::v1::schema::{Diff, ToolCallContent};
@@ -80,7 +80,7 @@ fn has_empty_old_side(file: &FileDiff) -> bool {
 pub(crate) async fn contents(
     changed: &[FileDiff],
     (paths, directory): (&[PathBuf], &Path),
-    files: &dyn Files,
+    files: &dyn FileProvider,
     way: Direction,
 ) -> (Vec<ToolCallContent>, usize) {
     let mut diffs = Vec::new();

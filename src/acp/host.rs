@@ -1,6 +1,6 @@
 //! Host of the connection: opens sessions, and provides the files of a session.
 
-use super::buffers::Buffers;
+use super::buffers::EditorBuffers;
 use crate::protocol::{Effort, Event, Mode, Query, SessionCommand, SessionId};
 use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
@@ -32,9 +32,9 @@ pub(crate) struct SessionOpening {
     /// Additional directories of the workspace.
     pub more: Vec<PathBuf>,
     /// MCP servers from the editor, for this session.
-    pub servers: Vec<Server>,
+    pub servers: Vec<EditorServer>,
     /// The editor's unsaved files, if the editor gives access to them.
-    pub buffers: Option<Buffers>,
+    pub buffers: Option<EditorBuffers>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) enum SessionOrigin {
 
 /// MCP server as the editor describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Server {
+pub(crate) struct EditorServer {
     pub name: String,
     pub reach: ServerReach,
 }
@@ -100,7 +100,7 @@ pub(crate) struct RunningSession {
     pub history: Vec<Event>,
     /// Notices that the user should see first.
     pub notices: Vec<String>,
-    pub files: Arc<dyn Files>,
+    pub files: Arc<dyn FileProvider>,
     /// Receiver that tells whether more streamed text is accepted.
     pub room: watch::Sender<bool>,
     /// Completes when the session has been saved and is available to other processes.
@@ -141,7 +141,7 @@ pub(crate) trait Host: Send + Sync + 'static {
 }
 
 /// Files and artifacts of a session.
-pub(crate) trait Files: Send + Sync + 'static {
+pub(crate) trait FileProvider: Send + Sync + 'static {
     /// Returns the current text of a file in the workspace; `None` if it is outside the workspace, too large or not
     /// text.
     fn text(&self, path: &Path) -> BoxFuture<'static, Option<String>>;
@@ -157,7 +157,7 @@ pub(crate) trait Files: Send + Sync + 'static {
 /// Implementation without files.
 pub(crate) struct NoFiles;
 
-impl Files for NoFiles {
+impl FileProvider for NoFiles {
     fn text(&self, _: &Path) -> BoxFuture<'static, Option<String>> {
         Box::pin(async { None })
     }

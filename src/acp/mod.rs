@@ -20,9 +20,10 @@ mod transport;
 mod turn;
 mod update_mapper;
 
-pub(crate) use buffers::Buffers;
+pub(crate) use buffers::EditorBuffers;
 pub(crate) use client::Sanitizers;
 pub(crate) use connection::{ConnectionParts, EndReason, serve};
 pub(crate) use host::{
-    Answer, Authentication, Files, Host, Listed, Refusal, RunningSession, Server, ServerReach, SessionOpening, SessionOrigin,
+    Answer, Authentication, EditorServer, FileProvider, Host, Listed, Refusal, RunningSession, ServerReach, SessionOpening,
+    SessionOrigin,
 };

@@ -4,15 +4,15 @@ mod asking;
 mod setting;
 
 use super::blocks;
-use super::buffers::Buffers;
+use super::buffers::EditorBuffers;
 use super::calls;
 use super::client::Client;
 use super::commands::{self, ParsedPrompt, Registry};
 use super::diffs::{self, Direction};
-use super::host::{Files, RunningSession};
+use super::host::{FileProvider, RunningSession};
 use super::options::Options;
 use super::rpc::{INTERNAL, Reply, TASK_RUNNING, invalid_params, refuse, reply};
-use super::slash::{self, AwaitedEvent, SessionFacts, SlashOutcome};
+use super::slash::{self, AwaitedEvent, SlashContext, SlashOutcome};
 use super::turn::{Turn, TurnEnd, end_of_turn};
 use super::update_mapper::{EventTime, UpdateMapper};
 use crate::protocol::{
@@ -66,15 +66,15 @@ async fn wait_for_withdrawal(withdrawn: Option<RequestCancellation>) {
     }
 }
 
-pub(crate) struct Session {
+pub(crate) struct EditorSession {
     client: Client,
     id: SessionId,
     registry: Registry,
     commands: mpsc::Sender<SessionCommand>,
     queries: mpsc::Sender<Query>,
     events: mpsc::UnboundedReceiver<Event>,
-    files: Arc<dyn Files>,
-    buffers: Option<Buffers>,
+    files: Arc<dyn FileProvider>,
+    buffers: Option<EditorBuffers>,
     ended: BoxFuture<'static, ()>,
     mapper: UpdateMapper,
     options: Options,
@@ -97,11 +97,11 @@ pub(crate) struct Session {
     rewinds: u64,
 }
 
-impl Session {
+impl EditorSession {
     /// Starts the session, and waits until its options are known.
     pub(crate) async fn start(
         mut client: Client,
-        buffers: Option<Buffers>,
+        buffers: Option<EditorBuffers>,
         registry: Registry,
         opened: RunningSession,
     ) -> (Self, Vec<Event>, Vec<String>) {
@@ -333,7 +333,7 @@ impl Session {
     async fn begin_own(&mut self, name: &'static str, behind: &str, to: Reply) {
         let begun = {
             let (registry, own) = (self.registry, &self.own);
-            let known = SessionFacts {
+            let known = SlashContext {
                 help: &|| commands::help(registry, own),
                 status: &|| self.status(),
                 cost: &|| self.cost(),

@@ -50,7 +50,7 @@ pub(crate) enum SlashOutcome {
 }
 
 /// Session information for commands that need no request.
-pub(crate) struct SessionFacts<'a> {
+pub(crate) struct SlashContext<'a> {
     pub help: &'a dyn Fn() -> String,
     pub status: &'a dyn Fn() -> String,
     pub cost: &'a dyn Fn() -> String,
@@ -60,7 +60,7 @@ pub(crate) struct SessionFacts<'a> {
     pub options: &'a super::options::Options,
 }
 
-pub(crate) fn start(name: &str, behind: &str, known: &SessionFacts<'_>) -> Result<SlashOutcome, String> {
+pub(crate) fn start(name: &str, behind: &str, known: &SlashContext<'_>) -> Result<SlashOutcome, String> {
     let asked = |command, waits| Ok(SlashOutcome::Request(command, waits));
     let query = |query, waits| Ok(SlashOutcome::Query(Query::Session(query), waits));
     let words = Some(behind).filter(|words| !words.is_empty());
@@ -112,7 +112,7 @@ pub(crate) fn start(name: &str, behind: &str, known: &SessionFacts<'_>) -> Resul
 }
 
 /// Handles `/goal` and its forms.
-fn goal(words: Option<&str>, known: &SessionFacts<'_>) -> Result<SlashOutcome, String> {
+fn goal(words: Option<&str>, known: &SlashContext<'_>) -> Result<SlashOutcome, String> {
     let Some(words) = words else { return Ok(SlashOutcome::Reply((known.goal)())) };
     match words.split_once(char::is_whitespace).unwrap_or((words, "")) {
         ("stop", "") => Ok(SlashOutcome::Request(Command::StopGoal, AwaitedEvent::Goal)),

@@ -94,11 +94,11 @@ fn read_lines(mut input: impl Read, max_bytes: usize, mut take: impl FnMut(Line)
     }
 }
 
-impl From<text::Line> for Line {
-    fn from(line: text::Line) -> Self {
+impl From<text::BoundedLine> for Line {
+    fn from(line: text::BoundedLine) -> Self {
         match line {
-            text::Line::Whole(bytes) => String::from_utf8(bytes).map_or(Self::NotUtf8, Self::Text),
-            text::Line::TooLong => Self::TooLong,
+            text::BoundedLine::Whole(bytes) => String::from_utf8(bytes).map_or(Self::NotUtf8, Self::Text),
+            text::BoundedLine::TooLong => Self::TooLong,
         }
     }
 }

@@ -38,7 +38,7 @@ impl ChangedCall {
     }
 }
 
-struct Open {
+struct OpenToolCall {
     kind: ToolKind,
     /// Most recent output, and whether part of it is unsent.
     printed: String,
@@ -51,7 +51,7 @@ pub(crate) struct UpdateMapper {
     understands: EditorCapabilities,
     directory: PathBuf,
     names: Names,
-    open: HashMap<CallId, Open>,
+    open: HashMap<CallId, OpenToolCall>,
     message: u64,
     compactions: u64,
     title: Option<String>,
@@ -221,7 +221,7 @@ impl UpdateMapper {
                 let name = self.names.assign_name(tool_call_id);
                 let kind = calls::kind(tool_name, capability.as_deref());
                 let title = calls::title(&(self.looks.reveal)(summary));
-                let open = Open { kind, printed: String::new(), pending: false };
+                let open = OpenToolCall { kind, printed: String::new(), pending: false };
                 self.open.insert(tool_call_id.clone(), open);
                 let call = ToolCall::new(name, title)
                     .name(Some(tool_name.clone()))

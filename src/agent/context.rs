@@ -1,7 +1,7 @@
 //! Context window usage of requests: estimated, then corrected with the token counts that providers report.
 
 use super::limits::{BYTES_PER_TOKEN, MAX_IMAGE_TOKENS, MESSAGE_OVERHEAD_TOKENS, PIXELS_PER_TOKEN};
-use crate::protocol::{Arguments, Image, Part, ToolCall, ToolDefinition, ToolResult};
+use crate::protocol::{CallArguments, Image, Part, ToolCall, ToolDefinition, ToolResult};
 use std::collections::HashMap;
 
 /// Accepted ratio of a provider's token count to the estimate. Counts outside this range are ignored: some servers
@@ -100,11 +100,11 @@ pub(crate) fn part_bytes(part: &Part) -> usize {
 fn call_bytes(call: &ToolCall) -> usize {
     call.tool_name.len()
         + match &call.arguments {
-            Arguments::Object(map) => map
+            CallArguments::Object(map) => map
                 .iter()
                 .map(|(key, value)| key.len() + 4 + value.as_str().map_or_else(|| value.to_string().len(), str::len))
                 .sum(),
-            Arguments::Malformed(text) => text.len(),
+            CallArguments::Malformed(text) => text.len(),
         }
 }
 

@@ -61,10 +61,10 @@ use rule_files::RuleFiles;
 use sampling::{Sampling, SamplingPhase, SamplingQueue};
 pub(crate) use server_requests::{SamplingFilter, ServerConnections, request_handler};
 use server_requests::{ServerEvent, ServerEvents, ServerRequest};
-use servers::Servers;
+use servers::ServerStates;
 use session_journal::SessionJournal;
 pub(crate) use setup::{Setup, SummaryModelSetup};
-use sources::{Occurrence, Sources, Timers};
+use sources::{InputSources, Occurrence, Timers};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -87,7 +87,7 @@ pub(crate) fn spawn(
         None => (None, ServerEvents::default()),
     };
     server_events.questions = setup.questions.take();
-    let servers = Servers::new(remote, sender.clone());
+    let servers = ServerStates::new(remote, sender.clone());
     let queries = SessionQueries::new(&sender, router.subscribe(), servers.queries());
     let (account, charges) = Account::new();
     let links = SessionChannels { router, servers, sampling, server_events, charges, sender };
@@ -107,7 +107,7 @@ pub(crate) struct SessionHandle {
 /// Channels that the session shares with its queries and its servers.
 struct SessionChannels {
     router: watch::Sender<Arc<dyn ToolRouter>>,
-    servers: Servers,
+    servers: ServerStates,
     sampling: SamplingQueue,
     server_events: ServerEvents,
     charges: mpsc::Receiver<Charge>,
@@ -133,7 +133,7 @@ struct Host {
     policy: PolicySource,
     rules: RuleFiles,
     agent_approvals: AgentApprovals,
-    servers: Servers,
+    servers: ServerStates,
     sampling: SamplingQueue,
     journal: SessionJournal,
     deferred: DeferredEffects,
@@ -149,7 +149,7 @@ struct Host {
 async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: SessionChannels) {
     let (inputs, receive_inputs) = mpsc::channel(CHANNEL_DEPTH);
     let (room, report_changes) = (Backpressure::new(setup.room.take()), setup.tell_changes);
-    let mut sources = Sources {
+    let mut sources = InputSources {
         commands: Some(commands),
         inputs: receive_inputs,
         running: setup.running.take(),

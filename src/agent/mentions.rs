@@ -1,7 +1,7 @@
 //! Mentions in a prompt: `@src/main.rs` for files and lines, and `@server:uri` for resources of an MCP server.
 
 use super::limits::MAX_MENTIONS;
-use crate::protocol::{ARTIFACT_SCHEME, Arguments, CallId, ToolCall, without_input};
+use crate::protocol::{ARTIFACT_SCHEME, CallArguments, CallId, ToolCall, without_input};
 use serde_json::{Map, Value};
 
 /// File, directory or server resource mentioned in a prompt.
@@ -27,7 +27,7 @@ impl Mention {
         ToolCall {
             tool_call_id: CallId::new(format!("mention_{number}")),
             tool_name: tool_name.to_owned(),
-            arguments: Arguments::Object(arguments),
+            arguments: CallArguments::Object(arguments),
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) use host::{
     SessionQueries, Setup, SummaryModelSetup, request_handler, spawn,
 };
 pub(crate) use limits::{CHANNEL_DEPTH, MAX_STEPS};
-pub(crate) use prompt::{Surroundings, system_prompt};
+pub(crate) use prompt::{PromptFacts, system_prompt};
 pub(crate) use replay::replay;
 pub(crate) use retry::Backoff;
-pub(crate) use turn::{Approver, BudgetSetting, Options, PolicyChange, PriceAssumption, ResumePolicy, SandboxStatus};
+pub(crate) use turn::{AgentOptions, Approver, BudgetSetting, PolicyChange, PriceAssumption, ResumePolicy, SandboxStatus};

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// Environment in which the agent works.
 #[derive(Debug, Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct PromptFacts {
     /// Absolute path of the workspace.
     pub workspace: String,
     /// Operating system: `linux`, `macos`.
@@ -26,8 +26,8 @@ pub(crate) struct Surroundings {
 }
 
 /// Returns the system prompt. It does not change during a session, so that providers can cache it.
-pub(crate) fn system_prompt(surroundings: &Surroundings) -> String {
-    let Surroundings { workspace, system, date, git, shell, programs, missing, instructions, output_schema } = surroundings;
+pub(crate) fn system_prompt(surroundings: &PromptFacts) -> String {
+    let PromptFacts { workspace, system, date, git, shell, programs, missing, instructions, output_schema } = surroundings;
     let mut prompt = include_str!("../../assets/system.md").to_owned();
     // Writing to a string cannot fail.
     let _ = writeln!(prompt, "\n## Environment\n\n- Workspace: {workspace}\n- System: {system}\n- Date: {date}");
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_system_prompt_describes_the_environment_and_its_programs() {
-        let surroundings = Surroundings {
+        let surroundings = PromptFacts {
             workspace: "/home/me/shop".to_owned(),
             system: "linux",
             date: "2026-11-21".to_owned(),
@@ -76,7 +76,7 @@ mod tests {
         let told = "\n## Environment\n\n- Workspace: /home/me/shop\n- System: linux\n- Date: 2026-11-21\n- Command shell: zsh, not bash\n- Programs: git, cargo\n\
                     - Not installed: npm, which package-lock.json needs\n\n## Instructions from AGENTS.md\n\nBe kind.\n";
         assert!(system_prompt(&surroundings).ends_with(told), "{}", system_prompt(&surroundings));
-        let with_schema = Surroundings { output_schema: Some("{\"type\":\"object\"}".to_owned()), ..surroundings };
+        let with_schema = PromptFacts { output_schema: Some("{\"type\":\"object\"}".to_owned()), ..surroundings };
         assert!(system_prompt(&with_schema).ends_with("without a code fence:\n\n{\"type\":\"object\"}\n"));
     }
 }

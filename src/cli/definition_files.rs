@@ -4,7 +4,7 @@
 use crate::host::console::{print_json, print_text, warn_all};
 use crate::host::exit::Exit;
 use crate::protocol::format_count;
-use crate::skills::{BrokenFile, HiddenFile, Report};
+use crate::skills::{BrokenFile, HiddenFile, SkillReport};
 use crate::text::{clean_line, reveal_line};
 use strsim::damerau_levenshtein;
 
@@ -25,7 +25,7 @@ pub(super) fn warn_unused(kind: &str, hidden: &[HiddenFile], broken: &[BrokenFil
 
 /// Prints the errors and warnings of files, and their number. Fails only if there are errors. `kind`: `skill` or
 /// `agent`.
-pub(super) fn print_reports(kind: &str, reports: &[Report], json: bool) -> Exit {
+pub(super) fn print_reports(kind: &str, reports: &[SkillReport], json: bool) -> Exit {
     let errors = reports.iter().map(|report| report.errors.len()).sum::<usize>();
     let exit = if errors > 0 { Exit::Failed } else { Exit::Completed };
     if json {

@@ -31,11 +31,11 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
         demo::Demo::new(demo::Pace::Recorded).map_err(|failure| CliError::failed(failure.message))?.first_prompt().to_owned();
     let has_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() || common.plain;
     let exit = if !yes && has_person {
-        let request = interactive::Request::new(Some(prompt), SessionChoice::New);
+        let request = interactive::ScreenRequest::new(Some(prompt), SessionChoice::New);
         interactive::run(&common, request)?
     } else {
         let approver = if yes { Approver::Everyone } else { Approver::Nobody };
-        let request = exec::Request {
+        let request = exec::ExecRequest {
             prompt: ExecPrompt::Text(prompt),
             takes_input: false,
             session: SessionChoice::New,

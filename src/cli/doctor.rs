@@ -2,7 +2,7 @@
 //! as every start does.
 
 use super::policy;
-use crate::config::{Directories, Environment, KeyPlace, ModelChoice};
+use crate::config::{Directories, Environment, KeyPlace, ProviderModel};
 use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::disk_usage::{UsageEntry, usage};
@@ -55,7 +55,7 @@ struct Check {
 }
 
 #[derive(Debug, Serialize)]
-struct Findings {
+struct DoctorReport {
     ok: bool,
     /// The sandbox tier of commands.
     tier: SandboxTier,
@@ -119,7 +119,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
     checks.push(terminal(&environment));
     let ok = checks.iter().all(|check| check.state != State::Missing);
     if json {
-        print_json(&Findings { ok, tier, checks, storage });
+        print_json(&DoctorReport { ok, tier, checks, storage });
     } else {
         print_text(&as_text(&checks));
     }
@@ -432,7 +432,7 @@ fn models_under_policy(place: &AppContext, common: &Common) -> ModelCatalog {
 }
 
 /// Returns the check for a usable model, with the source of its key.
-fn usable_model(check: &'static str, choice: &ModelChoice) -> Check {
+fn usable_model(check: &'static str, choice: &ProviderModel) -> Check {
     let name = choice.name();
     let from = match choice.key_place {
         KeyPlace::Nowhere => return Check::good(check, format!("{name}, no API key needed")),

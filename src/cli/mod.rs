@@ -44,7 +44,7 @@ use crate::host::exit::Exit;
 use crate::host::nesting::Nesting;
 use crate::host::options::{Answers, Common};
 use crate::host::profile;
-use args::{Action, ParseExit};
+use args::{CliAction, ParseExit};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -72,7 +72,7 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
     };
     let common = match invocation.action {
         // The policy of this command is the name of a preset.
-        Action::Setup { .. } => Ok(invocation.common),
+        CliAction::Setup { .. } => Ok(invocation.common),
         _ => profile::with_profile(&invocation.common),
     };
     match common.and_then(|common| run_action(&common, invocation.action)) {
@@ -84,58 +84,58 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
     }
 }
 
-fn run_action(common: &Common, action: Action) -> Result<Exit, CliError> {
+fn run_action(common: &Common, action: CliAction) -> Result<Exit, CliError> {
     match action {
-        Action::Interactive { prompt, is_literal, session } => {
-            let request = interactive::Request::new(prompt, session);
+        CliAction::Interactive { prompt, is_literal, session } => {
+            let request = interactive::ScreenRequest::new(prompt, session);
             interactive::run(common, if is_literal { request } else { request.expand_command(common)? })
         }
-        Action::Exec { prompt, takes_input, session, format, options } => {
-            let request = exec::Request { prompt, takes_input, session, format, options, approver: Approver::Nobody };
+        CliAction::Exec { prompt, takes_input, session, format, options } => {
+            let request = exec::ExecRequest { prompt, takes_input, session, format, options, approver: Approver::Nobody };
             exec::run(common, request)
         }
-        Action::Serve(door) => serve::run(common, &door),
-        Action::Demo { answers } => demo::run(common, answers == Answers::Yes),
-        Action::ToolList { json } => tool::list(&AppContext::find(common)?, common, json),
-        Action::ToolManifest => {
+        CliAction::Serve(door) => serve::run(common, &door),
+        CliAction::Demo { answers } => demo::run(common, answers == Answers::Yes),
+        CliAction::ToolList { json } => tool::list(&AppContext::find(common)?, common, json),
+        CliAction::ToolManifest => {
             print_json(&crate::tools::manifest_schema());
             Ok(Exit::Completed)
         }
-        Action::ToolSchema { name } => tool::schema(&AppContext::find(common)?, common, &name),
-        Action::ToolPlan { name, arguments } => tool::plan(&AppContext::find(common)?, common, &name, &arguments),
-        Action::ToolCall { name, arguments, json, answers } => {
+        CliAction::ToolSchema { name } => tool::schema(&AppContext::find(common)?, common, &name),
+        CliAction::ToolPlan { name, arguments } => tool::plan(&AppContext::find(common)?, common, &name, &arguments),
+        CliAction::ToolCall { name, arguments, json, answers } => {
             tool::call(&AppContext::find(common)?, common, &name, &arguments, json, answers)
         }
-        Action::Policy(asked) => policy::run(common, asked),
-        Action::Apply(request) => apply::run(common, &request),
-        Action::Review(request) => review::run(common, &request),
-        Action::Rewind(request) => rewind::run(common, &request),
-        Action::Sessions(asked) => sessions::run(&AppContext::find(common)?, asked),
-        Action::Usage(request) => usage::run(&AppContext::find(common)?, &request),
-        Action::Auth(asked) => auth::run(&AppContext::find(common)?, asked),
-        Action::Mcp(asked) => mcp::run(&AppContext::find(common)?, common, asked),
-        Action::Hooks(asked) => hooks::run(&AppContext::find(common)?, common, asked),
-        Action::Agents(asked) => agents::run(&AppContext::find(common)?, common, asked),
-        Action::Skills(asked) => skills::run(&AppContext::find(common)?, common, asked),
-        Action::Memory(asked) => memory::run(&AppContext::find(common)?, asked),
-        Action::Plugin(asked) => plugin::run(&AppContext::find(common)?, asked),
-        Action::Import(request) => import::run(common, &request),
-        Action::ModelsUpdate(args) => models::update::run(&AppContext::find(common)?, &args),
-        Action::Models { ask, json, filter } => models::run(&AppContext::find(common)?, ask, json, filter.as_deref()),
-        Action::ConfigPath => config::path(&AppContext::find(common)?),
-        Action::ConfigShow => config::show(&AppContext::find(common)?, common),
-        Action::ConfigKeys => config::keys(),
-        Action::ConfigSchema => config::schema(),
-        Action::Acp => acp::run(common),
-        Action::Setup { answers } => setup::run(common, answers == Answers::Yes),
-        Action::Doctor { json } => doctor::run(common, json),
-        Action::Task(asked) => task::run(common, asked),
-        Action::Update(args) => update::run(&AppContext::find(common)?, &args),
-        Action::Sync { json } => sync::run(&AppContext::find(common)?, json),
-        Action::Completions { shell } => {
+        CliAction::Policy(asked) => policy::run(common, asked),
+        CliAction::Apply(request) => apply::run(common, &request),
+        CliAction::Review(request) => review::run(common, &request),
+        CliAction::Rewind(request) => rewind::run(common, &request),
+        CliAction::Sessions(asked) => sessions::run(&AppContext::find(common)?, asked),
+        CliAction::Usage(request) => usage::run(&AppContext::find(common)?, &request),
+        CliAction::Auth(asked) => auth::run(&AppContext::find(common)?, asked),
+        CliAction::Mcp(asked) => mcp::run(&AppContext::find(common)?, common, asked),
+        CliAction::Hooks(asked) => hooks::run(&AppContext::find(common)?, common, asked),
+        CliAction::Agents(asked) => agents::run(&AppContext::find(common)?, common, asked),
+        CliAction::Skills(asked) => skills::run(&AppContext::find(common)?, common, asked),
+        CliAction::Memory(asked) => memory::run(&AppContext::find(common)?, asked),
+        CliAction::Plugin(asked) => plugin::run(&AppContext::find(common)?, asked),
+        CliAction::Import(request) => import::run(common, &request),
+        CliAction::ModelsUpdate(args) => models::update::run(&AppContext::find(common)?, &args),
+        CliAction::Models { ask, json, filter } => models::run(&AppContext::find(common)?, ask, json, filter.as_deref()),
+        CliAction::ConfigPath => config::path(&AppContext::find(common)?),
+        CliAction::ConfigShow => config::show(&AppContext::find(common)?, common),
+        CliAction::ConfigKeys => config::keys(),
+        CliAction::ConfigSchema => config::schema(),
+        CliAction::Acp => acp::run(common),
+        CliAction::Setup { answers } => setup::run(common, answers == Answers::Yes),
+        CliAction::Doctor { json } => doctor::run(common, json),
+        CliAction::Task(asked) => task::run(common, asked),
+        CliAction::Update(args) => update::run(&AppContext::find(common)?, &args),
+        CliAction::Sync { json } => sync::run(&AppContext::find(common)?, json),
+        CliAction::Completions { shell } => {
             print_text(&args::completions(shell));
             Ok(Exit::Completed)
         }
-        Action::Man { dir } => manual::run(dir.as_deref()),
+        CliAction::Man { dir } => manual::run(dir.as_deref()),
     }
 }

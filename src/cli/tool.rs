@@ -5,7 +5,7 @@ use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::mcp_servers;
-use crate::host::mcp_servers::{FIRST_WAIT, Servers, SessionServers, specs};
+use crate::host::mcp_servers::{FIRST_WAIT, McpServers, SessionServers, specs};
 use crate::host::offered_tools;
 use crate::host::options::{Answers, Common};
 use crate::host::project::ProjectConfig;
@@ -15,7 +15,7 @@ use crate::mcp::Spec;
 use crate::policy::{PreviewPermit, Verdict};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{
-    Arguments, CallId, Effects, ErrorCode, FileDiff, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
+    CallArguments, CallId, Effects, ErrorCode, FileDiff, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
 };
 use crate::tools;
 use serde::Serialize;
@@ -33,7 +33,7 @@ struct ToolSession {
     /// Always present until the value is dropped.
     runtime: Option<Runtime>,
     /// MCP servers whose tools are included.
-    servers: Option<Servers>,
+    servers: Option<McpServers>,
 }
 
 impl Drop for ToolSession {
@@ -77,7 +77,7 @@ fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>
 }
 
 /// Connects to the servers, and waits a limited time for tool lists that are unknown.
-fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> Servers {
+fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> McpServers {
     let ToolEnvironment { place, policy, standing, .. } = ground;
     let settings = || session::tool_settings(place, policy, standing.sandbox_policy(policy));
     let SessionServers { servers, problems, .. } =
@@ -233,10 +233,10 @@ pub(crate) fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, CliErro
         None => arguments.to_owned(),
     };
     // A session rejects such a call too.
-    if let Some(limit) = Arguments::describe_exceeded_limit(&text) {
+    if let Some(limit) = CallArguments::describe_exceeded_limit(&text) {
         return Err(CliError::usage(format!("--args: too large: {limit}")));
     }
-    Ok(ToolCall { tool_call_id: CallId::new("call_1"), tool_name: name.to_owned(), arguments: Arguments::parse(&text) })
+    Ok(ToolCall { tool_call_id: CallId::new("call_1"), tool_name: name.to_owned(), arguments: CallArguments::parse(&text) })
 }
 
 fn read(source: std::io::Result<impl Read>, name: &str) -> Result<String, CliError> {

@@ -6,7 +6,7 @@ pub(crate) mod google;
 
 use crate::protocol::Problem;
 use crate::sys::file;
-use crate::sys::http::{Headers, HttpError, Reply, Server, Timeouts};
+use crate::sys::http::{Headers, HttpError, HttpServer, Reply, Timeouts};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -82,15 +82,15 @@ fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 /// Returns a server on the internet or on this machine.
-fn server(address: &str) -> Result<Server, Problem> {
+fn server(address: &str) -> Result<HttpServer, Problem> {
     let timeouts = Timeouts { connect: Duration::from_secs(10), idle: Duration::from_secs(30) };
-    Server::new(address, timeouts).map_err(|error| Problem::new(error.to_string()))
+    HttpServer::new(address, timeouts).map_err(|error| Problem::new(error.to_string()))
 }
 
 /// Returns the metadata server of the machine, which responds immediately if it exists.
-fn metadata_server(address: &str) -> Result<Server, Problem> {
+fn metadata_server(address: &str) -> Result<HttpServer, Problem> {
     let timeouts = Timeouts { connect: Duration::from_secs(1), idle: Duration::from_secs(3) };
-    Server::link_local(address, timeouts).map_err(|error| Problem::new(error.to_string()))
+    HttpServer::link_local(address, timeouts).map_err(|error| Problem::new(error.to_string()))
 }
 
 /// Returns headers with these names and values.

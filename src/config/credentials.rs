@@ -1,7 +1,7 @@
 //! API keys and tokens, saved in the system keyring, or in a private file if there is none. The file records the
 //! location of each key, so that the keyring is queried only for keys that it contains.
 
-use super::{ConfigError, Directories, KeyCommand, Secret};
+use super::{ApiKey, ConfigError, Directories, KeyCommand};
 use crate::protocol::Problem;
 use crate::sys::file::private::{self, PrivateError};
 use crate::sys::keyring::{self, KeyringError};
@@ -38,7 +38,7 @@ pub(crate) enum KeyStorage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Entry {
     Keyring,
-    Key(Secret),
+    Key(ApiKey),
 }
 
 /// Reason why a key was not saved in the keyring.
@@ -60,9 +60,9 @@ pub(crate) struct Credentials {
     file: Option<PathBuf>,
     read: Arc<Mutex<Option<Read>>>,
     /// Cached responses of the keyring.
-    cached: Arc<Mutex<BTreeMap<String, Result<Secret, String>>>>,
+    cached: Arc<Mutex<BTreeMap<String, Result<ApiKey, String>>>>,
     /// Keys that another process replaced after they were read. They must still be redacted.
-    replaced: Arc<Mutex<Vec<Secret>>>,
+    replaced: Arc<Mutex<Vec<ApiKey>>>,
     /// Keys that the user's programs printed, by provider, and other secrets that this run obtained.
     obtained: Arc<ObtainedKeys>,
 }
@@ -73,14 +73,14 @@ struct ObtainedKeys {
     printed: Mutex<BTreeMap<String, PrintedKey>>,
     /// Lock that is held while a program runs, so that no program runs twice at the same time.
     turn: Mutex<()>,
-    secrets: Mutex<VecDeque<Secret>>,
+    secrets: Mutex<VecDeque<ApiKey>>,
     changed: Notify,
 }
 
 /// Key that a program printed.
 #[derive(Debug, Clone)]
 struct PrintedKey {
-    key: Secret,
+    key: ApiKey,
     argv: Vec<String>,
     at: Instant,
 }
@@ -116,7 +116,7 @@ impl Credentials {
 
     /// Clears the cached file, because another process may have changed it.
     pub(crate) fn reload(&self) {
-        let before = self.known_values().into_iter().map(Secret::new).collect();
+        let before = self.known_values().into_iter().map(ApiKey::new).collect();
         *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = before;
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -133,7 +133,7 @@ impl Credentials {
     }
 
     /// Returns the key like `secret`, but bypasses the cache, because another process may have replaced the key.
-    pub(crate) fn secret_uncached(&self, name: &str) -> Result<Option<Secret>, String> {
+    pub(crate) fn secret_uncached(&self, name: &str) -> Result<Option<ApiKey>, String> {
         self.reload();
         if let Some(Ok(old)) = self.cached.lock().unwrap_or_else(PoisonError::into_inner).remove(name) {
             self.replaced.lock().unwrap_or_else(PoisonError::into_inner).push(old);
@@ -150,7 +150,7 @@ impl Credentials {
     }
 
     /// Returns the key from the file. Does not query the keyring.
-    pub(crate) fn file_secret(&self, provider: &str) -> Result<Option<Secret>, ConfigError> {
+    pub(crate) fn file_secret(&self, provider: &str) -> Result<Option<ApiKey>, ConfigError> {
         Ok(match self.entries()?.get(provider) {
             Some(Entry::Key(key)) => Some(key.clone()),
             Some(Entry::Keyring) | None => None,
@@ -158,7 +158,7 @@ impl Credentials {
     }
 
     /// Returns the key from the file or the keyring. May wait several seconds for the keyring.
-    pub(crate) fn secret(&self, provider: &str) -> Result<Option<Secret>, String> {
+    pub(crate) fn secret(&self, provider: &str) -> Result<Option<ApiKey>, String> {
         match self.entries().map_err(|error| error.to_string())?.get(provider) {
             Some(Entry::Key(key)) => Ok(Some(key.clone())),
             Some(Entry::Keyring) => self.keyring_secret(provider).map(Some),
@@ -166,13 +166,13 @@ impl Credentials {
         }
     }
 
-    fn keyring_secret(&self, provider: &str) -> Result<Secret, String> {
+    fn keyring_secret(&self, provider: &str) -> Result<ApiKey, String> {
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Ok(secret)) = cached.get(provider) {
             return Ok(secret.clone());
         }
         let secret = match keyring::get(provider, READING) {
-            Ok(Some(key)) => Ok(Secret::new(key.trim())),
+            Ok(Some(key)) => Ok(ApiKey::new(key.trim())),
             Ok(None) => {
                 Err(format!("the keyring no longer has a key for `{provider}`; run `aye auth login {provider}` to save one"))
             }
@@ -190,7 +190,7 @@ impl Credentials {
         command: &KeyCommand,
         rejected: Option<&str>,
         run: impl FnOnce() -> Result<String, E>,
-    ) -> Result<Secret, E> {
+    ) -> Result<ApiKey, E> {
         let _turn = self.obtained.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let printed = self.obtained.printed.lock().unwrap_or_else(PoisonError::into_inner).get(provider).cloned();
         let valid = |printed: &PrintedKey| {
@@ -201,7 +201,7 @@ impl Credentials {
         if let Some(printed) = printed.filter(valid) {
             return Ok(printed.key);
         }
-        let key = Secret::new(run()?);
+        let key = ApiKey::new(run()?);
         self.remember(key.clone());
         let printed = PrintedKey { key: key.clone(), argv: command.argv.clone(), at: Instant::now() };
         self.obtained.printed.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), printed);
@@ -209,7 +209,7 @@ impl Credentials {
     }
 
     /// Adds a secret that this run obtained, so that it is redacted.
-    pub(crate) fn remember(&self, secret: Secret) {
+    pub(crate) fn remember(&self, secret: ApiKey) {
         let mut secrets = self.obtained.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         if secrets.contains(&secret) {
             return;
@@ -245,7 +245,7 @@ impl Credentials {
     }
 
     /// Saves a key in the keyring, and records that in the file.
-    pub(crate) fn keep_in_keyring(&self, provider: &str, key: &Secret) -> Result<(), KeyringFailure> {
+    pub(crate) fn keep_in_keyring(&self, provider: &str, key: &ApiKey) -> Result<(), KeyringFailure> {
         keyring::set(provider, key.reveal(), CHANGING)?;
         self.cached.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), Ok(key.clone()));
         self.note(provider, Entry::Keyring)?;
@@ -253,7 +253,7 @@ impl Credentials {
     }
 
     /// Saves a key in the file.
-    pub(crate) fn keep_in_file(&self, provider: &str, key: &Secret) -> Result<(), ConfigError> {
+    pub(crate) fn keep_in_file(&self, provider: &str, key: &ApiKey) -> Result<(), ConfigError> {
         self.note(provider, Entry::Key(key.clone()))
     }
 
@@ -301,7 +301,7 @@ pub(crate) fn server_key(server: &str, url: &str) -> String {
 }
 
 /// Returns the secret parts of a key: the whole key, or each of its tokens.
-fn secret_parts(key: &Secret) -> Vec<String> {
+fn secret_parts(key: &ApiKey) -> Vec<String> {
     const SECRET: [&str; 4] = ["access_token", "refresh_token", "id_token", "client_secret"];
     fn collect(value: &serde_json::Value, found: &mut Vec<String>) {
         let serde_json::Value::Object(entries) = value else { return };
@@ -346,7 +346,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Entries, ConfigError> {
         let table = value.get_ref().as_table().filter(|table| table.len() == 1);
         let Some((key, value)) = table.and_then(|table| table.iter().next()) else { return Err(wrong(name.span().start)) };
         let entry = match (key.get_ref().as_ref(), value.get_ref()) {
-            ("key", value) => value.as_str().filter(|key| !key.trim().is_empty()).map(|key| Entry::Key(Secret::new(key.trim()))),
+            ("key", value) => value.as_str().filter(|key| !key.trim().is_empty()).map(|key| Entry::Key(ApiKey::new(key.trim()))),
             ("keyring", value) => (value.as_bool() == Some(true)).then_some(Entry::Keyring),
             _ => None,
         };

@@ -28,16 +28,16 @@ impl Environment {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.trim()))
     }
 
-    pub(super) fn secret(&self, name: &str) -> Option<Secret> {
-        self.get(name).map(|value| Secret(value.to_owned()))
+    pub(super) fn secret(&self, name: &str) -> Option<ApiKey> {
+        self.get(name).map(|value| ApiKey(value.to_owned()))
     }
 }
 
 /// API key, which is never printed.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(String);
+pub(crate) struct ApiKey(String);
 
-impl Secret {
+impl ApiKey {
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -47,7 +47,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
     }

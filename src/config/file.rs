@@ -1,7 +1,7 @@
 //! Parser of a configuration file, or of one `--set`, into validated values.
 
 use super::ConfigError;
-use super::schema::{self, KEYS, Kind};
+use super::schema::{self, KEYS, ValueType};
 use crate::protocol::{AssumedPrice, Problem};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,16 +18,16 @@ pub(super) const MILLIONTHS: f64 = 1e6;
 const MAX_DOLLARS: f64 = 1e9;
 
 /// Keys that are set, by path.
-pub(super) type Values = BTreeMap<Vec<String>, Entry>;
+pub(super) type Values = BTreeMap<Vec<String>, ConfigEntry>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub value: Value,
-    pub origin: Origin,
+pub(super) struct ConfigEntry {
+    pub value: ConfigValue,
+    pub origin: ValueOrigin,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum ConfigValue {
     Text(String),
     Flag(bool),
     Number(u64),
@@ -39,7 +39,7 @@ pub(super) enum Value {
 
 /// Location at which a value was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum ValueOrigin {
     File {
         path: PathBuf,
         line: usize,
@@ -53,7 +53,7 @@ pub(super) enum Origin {
     Flag,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, line } => write!(f, "`{}` line {line}", path.display()),
@@ -64,7 +64,7 @@ impl fmt::Display for Origin {
 }
 
 /// Returns a value that is set, with its origin.
-pub(super) fn entry<'a>(values: &'a Values, path: &[&str]) -> Option<&'a Entry> {
+pub(super) fn entry<'a>(values: &'a Values, path: &[&str]) -> Option<&'a ConfigEntry> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     values.get(&path)
 }
@@ -72,8 +72,12 @@ pub(super) fn entry<'a>(values: &'a Values, path: &[&str]) -> Option<&'a Entry> 
 /// Returns a string that is set.
 pub(super) fn text<'a>(values: &'a Values, path: &[&str]) -> Option<&'a str> {
     match &entry(values, path)?.value {
-        Value::Text(text) => Some(text),
-        Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_) => None,
+        ConfigValue::Text(text) => Some(text),
+        ConfigValue::Flag(_)
+        | ConfigValue::Number(_)
+        | ConfigValue::Dollars(_)
+        | ConfigValue::List(_)
+        | ConfigValue::Table(_) => None,
     }
 }
 
@@ -116,7 +120,7 @@ pub(super) fn parse_lenient(text: &str, path: &Path) -> Result<(Values, Vec<Prob
         let line = error.span().map_or(1, |span| line_number(text.as_bytes(), span.start));
         ConfigError::single(format!("`{}` line {line}: invalid TOML: {}", path.display(), error.message()))
     })?;
-    let mut walk = Walk { text, path, values: Values::new(), problems: Vec::new() };
+    let mut walk = TableWalk { text, path, values: Values::new(), problems: Vec::new() };
     walk.table(&mut Vec::new(), document.get_ref());
     Ok((walk.values, walk.problems))
 }
@@ -133,34 +137,34 @@ pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(),
         let problem = Problem::new(format!("--set: invalid value `{given}` for `{name}`"));
         return Err(ConfigError::single(problem.because(format!("expected {}", key.kind.describe()))));
     };
-    values.insert(path, Entry { value, origin: Origin::Flag });
+    values.insert(path, ConfigEntry { value, origin: ValueOrigin::Flag });
     Ok(())
 }
 
-fn from_word(kind: Kind, given: &str) -> Option<Value> {
+fn from_word(kind: ValueType, given: &str) -> Option<ConfigValue> {
     match kind {
-        Kind::Text | Kind::ModelName | Kind::Choice(_) | Kind::Size | Kind::Price => {
+        ValueType::Text | ValueType::ModelName | ValueType::Choice(_) | ValueType::Size | ValueType::Price => {
             convert(kind, &DeValue::String(given.into()))
         }
-        Kind::Flag
-        | Kind::Number { .. }
-        | Kind::Dollars
-        | Kind::ModelNames
-        | Kind::TextList
-        | Kind::PortList
-        | Kind::TextTable
-        | Kind::NumberTable { .. } => None,
+        ValueType::Flag
+        | ValueType::Number { .. }
+        | ValueType::Dollars
+        | ValueType::ModelNames
+        | ValueType::TextList
+        | ValueType::PortList
+        | ValueType::TextTable
+        | ValueType::NumberTable { .. } => None,
     }
 }
 
-struct Walk<'a> {
+struct TableWalk<'a> {
     text: &'a str,
     path: &'a Path,
     values: Values,
     problems: Vec<Problem>,
 }
 
-impl Walk<'_> {
+impl TableWalk<'_> {
     fn table(&mut self, at: &mut Vec<String>, table: &DeTable<'_>) {
         for (name, value) in table {
             at.push(name.get_ref().to_string());
@@ -174,8 +178,8 @@ impl Walk<'_> {
         let place = format!("`{}` line {line}", self.path.display());
         if let Some(key) = schema::find(at) {
             if let Some(value) = convert(key.kind, value.get_ref()) {
-                let origin = Origin::File { path: self.path.to_owned(), line };
-                self.values.insert(at.clone(), Entry { value, origin });
+                let origin = ValueOrigin::File { path: self.path.to_owned(), line };
+                self.values.insert(at.clone(), ConfigEntry { value, origin });
             } else {
                 let found = describe(self.text, value);
                 self.problems.push(format!("{place}: `{named}` is {found}, expected {}", key.kind.describe()).into());
@@ -201,57 +205,59 @@ fn describe(text: &str, value: &Spanned<DeValue<'_>>) -> String {
     }
 }
 
-fn convert(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
+fn convert(kind: ValueType, value: &DeValue<'_>) -> Option<ConfigValue> {
     match kind {
-        Kind::Text => value.as_str().map(|text| Value::Text(text.to_owned())),
-        Kind::ModelName => value.as_str().filter(|text| is_model_name(text)).map(|text| Value::Text(text.to_owned())),
-        Kind::ModelNames => {
+        ValueType::Text => value.as_str().map(|text| ConfigValue::Text(text.to_owned())),
+        ValueType::ModelName => value.as_str().filter(|text| is_model_name(text)).map(|text| ConfigValue::Text(text.to_owned())),
+        ValueType::ModelNames => {
             let names = value.as_array().and_then(texts)?;
-            names.iter().all(|name| is_model_name(name)).then_some(Value::List(names))
+            names.iter().all(|name| is_model_name(name)).then_some(ConfigValue::List(names))
         }
-        Kind::Choice(choices) => value.as_str().filter(|text| choices.contains(text)).map(|text| Value::Text(text.to_owned())),
-        Kind::Flag => value.as_bool().map(Value::Flag),
-        Kind::Number { min, max } => {
+        ValueType::Choice(choices) => {
+            value.as_str().filter(|text| choices.contains(text)).map(|text| ConfigValue::Text(text.to_owned()))
+        }
+        ValueType::Flag => value.as_bool().map(ConfigValue::Flag),
+        ValueType::Number { min, max } => {
             let number = value.as_integer()?;
             let number = u64::from_str_radix(number.as_str(), number.radix()).ok()?;
-            (min..=max).contains(&number).then_some(Value::Number(number))
+            (min..=max).contains(&number).then_some(ConfigValue::Number(number))
         }
-        Kind::Dollars => {
+        ValueType::Dollars => {
             let float = value.as_float().and_then(|float| float.as_str().parse::<f64>().ok());
             let whole = value.as_integer().and_then(|number| number.as_str().parse::<f64>().ok());
             let dollars = float.or(whole).filter(|dollars| (0.0..=MAX_DOLLARS).contains(dollars))?;
-            Some(Value::Dollars((dollars * MILLIONTHS).round() as u64))
+            Some(ConfigValue::Dollars((dollars * MILLIONTHS).round() as u64))
         }
-        Kind::Price => {
+        ValueType::Price => {
             let is_price = |text: &&str| AssumedPrice::parse(text).is_some();
-            value.as_str().filter(is_price).map(|text| Value::Text(text.to_owned()))
+            value.as_str().filter(is_price).map(|text| ConfigValue::Text(text.to_owned()))
         }
-        Kind::Size => match value.as_str() {
-            Some(text) => bytes(text).map(Value::Number),
-            None => convert(Kind::Number { min: 0, max: u64::MAX }, value),
+        ValueType::Size => match value.as_str() {
+            Some(text) => bytes(text).map(ConfigValue::Number),
+            None => convert(ValueType::Number { min: 0, max: u64::MAX }, value),
         },
-        Kind::TextList => value.as_array().and_then(texts).map(Value::List),
-        Kind::PortList => {
-            let port = |item: &DeValue<'_>| match convert(Kind::Number { min: 1, max: 65_535 }, item)? {
-                Value::Number(port) => Some(port.to_string()),
+        ValueType::TextList => value.as_array().and_then(texts).map(ConfigValue::List),
+        ValueType::PortList => {
+            let port = |item: &DeValue<'_>| match convert(ValueType::Number { min: 1, max: 65_535 }, item)? {
+                ConfigValue::Number(port) => Some(port.to_string()),
                 _ => None,
             };
             let ports: Option<_> = value.as_array()?.iter().map(|item| port(item.get_ref())).collect();
-            ports.map(Value::List)
+            ports.map(ConfigValue::List)
         }
-        Kind::NumberTable { min, max } => {
-            let number = |item: &DeValue<'_>| match convert(Kind::Number { min, max }, item)? {
-                Value::Number(number) => Some(number.to_string()),
+        ValueType::NumberTable { min, max } => {
+            let number = |item: &DeValue<'_>| match convert(ValueType::Number { min, max }, item)? {
+                ConfigValue::Number(number) => Some(number.to_string()),
                 _ => None,
             };
             let entries = value.as_table()?.iter();
             let entries = entries.map(|(name, value)| Some((name.get_ref().to_string(), number(value.get_ref())?)));
-            entries.collect::<Option<_>>().map(Value::Table)
+            entries.collect::<Option<_>>().map(ConfigValue::Table)
         }
-        Kind::TextTable => {
+        ValueType::TextTable => {
             let entries = value.as_table()?.iter();
             let entries = entries.map(|(name, value)| Some((name.get_ref().to_string(), value.get_ref().as_str()?.to_owned())));
-            entries.collect::<Option<_>>().map(Value::Table)
+            entries.collect::<Option<_>>().map(ConfigValue::Table)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `[providers.NAME] api_key_command`: the user's program that prints the API key of a provider.
 
-use super::file::Value;
+use super::file::ConfigValue;
 use super::{Settings, settings};
 use crate::policy::line;
 use crate::protocol::Problem;
@@ -19,7 +19,7 @@ pub(crate) struct KeyCommand {
 impl KeyCommand {
     /// Returns the command of a provider, if one is set.
     pub(super) fn for_provider(settings: &Settings, provider: &str) -> Option<Self> {
-        let Value::List(argv) = &settings.entry(&["providers", provider, "api_key_command"])?.value else { return None };
+        let ConfigValue::List(argv) = &settings.entry(&["providers", provider, "api_key_command"])?.value else { return None };
         let seconds = settings::number(&settings.values, &["providers", provider, "api_key_lifetime_seconds"]);
         Some(Self { argv: argv.clone(), lifetime: (seconds > 0).then(|| Duration::from_secs(seconds)) })
     }

@@ -37,12 +37,12 @@ mod workspace_store;
 
 pub(crate) use address::{check_list_url, check_tool_service_url};
 pub(crate) use agents::AgentSettings;
-pub(crate) use api::Api;
+pub(crate) use api::ApiSetting;
 pub(crate) use credentials::{Credentials, KeyStorage, KeyringFailure, server_key};
 pub(crate) use default_model::{EditResult, with_default_model};
 pub(crate) use directories::Directories;
 pub(crate) use edit::{NewValue, with_values};
-pub(crate) use environment::{Environment, Secret};
+pub(crate) use environment::{ApiKey, Environment};
 pub(crate) use error::ConfigError;
 pub(crate) use hook_pins::HookPins;
 pub(crate) use instructions::{
@@ -55,17 +55,17 @@ pub(crate) use no_model::NoModel;
 pub(crate) use plugin_pins::{FilePin, PluginPin, digest as plugin_digest, remove_incomplete as remove_incomplete_pins};
 pub(crate) use policy_service::PolicyService;
 pub(crate) use project_layer::ProjectLayer;
-pub(crate) use provider::{KeyPlace, ModelChoice, provider_variables};
+pub(crate) use provider::{KeyPlace, ProviderModel, provider_variables};
 pub(crate) use retention::Retention;
 pub(crate) use schema::{json_schema, key_list};
-pub(crate) use screen::Notifications;
-pub(crate) use search::{Search, SearchChoice, SearchService, search_key_variables, services_with_key};
-pub(crate) use service::{Service, bedrock_url};
+pub(crate) use screen::NotificationSetting;
+pub(crate) use search::{SearchChoice, SearchService, SearchSettings, search_key_variables, services_with_key};
+pub(crate) use service::{ModelService, bedrock_url};
 pub(crate) use services::{
     ApprovalServiceSettings, AuditSettings, OtlpEndpoint, SecretReference, ServiceSettings, SessionServiceSettings,
     TelemetrySettings, check_service_url,
 };
-pub(crate) use settings::{Approval, Settings, TextTools, ToolLists};
+pub(crate) use settings::{ApprovalSettings, Settings, TextToolSettings, ToolLists};
 pub(crate) use spending::{SetEffort, SetLimit};
 pub(crate) use theme::with_theme;
 pub(crate) use workspace_store::{StoreKind, WorkspaceStore};

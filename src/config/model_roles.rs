@@ -1,7 +1,7 @@
 //! Models by role: the main model (also called the default), its fallbacks, and the model that writes summaries.
 
 use super::ConfigError;
-use super::file::{self, Entry, Origin, Value, Values};
+use super::file::{self, ConfigEntry, ConfigValue, ValueOrigin, Values};
 use crate::protocol::Problem;
 
 /// Main model, under its two names. All other code uses the second name.
@@ -15,7 +15,7 @@ const DEFAULT: [&str; 2] = ["model", "default"];
 pub(super) fn merge_main(values: &mut Values) -> Result<(), ConfigError> {
     let Some(main) = values.remove(MAIN.map(str::to_owned).as_slice()) else { return Ok(()) };
     let default = DEFAULT.map(str::to_owned).to_vec();
-    if let (Some(Entry { origin: Origin::File { line: first, .. }, .. }), Origin::File { path, line }) =
+    if let (Some(ConfigEntry { origin: ValueOrigin::File { line: first, .. }, .. }), ValueOrigin::File { path, line }) =
         (values.get(&default), &main.origin)
     {
         let problem =
@@ -35,7 +35,7 @@ pub(super) fn summary(values: &Values) -> Option<(&'static str, &str)> {
 /// Returns the fallback models, in order.
 pub(super) fn fallbacks(values: &Values) -> Vec<String> {
     match values.get(["model", "fallback"].map(str::to_owned).as_slice()).map(|entry| &entry.value) {
-        Some(Value::List(names)) => names.clone(),
+        Some(ConfigValue::List(names)) => names.clone(),
         _ => Vec::new(),
     }
 }

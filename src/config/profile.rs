@@ -1,7 +1,7 @@
 //! Profiles: named groups of settings in the user's `config.toml`, selected with `--profile`.
 
 use super::ConfigError;
-use super::file::{Entry, Origin, Values};
+use super::file::{ConfigEntry, ValueOrigin, Values};
 use crate::protocol::{Mode, Problem};
 use std::path::{Path, PathBuf};
 use strsim::damerau_levenshtein;
@@ -47,12 +47,12 @@ pub(super) fn apply(values: &mut Values, name: &str, file: &Path) -> Result<(), 
         return Err(ConfigError::single(unknown_profile(name, &names, file)));
     }
     for (key, path) in KEYS {
-        let Some(Entry { value, origin }) = values.get([TABLE, name, key].map(str::to_owned).as_slice()).cloned() else {
+        let Some(ConfigEntry { value, origin }) = values.get([TABLE, name, key].map(str::to_owned).as_slice()).cloned() else {
             continue;
         };
-        let Origin::File { path: file, line } = origin else { continue };
-        let origin = Origin::Profile { name: name.to_owned(), path: file, line };
-        values.insert(path.iter().map(|&part| part.to_owned()).collect(), Entry { value, origin });
+        let ValueOrigin::File { path: file, line } = origin else { continue };
+        let origin = ValueOrigin::Profile { name: name.to_owned(), path: file, line };
+        values.insert(path.iter().map(|&part| part.to_owned()).collect(), ConfigEntry { value, origin });
     }
     Ok(())
 }

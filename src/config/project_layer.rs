@@ -2,7 +2,7 @@
 //! are reported.
 
 use super::ConfigError;
-use super::file::{self, Entry, Value, Values};
+use super::file::{self, ConfigEntry, ConfigValue, Values};
 use super::schema;
 use super::settings::Settings;
 use crate::protocol::Problem;
@@ -91,7 +91,7 @@ impl ProjectLayer {
                 Ok(value) => {
                     layer.taken.push(format!("{} = {}", key.join("."), entry.value.as_toml()));
                     if let Some(value) = value {
-                        values.insert(key, Entry { value, origin: entry.origin });
+                        values.insert(key, ConfigEntry { value, origin: entry.origin });
                     }
                 }
                 Err(why) => {
@@ -105,7 +105,7 @@ impl ProjectLayer {
 
 /// Returns the tightened value, or the reason why the key is ignored; `None` if the value applies in addition to the
 /// current one.
-fn tighten(key: &[String], said: &Value, values: &Values) -> Result<Option<Value>, String> {
+fn tighten(key: &[String], said: &ConfigValue, values: &Values) -> Result<Option<ConfigValue>, String> {
     let fits = |pattern: &[&str]| pattern.len() == key.len() && has_prefix(key, pattern);
     let Some((_, tightens)) = TIGHTEN.iter().find(|(pattern, _)| fits(pattern)) else {
         let reason = REASONS.iter().find(|(start, _)| has_prefix(key, start));
@@ -114,9 +114,9 @@ fn tighten(key: &[String], said: &Value, values: &Values) -> Result<Option<Value
     let set = values.get(key).map(|entry| &entry.value);
     let usual = || schema::find(key).map(|key| key.default).filter(|default| !default.is_empty());
     match (tightens, said) {
-        (TightenRule::BySmaller, Value::Number(new) | Value::Dollars(new)) => {
+        (TightenRule::BySmaller, ConfigValue::Number(new) | ConfigValue::Dollars(new)) => {
             let now = match set {
-                Some(Value::Number(now) | Value::Dollars(now)) => Some(*now),
+                Some(ConfigValue::Number(now) | ConfigValue::Dollars(now)) => Some(*now),
                 _ => usual().and_then(|default| default.parse().ok()),
             };
             match now {
@@ -124,17 +124,17 @@ fn tighten(key: &[String], said: &Value, values: &Values) -> Result<Option<Value
                 _ => Ok(Some(said.clone())),
             }
         }
-        (TightenRule::By(wanted), Value::Flag(flag)) if flag == wanted => {
+        (TightenRule::By(wanted), ConfigValue::Flag(flag)) if flag == wanted => {
             let is_unknown_server = key.first().is_some_and(|table| table == "mcp")
                 && !values.keys().any(|known| known.len() > 3 && known[..3] == key[..3]);
             if is_unknown_server { Err("your settings have no such server".to_owned()) } else { Ok(Some(said.clone())) }
         }
         (TightenRule::By(wanted), _) => Err(format!("only `{wanted}` tightens")),
         (TightenRule::ByList, _) => Ok(None),
-        (TightenRule::ByIntersection, Value::List(new)) => {
+        (TightenRule::ByIntersection, ConfigValue::List(new)) => {
             let plain = |text: &String| text.trim().trim_start_matches('*').trim_start_matches('.').to_ascii_lowercase();
             let both = match set {
-                Some(Value::List(now)) if !now.is_empty() => {
+                Some(ConfigValue::List(now)) if !now.is_empty() => {
                     let now: Vec<String> = now.iter().map(plain).collect();
                     new.iter().filter(|text| now.contains(&plain(text))).cloned().collect()
                 }
@@ -143,7 +143,7 @@ fn tighten(key: &[String], said: &Value, values: &Values) -> Result<Option<Value
             if both.is_empty() {
                 Err("the list has no entry in common with your list, which stays in effect".to_owned())
             } else {
-                Ok(Some(Value::List(both)))
+                Ok(Some(ConfigValue::List(both)))
             }
         }
         (TightenRule::BySmaller | TightenRule::ByIntersection, _) => Err("a project can only tighten settings".to_owned()),

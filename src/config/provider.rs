@@ -1,30 +1,30 @@
 //! Provider settings: the model, its URL and its key.
 
-use super::api::Api;
-use super::file::Value;
+use super::api::ApiSetting;
+use super::file::ConfigValue;
 use super::no_model::NoModel;
 use super::search::{all_key_variables, search_key_variables, services_with_key};
 use super::servers::Values as Headers;
-use super::service::{Kind, Service};
+use super::service::{ModelService, ServiceName};
 use super::services::{APPROVALS_KEY, SESSIONS_KEY};
 use super::workspace_store::WorkspaceStore;
-use super::{ConfigError, Credentials, Environment, KeyCommand, KeyStorage, Secret, Settings, address, schema};
+use super::{ApiKey, ConfigError, Credentials, Environment, KeyCommand, KeyStorage, Settings, address, schema};
 use super::{key_command, provider_headers, services};
 use crate::protocol::Problem;
 use std::collections::BTreeMap;
 
 /// Model that is ready for use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ModelChoice {
+pub(crate) struct ProviderModel {
     pub provider: String,
     /// Name of the model at its provider; may contain slashes.
     pub model: String,
-    pub api: Api,
+    pub api: ApiSetting,
     /// Base URL without a trailing slash.
     pub base_url: String,
     /// API key. Absent if the server needs no key, the key has not been read yet, or an account authenticates the
     /// requests.
-    pub key: Option<Secret>,
+    pub key: Option<ApiKey>,
     pub key_place: KeyPlace,
     /// Environment variable for the key.
     pub key_variable: String,
@@ -32,7 +32,7 @@ pub(crate) struct ModelChoice {
     pub key_command: Option<KeyCommand>,
     /// Additional headers of every request.
     pub headers: Headers,
-    pub service: Service,
+    pub service: ModelService,
 }
 
 /// Location of a key.
@@ -49,7 +49,7 @@ pub(crate) enum KeyPlace {
     Nowhere,
 }
 
-impl ModelChoice {
+impl ProviderModel {
     /// Returns the full name: `anthropic/claude-sonnet-5`.
     pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
@@ -57,9 +57,9 @@ impl ModelChoice {
 }
 
 /// Provider that aye supports without configuration.
-struct BuiltIn {
+struct BuiltInProvider {
     name: &'static str,
-    api: Api,
+    api: ApiSetting,
     /// Default URL; empty if it comes only from an environment variable.
     home: &'static str,
     url_variable: &'static str,
@@ -70,13 +70,13 @@ struct BuiltIn {
 
 const fn built_in(
     name: &'static str,
-    api: Api,
+    api: ApiSetting,
     home: &'static str,
     url_variable: &'static str,
     key_variables: &'static [&'static str],
     default_model: &'static str,
-) -> BuiltIn {
-    BuiltIn { name, api, home, url_variable, key_variables, default_model }
+) -> BuiltInProvider {
+    BuiltInProvider { name, api, home, url_variable, key_variables, default_model }
 }
 
 /// OpenAI with the Chat Completions API.
@@ -88,21 +88,21 @@ const LOCAL_PORTS: [&str; 2] = ["llm", "local_ports"];
 const LOCAL: &str = "http://localhost:11434/v1";
 
 /// Built-in providers, in the order in which the environment is searched for a default.
-const BUILT_IN: &[BuiltIn] = &[
+const BUILT_IN: &[BuiltInProvider] = &[
     built_in(
         "anthropic",
-        Api::Anthropic,
+        ApiSetting::Anthropic,
         "https://api.anthropic.com",
         "ANTHROPIC_BASE_URL",
         &["ANTHROPIC_API_KEY"],
         "claude-sonnet-5",
     ),
-    built_in(CHAT, Api::OpenAiChat, OPENAI, "OPENAI_BASE_URL", &["OPENAI_API_KEY"], "gpt-5.5"),
-    built_in("gateway", Api::OpenAiChat, "", "LLM_GATEWAY_ENDPOINT", &["LLM_GATEWAY_AUTH_TOKEN"], "claude-sonnet-5"),
-    built_in(RESPONSES, Api::OpenAiResponses, OPENAI, "OPENAI_BASE_URL", &["OPENAI_API_KEY"], "gpt-5.5"),
+    built_in(CHAT, ApiSetting::OpenAiChat, OPENAI, "OPENAI_BASE_URL", &["OPENAI_API_KEY"], "gpt-5.5"),
+    built_in("gateway", ApiSetting::OpenAiChat, "", "LLM_GATEWAY_ENDPOINT", &["LLM_GATEWAY_AUTH_TOKEN"], "claude-sonnet-5"),
+    built_in(RESPONSES, ApiSetting::OpenAiResponses, OPENAI, "OPENAI_BASE_URL", &["OPENAI_API_KEY"], "gpt-5.5"),
     built_in(
         "gemini",
-        Api::Gemini,
+        ApiSetting::Gemini,
         "https://generativelanguage.googleapis.com",
         "",
         &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
@@ -110,21 +110,21 @@ const BUILT_IN: &[BuiltIn] = &[
     ),
     built_in(
         "openrouter",
-        Api::OpenAiChat,
+        ApiSetting::OpenAiChat,
         "https://openrouter.ai/api/v1",
         "",
         &["OPENROUTER_API_KEY"],
         "anthropic/claude-sonnet-5",
     ),
-    built_in("deepseek", Api::OpenAiChat, "https://api.deepseek.com", "", &["DEEPSEEK_API_KEY"], "deepseek-chat"),
-    built_in("mistral", Api::OpenAiChat, "https://api.mistral.ai/v1", "", &["MISTRAL_API_KEY"], "devstral-medium-latest"),
-    built_in("xai", Api::OpenAiChat, "https://api.x.ai/v1", "", &["XAI_API_KEY"], "grok-4"),
-    built_in("groq", Api::OpenAiChat, "https://api.groq.com/openai/v1", "", &["GROQ_API_KEY"], "openai/gpt-oss-120b"),
-    built_in("local", Api::OpenAiChat, LOCAL, "", &[], "default"),
+    built_in("deepseek", ApiSetting::OpenAiChat, "https://api.deepseek.com", "", &["DEEPSEEK_API_KEY"], "deepseek-chat"),
+    built_in("mistral", ApiSetting::OpenAiChat, "https://api.mistral.ai/v1", "", &["MISTRAL_API_KEY"], "devstral-medium-latest"),
+    built_in("xai", ApiSetting::OpenAiChat, "https://api.x.ai/v1", "", &["XAI_API_KEY"], "grok-4"),
+    built_in("groq", ApiSetting::OpenAiChat, "https://api.groq.com/openai/v1", "", &["GROQ_API_KEY"], "openai/gpt-oss-120b"),
+    built_in("local", ApiSetting::OpenAiChat, LOCAL, "", &[], "default"),
     // No default model, because none is the same for all users.
-    built_in("azure", Api::OpenAiResponses, "", "", &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"], ""),
-    built_in("vertex", Api::Gemini, "", "", &[], ""),
-    built_in("bedrock", Api::Anthropic, "", "", &["AWS_BEARER_TOKEN_BEDROCK"], ""),
+    built_in("azure", ApiSetting::OpenAiResponses, "", "", &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"], ""),
+    built_in("vertex", ApiSetting::Gemini, "", "", &[], ""),
+    built_in("bedrock", ApiSetting::Anthropic, "", "", &["AWS_BEARER_TOKEN_BEDROCK"], ""),
 ];
 
 /// Returns the environment variables of the built-in providers for API keys, and those for addresses.
@@ -149,7 +149,7 @@ impl Settings {
         flag: Option<&str>,
         environment: &Environment,
         credentials: &Credentials,
-    ) -> Result<ModelChoice, NoModel> {
+    ) -> Result<ProviderModel, NoModel> {
         if let Some(asked) = flag.or_else(|| self.text(&["model", "default"])) {
             let Some((provider, model)) = asked.split_once('/') else {
                 return Err(ConfigError::single(format!("invalid model `{asked}`: must be PROVIDER/NAME")).into());
@@ -157,14 +157,14 @@ impl Settings {
             return self.at_provider(provider, model, environment, credentials);
         }
         let is_set = |variable: &&str| environment.get(variable).is_some();
-        let has_default = |known: &&BuiltIn| !self.default_model(known).is_empty();
+        let has_default = |known: &&BuiltInProvider| !self.default_model(known).is_empty();
         let with_key = BUILT_IN.iter().filter(has_default).find(|known| known.key_variables.iter().any(is_set));
         let with_address = || BUILT_IN.iter().find(|known| is_set(&known.url_variable));
         if let Some(known) = with_key.or_else(with_address) {
             let known = self.preferred_api(known, environment);
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
         }
-        let has_command = |known: &&BuiltIn| {
+        let has_command = |known: &&BuiltInProvider| {
             self.key_command(known.name).is_some() && self.base_url(known.name, Some(known), environment).is_ok()
         };
         if let Some(known) = BUILT_IN.iter().filter(has_default).find(has_command) {
@@ -173,8 +173,9 @@ impl Settings {
         }
         let kept = credentials.names()?;
         let is_kept = |name: &str| kept.iter().any(|kept| kept == name);
-        let usable =
-            |known: &&BuiltIn| is_kept(key_provider(known.name)) && self.base_url(known.name, Some(known), environment).is_ok();
+        let usable = |known: &&BuiltInProvider| {
+            is_kept(key_provider(known.name)) && self.base_url(known.name, Some(known), environment).is_ok()
+        };
         if let Some(known) = BUILT_IN.iter().filter(has_default).find(usable) {
             let known = self.preferred_api(known, environment);
             return self.at_provider(known.name, self.default_model(known), environment, credentials);
@@ -191,7 +192,9 @@ impl Settings {
     /// Returns all environment variables that may contain a key. Commands do not receive them.
     pub(crate) fn key_variables(&self) -> Vec<String> {
         let configured = self.values.iter().filter_map(|(path, entry)| match (path.as_slice(), &entry.value) {
-            ([table, _, name], Value::Text(variable)) if table == "providers" && name == "api_key_env" => Some(variable.clone()),
+            ([table, _, name], ConfigValue::Text(variable)) if table == "providers" && name == "api_key_env" => {
+                Some(variable.clone())
+            }
             _ => None,
         });
         let built_in = BUILT_IN.iter().flat_map(|known| known.key_variables).map(|&name| name.to_owned());
@@ -231,7 +234,7 @@ impl Settings {
         }
         let built_in = BUILT_IN.iter().find(|known| known.name == provider).map(|known| known.key_variables);
         let names = built_in
-            .or_else(|| Kind::for_provider(self, provider).map(Kind::key_variables))
+            .or_else(|| ServiceName::for_provider(self, provider).map(ServiceName::key_variables))
             .unwrap_or_else(|| search_key_variables(provider));
         let set = names.iter().find(|name| environment.get(name).is_some());
         set.or(names.first()).map(|&name| name.to_owned())
@@ -244,13 +247,13 @@ impl Settings {
 
     /// Returns whether the account of a cloud platform authenticates requests to a provider without a key.
     pub(crate) fn has_account(&self, provider: &str) -> bool {
-        Kind::for_provider(self, provider).is_some_and(Kind::has_account)
+        ServiceName::for_provider(self, provider).is_some_and(ServiceName::has_account)
     }
 
     /// Returns the catalogue entries that the settings assign to other model names: pairs of full names.
     pub(crate) fn deployments(&self) -> BTreeMap<String, String> {
         let tables = self.values.iter().filter_map(|(path, entry)| match (path.as_slice(), &entry.value) {
-            ([table, provider, key], Value::Table(names)) if table == "providers" && key == "deployments" => {
+            ([table, provider, key], ConfigValue::Table(names)) if table == "providers" && key == "deployments" => {
                 Some(names.iter().map(move |(name, entry)| (format!("{provider}/{name}"), entry.clone())))
             }
             _ => None,
@@ -275,15 +278,22 @@ impl Settings {
     /// Returns `[providers.NAME] models`.
     pub(crate) fn provider_models(&self, provider: &str) -> &[String] {
         match self.entry(&["providers", provider, "models"]).map(|entry| &entry.value) {
-            Some(Value::List(models)) => models,
-            Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) | None => &[],
+            Some(ConfigValue::List(models)) => models,
+            Some(
+                ConfigValue::Text(_)
+                | ConfigValue::Flag(_)
+                | ConfigValue::Number(_)
+                | ConfigValue::Dollars(_)
+                | ConfigValue::Table(_),
+            )
+            | None => &[],
         }
     }
 
     /// Returns the preferred API of a provider with two APIs. OpenAI supports tools of current models only in the
     /// Responses API, but another server at `OPENAI_BASE_URL` is expected to support Chat Completions.
     /// `[providers.openai-chat]` in the settings selects that API.
-    fn preferred_api<'a>(&self, known: &'a BuiltIn, environment: &Environment) -> &'a BuiltIn {
+    fn preferred_api<'a>(&self, known: &'a BuiltInProvider, environment: &Environment) -> &'a BuiltInProvider {
         let is_set_up =
             self.values.keys().any(|path| matches!(path.as_slice(), [table, name, _] if table == "providers" && name == CHAT));
         if known.name != CHAT || is_set_up {
@@ -294,7 +304,7 @@ impl Settings {
         responses.unwrap_or(known)
     }
 
-    fn default_model<'a>(&'a self, known: &'a BuiltIn) -> &'a str {
+    fn default_model<'a>(&'a self, known: &'a BuiltInProvider) -> &'a str {
         self.provider_models(known.name).first().map_or(known.default_model, String::as_str)
     }
 
@@ -304,9 +314,9 @@ impl Settings {
         model: &str,
         environment: &Environment,
         credentials: &Credentials,
-    ) -> Result<ModelChoice, NoModel> {
+    ) -> Result<ProviderModel, NoModel> {
         let known = BUILT_IN.iter().find(|known| known.name == provider);
-        let kind = Kind::for_provider(self, provider);
+        let kind = ServiceName::for_provider(self, provider);
         let of_model = kind.filter(|_| self.text(&["providers", provider, "api"]).is_none()).map(|kind| kind.api_for(model));
         let Some(api) = of_model.or_else(|| self.api_for(provider)) else { return Err(self.unknown_provider(provider).into()) };
         let service = kind.map(|kind| kind.read(self, provider, environment)).transpose()?.unwrap_or_default();
@@ -322,7 +332,7 @@ impl Settings {
             None => match credentials.storage_of(key_provider(provider))? {
                 Some(KeyStorage::Keyring) => (None, KeyPlace::Keyring),
                 Some(KeyStorage::File) => (credentials.file_secret(key_provider(provider))?, KeyPlace::File),
-                None if kind.is_some_and(Kind::has_account) => (None, KeyPlace::Account),
+                None if kind.is_some_and(ServiceName::has_account) => (None, KeyPlace::Account),
                 None => (None, KeyPlace::Nowhere),
             },
         };
@@ -333,16 +343,16 @@ impl Settings {
             return Err(no_key(&format!("no API key for `{provider}`"), &key_variable, key_provider(provider)));
         }
         let (provider, model) = (provider.to_owned(), model.to_owned());
-        Ok(ModelChoice { provider, model, api, base_url, key, key_place, key_variable, key_command, headers, service })
+        Ok(ProviderModel { provider, model, api, base_url, key, key_place, key_variable, key_command, headers, service })
     }
 
-    fn api_for(&self, provider: &str) -> Option<Api> {
+    fn api_for(&self, provider: &str) -> Option<ApiSetting> {
         let known = || BUILT_IN.iter().find(|known| known.name == provider).map(|known| known.api);
-        let of_service = || Kind::for_provider(self, provider).map(|kind| kind.api_for(""));
-        self.text(&["providers", provider, "api"]).map_or_else(|| known().or_else(of_service), Api::from_name)
+        let of_service = || ServiceName::for_provider(self, provider).map(|kind| kind.api_for(""));
+        self.text(&["providers", provider, "api"]).map_or_else(|| known().or_else(of_service), ApiSetting::from_name)
     }
 
-    fn base_url(&self, provider: &str, known: Option<&BuiltIn>, environment: &Environment) -> Result<String, NoModel> {
+    fn base_url(&self, provider: &str, known: Option<&BuiltInProvider>, environment: &Environment) -> Result<String, NoModel> {
         let variable = known.map_or("", |known| known.url_variable);
         if let Some(given) = environment.get(variable) {
             let checked = address::check(given).map_err(|problem| ConfigError::single(problem.with_location(variable)))?;
@@ -382,7 +392,7 @@ impl Settings {
     /// Returns the ports on which local model servers are searched.
     pub(crate) fn local_ports(&self) -> Vec<u16> {
         let parse = |port: &str| port.trim().parse().ok();
-        if let Some(Value::List(ports)) = self.entry(&LOCAL_PORTS).map(|entry| &entry.value) {
+        if let Some(ConfigValue::List(ports)) = self.entry(&LOCAL_PORTS).map(|entry| &entry.value) {
             return ports.iter().filter_map(|port| parse(port)).collect();
         }
         let default = schema::find(&LOCAL_PORTS.map(str::to_owned)).map_or("", |key| key.default);
@@ -416,10 +426,10 @@ impl Settings {
         for (path, entry) in &self.values {
             let [table, provider, name] = path.as_slice() else { continue };
             let found: Vec<Problem> = match (table.as_str(), name.as_str(), &entry.value) {
-                ("providers", "base_url", Value::Text(given)) => address::check(given).err().into_iter().collect(),
-                ("providers", "api_key_command", Value::List(argv)) => key_command::check(argv).err().into_iter().collect(),
-                ("providers", "headers", Value::Table(headers)) => {
-                    provider_headers::check(headers, self.api_for(provider), Kind::for_provider(self, provider)).collect()
+                ("providers", "base_url", ConfigValue::Text(given)) => address::check(given).err().into_iter().collect(),
+                ("providers", "api_key_command", ConfigValue::List(argv)) => key_command::check(argv).err().into_iter().collect(),
+                ("providers", "headers", ConfigValue::Table(headers)) => {
+                    provider_headers::check(headers, self.api_for(provider), ServiceName::for_provider(self, provider)).collect()
                 }
                 _ => continue,
             };

@@ -1,10 +1,10 @@
 //! `[providers.NAME] headers`: headers that aye adds to every request to a provider.
 
-use super::api::Api;
-use super::file::{Entry, Value};
+use super::api::ApiSetting;
+use super::file::{ConfigEntry, ConfigValue};
 use super::servers::Values;
 use super::servers::expand::{expand, has_variable};
-use super::service::Kind;
+use super::service::ServiceName;
 use super::{ConfigError, Environment, Settings, address, servers};
 use crate::protocol::Problem;
 
@@ -12,17 +12,17 @@ use crate::protocol::Problem;
 const MIN_SECRET: usize = 8;
 
 /// Returns the headers that aye sets itself for an API, in addition to those of the connection.
-fn own_headers(api: Option<Api>, service: Option<Kind>) -> &'static [&'static str] {
+fn own_headers(api: Option<ApiSetting>, service: Option<ServiceName>) -> &'static [&'static str] {
     match service {
-        Some(Kind::Azure) => return &["api-key", "authorization"],
-        Some(Kind::Vertex) => return &["authorization", "anthropic-beta", "x-goog-user-project"],
-        Some(Kind::Bedrock) => return &["authorization", "x-amz-date", "x-amz-security-token"],
+        Some(ServiceName::Azure) => return &["api-key", "authorization"],
+        Some(ServiceName::Vertex) => return &["authorization", "anthropic-beta", "x-goog-user-project"],
+        Some(ServiceName::Bedrock) => return &["authorization", "x-amz-date", "x-amz-security-token"],
         None => {}
     }
     match api {
-        Some(Api::Anthropic) => &["x-api-key", "anthropic-version", "anthropic-beta"],
-        Some(Api::OpenAiChat | Api::OpenAiResponses) => &["authorization"],
-        Some(Api::Gemini) => &["x-goog-api-key"],
+        Some(ApiSetting::Anthropic) => &["x-api-key", "anthropic-version", "anthropic-beta"],
+        Some(ApiSetting::OpenAiChat | ApiSetting::OpenAiResponses) => &["authorization"],
+        Some(ApiSetting::Gemini) => &["x-goog-api-key"],
         None => &[],
     }
 }
@@ -30,8 +30,8 @@ fn own_headers(api: Option<Api>, service: Option<Kind>) -> &'static [&'static st
 /// Validates the headers of a provider. Errors never repeat a value.
 pub(super) fn check<'a>(
     headers: impl IntoIterator<Item = (&'a String, &'a String)>,
-    api: Option<Api>,
-    service: Option<Kind>,
+    api: Option<ApiSetting>,
+    service: Option<ServiceName>,
 ) -> impl Iterator<Item = Problem> {
     headers.into_iter().filter_map(move |(name, value)| {
         let lower = name.to_ascii_lowercase();
@@ -51,7 +51,8 @@ pub(super) fn check<'a>(
 /// # Errors
 /// Returns an error if a variable is not set, or if its value is not allowed in a header.
 pub(super) fn headers_for(settings: &Settings, provider: &str, environment: &Environment) -> Result<Values, ConfigError> {
-    let Some(Entry { value: Value::Table(headers), origin }) = settings.entry(&["providers", provider, "headers"]) else {
+    let Some(ConfigEntry { value: ConfigValue::Table(headers), origin }) = settings.entry(&["providers", provider, "headers"])
+    else {
         return Ok(Values::default());
     };
     let mut expanded = Values::default();
@@ -72,7 +73,7 @@ pub(super) fn headers_for(settings: &Settings, provider: &str, environment: &Env
 pub(super) fn secrets(settings: &Settings, environment: &Environment) -> Vec<String> {
     let mut found = Vec::new();
     for (path, entry) in &settings.values {
-        let (Value::Table(headers), [table, _, key]) = (&entry.value, path.as_slice()) else { continue };
+        let (ConfigValue::Table(headers), [table, _, key]) = (&entry.value, path.as_slice()) else { continue };
         if table != "providers" || key != "headers" {
             continue;
         }

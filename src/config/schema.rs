@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// Type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueType {
     Text,
     /// A model name: `provider/name`.
     ModelName,
@@ -34,17 +34,17 @@ pub(super) enum Kind {
     },
 }
 
-pub(super) struct Key {
+pub(super) struct ConfigKey {
     /// Path of the key; `*` means a name that the user chooses.
     pub pattern: &'static [&'static str],
-    pub kind: Kind,
+    pub kind: ValueType,
     /// Default as TOML; empty if the key is unset by default.
     pub default: &'static str,
     pub doc: &'static str,
 }
 
-const fn key(pattern: &'static [&'static str], kind: Kind, default: &'static str, doc: &'static str) -> Key {
-    Key { pattern, kind, default, doc }
+const fn key(pattern: &'static [&'static str], kind: ValueType, default: &'static str, doc: &'static str) -> ConfigKey {
+    ConfigKey { pattern, kind, default, doc }
 }
 
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
@@ -55,11 +55,11 @@ pub(super) const SERVICES: [&str; 3] = ["azure", "vertex", "bedrock"];
 /// Names of `protocol::Effort`; `none` is an alias of `off`.
 const EFFORTS: [&str; 8] = ["off", "none", "minimal", "low", "medium", "high", "xhigh", "max"];
 /// Number of tokens. The maximum is larger than any real value.
-const TOKENS: Kind = Kind::Number { min: 1, max: 1_000_000_000_000 };
-const STEPS: Kind = Kind::Number { min: 1, max: 1_000_000 };
+const TOKENS: ValueType = ValueType::Number { min: 1, max: 1_000_000_000_000 };
+const STEPS: ValueType = ValueType::Number { min: 1, max: 1_000_000 };
 
 /// Limit on disk space, in megabytes.
-const MEGABYTES: Kind = Kind::Number { min: 1, max: 100_000_000 };
+const MEGABYTES: ValueType = ValueType::Number { min: 1, max: 100_000_000 };
 
 /// Values of `approval.guard`, which cannot be disabled.
 const GUARDS: [&str; 2] = ["standard", "strict"];
@@ -73,53 +73,53 @@ pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
 const ENCRYPTIONS: [&str; 3] = ["AES256", "aws:kms", "aws:kms:dsse"];
 const SERVER_KINDS: [&str; 3] = ["auto", "http", "sse"];
 const MAX_SECONDS: u64 = 86_400;
-const SECONDS: Kind = Kind::Number { min: 1, max: MAX_SECONDS };
+const SECONDS: ValueType = ValueType::Number { min: 1, max: MAX_SECONDS };
 /// Value `auto`, and the shells of `sys::process`.
 const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "pwsh", "cmd"];
 
-pub(super) const KEYS: &[Key] = &[
-    key(&["model", "default"], Kind::ModelName, "", "model of new sessions; unset: chosen by the available API keys"),
-    key(&["model", "main"], Kind::ModelName, "", "the same as model.default; set only one of them"),
+pub(super) const KEYS: &[ConfigKey] = &[
+    key(&["model", "default"], ValueType::ModelName, "", "model of new sessions; unset: chosen by the available API keys"),
+    key(&["model", "main"], ValueType::ModelName, "", "the same as model.default; set only one of them"),
     key(
         &["model", "summary"],
-        Kind::ModelName,
+        ValueType::ModelName,
         "",
         "model that writes the summaries of long conversations; unset: model.small, or else the model in use",
     ),
     key(
         &["model", "small"],
-        Kind::ModelName,
+        ValueType::ModelName,
         "",
         "model for small requests outside the conversation; currently the same as model.summary, which takes precedence",
     ),
     key(
         &["model", "fallback"],
-        Kind::ModelNames,
+        ValueType::ModelNames,
         "[]",
         "models that continue a task if the provider of the model in use is overloaded after all retries, in order; the next \
         task starts with the selected model",
     ),
     key(
         &["model", "effort"],
-        Kind::Choice(&EFFORTS),
+        ValueType::Choice(&EFFORTS),
         "",
         "reasoning effort, for models that support it: aye uses the nearest supported level; none: same as off; unset: the model's \
         default",
     ),
     key(
         &["budget", "session_cost_usd"],
-        Kind::Dollars,
+        ValueType::Dollars,
         "",
         "maximum cost of a session in US dollars; a request that \
         would exceed it is not sent",
     ),
     key(&["budget", "session_tokens"], TOKENS, "", "maximum tokens of a session, input and output"),
     key(&["budget", "session_steps"], STEPS, "", "maximum model requests of a session"),
-    key(&["budget", "task_cost_usd"], Kind::Dollars, "", "maximum cost of a task in US dollars"),
+    key(&["budget", "task_cost_usd"], ValueType::Dollars, "", "maximum cost of a task in US dollars"),
     key(&["budget", "task_tokens"], TOKENS, "", "maximum tokens of a task, input and output"),
     key(
         &["budget", "assumed_price"],
-        Kind::Price,
+        ValueType::Price,
         "",
         "price of models whose price is unknown, in US dollars per million tokens, input and output: \"3,15\"; without it, \
         nothing is sent to such a model if there is a budget in dollars",
@@ -127,243 +127,258 @@ pub(super) const KEYS: &[Key] = &[
     key(&["budget", "task_steps"], STEPS, "1000", "maximum model requests of a task; the same as --max-steps"),
     key(
         &["models", "catalogue_url"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "list of models for `aye models update`: the URL of a catalogue in TOML, or of the JSON of models.dev",
     ),
     key(
         &["models", "check_daily"],
-        Kind::Flag,
+        ValueType::Flag,
         "false",
         "true: check once a day whether the list at catalogue_url has changed, and report it; nothing is updated",
     ),
     key(
         &["update", "url"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "index of releases for `aye update --check`; https, or http on this machine; unset: the index of the release",
     ),
-    key(&["profiles", "*", "model"], Kind::ModelName, "", "model, as with -m, if `--profile NAME` chooses the profile"),
-    key(&["profiles", "*", "mode"], Kind::Choice(&MODES), "", "mode, as with --mode"),
-    key(&["profiles", "*", "effort"], Kind::Choice(&EFFORTS), "", "reasoning effort, as with --effort"),
+    key(&["profiles", "*", "model"], ValueType::ModelName, "", "model, as with -m, if `--profile NAME` chooses the profile"),
+    key(&["profiles", "*", "mode"], ValueType::Choice(&MODES), "", "mode, as with --mode"),
+    key(&["profiles", "*", "effort"], ValueType::Choice(&EFFORTS), "", "reasoning effort, as with --effort"),
     key(
         &["profiles", "*", "policy"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "policy file, as with --policy; relative paths start at the directory of config.toml",
     ),
     key(&["profiles", "*", "max_steps"], STEPS, "", "maximum model requests of a task, as with --max-steps"),
     key(
         &["profiles", "*", "max_budget_usd"],
-        Kind::Dollars,
+        ValueType::Dollars,
         "",
         "maximum cost of a session in US dollars, as with --max-budget-usd",
     ),
-    key(&["providers", "*", "api"], Kind::Choice(&APIS), "", "API of the server"),
-    key(&["providers", "*", "base_url"], Kind::Text, "", "base URL; https, or http on this machine"),
-    key(&["providers", "*", "api_key_env"], Kind::Text, "", "environment variable with the API key"),
+    key(&["providers", "*", "api"], ValueType::Choice(&APIS), "", "API of the server"),
+    key(&["providers", "*", "base_url"], ValueType::Text, "", "base URL; https, or http on this machine"),
+    key(&["providers", "*", "api_key_env"], ValueType::Text, "", "environment variable with the API key"),
     key(
         &["providers", "*", "service"],
-        Kind::Choice(&SERVICES),
+        ValueType::Choice(&SERVICES),
         "",
         "cloud service that offers the models; unset: by the name of the provider, else none",
     ),
     key(
         &["providers", "*", "api_version"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "api-version of Azure OpenAI, such as \"2025-04-01-preview\"; unset: the v1 API, which needs none",
     ),
-    key(&["providers", "*", "project"], Kind::Text, "", "Vertex AI project; unset: GOOGLE_CLOUD_PROJECT"),
-    key(&["providers", "*", "location"], Kind::Text, "", "Vertex AI location; unset: GOOGLE_CLOUD_LOCATION, else \"global\""),
-    key(&["providers", "*", "region"], Kind::Text, "", "Amazon Bedrock region; unset: AWS_REGION, else the profile's region"),
+    key(&["providers", "*", "project"], ValueType::Text, "", "Vertex AI project; unset: GOOGLE_CLOUD_PROJECT"),
+    key(
+        &["providers", "*", "location"],
+        ValueType::Text,
+        "",
+        "Vertex AI location; unset: GOOGLE_CLOUD_LOCATION, else \"global\"",
+    ),
+    key(
+        &["providers", "*", "region"],
+        ValueType::Text,
+        "",
+        "Amazon Bedrock region; unset: AWS_REGION, else the profile's region",
+    ),
     key(
         &["providers", "*", "profile"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "profile with the AWS credentials; unset: the environment, then AWS_PROFILE, then \"default\"",
     ),
     key(
         &["providers", "*", "deployments"],
-        Kind::TextTable,
+        ValueType::TextTable,
         "{}",
         "catalogue entries for models with other names: { my-gpt = \"openai/gpt-5.5\" }",
     ),
     key(
         &["providers", "*", "api_key_command"],
-        Kind::TextList,
+        ValueType::TextList,
         "",
         "program and arguments that print the API key, such as [\"pass\", \"show\", \"mine\"]; run without a shell, when a key is \
         needed",
     ),
     key(
         &["providers", "*", "api_key_lifetime_seconds"],
-        Kind::Number { min: 1, max: 31_536_000 },
+        ValueType::Number { min: 1, max: 31_536_000 },
         "",
         "time after which api_key_command runs again; unset: only when the provider rejects the key",
     ),
     key(
         &["providers", "*", "headers"],
-        Kind::TextTable,
+        ValueType::TextTable,
         "{}",
         "additional headers for every request; ${VAR} in a value is replaced from the environment",
     ),
-    key(&["providers", "*", "models"], Kind::TextList, "[]", "model names; the first one is the default"),
+    key(&["providers", "*", "models"], ValueType::TextList, "[]", "model names; the first one is the default"),
     key(
         &["auth", "keyring"],
-        Kind::Flag,
+        ValueType::Flag,
         "true",
         "false: `aye auth login` saves keys in credentials.toml, even if the system has a keyring",
     ),
     key(
         &["http", "ca_bundle"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "PEM file with certificate authorities to trust in addition to the system's; relative paths start at the directory of \
         config.toml",
     ),
     key(
         &["llm", "idle_timeout_seconds"],
-        Kind::Number { min: 1, max: 3600 },
+        ValueType::Number { min: 1, max: 3600 },
         "120",
         "seconds without data after which a response stream is closed",
     ),
-    key(&["llm", "connect_timeout_seconds"], Kind::Number { min: 1, max: 600 }, "10", "seconds to wait for a connection"),
-    key(&["llm", "max_retries"], Kind::Number { min: 0, max: 100 }, "3", "maximum retries of a failed request"),
+    key(&["llm", "connect_timeout_seconds"], ValueType::Number { min: 1, max: 600 }, "10", "seconds to wait for a connection"),
+    key(&["llm", "max_retries"], ValueType::Number { min: 0, max: 100 }, "3", "maximum retries of a failed request"),
     key(
         &["llm", "retry_base_ms"],
-        Kind::Number { min: 1, max: 60_000 },
+        ValueType::Number { min: 1, max: 60_000 },
         "500",
         "delay before the first retry; doubled for each further retry",
     ),
     key(
         &["llm", "local_ports"],
-        Kind::PortList,
+        ValueType::PortList,
         "[11434, 1234, 8080, 8000, 4000]",
         "ports on which to look for local model servers: Ollama, LM Studio, llama.cpp, vLLM, LiteLLM; []: none",
     ),
     key(
         &["context", "compact_at_percent"],
-        Kind::Number { min: 0, max: 95 },
+        ValueType::Number { min: 0, max: 95 },
         "80",
         "context window usage at which older messages are summarized; 0: never automatically",
     ),
-    key(&["ui", "plain"], Kind::Flag, "false", "line-based output instead of the full-screen UI; the same as --plain"),
+    key(&["ui", "plain"], ValueType::Flag, "false", "line-based output instead of the full-screen UI; the same as --plain"),
     key(
         &["ui", "mouse"],
-        Kind::Flag,
+        ValueType::Flag,
         "true",
         "false: the terminal handles the mouse, for its own selection; ctrl+s toggles it while aye runs",
     ),
     key(
         &["ui", "theme"],
-        Kind::Text,
+        ValueType::Text,
         "\"auto\"",
         "colour theme: a built-in name, or a file in themes/ (name without .toml); auto: match the terminal background",
     ),
     key(
         &["ui", "ascii"],
-        Kind::Flag,
+        ValueType::Flag,
         "",
         "true: no Unicode symbols; unset: true if the locale is not UTF-8, and on the Linux console",
     ),
     key(
         &["ui", "reduce_motion"],
-        Kind::Flag,
+        ValueType::Flag,
         "false",
         "show text in whole rows and avoid animations; the same as AYE_REDUCE_MOTION=1",
     ),
-    key(&["ui", "vim"], Kind::Flag, "false", "Vim keys in the draft: esc leaves insert mode; /vim toggles it while aye runs"),
+    key(
+        &["ui", "vim"],
+        ValueType::Flag,
+        "false",
+        "Vim keys in the draft: esc leaves insert mode; /vim toggles it while aye runs",
+    ),
     key(
         &["ui", "notifications"],
-        Kind::Choice(&NOTIFICATIONS),
+        ValueType::Choice(&NOTIFICATIONS),
         "\"auto\"",
         "notification of pending approvals and finished tasks while the terminal is not focused: desktop, bell or none",
     ),
     key(
         &["status", "items"],
-        Kind::TextList,
+        ValueType::TextList,
         "[\"model\", \"context\", \"cost\", \"mode\", \"sandbox\", \"branch\", \"directory\", \"command\"]",
         "items of the status row, in order; the mode and a disabled sandbox are always shown",
     ),
     key(
         &["status", "command"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "shell command run in the workspace after steps that changed something; its first line of output is shown in \
         the status row",
     ),
     key(
         &["search", "provider"],
-        Kind::Choice(&SEARCH_PROVIDERS),
+        ValueType::Choice(&SEARCH_PROVIDERS),
         "",
         "web search service; model: the search of the model's provider; unset: the same, if the provider offers a search",
     ),
     key(
         &["search", "base_url"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "address of the search service; https, or http on this machine; unset: the service's own, for SearXNG \
         http://localhost:8080",
     ),
     key(
         &["search", "max_per_session"],
-        Kind::Number { min: 1, max: 10_000 },
+        ValueType::Number { min: 1, max: 10_000 },
         "50",
         "maximum number of web searches in a session",
     ),
-    key(&["tools", "absolute_paths_only"], Kind::Flag, "false", "true: reject relative paths in tool arguments"),
-    key(&["tools", "follow_symlinks"], Kind::Flag, "true", "false: reject paths that contain a symlink"),
-    key(&["tools", "disabled"], Kind::TextList, "[]", "tools to disable: names, aliases, patterns such as \"Cli*\""),
-    key(&["tools", "enabled"], Kind::TextList, "", "the only tools to enable; unset: all"),
+    key(&["tools", "absolute_paths_only"], ValueType::Flag, "false", "true: reject relative paths in tool arguments"),
+    key(&["tools", "follow_symlinks"], ValueType::Flag, "true", "false: reject paths that contain a symlink"),
+    key(&["tools", "disabled"], ValueType::TextList, "[]", "tools to disable: names, aliases, patterns such as \"Cli*\""),
+    key(&["tools", "enabled"], ValueType::TextList, "", "the only tools to enable; unset: all"),
     key(
         &["tools", "on_demand"],
-        Kind::Flag,
+        ValueType::Flag,
         "true",
         "false: offer all tools to the model from the start, including those it otherwise loads with FindTools",
     ),
     key(
         &["tools", "conflict"],
-        Kind::Choice(&CONFLICTS),
+        ValueType::Choice(&CONFLICTS),
         "\"local-first\"",
         "tool that an unqualified name refers to if a built-in tool and an MCP tool share it; error: neither",
     ),
     key(
         &["tools", "text", "enabled"],
-        Kind::Flag,
+        ValueType::Flag,
         "true",
         "false: disable TextInspect, TextPatch, TextRead, TextCreate, TextSearch and TextDelete",
     ),
     key(
         &["tools", "text", "allowed_extensions"],
-        Kind::TextList,
+        ValueType::TextList,
         "[\".md\", \".txt\"]",
         "file types these tools may access; a name without extension counts as .txt; empty: all that the policy allows",
     ),
     key(
         &["tools", "text", "max_file_size"],
-        Kind::Size,
+        ValueType::Size,
         "\"10MB\"",
         "maximum file size for these tools, for reading and writing",
     ),
-    key(&["tools", "text", "allow_create"], Kind::Flag, "true", "false: TextCreate cannot create files"),
-    key(&["tools", "text", "allow_delete"], Kind::Flag, "false", "true: TextDelete can delete files"),
+    key(&["tools", "text", "allow_create"], ValueType::Flag, "true", "false: TextCreate cannot create files"),
+    key(&["tools", "text", "allow_delete"], ValueType::Flag, "false", "true: TextDelete can delete files"),
     key(
         &["tools", "shell"],
-        Kind::Choice(&SHELLS),
+        ValueType::Choice(&SHELLS),
         "\"auto\"",
         "shell for commands; auto: bash, which the policy rules are written for. In any other shell, aye asks before every command",
     ),
     key(
         &["approval", "guard"],
-        Kind::Choice(&GUARDS),
+        ValueType::Choice(&GUARDS),
         "\"standard\"",
         "how aye distinguishes answers from typing; strict: every answer needs its key and Enter, regardless of timing (for \
         switch access, screen readers and slow typists)",
     ),
     key(
         &["approval", "approve"],
-        Kind::Choice(&APPROVES),
+        ValueType::Choice(&APPROVES),
         "\"effects\"",
         "for commands without a rule; command: ask before each one; effects: run it in a copy of the workspace first, \
         without network, and ask if it would change files. Where the sandbox has no previews, and in projects that you \
@@ -371,35 +386,40 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key(
         &["approval", "mode"],
-        Kind::Choice(&MODES),
+        ValueType::Choice(&MODES),
         "\"ask\"",
         "mode in which sessions start, unless --mode is given. Inside a command that aye runs, the mode is ask or stricter",
     ),
     key(
         &["approval", "arming_ms"],
-        Kind::Number { min: 300, max: 3000 },
+        ValueType::Number { min: 300, max: 3000 },
         "500",
         "how long an approval is shown before a key can answer it, in terminals that do not report what they have drawn",
     ),
     key(
         &["approval", "timeout_seconds"],
-        Kind::Number { min: 1, max: 86_400 },
+        ValueType::Number { min: 1, max: 86_400 },
         "300",
         "time until an unanswered approval of `aye serve` or `aye acp` is denied; the policy may set a shorter one",
     ),
     key(
         &["memory", "enabled"],
-        Kind::Flag,
+        ValueType::Flag,
         "true",
         "collect proposals for instruction files, from the model and from instructions that you repeat",
     ),
     key(
         &["retention", "session_days"],
-        Kind::Number { min: 0, max: 36_500 },
+        ValueType::Number { min: 0, max: 36_500 },
         "90",
         "days without use after which a session is deleted; 0: never",
     ),
-    key(&["retention", "days"], Kind::Number { min: 1, max: 36_500 }, "", "alias of session_days; session_days takes precedence"),
+    key(
+        &["retention", "days"],
+        ValueType::Number { min: 1, max: 36_500 },
+        "",
+        "alias of session_days; session_days takes precedence",
+    ),
     key(
         &["retention", "sessions_mb"],
         MEGABYTES,
@@ -424,149 +444,149 @@ pub(super) const KEYS: &[Key] = &[
     key(&["retention", "logs_mb"], MEGABYTES, "64", "maximum size of the logs"),
     key(
         &["services", "backend_tools", "manifest"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "manifest of back-end tools, in TOML; relative paths start at the directory of config.toml; unset: none",
     ),
     key(
         &["services", "policy", "url"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "policy bundle that every session uses, in addition to the other policies: a .tar.gz on a web server (https, or http on \
         this machine) or in an object store; unset: none",
     ),
     key(
         &["services", "policy", "public_key"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "PEM file with the RSA, P-256 or P-384 public key that must verify the bundle's signature; relative paths start at the \
         directory of config.toml; unset: no signature is checked, unless `secret_env` is set",
     ),
     key(
         &["services", "policy", "secret_env"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "environment variable with the shared secret that the bundle must be signed with (HS256, HS384 or HS512), instead of \
         `public_key`",
     ),
-    key(&["services", "policy", "token_env"], Kind::Text, "", "environment variable with a bearer token for the web server"),
+    key(&["services", "policy", "token_env"], ValueType::Text, "", "environment variable with a bearer token for the web server"),
     key(
         &["services", "policy", "poll_seconds"],
-        Kind::Number { min: 10, max: MAX_SECONDS },
+        ValueType::Number { min: 10, max: MAX_SECONDS },
         "300",
         "time between two requests for a newer bundle while a session runs",
     ),
     key(
         &["services", "workspace", "url"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "object store for sessions: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY; \
         credentials are in the environment only; unset: nothing is uploaded",
     ),
     key(
         &["services", "workspace", "endpoint"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "address of a compatible server; https, or http on this machine; unset: the address of the cloud platform",
     ),
-    key(&["services", "workspace", "region"], Kind::Text, "", "region of an S3 bucket; unset: AWS_REGION, else us-east-1"),
+    key(&["services", "workspace", "region"], ValueType::Text, "", "region of an S3 bucket; unset: AWS_REGION, else us-east-1"),
     key(
         &["services", "workspace", "encryption"],
-        Kind::Choice(&ENCRYPTIONS),
+        ValueType::Choice(&ENCRYPTIONS),
         "",
         "encryption by an S3 server; unset: the bucket's default",
     ),
-    key(&["services", "workspace", "kms_key"], Kind::Text, "", "ID of the key for encryption aws:kms and aws:kms:dsse"),
+    key(&["services", "workspace", "kms_key"], ValueType::Text, "", "ID of the key for encryption aws:kms and aws:kms:dsse"),
     key(
         &["services", "workspace", "artifacts"],
-        Kind::Flag,
+        ValueType::Flag,
         "true",
         "false: upload artifacts with the history after each task, and not before their results",
     ),
     key(
         &["services", "outbox", "limit"],
-        Kind::Size,
+        ValueType::Size,
         "\"1GB\"",
         "maximum size of the records that wait for a service; telemetry is dropped first, oldest first",
     ),
     key(
         &["services", "approvals", "url"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "address that receives each decision as a signed webhook; https, or http on this machine; unset: none",
     ),
     key(
         &["services", "approvals", "secret"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "reference to the secret that signs these messages: \"env:NAME\", or \"keyring:approvals\" after `aye auth login approvals`",
     ),
     key(
         &["services", "approvals", "ask"],
-        Kind::Flag,
+        ValueType::Flag,
         "false",
         "true: `aye exec` and `aye serve` ask this service for decisions, up to the risk that the policy allows",
     ),
     key(
         &["services", "audit", "url"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "OTLP endpoint for audit records, such as \"https://collector:4318\"; \"env\": from the OTEL_EXPORTER_OTLP_* variables; \
         unset: none",
     ),
     key(
         &["services", "audit", "required"],
-        Kind::Flag,
+        ValueType::Flag,
         "false",
         "true: a session pauses before its next effect when audit records reach the outbox limit",
     ),
     key(
         &["services", "audit", "content"],
-        Kind::Flag,
+        ValueType::Flag,
         "false",
         "true: audit records include arguments, results and messages, redacted",
     ),
     key(
         &["services", "telemetry", "url"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "OTLP endpoint for traces and metrics; \"env\": from the OTEL_EXPORTER_OTLP_* variables; unset: none",
     ),
     key(
         &["services", "telemetry", "content"],
-        Kind::Flag,
+        ValueType::Flag,
         "false",
         "true: traces include messages, arguments and results, redacted",
     ),
     key(
         &["services", "sessions", "url"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "address of your organisation's session service, which registers each session and sends its policy; https, or http on \
         this machine; unset: none",
     ),
     key(
         &["services", "sessions", "token"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "reference to the bearer token for this service: \"env:NAME\", or \"keyring:sessions\" after `aye auth login sessions`; \
         unset: none",
     ),
     key(
         &["services", "sessions", "required"],
-        Kind::Flag,
+        ValueType::Flag,
         "false",
         "true: no session starts while this service cannot be reached",
     ),
     key(
         &["agents", "at_once"],
-        Kind::Number { min: 1, max: 32 },
+        ValueType::Number { min: 1, max: 32 },
         "4",
         "maximum number of agents that work at the same time; others wait",
     ),
     key(
         &["agents", "per_response"],
-        Kind::Number { min: 1, max: 100 },
+        ValueType::Number { min: 1, max: 100 },
         "16",
         "maximum number of agents that one response of the model starts",
     ),
@@ -574,76 +594,76 @@ pub(super) const KEYS: &[Key] = &[
     key(&["agents", "max_steps"], STEPS, "200", "maximum steps of an agent, whatever its definition says"),
     key(
         &["agents", "budget_percent"],
-        Kind::Number { min: 1, max: 100 },
+        ValueType::Number { min: 1, max: 100 },
         "25",
         "share of the remaining amount of each budget that an agent may use, in percent",
     ),
     key(
         &["agents", "depth"],
-        Kind::Number { min: 0, max: 1 },
+        ValueType::Number { min: 0, max: 1 },
         "1",
         "levels of agents: 1: the session starts agents, which start no others; 0: no agents",
     ),
     key(
         &["lsp", "enabled"],
-        Kind::Flag,
+        ValueType::Flag,
         "true",
         "false: ask no language servers about proposed changes; they run only in trusted projects, in the sandbox",
     ),
-    key(&["lsp", "*", "enabled"], Kind::Flag, "true", "false: do not use the server for this language"),
+    key(&["lsp", "*", "enabled"], ValueType::Flag, "true", "false: do not use the server for this language"),
     key(
         &["lsp", "*", "command"],
-        Kind::TextList,
+        ValueType::TextList,
         "",
         "program and arguments of the language server (rust, go, python, typescript or c); unset: the usual server, \
         found in PATH",
     ),
     key(
         &["mcp", "defer_over"],
-        Kind::Number { min: 0, max: 100 },
+        ValueType::Number { min: 0, max: 100 },
         "10",
         "share of the context window, in percent, beyond which the definitions of MCP tools are loaded on demand; 0: \
         always on demand",
     ),
-    key(&["mcp", "servers", "*", "command"], Kind::Text, "", "program of the server; set either this or url"),
-    key(&["mcp", "servers", "*", "args"], Kind::TextList, "[]", "arguments of the program"),
+    key(&["mcp", "servers", "*", "command"], ValueType::Text, "", "program of the server; set either this or url"),
+    key(&["mcp", "servers", "*", "args"], ValueType::TextList, "[]", "arguments of the program"),
     key(
         &["mcp", "servers", "*", "env"],
-        Kind::TextTable,
+        ValueType::TextTable,
         "{}",
         "environment variables, added to those of commands; ${VAR} in a value is replaced from the environment",
     ),
-    key(&["mcp", "servers", "*", "cwd"], Kind::Text, "", "working directory of the program; unset: the workspace"),
+    key(&["mcp", "servers", "*", "cwd"], ValueType::Text, "", "working directory of the program; unset: the workspace"),
     key(
         &["mcp", "servers", "*", "network"],
-        Kind::Flag,
+        ValueType::Flag,
         "false",
         "true: the program may access the network; required by servers that `npx` downloads",
     ),
-    key(&["mcp", "servers", "*", "url"], Kind::Text, "", "URL of the server; https, or http on this machine"),
+    key(&["mcp", "servers", "*", "url"], ValueType::Text, "", "URL of the server; https, or http on this machine"),
     key(
         &["mcp", "servers", "*", "type"],
-        Kind::Choice(&SERVER_KINDS),
+        ValueType::Choice(&SERVER_KINDS),
         "\"auto\"",
         "transport: http (streamable), sse (the older event stream); unset: detected",
     ),
     key(
         &["mcp", "servers", "*", "headers"],
-        Kind::TextTable,
+        ValueType::TextTable,
         "{}",
         "headers of every request; ${VAR} in a value is replaced from the environment (use this for secrets)",
     ),
-    key(&["mcp", "servers", "*", "bearer_token_env"], Kind::Text, "", "environment variable with the bearer token"),
-    key(&["mcp", "servers", "*", "enabled"], Kind::Flag, "true", "false: disable the server"),
+    key(&["mcp", "servers", "*", "bearer_token_env"], ValueType::Text, "", "environment variable with the bearer token"),
+    key(&["mcp", "servers", "*", "enabled"], ValueType::Flag, "true", "false: disable the server"),
     key(
         &["mcp", "servers", "*", "retry_attempts"],
-        Kind::Number { min: 0, max: 20 },
+        ValueType::Number { min: 0, max: 20 },
         "3",
         "maximum retries of a failed connection",
     ),
     key(
         &["mcp", "servers", "*", "retry_delay_ms"],
-        Kind::Number { min: 1, max: 60_000 },
+        ValueType::Number { min: 1, max: 60_000 },
         "1000",
         "delay before the first retry; doubled for each further retry",
     ),
@@ -656,31 +676,31 @@ pub(super) const KEYS: &[Key] = &[
     key(&["mcp", "servers", "*", "timeout_seconds"], SECONDS, "60", "maximum duration of a tool call"),
     key(
         &["mcp", "servers", "*", "tool_timeouts"],
-        Kind::NumberTable { min: 1, max: MAX_SECONDS },
+        ValueType::NumberTable { min: 1, max: MAX_SECONDS },
         "{}",
         "maximum duration of calls to individual tools: { build = 600 }",
     ),
     key(
         &["mcp", "servers", "*", "oauth", "client_id"],
-        Kind::Text,
+        ValueType::Text,
         "",
         "client ID for `aye mcp login`, or the https URL of its metadata document; unset: aye registers itself",
     ),
     key(
         &["mcp", "servers", "*", "oauth", "scopes"],
-        Kind::TextList,
+        ValueType::TextList,
         "[]",
         "scopes to request; empty: the scopes that the server requires",
     ),
     key(
         &["mcp", "servers", "*", "oauth", "redirect_port"],
-        Kind::Number { min: 1, max: 65_535 },
+        ValueType::Number { min: 1, max: 65_535 },
         "",
         "port on 127.0.0.1 for the browser redirect; unset: any free port",
     ),
 ];
 
-impl Key {
+impl ConfigKey {
     fn fits(&self, path: &[String]) -> bool {
         self.pattern.len() == path.len() && self.starts_with(path)
     }
@@ -695,11 +715,11 @@ impl Key {
     }
 }
 
-pub(super) fn find(path: &[String]) -> Option<&'static Key> {
+pub(super) fn find(path: &[String]) -> Option<&'static ConfigKey> {
     KEYS.iter().find(|key| key.fits(path))
 }
 
-impl Kind {
+impl ValueType {
     /// Returns a description of the expected value.
     pub(super) fn describe(self) -> String {
         match self {
@@ -771,7 +791,7 @@ pub(crate) fn json_schema() -> Value {
 }
 
 /// Key, and its path relative to the current table.
-type PathAndKey = (&'static [&'static str], &'static Key);
+type PathAndKey = (&'static [&'static str], &'static ConfigKey);
 
 /// Returns the schema of a table. `keys`: the keys in it, each with its relative path.
 fn table(keys: &[PathAndKey]) -> Value {
@@ -797,7 +817,7 @@ fn table(keys: &[PathAndKey]) -> Value {
 }
 
 /// Returns the schema for the value of a key.
-fn value(key: &Key) -> Value {
+fn value(key: &ConfigKey) -> Value {
     let mut schema = key.kind.schema();
     if let Some(members) = schema.as_object_mut() {
         members.insert("description".to_owned(), json!(key.doc));
@@ -807,7 +827,7 @@ fn value(key: &Key) -> Value {
     schema
 }
 
-impl Kind {
+impl ValueType {
     /// Returns the JSON Schema of the value.
     fn schema(self) -> Value {
         match self {

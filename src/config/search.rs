@@ -1,6 +1,6 @@
 //! Web search settings: the service, its address and its API key.
 
-use super::file::{self, Value, Values};
+use super::file::{self, ConfigValue, Values};
 use super::{ConfigError, address, schema};
 
 /// Search service that is configured by name.
@@ -13,7 +13,7 @@ pub(crate) enum SearchService {
 
 /// Web search settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Search {
+pub(crate) struct SearchSettings {
     pub choice: SearchChoice,
     /// Maximum number of searches in a session.
     pub most: u64,
@@ -79,11 +79,12 @@ pub(super) fn all_key_variables() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().flat_map(|known| known.key_variables).copied()
 }
 
-impl Search {
+impl SearchSettings {
     /// Reads the settings, and validates the address of the service without sending requests.
     pub(super) fn from_values(values: &Values) -> Result<Self, ConfigError> {
         let entry = file::entry(values, &BASE_URL);
-        let base_url = entry.and_then(|entry| if let Value::Text(given) = &entry.value { Some((entry, given)) } else { None });
+        let base_url =
+            entry.and_then(|entry| if let ConfigValue::Text(given) = &entry.value { Some((entry, given)) } else { None });
         let base_url = base_url.map(|(entry, given)| {
             address::check(given)
                 .map_err(|problem| ConfigError::single(problem.with_location(format!("{}: `search.base_url`", entry.origin))))
@@ -103,7 +104,7 @@ impl Search {
 fn max_searches(values: &Values) -> u64 {
     let path = ["search", "max_per_session"].map(str::to_owned);
     match values.get(path.as_slice()).map(|entry| &entry.value) {
-        Some(Value::Number(number)) => *number,
+        Some(ConfigValue::Number(number)) => *number,
         _ => schema::find(&path).and_then(|key| key.default.parse().ok()).unwrap_or_default(),
     }
 }

@@ -1,6 +1,6 @@
 //! Services of cloud platforms: `[providers.NAME] service`, with the project, location or region.
 
-use super::api::Api;
+use super::api::ApiSetting;
 use super::no_model::NoModel;
 use super::schema::SERVICES;
 use super::{ConfigError, Environment, Settings, address};
@@ -8,7 +8,7 @@ use crate::protocol::Problem;
 
 /// Service that offers the models of a provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Service {
+pub(crate) enum ModelService {
     /// The API of the model's vendor, or a compatible server.
     #[default]
     Direct,
@@ -22,13 +22,13 @@ pub(crate) enum Service {
 
 /// Service by name, before its settings are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ServiceName {
     Azure,
     Vertex,
     Bedrock,
 }
 
-impl Kind {
+impl ServiceName {
     /// Returns the service of a provider: the service in the settings, or the service with the provider's name.
     pub(super) fn for_provider(settings: &Settings, provider: &str) -> Option<Self> {
         let name = settings.text(&["providers", provider, "service"]).unwrap_or(provider);
@@ -46,12 +46,12 @@ impl Kind {
     }
 
     /// Returns the API of a model, unless the settings specify one.
-    pub(super) fn api_for(self, model: &str) -> Api {
+    pub(super) fn api_for(self, model: &str) -> ApiSetting {
         match self {
-            Self::Azure => Api::OpenAiResponses,
-            Self::Vertex if model.starts_with("claude") => Api::Anthropic,
-            Self::Vertex => Api::Gemini,
-            Self::Bedrock => Api::Anthropic,
+            Self::Azure => ApiSetting::OpenAiResponses,
+            Self::Vertex if model.starts_with("claude") => ApiSetting::Anthropic,
+            Self::Vertex => ApiSetting::Gemini,
+            Self::Bedrock => ApiSetting::Anthropic,
         }
     }
 
@@ -61,13 +61,13 @@ impl Kind {
     }
 
     /// Reads the settings of the service, and the environment variables of its platform.
-    pub(super) fn read(self, settings: &Settings, provider: &str, environment: &Environment) -> Result<Service, NoModel> {
+    pub(super) fn read(self, settings: &Settings, provider: &str, environment: &Environment) -> Result<ModelService, NoModel> {
         let setting = |key: &str, variables: &[&str]| {
             let set = settings.text(&["providers", provider, key]).map(str::to_owned);
             set.or_else(|| variables.iter().find_map(|name| environment.get(name)).map(str::to_owned))
         };
         match self {
-            Self::Azure => Ok(Service::Azure { api_version: setting("api_version", &[]) }),
+            Self::Azure => Ok(ModelService::Azure { api_version: setting("api_version", &[]) }),
             Self::Vertex => {
                 let Some(project) = setting("project", &["GOOGLE_CLOUD_PROJECT"]) else {
                     let problem = Problem::new(format!("no Google Cloud project for `{provider}`"));
@@ -78,20 +78,20 @@ impl Kind {
                 let location = setting("location", &["GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"]);
                 let location = location.unwrap_or_else(|| "global".to_owned());
                 is_name(&location).then_some(()).ok_or_else(|| invalid_value(provider, "location", &location))?;
-                Ok(Service::Vertex { project, location })
+                Ok(ModelService::Vertex { project, location })
             }
             Self::Bedrock => {
                 let region = setting("region", &["AWS_REGION", "AWS_DEFAULT_REGION"]);
                 if let Some(region) = region.as_ref().filter(|region| !is_name(region)) {
                     return Err(invalid_value(provider, "region", region).into());
                 }
-                Ok(Service::Bedrock { region, profile: setting("profile", &[]) })
+                Ok(ModelService::Bedrock { region, profile: setting("profile", &[]) })
             }
         }
     }
 
     /// Returns the address of the service, unless the settings specify one.
-    pub(super) fn base_url(self, service: &Service, provider: &str, environment: &Environment) -> Result<String, NoModel> {
+    pub(super) fn base_url(self, service: &ModelService, provider: &str, environment: &Environment) -> Result<String, NoModel> {
         let from = |variable: &str| {
             let given = environment.get(variable)?;
             Some(address::check(given).map_err(|problem| NoModel::Wrong(ConfigError::single(problem.with_location(variable)))))
@@ -104,17 +104,17 @@ impl Kind {
                     format!("set AZURE_OPENAI_ENDPOINT, or `providers.{provider}.base_url` in config.toml, to `{example}`");
                 Err(NoModel::NoKey(problem.hint(hint)))
             }),
-            (_, Service::Vertex { location, .. }) => Ok(match location.as_str() {
+            (_, ModelService::Vertex { location, .. }) => Ok(match location.as_str() {
                 "global" => "https://aiplatform.googleapis.com".to_owned(),
                 "us" | "eu" => format!("https://aiplatform.{location}.rep.googleapis.com"),
                 region => format!("https://{region}-aiplatform.googleapis.com"),
             }),
-            (_, Service::Bedrock { region, .. }) => {
+            (_, ModelService::Bedrock { region, .. }) => {
                 let given = from("AWS_ENDPOINT_URL_BEDROCK_RUNTIME").or_else(|| from("AWS_ENDPOINT_URL"));
                 // Without a region here, it comes from a profile, which is read later.
                 given.unwrap_or_else(|| Ok(region.as_deref().map(bedrock_url).unwrap_or_default()))
             }
-            (_, Service::Direct | Service::Azure { .. }) => Ok(String::new()),
+            (_, ModelService::Direct | ModelService::Azure { .. }) => Ok(String::new()),
         }
     }
 }

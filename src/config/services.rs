@@ -1,6 +1,6 @@
 //! Settings of services beyond this machine: `[services]`. Each service is off unless its address is set.
 
-use super::file::{self, Value, Values};
+use super::file::{self, ConfigValue, Values};
 use super::{ConfigError, address};
 use crate::protocol::Problem;
 
@@ -97,7 +97,7 @@ impl ServiceSettings {
     /// Reads the settings, and validates the addresses without sending requests.
     pub(super) fn from_values(values: &Values) -> Result<Self, ConfigError> {
         let outbox_bytes = match file::entry(values, &["services", "outbox", "limit"]).map(|entry| &entry.value) {
-            Some(Value::Number(bytes)) => *bytes,
+            Some(ConfigValue::Number(bytes)) => *bytes,
             _ => OUTBOX_BYTES,
         };
         let audit = endpoint(values, "audit")?.map(|endpoint| AuditSettings {
@@ -158,7 +158,7 @@ fn endpoint(values: &Values, service: &str) -> Result<Option<OtlpEndpoint>, Conf
 }
 
 fn flag(values: &Values, path: &[&str]) -> bool {
-    matches!(file::entry(values, path).map(|entry| &entry.value), Some(Value::Flag(true)))
+    matches!(file::entry(values, path).map(|entry| &entry.value), Some(ConfigValue::Flag(true)))
 }
 
 fn url(values: &Values, service: &str) -> Result<Option<String>, ConfigError> {

@@ -2,13 +2,13 @@
 
 use super::Retention;
 use super::agents::AgentSettings;
-use super::file::{self, Entry, Origin, Value, Values};
+use super::file::{self, ConfigEntry, ConfigValue, ValueOrigin, Values};
 use super::model_roles;
 use super::policy_service::PolicyService;
 use super::profile::{self, Profile};
 use super::schema::KEYS;
-use super::screen::Screen;
-use super::search::Search;
+use super::screen::ScreenSettings;
+use super::search::SearchSettings;
 use super::services::ServiceSettings;
 use super::spending::{self, SetEffort, SetLimit, SetPrice};
 use super::workspace_store::{self, WorkspaceStore};
@@ -22,15 +22,15 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub llm: Llm,
-    pub context: Context,
+    pub context: ContextSettings,
     pub tools: Tools,
     /// Budgets of sessions and tasks.
     pub limits: Vec<SetLimit>,
     pub effort: Option<SetEffort>,
     pub assumed_price: Option<SetPrice>,
     pub retention: Retention,
-    pub search: Search,
-    pub approval: Approval,
+    pub search: SearchSettings,
+    pub approval: ApprovalSettings,
     /// Object store for sessions, if one is configured.
     pub workspace_store: Option<WorkspaceStore>,
     /// Policy from a URL, if one is configured.
@@ -51,7 +51,7 @@ pub(crate) struct Llm {
 
 /// Settings of the context window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Context {
+pub(crate) struct ContextSettings {
     /// Usage of the context window, in percent, at which older messages are summarized; absent if never.
     pub compact_at_percent: Option<u64>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct ModelList {
 
 /// Settings of approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Approval {
+pub(crate) struct ApprovalSettings {
     /// True if every answer needs its key and Enter, regardless of timing.
     pub strict: bool,
     /// True if commands without a rule run in a copy first, so that their effects are approved
@@ -84,7 +84,7 @@ pub(crate) struct Tools {
     pub absolute_paths_only: bool,
     pub follow_symlinks: bool,
     pub shell: Shell,
-    pub text: TextTools,
+    pub text: TextToolSettings,
     /// Tool to which an unqualified name refers if a built-in tool and an MCP tool share it.
     pub conflict: String,
     /// True if rarely used built-in tools are loaded on demand.
@@ -94,7 +94,7 @@ pub(crate) struct Tools {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TextTools {
+pub(crate) struct TextToolSettings {
     pub enabled: bool,
     /// Allowed file extensions, without dots; empty for all.
     pub allowed_extensions: Vec<String>,
@@ -113,10 +113,12 @@ pub(crate) struct ToolLists {
 impl ToolLists {
     fn from_values(values: &Values) -> Self {
         let list = |key: &str| match values.get(&vec!["tools".to_owned(), key.to_owned()]) {
-            Some(Entry { value: Value::List(names), origin }) => {
+            Some(ConfigEntry { value: ConfigValue::List(names), origin }) => {
                 let place = match origin {
-                    Origin::File { path, line } | Origin::Profile { path, line, .. } => format!("{}:{line}", path.display()),
-                    Origin::Flag => format!("--set tools.{key}"),
+                    ValueOrigin::File { path, line } | ValueOrigin::Profile { path, line, .. } => {
+                        format!("{}:{line}", path.display())
+                    }
+                    ValueOrigin::Flag => format!("--set tools.{key}"),
                 };
                 Some((place, names.clone()))
             }
@@ -160,13 +162,13 @@ impl Settings {
             max_retries: u32::try_from(number(&values, &["llm", "max_retries"])).unwrap_or(u32::MAX),
             retry_base: Duration::from_millis(number(&values, &["llm", "retry_base_ms"])),
         };
-        let context = Context {
+        let context = ContextSettings {
             compact_at_percent: Some(number(&values, &["context", "compact_at_percent"])).filter(|percent| *percent > 0),
         };
         let tools = Tools {
             absolute_paths_only: flag(&values, &["tools", "absolute_paths_only"]),
             follow_symlinks: flag(&values, &["tools", "follow_symlinks"]),
-            text: TextTools {
+            text: TextToolSettings {
                 enabled: flag(&values, &["tools", "text", "enabled"]),
                 allowed_extensions: extensions(&values, &["tools", "text", "allowed_extensions"]),
                 max_file_size: number_set(&values, &["tools", "text", "max_file_size"])
@@ -176,7 +178,7 @@ impl Settings {
             },
             shell: shell(&values),
             conflict: match values.get(["tools", "conflict"].map(str::to_owned).as_slice()).map(|entry| &entry.value) {
-                Some(Value::Text(conflict)) => conflict.clone(),
+                Some(ConfigValue::Text(conflict)) => conflict.clone(),
                 _ => String::new(),
             },
             on_demand: flag(&values, &["tools", "on_demand"]),
@@ -185,8 +187,8 @@ impl Settings {
         let (limits, effort) = (spending::limits(&values), spending::effort(&values));
         let assumed_price = spending::assumed_price(&values);
         let retention = Retention::from_values(&values);
-        let search = Search::from_values(&values)?;
-        let approval = Approval {
+        let search = SearchSettings::from_values(&values)?;
+        let approval = ApprovalSettings {
             strict: file::text(&values, &["approval", "guard"]) == Some("strict"),
             by_effects: file::text(&values, &["approval", "approve"]) != Some("command"),
             mode: file::text(&values, &["approval", "mode"]).and_then(Mode::from_name).unwrap_or_default(),
@@ -250,7 +252,7 @@ impl Settings {
         model_roles::fallbacks(&self.values)
     }
 
-    pub(super) fn entry(&self, path: &[&str]) -> Option<&Entry> {
+    pub(super) fn entry(&self, path: &[&str]) -> Option<&ConfigEntry> {
         file::entry(&self.values, path)
     }
 
@@ -270,8 +272,8 @@ impl Settings {
     }
 
     /// Returns the settings of the full-screen UI.
-    pub(crate) fn screen(&self) -> Screen {
-        Screen::from_values(&self.values)
+    pub(crate) fn screen(&self) -> ScreenSettings {
+        ScreenSettings::from_values(&self.values)
     }
 
     /// Returns the shell command whose output is shown in the status row.
@@ -299,8 +301,12 @@ impl Settings {
     /// Returns the program and arguments of the language server for this language, if they are set.
     pub(crate) fn language_server(&self, language: &str) -> Option<&[String]> {
         match &self.entry(&["lsp", language, "command"])?.value {
-            Value::List(words) => Some(words),
-            Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_) => None,
+            ConfigValue::List(words) => Some(words),
+            ConfigValue::Text(_)
+            | ConfigValue::Flag(_)
+            | ConfigValue::Number(_)
+            | ConfigValue::Dollars(_)
+            | ConfigValue::Table(_) => None,
         }
     }
 
@@ -343,8 +349,8 @@ impl Settings {
             }
             for (path, entry) in set {
                 let origin = match &entry.origin {
-                    Origin::File { .. } | Origin::Profile { .. } => entry.origin.to_string().replace('`', ""),
-                    Origin::Flag => "--set".to_owned(),
+                    ValueOrigin::File { .. } | ValueOrigin::Profile { .. } => entry.origin.to_string().replace('`', ""),
+                    ValueOrigin::Flag => "--set".to_owned(),
                 };
                 let _ = writeln!(shown, "{} = {}  # {origin}", path.join("."), entry.value.as_toml());
             }
@@ -353,7 +359,7 @@ impl Settings {
     }
 }
 
-impl Value {
+impl ConfigValue {
     pub(super) fn as_toml(&self) -> String {
         let text = |text: &String| toml::Value::String(text.clone()).to_string();
         match self {
@@ -374,8 +380,11 @@ pub(super) fn number(values: &Values, path: &[&str]) -> u64 {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     let default = || super::schema::find(&path).and_then(|key| key.default.parse().ok()).unwrap_or_default();
     match values.get(&path).map(|entry| &entry.value) {
-        Some(Value::Number(number)) => *number,
-        Some(Value::Text(_) | Value::Flag(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_)) | None => default(),
+        Some(ConfigValue::Number(number)) => *number,
+        Some(
+            ConfigValue::Text(_) | ConfigValue::Flag(_) | ConfigValue::Dollars(_) | ConfigValue::List(_) | ConfigValue::Table(_),
+        )
+        | None => default(),
     }
 }
 
@@ -383,8 +392,11 @@ pub(super) fn number(values: &Values, path: &[&str]) -> u64 {
 fn number_set(values: &Values, path: &[&str]) -> Option<u64> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     match values.get(&path).map(|entry| &entry.value) {
-        Some(Value::Number(number)) => Some(*number),
-        Some(Value::Text(_) | Value::Flag(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_)) | None => None,
+        Some(ConfigValue::Number(number)) => Some(*number),
+        Some(
+            ConfigValue::Text(_) | ConfigValue::Flag(_) | ConfigValue::Dollars(_) | ConfigValue::List(_) | ConfigValue::Table(_),
+        )
+        | None => None,
     }
 }
 
@@ -392,8 +404,14 @@ fn number_set(values: &Values, path: &[&str]) -> Option<u64> {
 fn extensions(values: &Values, path: &[&str]) -> Vec<String> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     match values.get(&path).map(|entry| &entry.value) {
-        Some(Value::List(texts)) => texts.iter().map(|text| extension(text)).collect(),
-        Some(Value::Text(_) | Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::Table(_)) => Vec::new(),
+        Some(ConfigValue::List(texts)) => texts.iter().map(|text| extension(text)).collect(),
+        Some(
+            ConfigValue::Text(_)
+            | ConfigValue::Flag(_)
+            | ConfigValue::Number(_)
+            | ConfigValue::Dollars(_)
+            | ConfigValue::Table(_),
+        ) => Vec::new(),
         None => {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             let texts = schema_default(&path).and_then(|default| default.as_array().cloned()).unwrap_or_default();
@@ -417,8 +435,15 @@ fn schema_default(path: &[&str]) -> Option<toml::Value> {
 fn shell(values: &Values) -> Shell {
     let path = ["tools", "shell"].map(str::to_owned);
     match values.get(path.as_slice()).map(|entry| &entry.value) {
-        Some(Value::Text(name)) => Shell::by_name(name).unwrap_or_default(),
-        Some(Value::Flag(_) | Value::Number(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_)) | None => Shell::default(),
+        Some(ConfigValue::Text(name)) => Shell::by_name(name).unwrap_or_default(),
+        Some(
+            ConfigValue::Flag(_)
+            | ConfigValue::Number(_)
+            | ConfigValue::Dollars(_)
+            | ConfigValue::List(_)
+            | ConfigValue::Table(_),
+        )
+        | None => Shell::default(),
     }
 }
 
@@ -426,7 +451,14 @@ pub(super) fn flag(values: &Values, path: &[&str]) -> bool {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     let default = || super::schema::find(&path).is_some_and(|key| key.default == "true");
     match values.get(&path).map(|entry| &entry.value) {
-        Some(Value::Flag(flag)) => *flag,
-        Some(Value::Text(_) | Value::Number(_) | Value::Dollars(_) | Value::List(_) | Value::Table(_)) | None => default(),
+        Some(ConfigValue::Flag(flag)) => *flag,
+        Some(
+            ConfigValue::Text(_)
+            | ConfigValue::Number(_)
+            | ConfigValue::Dollars(_)
+            | ConfigValue::List(_)
+            | ConfigValue::Table(_),
+        )
+        | None => default(),
     }
 }

@@ -1,6 +1,6 @@
 //! Spending settings: limits of sessions and tasks, and the reasoning effort.
 
-use super::file::{Entry, MILLIONTHS, Origin, Value, Values};
+use super::file::{ConfigEntry, ConfigValue, MILLIONTHS, ValueOrigin, Values};
 use crate::protocol::{AssumedPrice, BudgetLimit, BudgetScope, BudgetUnit, Effort};
 
 /// Limit, with the location at which it is set.
@@ -30,16 +30,16 @@ const KEYS: [(&str, BudgetScope, BudgetUnit); 6] = [
 
 pub(super) fn limits(values: &Values) -> Vec<SetLimit> {
     let set = KEYS.into_iter().filter_map(|(key, scope, unit)| {
-        let Entry { value, origin } = values.get(["budget".to_owned(), key.to_owned()].as_slice())?;
+        let ConfigEntry { value, origin } = values.get(["budget".to_owned(), key.to_owned()].as_slice())?;
         let limit = match value {
-            Value::Number(number) => *number as f64,
-            Value::Dollars(millionths) => *millionths as f64 / MILLIONTHS,
-            Value::Text(_) | Value::Flag(_) | Value::List(_) | Value::Table(_) => return None,
+            ConfigValue::Number(number) => *number as f64,
+            ConfigValue::Dollars(millionths) => *millionths as f64 / MILLIONTHS,
+            ConfigValue::Text(_) | ConfigValue::Flag(_) | ConfigValue::List(_) | ConfigValue::Table(_) => return None,
         };
         let (set_by, by_flag) = match origin {
-            Origin::File { path, line } => (format!("{}:{line}", path.display()), false),
-            Origin::Profile { name, path, line } => (format!("profile {name}, {}:{line}", path.display()), true),
-            Origin::Flag => (format!("--set budget.{key}"), true),
+            ValueOrigin::File { path, line } => (format!("{}:{line}", path.display()), false),
+            ValueOrigin::Profile { name, path, line } => (format!("profile {name}, {}:{line}", path.display()), true),
+            ValueOrigin::Flag => (format!("--set budget.{key}"), true),
         };
         Some(SetLimit { limit: BudgetLimit { scope, unit, limit }, set_by, by_flag })
     });
@@ -54,13 +54,13 @@ pub(crate) struct SetPrice {
 }
 
 pub(super) fn assumed_price(values: &Values) -> Option<SetPrice> {
-    let Entry { value, origin } = values.get(["budget".to_owned(), "assumed_price".to_owned()].as_slice())?;
-    let Value::Text(text) = value else { return None };
-    Some(SetPrice { price: AssumedPrice::parse(text)?, by_flag: !matches!(origin, Origin::File { .. }) })
+    let ConfigEntry { value, origin } = values.get(["budget".to_owned(), "assumed_price".to_owned()].as_slice())?;
+    let ConfigValue::Text(text) = value else { return None };
+    Some(SetPrice { price: AssumedPrice::parse(text)?, by_flag: !matches!(origin, ValueOrigin::File { .. }) })
 }
 
 pub(super) fn effort(values: &Values) -> Option<SetEffort> {
-    let Entry { value, origin } = values.get(["model".to_owned(), "effort".to_owned()].as_slice())?;
-    let Value::Text(name) = value else { return None };
-    Some(SetEffort { effort: Effort::from_name(name)?, by_flag: !matches!(origin, Origin::File { .. }) })
+    let ConfigEntry { value, origin } = values.get(["model".to_owned(), "effort".to_owned()].as_slice())?;
+    let ConfigValue::Text(name) = value else { return None };
+    Some(SetEffort { effort: Effort::from_name(name)?, by_flag: !matches!(origin, ValueOrigin::File { .. }) })
 }

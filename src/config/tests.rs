@@ -1,4 +1,4 @@
-use super::file::{Origin, Value};
+use super::file::{ConfigValue, ValueOrigin};
 use super::instructions::Length;
 use super::settings::Llm;
 use super::trust::{Project, TrustProof};
@@ -44,7 +44,7 @@ fn flags_take_precedence_over_the_file() {
     assert_eq!((settings.llm.max_retries, settings.llm.retry_base), (7, Duration::from_millis(16)));
     assert_eq!(settings.text(&["model", "default"]), Some("openai-chat/b"));
     let origin = &settings.entry(&["llm", "retry_base_ms"]).unwrap().origin;
-    assert_eq!(*origin, Origin::File { path: "config.toml".into(), line: 4 });
+    assert_eq!(*origin, ValueOrigin::File { path: "config.toml".into(), line: 4 });
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn set_flags_accept_plain_words_and_toml() {
     let settings = load("", &set).unwrap();
     assert_eq!(settings.text(&["model", "default"]), Some("a/b"));
     assert_eq!(settings.text(&["providers", "x", "api"]), Some("gemini"));
-    assert_eq!(settings.entry(&["providers", "x", "models"]).unwrap().value, Value::List(vec!["m".into(), "n".into()]));
-    assert_eq!(settings.entry(&["ui", "plain"]).unwrap().value, Value::Flag(true));
+    assert_eq!(settings.entry(&["providers", "x", "models"]).unwrap().value, ConfigValue::List(vec!["m".into(), "n".into()]));
+    assert_eq!(settings.entry(&["ui", "plain"]).unwrap().value, ConfigValue::Flag(true));
 }
 
 #[test]
@@ -194,54 +194,74 @@ fn the_model_is_chosen_by_flag_then_configuration_then_environment() {
     let openai = ("OPENAI_API_KEY", "ko");
     let home = "https://api.anthropic.com";
     for (toml, flag, pairs, expected) in [
-        ("", None, &[anthropic][..], ("anthropic/claude-sonnet-5", Api::Anthropic, home, Some("ka"))),
-        ("", None, &[openai, anthropic], ("anthropic/claude-sonnet-5", Api::Anthropic, home, Some("ka"))),
-        ("", None, &[openai], ("openai/gpt-5.5", Api::OpenAiResponses, "https://api.openai.com/v1", Some("ko"))),
+        ("", None, &[anthropic][..], ("anthropic/claude-sonnet-5", ApiSetting::Anthropic, home, Some("ka"))),
+        ("", None, &[openai, anthropic], ("anthropic/claude-sonnet-5", ApiSetting::Anthropic, home, Some("ka"))),
+        ("", None, &[openai], ("openai/gpt-5.5", ApiSetting::OpenAiResponses, "https://api.openai.com/v1", Some("ko"))),
         (
             "",
             None,
             &[openai, ("ANTHROPIC_BASE_URL", "https://left.over")],
-            ("openai/gpt-5.5", Api::OpenAiResponses, "https://api.openai.com/v1", Some("ko")),
+            ("openai/gpt-5.5", ApiSetting::OpenAiResponses, "https://api.openai.com/v1", Some("ko")),
         ),
         (
             "",
             None,
             &[("OPENAI_BASE_URL", "http://localhost:11434/v1/")],
-            ("openai-chat/gpt-5.5", Api::OpenAiChat, "http://localhost:11434/v1", None),
+            ("openai-chat/gpt-5.5", ApiSetting::OpenAiChat, "http://localhost:11434/v1", None),
         ),
         (
             "",
             None,
             &[("ANTHROPIC_API_KEY", " "), ("LLM_GATEWAY_ENDPOINT", "https://gate"), ("LLM_GATEWAY_AUTH_TOKEN", "kg")],
-            ("gateway/claude-sonnet-5", Api::OpenAiChat, "https://gate", Some("kg")),
+            ("gateway/claude-sonnet-5", ApiSetting::OpenAiChat, "https://gate", Some("kg")),
         ),
         (
             "",
             Some("openai-chat/org/model-x"),
             &[anthropic, openai],
-            ("openai-chat/org/model-x", Api::OpenAiChat, "https://api.openai.com/v1", Some("ko")),
+            ("openai-chat/org/model-x", ApiSetting::OpenAiChat, "https://api.openai.com/v1", Some("ko")),
         ),
-        ("", Some("local/qwen"), &[], ("local/qwen", Api::OpenAiChat, "http://localhost:11434/v1", None)),
+        ("", Some("local/qwen"), &[], ("local/qwen", ApiSetting::OpenAiChat, "http://localhost:11434/v1", None)),
         (
             "",
             Some("anthropic/x"),
             &[anthropic, ("ANTHROPIC_BASE_URL", "http://127.0.0.1:8080")],
-            ("anthropic/x", Api::Anthropic, "http://127.0.0.1:8080", Some("ka")),
+            ("anthropic/x", ApiSetting::Anthropic, "http://127.0.0.1:8080", Some("ka")),
         ),
-        ("model.default = 'local/qwen'", None, &[anthropic], ("local/qwen", Api::OpenAiChat, "http://localhost:11434/v1", None)),
-        ("model.default = 'local/qwen'", Some("anthropic/x"), &[anthropic], ("anthropic/x", Api::Anthropic, home, Some("ka"))),
-        (MINE, Some("mine/m"), &[("MINE_KEY", "km")], ("mine/m", Api::OpenAiChat, "https://models.example.com/v1", Some("km"))),
-        (MINE, None, &[openai], ("openai-chat/small", Api::OpenAiChat, "https://api.openai.com/v1", Some("ko"))),
-        (MINE, Some("anthropic/x"), &[anthropic], ("anthropic/x", Api::Anthropic, "https://proxy.example.com", Some("ka"))),
+        (
+            "model.default = 'local/qwen'",
+            None,
+            &[anthropic],
+            ("local/qwen", ApiSetting::OpenAiChat, "http://localhost:11434/v1", None),
+        ),
+        (
+            "model.default = 'local/qwen'",
+            Some("anthropic/x"),
+            &[anthropic],
+            ("anthropic/x", ApiSetting::Anthropic, home, Some("ka")),
+        ),
+        (
+            MINE,
+            Some("mine/m"),
+            &[("MINE_KEY", "km")],
+            ("mine/m", ApiSetting::OpenAiChat, "https://models.example.com/v1", Some("km")),
+        ),
+        (MINE, None, &[openai], ("openai-chat/small", ApiSetting::OpenAiChat, "https://api.openai.com/v1", Some("ko"))),
+        (
+            MINE,
+            Some("anthropic/x"),
+            &[anthropic],
+            ("anthropic/x", ApiSetting::Anthropic, "https://proxy.example.com", Some("ka")),
+        ),
         (
             MINE,
             Some("anthropic/x"),
             &[anthropic, ("ANTHROPIC_BASE_URL", "https://env.example.com")],
-            ("anthropic/x", Api::Anthropic, "https://env.example.com", Some("ka")),
+            ("anthropic/x", ApiSetting::Anthropic, "https://env.example.com", Some("ka")),
         ),
     ] {
         let choice = load(toml, &[]).unwrap().choose_model(flag, &environment(pairs), &Credentials::none()).unwrap();
-        let key = choice.key.as_ref().map(Secret::reveal);
+        let key = choice.key.as_ref().map(ApiKey::reveal);
         assert_eq!((choice.name().as_str(), choice.api, choice.base_url.as_str(), key), expected);
     }
 }
@@ -254,58 +274,68 @@ fn openai_uses_the_responses_api_and_compatible_servers_use_chat_completions() {
     let chat = "[providers.openai-chat]\napi = 'openai-chat'\n";
     let elsewhere = "[providers.openai-chat]\nbase_url = 'https://models.example.com/v1'\n";
     for (toml, flag, address, expected) in [
-        ("", None, None, ("openai/gpt-5.5", Api::OpenAiResponses, own)),
-        (mine, None, None, ("openai/mine", Api::OpenAiResponses, own)),
-        (chat, None, None, ("openai-chat/gpt-5.5", Api::OpenAiChat, own)),
-        (elsewhere, None, None, ("openai-chat/gpt-5.5", Api::OpenAiChat, "https://models.example.com/v1")),
-        ("", Some("openai/x"), None, ("openai/x", Api::OpenAiResponses, own)),
-        ("", Some("openai-chat/x"), None, ("openai-chat/x", Api::OpenAiChat, own)),
-        ("", None, Some("https://api.openai.com/v1/"), ("openai/gpt-5.5", Api::OpenAiResponses, own)),
+        ("", None, None, ("openai/gpt-5.5", ApiSetting::OpenAiResponses, own)),
+        (mine, None, None, ("openai/mine", ApiSetting::OpenAiResponses, own)),
+        (chat, None, None, ("openai-chat/gpt-5.5", ApiSetting::OpenAiChat, own)),
+        (elsewhere, None, None, ("openai-chat/gpt-5.5", ApiSetting::OpenAiChat, "https://models.example.com/v1")),
+        ("", Some("openai/x"), None, ("openai/x", ApiSetting::OpenAiResponses, own)),
+        ("", Some("openai-chat/x"), None, ("openai-chat/x", ApiSetting::OpenAiChat, own)),
+        ("", None, Some("https://api.openai.com/v1/"), ("openai/gpt-5.5", ApiSetting::OpenAiResponses, own)),
         (
             "",
             None,
             Some("https://API.OpenAI.com:443/v1"),
-            ("openai/gpt-5.5", Api::OpenAiResponses, "https://API.OpenAI.com:443/v1"),
+            ("openai/gpt-5.5", ApiSetting::OpenAiResponses, "https://API.OpenAI.com:443/v1"),
         ),
         (
             "",
             None,
             Some("https://eu.api.openai.com/v1"),
-            ("openai/gpt-5.5", Api::OpenAiResponses, "https://eu.api.openai.com/v1"),
+            ("openai/gpt-5.5", ApiSetting::OpenAiResponses, "https://eu.api.openai.com/v1"),
         ),
         (
             "",
             None,
             Some("https://api.openai.com.example.org/v1"),
-            ("openai-chat/gpt-5.5", Api::OpenAiChat, "https://api.openai.com.example.org/v1"),
+            ("openai-chat/gpt-5.5", ApiSetting::OpenAiChat, "https://api.openai.com.example.org/v1"),
         ),
         (
             "",
             None,
             Some("https://notapi.openai.com/v1"),
-            ("openai-chat/gpt-5.5", Api::OpenAiChat, "https://notapi.openai.com/v1"),
+            ("openai-chat/gpt-5.5", ApiSetting::OpenAiChat, "https://notapi.openai.com/v1"),
         ),
-        ("", None, Some("http://localhost:8080/v1"), ("openai-chat/gpt-5.5", Api::OpenAiChat, "http://localhost:8080/v1")),
-        ("", Some("openai/x"), Some("http://localhost:8080/v1"), ("openai/x", Api::OpenAiResponses, "http://localhost:8080/v1")),
-        (mine, None, Some("http://localhost:8080/v1"), ("openai-chat/gpt-5.5", Api::OpenAiChat, "http://localhost:8080/v1")),
+        ("", None, Some("http://localhost:8080/v1"), ("openai-chat/gpt-5.5", ApiSetting::OpenAiChat, "http://localhost:8080/v1")),
+        (
+            "",
+            Some("openai/x"),
+            Some("http://localhost:8080/v1"),
+            ("openai/x", ApiSetting::OpenAiResponses, "http://localhost:8080/v1"),
+        ),
+        (
+            mine,
+            None,
+            Some("http://localhost:8080/v1"),
+            ("openai-chat/gpt-5.5", ApiSetting::OpenAiChat, "http://localhost:8080/v1"),
+        ),
     ] {
         let pairs: Vec<_> = [key].into_iter().chain(address.map(|url| ("OPENAI_BASE_URL", url))).collect();
         let choice = load(toml, &[]).unwrap().choose_model(flag, &environment(&pairs), &Credentials::none()).unwrap();
         assert_eq!((choice.name().as_str(), choice.api, choice.base_url.as_str()), expected, "{toml} {flag:?} {address:?}");
-        assert_eq!(choice.key.as_ref().map(Secret::reveal), Some("ko"));
+        assert_eq!(choice.key.as_ref().map(ApiKey::reveal), Some("ko"));
     }
 }
 
 #[test]
 fn known_providers_need_only_a_key() {
     for (flag, variable, api, address) in [
-        ("openrouter/anthropic/claude-sonnet-5", "OPENROUTER_API_KEY", Api::OpenAiChat, "https://openrouter.ai/api/v1"),
-        ("deepseek/deepseek-chat", "DEEPSEEK_API_KEY", Api::OpenAiChat, "https://api.deepseek.com"),
-        ("mistral/x", "MISTRAL_API_KEY", Api::OpenAiChat, "https://api.mistral.ai/v1"),
-        ("xai/grok-4", "XAI_API_KEY", Api::OpenAiChat, "https://api.x.ai/v1"),
-        ("groq/openai/gpt-oss-120b", "GROQ_API_KEY", Api::OpenAiChat, "https://api.groq.com/openai/v1"),
-        ("gemini/x", "GOOGLE_API_KEY", Api::Gemini, "https://generativelanguage.googleapis.com"),
-        ("gemini/x", "GEMINI_API_KEY", Api::Gemini, "https://generativelanguage.googleapis.com"),
+        ("openrouter/anthropic/claude-sonnet-5", "OPENROUTER_API_KEY", ApiSetting::OpenAiChat, "https://openrouter.ai/api/v1"),
+        ("deepseek/deepseek-chat", "DEEPSEEK_API_KEY", ApiSetting::OpenAiChat, "https://api.deepseek.com"),
+        ("mistral/x", "MISTRAL_API_KEY", ApiSetting::OpenAiChat, "https://api.mistral.ai/v1"),
+        ("xai/grok-4", "XAI_API_KEY", ApiSetting::OpenAiChat, "https://api.x.ai/v1"),
+        ("groq/openai/gpt-oss-120b", "GROQ_API_KEY", ApiSetting::OpenAiChat, "https://api.groq.com/openai/v1"),
+        ("gemini/x", "GOOGLE_API_KEY", ApiSetting::Gemini, "https://generativelanguage.googleapis.com"),
+        ("gemini/x", "GEMINI_API_KEY", ApiSetting::Gemini, "https://generativelanguage.googleapis.com"),
     ] {
         let settings = load("", &[]).unwrap();
         let choice = settings.choose_model(Some(flag), &environment(&[(variable, "k")]), &Credentials::none()).unwrap();
@@ -318,7 +348,10 @@ fn known_providers_need_only_a_key() {
     let gateway = [("LLM_GATEWAY_ENDPOINT", "https://gate"), ("LLM_GATEWAY_AUTH_TOKEN", "kg")];
     let settings = load("[providers.gateway]\napi = 'anthropic'\nmodels = ['large']\n", &[]).unwrap();
     let choice = settings.choose_model(None, &environment(&gateway), &Credentials::none()).unwrap();
-    assert_eq!((choice.name().as_str(), choice.api, choice.base_url.as_str()), ("gateway/large", Api::Anthropic, "https://gate"));
+    assert_eq!(
+        (choice.name().as_str(), choice.api, choice.base_url.as_str()),
+        ("gateway/large", ApiSetting::Anthropic, "https://gate")
+    );
 }
 
 #[cfg(unix)]
@@ -326,8 +359,8 @@ fn known_providers_need_only_a_key() {
 fn saved_keys_are_used_if_the_environment_has_none() {
     let dir = TempDir::new().unwrap();
     let kept = Credentials::in_directories(&Directories::new(dir.path(), dir.path()));
-    kept.keep_in_file("openai", &Secret::new("kept-key")).unwrap();
-    kept.keep_in_file("mine", &Secret::new("mine-key")).unwrap();
+    kept.keep_in_file("openai", &ApiKey::new("kept-key")).unwrap();
+    kept.keep_in_file("mine", &ApiKey::new("mine-key")).unwrap();
     let choose = |toml: &str, flag, pairs: &[(&str, &str)]| {
         let choice = load(toml, &[]).unwrap().choose_model(flag, &environment(pairs), &kept).unwrap();
         (choice.name(), choice.key_place, choice.key.map(|key| key.reveal().to_owned()).unwrap_or_default())

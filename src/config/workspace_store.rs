@@ -1,7 +1,7 @@
 //! Settings of the object store for sessions: its address and its encryption.
 
 use super::ConfigError;
-use super::file::{self, Value, Values};
+use super::file::{self, ConfigValue, Values};
 use super::{address, schema};
 use crate::protocol::Problem;
 
@@ -159,7 +159,7 @@ fn parse(url: &str) -> Result<(StoreKind, String, String), Problem> {
 pub(super) fn uploads_artifacts(values: &Values) -> bool {
     let path = ["services", "workspace", "artifacts"].map(str::to_owned);
     match values.get(path.as_slice()).map(|entry| &entry.value) {
-        Some(Value::Flag(flag)) => *flag,
+        Some(ConfigValue::Flag(flag)) => *flag,
         _ => schema::find(&path).is_some_and(|key| key.default == "true"),
     }
 }

@@ -4,8 +4,8 @@
 use super::is_denial;
 use super::lines;
 use crate::protocol::{
-    Arguments, BudgetUnit, CallId, Event, EventKind, Failure, FailureKind, GoalStatus, Mode, Remedy, ServerState, ServerStatus,
-    SessionId, StepId, StopReason, ToolError, Usage,
+    BudgetUnit, CallArguments, CallId, Event, EventKind, Failure, FailureKind, GoalStatus, Mode, Remedy, ServerState,
+    ServerStatus, SessionId, StepId, StopReason, ToolError, Usage,
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 pub(super) struct Messages {
     /// Version of aye.
     program: &'static str,
-    session: Session,
+    session: SessionPreamble,
     /// Response that is arriving or whose calls are running.
     response: Response,
     /// Calls without a result.
@@ -38,7 +38,7 @@ pub(super) struct Messages {
 
 /// Facts about the session, for the first line.
 #[derive(Default)]
-struct Session {
+struct SessionPreamble {
     id: Option<SessionId>,
     directory: String,
     model: String,
@@ -76,7 +76,7 @@ impl Messages {
     pub(super) fn new(program: &'static str) -> Self {
         Self {
             program,
-            session: Session::default(),
+            session: SessionPreamble::default(),
             response: Response::default(),
             calls: HashMap::new(),
             denials: Vec::new(),
@@ -110,8 +110,8 @@ impl Messages {
             EventKind::LlmRequestCompleted { usage, stop_reason, .. } => self.complete_response(step_id, usage, stop_reason, out),
             EventKind::ToolRequested { tool_call_id, tool_name, arguments, .. } => {
                 let input = match arguments {
-                    Arguments::Object(members) => Value::Object(members),
-                    Arguments::Malformed(_) => Value::Object(Map::new()),
+                    CallArguments::Object(members) => Value::Object(members),
+                    CallArguments::Malformed(_) => Value::Object(Map::new()),
                 };
                 self.request(tool_call_id, tool_name, input, out)
             }
@@ -216,7 +216,7 @@ impl Messages {
         if std::mem::replace(&mut self.begun, true) {
             return Ok(());
         }
-        let Session { directory, model, mode, tools, servers, .. } = &self.session;
+        let SessionPreamble { directory, model, mode, tools, servers, .. } = &self.session;
         let servers: Vec<Value> =
             servers.iter().map(|server| json!({"name": server.name, "status": server_status(&server.state)})).collect();
         let init = json!({
@@ -331,7 +331,7 @@ impl Messages {
     }
 }
 
-impl Session {
+impl SessionPreamble {
     fn learn(&mut self, kind: EventKind) {
         match kind {
             EventKind::SessionStarted { model, mode, workspace, .. } => {

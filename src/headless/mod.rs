@@ -54,7 +54,7 @@ pub(crate) trait ResponseCheck: Send + Sync {
 
 /// Check of a run, and the number of corrections that the model may make.
 #[derive(Clone, Copy)]
-pub(crate) struct Check<'a> {
+pub(crate) struct RunCheck<'a> {
     pub by: &'a dyn ResponseCheck,
     pub repairs: usize,
 }
@@ -75,7 +75,7 @@ pub(crate) struct Output<'a> {
     pub version: &'static str,
     /// True if the session is saved, so that it can be continued.
     pub is_saved: bool,
-    pub check: Option<Check<'a>>,
+    pub check: Option<RunCheck<'a>>,
 }
 
 /// Prints the events of a run until their sender is dropped.
@@ -99,7 +99,7 @@ struct EventWriter<'a> {
     plain: Plain,
     messages: Messages,
     checked: CheckState,
-    verdict: Verdict,
+    verdict: RunVerdict,
     /// Event that ended the last task, or the last event if no task has ended.
     last: Option<Event>,
 }
@@ -107,7 +107,7 @@ struct EventWriter<'a> {
 impl<'a> EventWriter<'a> {
     fn new(format: Format, output: Output<'a>) -> Self {
         let messages = Messages::new(output.version);
-        let (plain, checked, verdict) = (Plain::default(), CheckState::default(), Verdict::default());
+        let (plain, checked, verdict) = (Plain::default(), CheckState::default(), RunVerdict::default());
         Self { format, output, plain, messages, checked, verdict, last: None }
     }
 
@@ -132,7 +132,7 @@ impl<'a> EventWriter<'a> {
 
     /// Checks the response of a completed task. In text format, only a matching value is printed.
     fn check(&mut self, kind: &mut EventKind) {
-        let Some(Check { by, repairs }) = self.output.check else { return };
+        let Some(RunCheck { by, repairs }) = self.output.check else { return };
         if kind.is_over() {
             self.checked.last = None;
         }
@@ -199,7 +199,7 @@ struct CheckState {
 
 /// Outcome of the run, based on the events so far.
 #[derive(Debug, Default)]
-struct Verdict {
+struct RunVerdict {
     ended: Option<Outcome>,
     /// Outcome of the goal, which takes precedence over the task's outcome.
     goal: Option<Outcome>,
@@ -208,7 +208,7 @@ struct Verdict {
     mismatched: bool,
 }
 
-impl Verdict {
+impl RunVerdict {
     fn learn(&mut self, kind: &EventKind) {
         match kind {
             EventKind::ToolCompleted { error, .. } => self.denied |= error.as_ref().is_some_and(|error| is_denial(error.code)),

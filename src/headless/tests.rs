@@ -1,6 +1,6 @@
 use super::*;
 use crate::protocol::{
-    Arguments, Budget, BudgetScope, BudgetUnit, CallId, Compaction, CompactionTrigger, Failure, Mode, ModelFacts, Remedy,
+    Budget, BudgetScope, BudgetUnit, CallArguments, CallId, Compaction, CompactionTrigger, Failure, Mode, ModelFacts, Remedy,
     SessionId, StopReason, ToolError, ToolStatus, Usage, WorkspaceId,
 };
 use tokio::sync::mpsc::unbounded_channel;
@@ -39,7 +39,7 @@ fn requested(summary: &str) -> EventKind {
         tool_call_id: CallId::new("c1"),
         tool_name: "RunCommand".to_owned(),
         capability: None,
-        arguments: Arguments::parse("{}"),
+        arguments: CallArguments::parse("{}"),
         summary: summary.to_owned(),
     }
 }

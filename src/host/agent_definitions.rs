@@ -79,7 +79,7 @@ impl Agents {
 
 /// Returns the folders of the user's agents, in order of precedence.
 pub(crate) fn own_folders(directories: &Directories, home: &Path) -> Vec<AgentFolder> {
-    let own = std::iter::once((directories.config.join("agents"), crate::subagents::Format::Markdown));
+    let own = std::iter::once((directories.config.join("agents"), crate::subagents::AgentFormat::Markdown));
     let in_home = HOME_FOLDERS.iter().map(|(name, format)| (home.join(name), *format));
     let folder = |(path, format): (std::path::PathBuf, _)| AgentFolder {
         shown: abbreviate_home(&path, home),

@@ -2,7 +2,7 @@
 
 use super::context::AppContext;
 use super::error::CliError;
-use crate::config::{KeyringFailure, Secret};
+use crate::config::{ApiKey, KeyringFailure};
 use crate::protocol::Problem;
 use crate::sys::keyring::KeyringError;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ pub(crate) const KEY_BYTES: u64 = 8 << 10;
 /// Saves a key under this name, in the keyring or, without one, in a file. Returns lines that name the location.
 /// `goes_before`: the notice to add if an environment variable is set too.
 pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str) -> Result<String, CliError> {
-    let key = Secret::new(check_key(key)?);
+    let key = ApiKey::new(check_key(key)?);
     let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
     let mut text = match in_keyring {
         Some(Ok(())) => format!("saved the key for {name} in the keyring\n"),

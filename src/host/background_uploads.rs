@@ -29,14 +29,14 @@ const OTHER_OWNER: Duration = Duration::from_secs(30);
 const NOTICES: usize = 8;
 
 /// The object store of a session, opened by the first upload.
-struct Target {
+struct UploadTarget {
     place: AppContext,
     store: Store,
     session: SessionId,
     opened: OnceCell<SessionUploads>,
 }
 
-impl Target {
+impl UploadTarget {
     async fn uploads(&self) -> Result<&SessionUploads, Problem> {
         let open = || async {
             let (place, store) = (self.place.clone(), self.store.clone());
@@ -51,7 +51,7 @@ impl Target {
 
 /// Uploads of a session, in the background.
 pub(crate) struct BackgroundUploads {
-    target: Arc<Target>,
+    target: Arc<UploadTarget>,
     artifacts: Arc<ArtifactCopies>,
     reported: mpsc::Receiver<String>,
     signals: watch::Sender<Option<TaskSignal>>,
@@ -65,7 +65,7 @@ impl BackgroundUploads {
     /// Prepares the uploads; `None` if no store is configured. Opens nothing yet.
     pub(crate) fn new(place: &AppContext, store: &Store, (session, artifacts): (SessionId, Arc<dyn Artifacts>)) -> Option<Self> {
         place.settings.workspace_store.as_ref()?;
-        let target = Arc::new(Target { place: place.clone(), store: store.clone(), session, opened: OnceCell::new() });
+        let target = Arc::new(UploadTarget { place: place.clone(), store: store.clone(), session, opened: OnceCell::new() });
         let (report, reported) = mpsc::channel(NOTICES);
         let artifacts = Arc::new(ArtifactCopies {
             target: target.clone(),
@@ -249,7 +249,7 @@ async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, StoreError
 
 /// Copies of the artifacts that belong to a session and its agents.
 struct ArtifactCopies {
-    target: Arc<Target>,
+    target: Arc<UploadTarget>,
     artifacts: Arc<dyn Artifacts>,
     report: mpsc::Sender<String>,
     /// Time until which no result waits for the store.

@@ -2,43 +2,43 @@
 
 use super::context::AppContext;
 use crate::cloud::{Surroundings, aws, google};
-use crate::config::{ConfigError, KeyPlace, ModelChoice, NoModel, Secret, Service, bedrock_url};
+use crate::config::{ApiKey, ConfigError, KeyPlace, ModelService, NoModel, ProviderModel, bedrock_url};
 use crate::llm;
 use crate::protocol::Problem;
 use std::sync::Arc;
 
 /// How to reach a provider.
-pub(crate) struct Access {
+pub(crate) struct ServiceAccess {
     pub service: llm::Service,
     pub base_url: String,
     /// Absent if a key authenticates the requests, or if none is needed.
-    pub account: Option<llm::Account>,
+    pub account: Option<llm::CloudAccount>,
 }
 
 /// Returns the access to the provider of a model. Reads the AWS profile only if the region is not known otherwise.
-pub(crate) fn access(place: &AppContext, choice: &ModelChoice) -> Result<Access, NoModel> {
+pub(crate) fn access(place: &AppContext, choice: &ProviderModel) -> Result<ServiceAccess, NoModel> {
     let base_url = choice.base_url.clone();
     let has_account = choice.key_place == KeyPlace::Account;
     Ok(match &choice.service {
-        Service::Direct => Access { service: llm::Service::Direct, base_url, account: None },
-        Service::Azure { api_version } => {
-            Access { service: llm::Service::Azure { version: api_version.clone() }, base_url, account: None }
+        ModelService::Direct => ServiceAccess { service: llm::Service::Direct, base_url, account: None },
+        ModelService::Azure { api_version } => {
+            ServiceAccess { service: llm::Service::Azure { version: api_version.clone() }, base_url, account: None }
         }
-        Service::Vertex { project, location } => {
+        ModelService::Vertex { project, location } => {
             let service = llm::Service::Vertex { project: project.clone(), location: location.clone() };
-            let account = has_account.then(|| google::Account::new(surroundings(place, google::VARIABLES)));
-            Access { service, base_url, account: account.map(|account| llm::Account::Google(Arc::new(account))) }
+            let account = has_account.then(|| google::GoogleAccount::new(surroundings(place, google::VARIABLES)));
+            ServiceAccess { service, base_url, account: account.map(|account| llm::CloudAccount::Google(Arc::new(account))) }
         }
-        Service::Bedrock { region, profile } => {
+        ModelService::Bedrock { region, profile } => {
             let surroundings = surroundings(place, aws::VARIABLES);
             let region = match region {
                 Some(region) => region.clone(),
                 None => region_of_profile(&surroundings, &choice.provider, profile.as_deref())?,
             };
             let base_url = if base_url.is_empty() { bedrock_url(&region) } else { base_url };
-            let account = has_account.then(|| aws::Account::new(surroundings, profile.clone(), region));
-            let account = account.map(|account| llm::Account::Aws(Arc::new(account)));
-            Access { service: llm::Service::Bedrock, base_url, account }
+            let account = has_account.then(|| aws::AwsAccount::new(surroundings, profile.clone(), region));
+            let account = account.map(|account| llm::CloudAccount::Aws(Arc::new(account)));
+            ServiceAccess { service: llm::Service::Bedrock, base_url, account }
         }
     })
 }
@@ -58,6 +58,6 @@ fn surroundings(place: &AppContext, names: &[&str]) -> Surroundings {
         variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         home: place.home.clone(),
         roots: place.roots.clone(),
-        learn: Arc::new(move |secret| credentials.remember(Secret::new(secret))),
+        learn: Arc::new(move |secret| credentials.remember(ApiKey::new(secret))),
     }
 }

@@ -5,11 +5,11 @@ use super::agent_definitions::Agents;
 use super::configured_tools::ConfiguredTools;
 use super::ephemeral::{self, EphemeralData};
 use super::error::CliError;
-use super::hooks::Hooks;
+use super::hooks::RunHooks;
 use super::nesting::Nesting;
 use super::plugins::PluginStore;
 use super::policy_layers;
-use super::policy_layers::{Policy, ServiceSource, Sources};
+use super::policy_layers::{LayerSources, Policy, ServiceSource};
 use super::project::ProjectConfig;
 use super::registered_session::RegisteredSession;
 use super::service_policy::ServicePolicy;
@@ -49,7 +49,7 @@ pub(crate) struct AppContext {
     /// Custom tools, and the tools that are enabled.
     pub tools: ConfiguredTools,
     pub skills: Skills,
-    pub hooks: Hooks,
+    pub hooks: RunHooks,
     pub agents: Agents,
     /// The session that started this one, if this session belongs to an agent.
     pub parent: Option<ParentSession>,
@@ -93,7 +93,7 @@ impl AppContext {
         let credentials = Credentials::in_directories(&directories);
         let services = Services::new(&settings.services, &environment, &credentials);
         let skills = Skills::for_user(&directories, &home);
-        let hooks = Hooks::of_user(&directories, &home, &workspace);
+        let hooks = RunHooks::of_user(&directories, &home, &workspace);
         let agents = Agents::of_user(&directories, &home);
         Ok(Self {
             environment,
@@ -202,8 +202,8 @@ impl AppContext {
     }
 
     /// Returns the files of the policy.
-    pub(crate) fn sources(&self, file: Option<&Path>) -> Sources {
-        Sources {
+    pub(crate) fn sources(&self, file: Option<&Path>) -> LayerSources {
+        LayerSources {
             own: self.directories.config.join("policy.toml"),
             given: file.map(Path::to_owned),
             managed: PathBuf::from(policy_layers::MANAGED),

@@ -1,7 +1,7 @@
 //! Download of a public document, such as a list of models, the index of releases or a plugin.
 
 use crate::protocol::Problem;
-use crate::sys::http::{HttpError, Server, Timeouts};
+use crate::sys::http::{HttpError, HttpServer, Timeouts};
 use std::time::Duration;
 
 /// Timeout of the whole download.
@@ -72,7 +72,7 @@ async fn request(given: &str, timeouts: Timeouts, most_bytes: usize) -> Result<R
     let url = url::Url::parse(given).map_err(|error| cannot(given, &error))?;
     let path = &url[url::Position::BeforePath..url::Position::AfterQuery];
     let origin = &url[..url::Position::BeforePath];
-    let server = Server::new(origin, timeouts).map_err(|error| cannot(given, &error))?;
+    let server = HttpServer::new(origin, timeouts).map_err(|error| cannot(given, &error))?;
     let reply = server.get(path, &Vec::new()).await.map_err(|error| failed(&error))?;
     match reply.status() {
         200..300 => {

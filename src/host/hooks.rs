@@ -20,7 +20,7 @@ const PLUGIN_PINS: &str = "plugins";
 
 /// The hooks of a run, loaded on first use. Cheap to clone; clones share the loaded data.
 #[derive(Clone, Default)]
-pub(crate) struct Hooks {
+pub(crate) struct RunHooks {
     config: PathBuf,
     home: PathBuf,
     plugins: PluginStore,
@@ -61,7 +61,7 @@ impl HookSet {
     }
 }
 
-impl Hooks {
+impl RunHooks {
     /// Returns the hooks of the user and of plugins. Reads no files yet.
     pub(crate) fn of_user(directories: &Directories, home: &Path, workspace: &Path) -> Self {
         let (config, home, workspace) = (directories.config.clone(), home.to_owned(), workspace.to_owned());
@@ -254,7 +254,7 @@ mod tests {
         let root = TempDir::new().unwrap();
         let config = root.path().join("config");
         let directories = Directories::new(config.clone(), root.path().join("data"));
-        let set = || Hooks::of_user(&directories, root.path(), root.path()).set();
+        let set = || RunHooks::of_user(&directories, root.path(), root.path()).set();
         assert!(set().hooks.is_empty());
         fs::create_dir_all(config.join("plugins")).unwrap();
         fs::write(config.join("plugins/guard.toml"), "name = ").unwrap();

@@ -1,9 +1,9 @@
 //! API keys printed by the user's programs (`api_key_command`). They run in the background, at most once per key.
 
 use super::context::AppContext;
-use crate::config::{KeyCommand as Setting, Secret};
+use crate::config::{ApiKey, KeyCommand as Setting};
 use crate::protocol::{Failure, FailureKind, Problem};
-use crate::sys::key_command::{KeyCommand, KeyCommandError};
+use crate::sys::key_command::{KeyCommandError, KeyProgram};
 use std::time::Duration;
 
 /// Timeout of a program, which may ask for a fingerprint or a password in its own window.
@@ -16,11 +16,11 @@ pub(crate) fn provider_key(
     provider: &str,
     setting: &Setting,
     rejected: Option<&str>,
-) -> Result<Secret, Problem> {
+) -> Result<ApiKey, Problem> {
     let run = || {
         let withheld = place.key_variables();
         let (argv, home, roots) = (&setting.argv, &place.home, &place.roots);
-        KeyCommand { argv, home, timeout: TIMEOUT, withheld: &withheld, roots }.print_key()
+        KeyProgram { argv, home, timeout: TIMEOUT, withheld: &withheld, roots }.print_key()
     };
     let name = place.settings.key_name(provider).unwrap_or(provider);
     place.credentials.program_key(name, setting, rejected, run).map_err(|error: KeyCommandError| {

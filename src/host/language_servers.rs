@@ -15,16 +15,16 @@ const RUSTUP: &str = "rustup";
 
 /// Handle to the language servers. Cheap to clone; all clones share the same servers.
 #[derive(Clone)]
-pub(super) struct LanguageServers {
+pub(super) struct LanguageServerHandle {
     servers: Arc<lsp::LanguageServers>,
-    launcher: Arc<Launcher>,
+    launcher: Arc<LazyLauncher>,
 }
 
 /// The launcher; set once the settings of the tools are known.
 #[derive(Default)]
-struct Launcher(OnceLock<ReadOnlyLauncher>);
+struct LazyLauncher(OnceLock<ReadOnlyLauncher>);
 
-impl crate::ports::Launcher for Launcher {
+impl crate::ports::Launcher for LazyLauncher {
     fn launch(
         &self,
         program: crate::ports::ServerProgram,
@@ -36,7 +36,7 @@ impl crate::ports::Launcher for Launcher {
     }
 }
 
-impl LanguageServers {
+impl LanguageServerHandle {
     /// Returns the servers of the enabled languages; `None` if there are none. Searches for nothing and starts nothing
     /// yet.
     pub(super) fn new(place: &AppContext) -> Option<Self> {
@@ -44,7 +44,7 @@ impl LanguageServers {
         if !LANGUAGES.iter().any(uses) {
             return None;
         }
-        let launcher = Arc::<Launcher>::default();
+        let launcher = Arc::<LazyLauncher>::default();
         let port = Arc::clone(&launcher) as Arc<dyn crate::ports::Launcher>;
         let servers = lsp::LanguageServers::new((&place.workspace, &place.roots), uses, port, command_finder(place));
         Some(Self { servers: Arc::new(servers), launcher })
@@ -56,9 +56,9 @@ impl LanguageServers {
     }
 
     /// Sets the settings for servers that start later.
-    pub(super) fn set_settings(&self, settings: &tools::Settings) {
+    pub(super) fn set_settings(&self, settings: &tools::ToolSettings) {
         // The settings must not contain the servers that contain them.
-        let settings = tools::Settings { diagnostics: None, ..settings.clone() };
+        let settings = tools::ToolSettings { diagnostics: None, ..settings.clone() };
         let launcher = self.launcher.0.get_or_init(|| ReadOnlyLauncher::new(settings.clone()));
         launcher.set_settings(settings);
     }

@@ -5,7 +5,7 @@ use super::catalogue_file;
 use super::context::AppContext;
 use super::key_commands;
 use super::policy_layers::Policy;
-use crate::config::{Api, ConfigError, KeyCommand, KeyPlace, ModelChoice, NoModel};
+use crate::config::{ApiSetting, ConfigError, KeyCommand, KeyPlace, NoModel, ProviderModel};
 use crate::host::api_keys::GOES_BEFORE_LATER;
 use crate::host::cloud_accounts;
 use crate::host::nesting::Nesting;
@@ -101,7 +101,7 @@ impl ModelCatalog {
     }
 
     /// Returns a model by name, or the default model according to settings and keys.
-    pub(crate) fn choice(&self, name: Option<&str>) -> Result<ModelChoice, NoModel> {
+    pub(crate) fn choice(&self, name: Option<&str>) -> Result<ProviderModel, NoModel> {
         self.place.settings.choose_model(name, &self.place.environment, &self.place.credentials)
     }
 
@@ -168,13 +168,13 @@ impl ModelCatalog {
     }
 
     /// Returns the connection settings of a model's provider.
-    fn spec(&self, choice: ModelChoice) -> Result<ProviderSpec, NoModel> {
+    fn spec(&self, choice: ProviderModel) -> Result<ProviderSpec, NoModel> {
         let access = cloud_accounts::access(&self.place, &choice)?;
         let api = match choice.api {
-            Api::Anthropic => llm::Api::Anthropic,
-            Api::OpenAiChat => llm::Api::OpenAiChat,
-            Api::OpenAiResponses => llm::Api::OpenAiResponses,
-            Api::Gemini => llm::Api::Gemini,
+            ApiSetting::Anthropic => llm::Api::Anthropic,
+            ApiSetting::OpenAiChat => llm::Api::OpenAiChat,
+            ApiSetting::OpenAiResponses => llm::Api::OpenAiResponses,
+            ApiSetting::Gemini => llm::Api::Gemini,
         };
         let llm = self.place.settings.llm;
         let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).get(&choice.provider).cloned();
@@ -336,7 +336,7 @@ fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, add
 
 impl ModelCatalog {
     /// Returns the model that a run with this flag would use.
-    pub(crate) fn would_use(&self, flag: Option<&str>) -> Result<ModelChoice, NoModel> {
+    pub(crate) fn would_use(&self, flag: Option<&str>) -> Result<ProviderModel, NoModel> {
         match flag {
             Some(_) => self.choice(flag),
             None => self.usable_model(&self.catalogue()?),
@@ -345,7 +345,7 @@ impl ModelCatalog {
 
     /// Returns the model to use if neither a flag nor a session names one: `[model] default`, otherwise the first model
     /// with a key that the policy lists, otherwise the model of the first provider with a key.
-    fn usable_model(&self, catalogue: &Catalogue) -> Result<ModelChoice, NoModel> {
+    fn usable_model(&self, catalogue: &Catalogue) -> Result<ProviderModel, NoModel> {
         let by_keys = || self.choice(None);
         if let Some(default) = self.default_model() {
             return match self.allowed_models().forbidding_rule(default) {

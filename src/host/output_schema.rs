@@ -4,7 +4,7 @@
 use crate::headless::ResponseCheck;
 use crate::host::error::CliError;
 use crate::protocol::Problem;
-use crate::tools::Schema;
+use crate::tools::ToolSchema;
 use serde_json::Value;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const FENCE: &str = "```";
 
 pub(crate) struct OutputSchema {
     path: PathBuf,
-    schema: Schema,
+    schema: ToolSchema,
 }
 
 impl OutputSchema {
@@ -41,7 +41,7 @@ impl OutputSchema {
         }
         let value: Value = serde_json::from_slice(&bytes)
             .map_err(|error| CliError::usage(Problem::new(format!("the schema `{shown}` is not JSON")).because(error)))?;
-        let schema = Schema::new(value).map_err(|why| {
+        let schema = ToolSchema::new(value).map_err(|why| {
             CliError::usage(Problem::new(format!("`{shown}` is not a valid JSON Schema")).because(why))
                 .hint("see https://json-schema.org/understanding-json-schema")
         })?;
@@ -53,7 +53,7 @@ impl OutputSchema {
         let wrong =
             |why: &dyn std::fmt::Display| CliError::failed(Problem::new(format!("the schema of {name} is invalid")).because(why));
         let value: Value = serde_json::from_str(text).map_err(|error| wrong(&error))?;
-        let schema = Schema::new(value).map_err(|why| wrong(&why))?;
+        let schema = ToolSchema::new(value).map_err(|why| wrong(&why))?;
         Ok(Self { path: PathBuf::from(name), schema })
     }
 

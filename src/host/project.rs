@@ -3,7 +3,7 @@
 use super::error::CliError;
 use super::policy_error::with_its_line;
 use super::server_approval::{SERVERS, ServerApproval, first_changed, project_programs};
-use crate::config::trust::{Item, Kind, Project, TrustProof, TrustStatus};
+use crate::config::trust::{Item, Project, TrustItemKind, TrustProof, TrustStatus};
 use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLists};
 use crate::hooks::HookFile;
 use crate::host::options::Trust;
@@ -295,7 +295,7 @@ impl ProjectConfig {
 
     /// Returns the MCP server file as it was examined, if the project is trusted.
     pub(crate) fn servers(&self) -> Option<(PathBuf, &[u8])> {
-        self.project.texts_of_kind(Kind::McpServers, self.proof.as_ref()?).into_iter().next()
+        self.project.texts_of_kind(TrustItemKind::McpServers, self.proof.as_ref()?).into_iter().next()
     }
 
     /// Returns whether the user trusts exactly these contents: the server file, and the programs of the project that a
@@ -319,25 +319,25 @@ impl ProjectConfig {
 
     /// Returns the tool lists of the project's settings, if it is trusted.
     pub(crate) fn tool_lists(&self) -> Option<Result<ToolLists, ConfigError>> {
-        let config = self.project.texts_of_kind(Kind::Config, self.proof.as_ref()?);
+        let config = self.project.texts_of_kind(TrustItemKind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ToolLists::from_project(bytes, path))
     }
 
     /// Applies the project's settings if the project is trusted. Returns the resulting settings and a report on each
     /// key.
     pub(crate) fn tighten_settings(&self, settings: &Settings) -> Option<Result<(Settings, ProjectLayer), ConfigError>> {
-        let config = self.project.texts_of_kind(Kind::Config, self.proof.as_ref()?);
+        let config = self.project.texts_of_kind(TrustItemKind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ProjectLayer::read(bytes, path, settings))
     }
 
     /// Returns whether the project has settings, trusted or not.
     pub(crate) fn has_settings(&self) -> bool {
-        self.project.items().iter().any(|item| item.kind == Kind::Config)
+        self.project.items().iter().any(|item| item.kind == TrustItemKind::Config)
     }
 
     /// Returns the project's slash commands as they were examined, if the project is trusted.
     pub(crate) fn commands(&self) -> Vec<(PathBuf, &[u8])> {
-        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(Kind::Command, proof))
+        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(TrustItemKind::Command, proof))
     }
 
     /// Returns the project's hook files as they were examined, if the project is trusted.
@@ -357,12 +357,12 @@ impl ProjectConfig {
 
     /// Returns the project's agents as they were examined, if the project is trusted.
     pub(crate) fn agents(&self) -> Vec<(PathBuf, &[u8])> {
-        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(Kind::Agent, proof))
+        self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(TrustItemKind::Agent, proof))
     }
 
     /// Returns messages about project agents that cannot be read, if the project is trusted.
     pub(crate) fn agent_limits(&self) -> Vec<String> {
-        let is_ignored = |item: &&Item| item.kind == Kind::Agent && !item.is_effective();
+        let is_ignored = |item: &&Item| item.kind == TrustItemKind::Agent && !item.is_effective();
         let items = self.project.items().iter().filter(is_ignored);
         let sentence = |item: &Item| format!("ignored the agents in `{}`: {}", item.name, item.summary());
         if self.is_trusted() { items.map(sentence).collect() } else { Vec::new() }
@@ -372,9 +372,9 @@ impl ProjectConfig {
     pub(crate) fn manifests(&self) -> Manifests<'_> {
         let Some(proof) = &self.proof else { return Manifests::default() };
         let now = Project::examine(self.project.root());
-        let there = now.texts_of_kind(Kind::Tool, proof);
+        let there = now.texts_of_kind(TrustItemKind::Tool, proof);
         let mut found = Manifests::default();
-        for (file, bytes) in self.project.texts_of_kind(Kind::Tool, proof) {
+        for (file, bytes) in self.project.texts_of_kind(TrustItemKind::Tool, proof) {
             match there.iter().find(|(path, _)| *path == file) {
                 Some((_, same)) if *same == bytes => found.files.push((file, bytes)),
                 Some(_) => {
@@ -387,7 +387,7 @@ impl ProjectConfig {
                 None => {}
             }
         }
-        let known = self.project.texts_of_kind(Kind::Tool, proof);
+        let known = self.project.texts_of_kind(TrustItemKind::Tool, proof);
         let new = there.iter().filter(|(path, _)| !known.iter().any(|(file, _)| file == path));
         found
             .changes
@@ -427,7 +427,7 @@ impl ProjectConfig {
         let nested = self.project.nested_items();
         let items = self.project.items().iter().chain(&nested);
         // The line of a skill has the number of its other files.
-        let items = items.filter(|item| item.kind != Kind::SkillFile || !item.is_effective());
+        let items = items.filter(|item| item.kind != TrustItemKind::SkillFile || !item.is_effective());
         items.map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
     }
 
@@ -468,10 +468,10 @@ impl ProjectConfig {
     }
 
     fn summary(&self, item: &Item) -> String {
-        if item.kind == Kind::Skill && item.is_effective() {
+        if item.kind == TrustItemKind::Skill && item.is_effective() {
             return self.skill_summary(item);
         }
-        if item.kind != Kind::Policy || !item.is_effective() {
+        if item.kind != TrustItemKind::Policy || !item.is_effective() {
             return item.summary();
         }
         match self.parse_policy() {
@@ -502,7 +502,7 @@ impl ProjectConfig {
     /// Returns the summary of a skill, with the number of its other files.
     fn skill_summary(&self, item: &Item) -> String {
         let directory = item.name.trim_end_matches(SKILL_FILE);
-        let is_of_skill = |other: &&Item| other.kind == Kind::SkillFile && other.name.starts_with(directory);
+        let is_of_skill = |other: &&Item| other.kind == TrustItemKind::SkillFile && other.name.starts_with(directory);
         let files = self.project.items().iter().filter(is_of_skill).count() as u64;
         let more = if files > 0 { format!(", and {}", format_count(files, "file", "files")) } else { String::new() };
         format!("{}{more}", item.summary())
@@ -513,7 +513,7 @@ impl ProjectConfig {
         if !self.needs_trust() {
             return None;
         }
-        let shown = self.project.effective_items().filter(|item| item.kind != Kind::SkillFile);
+        let shown = self.project.effective_items().filter(|item| item.kind != TrustItemKind::SkillFile);
         let names: Vec<&str> = shown.map(|item| item.name.as_str()).collect();
         let more = names.len().saturating_sub(NAMES);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };

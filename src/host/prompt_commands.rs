@@ -3,7 +3,7 @@
 use super::context::AppContext;
 use super::mcp_servers::specs::specs;
 use super::project::ProjectConfig;
-use super::query::commands::Commands;
+use super::query::commands::CustomCommands;
 use crate::protocol::{CustomCommand, Problem};
 use crate::skills::{PROJECT_FOLDERS, SKILL_FILE};
 use crate::tui;
@@ -53,7 +53,7 @@ pub(crate) struct PromptCommands {
 impl PromptCommands {
     /// Reads the commands of the user, and the commands of the project if it is trusted.
     pub(crate) fn find(place: &AppContext, project: &ProjectConfig) -> Self {
-        let commands = Commands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
+        let commands = CustomCommands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
         commands.trust(project);
         let (own, notices) = commands.now();
         let untrusted = (!project.is_trusted()).then(|| place.workspace.clone());

@@ -191,9 +191,9 @@ fn select_sessions(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::SessionStatus;
+    use crate::session::SessionActivity;
 
-    fn session(name: &str, days: i64, status: SessionStatus, held_by: Option<u32>) -> SessionSummary {
+    fn session(name: &str, days: i64, status: SessionActivity, held_by: Option<u32>) -> SessionSummary {
         let updated = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * (1000 - days));
         SessionSummary {
             session_id: SessionId::new(name),
@@ -220,13 +220,13 @@ mod tests {
     #[test]
     fn old_sessions_are_pruned_and_held_or_recently_interrupted_ones_are_kept() {
         let sessions = [
-            session("today", 0, SessionStatus::Idle, None),
-            session("future", -3, SessionStatus::Idle, None),
-            session("young interrupted", 5, SessionStatus::Running, None),
-            session("old", 20, SessionStatus::Idle, None),
-            session("old waiting", 21, SessionStatus::Waiting, None),
-            session("old held", 30, SessionStatus::Idle, Some(1)),
-            session("other old", 40, SessionStatus::Paused, None),
+            session("today", 0, SessionActivity::Idle, None),
+            session("future", -3, SessionActivity::Idle, None),
+            session("young interrupted", 5, SessionActivity::Running, None),
+            session("old", 20, SessionActivity::Idle, None),
+            session("old waiting", 21, SessionActivity::Waiting, None),
+            session("old held", 30, SessionActivity::Idle, Some(1)),
+            session("other old", 40, SessionActivity::Paused, None),
         ];
         let rules = PruneLimits { days: Some(10), budget_bytes: None, workspace: None };
         assert_eq!(names(&sessions, 10, &rules), ["other old", "old waiting", "old"]);

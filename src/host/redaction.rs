@@ -2,7 +2,7 @@
 
 use super::context::AppContext;
 use crate::config::Environment;
-use crate::policy::redact::{Key, Redactor, Rule, names_a_secret};
+use crate::policy::redact::{Key, RedactionRule, Redactor, names_a_secret};
 use crate::sys::file::read_or_create;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const KEY_FILE: &str = "redaction.key";
 const MIN_BYTES: usize = 8;
 
 /// Returns the redactor. `known`: secret values in addition to those in the environment and in `aye auth`.
-pub(crate) fn redactor(place: &AppContext, rules: Vec<Rule>, known: &[String]) -> Arc<Redactor> {
+pub(crate) fn redactor(place: &AppContext, rules: Vec<RedactionRule>, known: &[String]) -> Arc<Redactor> {
     let keys = place.key_variables();
     let own = place.environment.variables().filter(|(name, value)| {
         let own = keys.iter().any(|key| key == name);

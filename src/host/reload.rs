@@ -5,7 +5,7 @@ use super::configured_tools::own_directory;
 use super::context::AppContext;
 use super::error::CliError;
 use super::mcp_servers;
-use super::mcp_servers::{Servers, ToolFingerprints};
+use super::mcp_servers::{McpServers, ToolFingerprints};
 use super::offered_tools;
 use super::policy_layers::Policy;
 use super::project::ProjectConfig;
@@ -132,7 +132,7 @@ impl PolicyReloader {
             updates,
             requests,
             standing,
-            offered: session.kept.servers().map(Servers::tools_at_last_router).unwrap_or_default(),
+            offered: session.kept.servers().map(McpServers::tools_at_last_router).unwrap_or_default(),
             reported_servers: Vec::new(),
             reported_names,
         };
@@ -170,10 +170,10 @@ impl PolicyReloader {
         };
         let servers = self.kept.servers().cloned();
         let mut searches = Some(self.kept.search().changes());
-        let (mut other_tools, mut loads) = (servers.as_ref().map(Servers::changed), Some(self.loads.clone()));
+        let (mut other_tools, mut loads) = (servers.as_ref().map(McpServers::changed), Some(self.loads.clone()));
         // The next update includes these loads.
         let mut included = None;
-        let mut window = servers.as_ref().map(Servers::window);
+        let mut window = servers.as_ref().map(McpServers::window);
         // Includes changes between the start and now.
         let mut trigger = ReloadTrigger::Change;
         let mut waits: Option<oneshot::Sender<()>> = None;
@@ -277,7 +277,7 @@ impl PolicyReloader {
 
     /// Returns updates if the tools of MCP servers have changed.
     fn server_updates(&mut self) -> Vec<PolicyUpdate> {
-        let Some(now) = self.kept.servers().map(Servers::current_tools).filter(|now| *now != self.offered) else {
+        let Some(now) = self.kept.servers().map(McpServers::current_tools).filter(|now| *now != self.offered) else {
             return Vec::new();
         };
         let before = std::mem::replace(&mut self.offered, now);

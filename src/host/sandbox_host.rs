@@ -8,7 +8,7 @@ use crate::protocol::SandboxTier;
 use crate::sys::process::Helper;
 use crate::sys::sandbox::{Probe, Tier, probe};
 use crate::tools::{
-    Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible,
+    Caches, GitConfigPaths, GitOutside, GlobalConfig, HostCapabilities, RepositoryTrust, SandboxPolicy, SystemFacts, Visible,
 };
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,7 @@ impl SandboxHost {
             Visible::default()
         } else {
             let own = [data.as_path(), place.directories.config.as_path()];
-            Visible::find(&Machine { home: &place.home, homes: &homes, roots: &place.roots, own: &own, variable: &variable })
+            Visible::find(&SystemFacts { home: &place.home, homes: &homes, roots: &place.roots, own: &own, variable: &variable })
         };
         let ground = HostCapabilities { tier, layers, caches, git, visible, trust, git_config };
         Self { ground, missing, homes, home: place.home.clone() }
@@ -140,9 +140,9 @@ pub(crate) fn tier(found: Tier) -> SandboxTier {
 }
 
 /// Returns the sources of the user's git configuration, and the path of the filtered copy for commands.
-fn sources(place: &AppContext) -> Sources {
+fn sources(place: &AppContext) -> GitConfigPaths {
     let absolute = |name: &str| place.environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    Sources {
+    GitConfigPaths {
         home: place.home.clone(),
         named: absolute("GIT_CONFIG_GLOBAL"),
         xdg: absolute("XDG_CONFIG_HOME"),

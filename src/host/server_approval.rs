@@ -3,7 +3,7 @@
 use super::plugins::Plugin;
 use crate::config::PluginPin;
 use crate::config::trust::{Project, program_files};
-use crate::mcp::{Approval, PluginFiles, Reach, Spec};
+use crate::mcp::{PluginFiles, Reach, ServerVerifier, Spec};
 use crate::ports::BoxFuture;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) struct ServerApproval {
     config: PathBuf,
 }
 
-impl Approval for ServerApproval {
+impl ServerVerifier for ServerApproval {
     fn verify(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>> {
         let (argv, directory) = match &spec.reach {
             Reach::Program { argv, directory, .. } => (argv.clone(), directory.clone()),

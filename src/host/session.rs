@@ -4,8 +4,8 @@ use super::agent_authority::{AgentLinks, Authority, OfferServers, ParentTools};
 use super::context::AppContext;
 use super::error::CliError;
 use super::interrupted_calls::recovered_states;
-use super::language_servers::LanguageServers;
-use super::mcp_servers::Servers;
+use super::language_servers::LanguageServerHandle;
+use super::mcp_servers::McpServers;
 use super::memory::Memory;
 use super::models::ModelCatalog;
 use super::offered_tools::{available, tools_for_model};
@@ -17,8 +17,8 @@ use super::tool_name_lints::{find_misnamed, find_unmatched};
 use super::user_rules::UserRules;
 use super::web_search::session_search;
 use crate::agent::{
-    self, Account, Approver, Backoff, BudgetSetting, Options, PriceAssumption, ResumePolicy, Setup, SummaryModelSetup,
-    Surroundings,
+    self, Account, AgentOptions, Approver, Backoff, BudgetSetting, PriceAssumption, PromptFacts, ResumePolicy, Setup,
+    SummaryModelSetup,
 };
 use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
@@ -36,7 +36,7 @@ use crate::services::join_outboxes;
 use crate::session::{CallChange, Change, SessionState};
 use crate::store::{Claim, LoadedSession, NewSession, SessionOutbox, SessionPart, SessionSummary, Store};
 use crate::sys::http::fetch::Fetcher;
-use crate::sys::process::{Environment, Helper, Shell};
+use crate::sys::process::{EnvironmentSelection, Helper, Shell};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::{
     self, ChangeLog, CommandSettings, Commands, EditorConnection, HttpAccess, LoadedTools, PathAccess, ReadState, RecoveryResult,
@@ -99,7 +99,7 @@ pub(crate) struct SharedToolState {
     /// Notified when a new key is known.
     new_key: Arc<Notify>,
     /// The MCP servers, if any.
-    servers: Option<Servers>,
+    servers: Option<McpServers>,
     /// Unsaved files of an editor.
     editor: Option<EditorConnection>,
     /// Tools that the model loaded on demand.
@@ -113,7 +113,7 @@ pub(crate) struct SharedToolState {
     /// The agents; `None` if the session starts none.
     agents: Option<AgentLinks>,
     /// The language servers; `None` if they are disabled, or the project is not trusted.
-    language_servers: Option<LanguageServers>,
+    language_servers: Option<LanguageServerHandle>,
     /// Copies of artifacts in the object store; `None` if there are none.
     uploads: Option<Arc<dyn ArtifactUploads>>,
     /// Rows for services that are committed with the records of the session.
@@ -197,13 +197,13 @@ impl SharedToolState {
     }
 
     /// Returns the MCP servers of the session, if any are configured.
-    pub(crate) fn servers(&self) -> Option<&Servers> {
+    pub(crate) fn servers(&self) -> Option<&McpServers> {
         self.servers.as_ref()
     }
 
     /// Returns the state that the session shares with its agents.
     pub(crate) fn for_agents(&self, place: &AppContext) -> ParentTools {
-        let offer = |servers: Servers| -> OfferServers {
+        let offer = |servers: McpServers| -> OfferServers {
             let place = place.clone();
             Arc::new(move |policy| servers.offer_to_agent(&place, policy))
         };
@@ -211,7 +211,7 @@ impl SharedToolState {
             changes: self.changes.clone(),
             skills: self.skills.clone(),
             servers: self.servers.clone().map(offer),
-            diagnostics: self.language_servers.as_ref().map(LanguageServers::port),
+            diagnostics: self.language_servers.as_ref().map(LanguageServerHandle::port),
             uploads: self.uploads.clone(),
         }
     }
@@ -237,7 +237,7 @@ impl SharedToolState {
     }
 
     /// Connects the tools to these language servers.
-    pub(super) fn connect_language_servers(&mut self, servers: LanguageServers) {
+    pub(super) fn connect_language_servers(&mut self, servers: LanguageServerHandle) {
         self.language_servers = Some(servers);
     }
 
@@ -256,7 +256,7 @@ impl SharedToolState {
     }
 
     /// Connects the tools to these servers.
-    pub(crate) fn connect_servers(&mut self, servers: Servers) {
+    pub(crate) fn connect_servers(&mut self, servers: McpServers) {
         self.servers = Some(servers);
     }
 
@@ -275,10 +275,10 @@ impl SharedToolState {
     }
 
     /// Returns the settings of this session's tools under a policy.
-    pub(crate) fn tool_settings(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::Settings {
+    pub(crate) fn tool_settings(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::ToolSettings {
         let base = tool_settings(place, policy, sandbox);
         let memory = Memory::for_session(place, &base.redactor);
-        tools::Settings {
+        tools::ToolSettings {
             session: Some(self.session.clone()),
             since: self.since,
             commands: self.commands.clone(),
@@ -296,7 +296,7 @@ impl SharedToolState {
             agents: self.agents.as_ref().map(|links| links.agents.clone()),
             diagnostics: match &place.parent {
                 Some(parent) => parent.tools.diagnostics.clone(),
-                None => self.language_servers.as_ref().map(LanguageServers::port),
+                None => self.language_servers.as_ref().map(LanguageServerHandle::port),
             },
             ..base
         }
@@ -553,7 +553,7 @@ pub(super) fn setup(
     let router = Arc::new(Router::new(tools));
     let (settled, known) = recover(place, session, &router);
     note_tools(place, session, &router);
-    let options = Options {
+    let options = AgentOptions {
         model: model.facts(),
         effort: place.settings.effort.map(|set| set.effort),
         effort_for_this_run: place.settings.effort.is_some_and(|set| set.by_flag),
@@ -652,7 +652,7 @@ fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<BudgetSetting> {
 }
 
 /// Converts `[tools.text]` into the settings of the text tools.
-fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
+fn text_tools(set: &crate::config::TextToolSettings) -> tools::TextTools {
     tools::TextTools {
         enabled: set.enabled,
         allowed_extensions: set.allowed_extensions.clone(),
@@ -663,9 +663,9 @@ fn text_tools(set: &crate::config::TextTools) -> tools::TextTools {
 }
 
 /// Returns the settings of the tools: the limits of the policy, and the secrets that commands must not see.
-pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::Settings {
+pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::ToolSettings {
     let (offers, grants) = (policy.clone(), policy.clone());
-    tools::Settings {
+    tools::ToolSettings {
         workspace: place.workspace.clone(),
         home: Some(place.home.clone()),
         max_file_size_bytes: policy.max_file_size_bytes(),
@@ -737,11 +737,11 @@ fn command_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolic
     CommandSettings {
         shell: place.settings.tools.shell,
         environment: match policy.environment() {
-            policy::Environment::Inherit => Environment::Inherit,
-            policy::Environment::Core => Environment::Core,
-            policy::Environment::Only(names) => Environment::Listed(names),
-            policy::Environment::InheritOf(names) => Environment::InheritOf(names),
-            policy::Environment::CoreOf(names) => Environment::CoreOf(names),
+            policy::EnvironmentTerms::Inherit => EnvironmentSelection::Inherit,
+            policy::EnvironmentTerms::Core => EnvironmentSelection::Core,
+            policy::EnvironmentTerms::Only(names) => EnvironmentSelection::Listed(names),
+            policy::EnvironmentTerms::InheritOf(names) => EnvironmentSelection::InheritOf(names),
+            policy::EnvironmentTerms::CoreOf(names) => EnvironmentSelection::CoreOf(names),
         },
         secret_names: place.key_variables(),
         helper: Helper::default(),
@@ -771,7 +771,7 @@ fn system_prompt(place: &AppContext, project: Vec<InstructionFile>, output_schem
     let personal = crate::config::personal_instructions(&place.directories.project_dir(&place.workspace));
     let instructions =
         own.into_iter().chain(project).chain(personal).map(|file| (file.path.display().to_string(), file.text)).collect();
-    agent::system_prompt(&Surroundings {
+    agent::system_prompt(&PromptFacts {
         workspace: place.workspace.display().to_string(),
         system: std::env::consts::OS,
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),

@@ -1,7 +1,7 @@
 //! Full-text search in sessions, one record at a time.
 
 use super::error::CliError;
-use crate::protocol::{Arguments, Message, Part, ToolResult};
+use crate::protocol::{CallArguments, Message, Part, ToolResult};
 use crate::session::{CallChange, Change, SessionState};
 use crate::store::{SessionSummary, Store, StoreError, TimedRecord};
 use regex::{Regex, RegexBuilder};
@@ -95,8 +95,8 @@ fn visit_message(message: &Message, place: &'static str, tell: &mut impl FnMut(&
             Part::ToolCall(call) => {
                 tell("arguments", &call.tool_name);
                 match &call.arguments {
-                    Arguments::Object(map) => map.values().for_each(|value| visit_value(value, tell)),
-                    Arguments::Malformed(text) => tell("arguments", text),
+                    CallArguments::Object(map) => map.values().for_each(|value| visit_value(value, tell)),
+                    CallArguments::Malformed(text) => tell("arguments", text),
                 }
             }
             Part::ToolResult(result) => visit_result(result, tell),

@@ -5,7 +5,7 @@ use super::context::AppContext;
 use super::error::CliError;
 use crate::ports::Artifacts;
 use crate::protocol::{ForkUntil, SessionId};
-use crate::session::SessionStatus;
+use crate::session::SessionActivity;
 use crate::store::{SessionSummary, Store};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::forget_undecided;
@@ -73,8 +73,8 @@ pub(crate) fn artifact_bytes(place: &AppContext, session: &SessionId) -> u64 {
 /// Returns the open state of a session. Work of a dead process is still open, but does not run.
 pub(crate) fn open(session: &SessionSummary) -> Option<&'static str> {
     match (session.status, session.held_by) {
-        (SessionStatus::Idle, _) => None,
-        (SessionStatus::Running, None) => Some("interrupted"),
+        (SessionActivity::Idle, _) => None,
+        (SessionActivity::Running, None) => Some("interrupted"),
         (status, _) => Some(status.as_str()),
     }
 }

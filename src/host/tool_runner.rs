@@ -3,7 +3,7 @@
 use super::console::{warn, warn_all};
 use super::context::AppContext;
 use super::error::CliError;
-use super::mcp_servers::Servers;
+use super::mcp_servers::McpServers;
 use super::project::ProjectConfig;
 use super::redaction::redactor;
 use super::sandbox_host::SandboxHost;
@@ -81,13 +81,13 @@ impl ToolEnvironment {
 pub(crate) struct ToolRunner {
     pub policy: Enforcer,
     pub router: Arc<Router>,
-    log: Log,
+    log: DecisionLog,
     report: Report,
 }
 
 /// Decision log, and the fields that its entries share.
 #[derive(Clone)]
-struct Log {
+struct DecisionLog {
     data: PathBuf,
     workspace: String,
     mode: Mode,
@@ -102,8 +102,8 @@ pub(crate) enum CallVerdict {
 }
 
 /// Returns a router with all tools under the policy.
-fn router(place: &AppContext, policy: &Enforcer, sandbox: tools::SandboxPolicy, servers: Option<&Servers>) -> Router {
-    let settings = tools::Settings {
+fn router(place: &AppContext, policy: &Enforcer, sandbox: tools::SandboxPolicy, servers: Option<&McpServers>) -> Router {
+    let settings = tools::ToolSettings {
         checkpoints: Some(Arc::new(place.snapshots())),
         artifacts: Some(Arc::new(place.artifacts(None))),
         ..session::tool_settings(place, policy, sandbox)
@@ -121,18 +121,18 @@ pub(crate) fn hooks_of(ground: &ToolEnvironment, agent: Option<AskingAgent>) -> 
         None => hooks,
     };
     let settings =
-        tools::Settings { hooks: Some(hooks), ..session::tool_settings(place, policy, standing.sandbox_policy(policy)) };
+        tools::ToolSettings { hooks: Some(hooks), ..session::tool_settings(place, policy, standing.sandbox_policy(policy)) };
     Router::new(Toolset::new(settings, session::tool_sources(place, policy))).hooks()
 }
 
 impl ToolRunner {
-    pub(crate) fn new(ground: ToolEnvironment, servers: Option<&Servers>) -> Self {
+    pub(crate) fn new(ground: ToolEnvironment, servers: Option<&McpServers>) -> Self {
         let ToolEnvironment { place, policy, standing, report } = ground;
         let router = Arc::new(router(&place, &policy, standing.sandbox_policy(&policy), servers));
         // Sessions recover their own interrupted work. Work of other dead processes is completed now.
         let recovered = router.recover(&abandoned_bases(&place.directories.data), &|_| false, &|_| false).notices;
         recovered.iter().chain(&find_unmatched(&place.tools.limits, &router)).for_each(|notice| report(notice));
-        let log = Log {
+        let log = DecisionLog {
             data: place.directories.data.clone(),
             workspace: place.workspace.display().to_string(),
             mode: place.mode,

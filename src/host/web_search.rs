@@ -1,13 +1,13 @@
 //! Web search of a session, according to the settings.
 
 use super::context::AppContext;
-use crate::config::{Credentials, Environment, Search, SearchChoice, SearchService, search_key_variables};
+use crate::config::{Credentials, Environment, SearchChoice, SearchService, SearchSettings, search_key_variables};
 use crate::tools::{Endpoint, SearchKey, ServiceKind, SessionSearch};
 use std::sync::Arc;
 
 /// Returns the configured web search, without sending a request.
 pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
-    let Search { choice, most } = place.settings.search.clone();
+    let SearchSettings { choice, most } = place.settings.search.clone();
     let (service, base_url) = match choice {
         SearchChoice::Model { by_name } => return SessionSearch::for_model(by_name, most),
         SearchChoice::Endpoint { service, base_url } => (service, base_url),

@@ -1,6 +1,6 @@
 //! Writes the files of a plan, each one atomically.
 
-use super::plan::{ImportPlan, PlannedFile, Targets};
+use super::plan::{FileRewrite, ImportPlan, Targets};
 use crate::config::{ConfigError, grants};
 use crate::host::error::CliError;
 use crate::host::policy_templates;
@@ -41,7 +41,7 @@ pub(crate) fn write(
 }
 
 /// Replaces one of the user's files, unless it changed since the plan was made.
-fn replace(file: &PlannedFile) -> Result<Option<PathBuf>, CliError> {
+fn replace(file: &FileRewrite) -> Result<Option<PathBuf>, CliError> {
     let cannot =
         |error: std::io::Error| CliError::failed(Problem::new(format!("cannot back up `{}`", file.shown)).because(error));
     let backup = match &file.old {
@@ -59,7 +59,7 @@ fn replace(file: &PlannedFile) -> Result<Option<PathBuf>, CliError> {
 }
 
 /// Creates a file in the project. Symlinks in the project must not point outside it.
-fn create_in_project(file: &PlannedFile, workspace: &Path) -> Result<Option<PathBuf>, CliError> {
+fn create_in_project(file: &FileRewrite, workspace: &Path) -> Result<Option<PathBuf>, CliError> {
     let given = file.path.to_str().unwrap_or_default();
     let is_direct = crate::sys::path::resolve(given, workspace, None).is_ok_and(|found| found.real == file.path);
     let Some(directory) = file.path.parent().filter(|_| is_direct) else {

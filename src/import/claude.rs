@@ -5,7 +5,7 @@ use super::command_pattern::CommandPattern;
 use super::json_entry::JsonEntry;
 use super::secrets::SecretFinder;
 use super::servers::{self, ServerDescription};
-use super::settings::{AgentSettings, Level, Permission, Subject};
+use super::settings::{AgentSettings, Permission, SettingsOwner, Subject};
 use super::sources::{MAX_BYTES, Root, Sources};
 use crate::protocol::VerdictKind;
 use serde_json::Value;
@@ -60,14 +60,14 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
     settings
 }
 
-fn level(root: Root) -> Level {
+fn level(root: Root) -> SettingsOwner {
     match root {
-        Root::User | Root::Home => Level::User,
-        Root::Project | Root::Workspace => Level::Project,
+        Root::User | Root::Home => SettingsOwner::User,
+        Root::Project | Root::Workspace => SettingsOwner::Project,
     }
 }
 
-fn read_settings(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, settings: &mut AgentSettings) {
+fn read_settings(file: &JsonEntry<'_>, level: SettingsOwner, sources: &mut Sources, settings: &mut AgentSettings) {
     let place = file.place;
     if let Some(permissions) = file.object("permissions", sources) {
         let lists = [("allow", VerdictKind::Allow), ("ask", VerdictKind::Ask), ("deny", VerdictKind::Deny)];

@@ -6,7 +6,7 @@ use super::document;
 use super::prefix_rules;
 use super::secrets::SecretFinder;
 use super::servers::{self, ServerDescription};
-use super::settings::{AgentSettings, Level, Permission, Subject};
+use super::settings::{AgentSettings, Permission, SettingsOwner, Subject};
 use super::sources::{Root, Sources};
 use crate::protocol::VerdictKind;
 use toml::{Table, Value};
@@ -28,7 +28,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 
 pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
     let mut settings = AgentSettings::default();
-    for (root, level) in [(Root::User, Level::User), (Root::Project, Level::Project)] {
+    for (root, level) in [(Root::User, SettingsOwner::User), (Root::Project, SettingsOwner::Project)] {
         read_config(root, level, sources, secrets, &mut settings);
         for (_, file) in sources.files_below(root, "rules", "rules") {
             let (rules, mistakes) = prefix_rules::parse(&file.text);
@@ -49,7 +49,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
             let reason = "only `$1` to `$9` and `$ARGUMENTS` are replaced; the rest is imported";
             settings.leave_out(&file.place, format!("placeholder `${named}`"), reason);
         }
-        command_files::add_markdown(&mut settings, &file.place, Level::User, &name, &file.text);
+        command_files::add_markdown(&mut settings, &file.place, SettingsOwner::User, &name, &file.text);
     }
     if sources.exists(Root::User, "skills") {
         settings.leave_out(
@@ -61,7 +61,13 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
     settings
 }
 
-fn read_rule(place: &str, level: Level, rule: prefix_rules::PrefixRule, sources: &mut Sources, settings: &mut AgentSettings) {
+fn read_rule(
+    place: &str,
+    level: SettingsOwner,
+    rule: prefix_rules::PrefixRule,
+    sources: &mut Sources,
+    settings: &mut AgentSettings,
+) {
     let verdict = match rule.decision.as_str() {
         "allow" => VerdictKind::Allow,
         "prompt" => VerdictKind::Ask,
@@ -95,7 +101,7 @@ fn named_placeholder(text: &str) -> Option<&str> {
 }
 
 /// Reads whether the model may search the web: `web_search`, or the older `[tools] web_search`.
-fn read_web_search(place: &str, level: Level, table: &Table, settings: &mut AgentSettings) {
+fn read_web_search(place: &str, level: SettingsOwner, table: &Table, settings: &mut AgentSettings) {
     let old = table.get("tools").and_then(Value::as_table).and_then(|tools| tools.get("web_search"));
     let verdict = match table.get("web_search").or(old) {
         Some(Value::String(mode)) if mode == "disabled" => VerdictKind::Deny,
@@ -107,7 +113,7 @@ fn read_web_search(place: &str, level: Level, table: &Table, settings: &mut Agen
     settings.permissions.push(Permission { place, text, level, verdict, subject: Subject::Search });
 }
 
-fn read_config(root: Root, level: Level, sources: &mut Sources, secrets: &SecretFinder, settings: &mut AgentSettings) {
+fn read_config(root: Root, level: SettingsOwner, sources: &mut Sources, secrets: &SecretFinder, settings: &mut AgentSettings) {
     let Some(file) = sources.file(root, "config.toml") else { return };
     let place = file.place.as_str();
     let table = match document::toml(&file.text) {
@@ -143,7 +149,7 @@ fn read_config(root: Root, level: Level, sources: &mut Sources, secrets: &Secret
     for (name, entry) in list {
         let entry_name = format!("MCP server `{}`", name.chars().take(64).collect::<String>());
         match entry.as_table() {
-            _ if level == Level::Project => {
+            _ if level == SettingsOwner::Project => {
                 settings.leave_out(place, entry_name, "servers of a project belong in its `.mcp.json`, which aye reads");
             }
             Some(entry) => {

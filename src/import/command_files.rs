@@ -1,12 +1,12 @@
 //! Command files: conversion of prompts of other agents to aye's Markdown files.
 
-use super::settings::{AgentSettings, CommandFile, Level};
+use super::settings::{AgentSettings, CommandFile, SettingsOwner};
 
 /// Keys of the front matter that aye supports.
 const KNOWN: [&str; 3] = ["description", "argument-hint", "argument_hint"];
 
 /// Adds a Markdown command file. Front matter keys without an effect in aye are omitted and reported.
-pub(super) fn add_markdown(settings: &mut AgentSettings, place: &str, level: Level, name: &str, text: &str) {
+pub(super) fn add_markdown(settings: &mut AgentSettings, place: &str, level: SettingsOwner, name: &str, text: &str) {
     let (text, left_out) = without_unknown_keys(text);
     if !left_out.is_empty() {
         let keys = left_out.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
@@ -19,7 +19,7 @@ pub(super) fn add_markdown(settings: &mut AgentSettings, place: &str, level: Lev
 pub(super) fn add_prompt(
     settings: &mut AgentSettings,
     place: &str,
-    level: Level,
+    level: SettingsOwner,
     name: &str,
     description: Option<&str>,
     prompt: &str,
@@ -33,7 +33,7 @@ pub(super) fn add_prompt(
     add(settings, place, level, name, text);
 }
 
-fn add(settings: &mut AgentSettings, place: &str, level: Level, name: &str, text: String) {
+fn add(settings: &mut AgentSettings, place: &str, level: SettingsOwner, name: &str, text: String) {
     let is_name = |part: &str| {
         !part.is_empty()
             && part != ".."
@@ -90,7 +90,7 @@ mod tests {
     fn names_that_cannot_be_typed_are_reported() {
         let mut settings = AgentSettings::default();
         for name in ["fix", "git/commit", "a b", "../x", "a//b"] {
-            add_prompt(&mut settings, "place", Level::User, name, Some("Two\nlines"), "Do it\n\n");
+            add_prompt(&mut settings, "place", SettingsOwner::User, name, Some("Two\nlines"), "Do it\n\n");
         }
         let names: Vec<&str> = settings.commands.iter().map(|command| command.name.as_str()).collect();
         assert_eq!(names, ["fix", "git/commit"]);

@@ -6,7 +6,7 @@ use super::document;
 use super::json_entry::JsonEntry;
 use super::secrets::SecretFinder;
 use super::servers::{self, ServerDescription};
-use super::settings::{AgentSettings, Level, Permission, Subject};
+use super::settings::{AgentSettings, Permission, SettingsOwner, Subject};
 use super::sources::{MAX_BYTES, Root, Sources};
 use crate::protocol::VerdictKind;
 
@@ -24,7 +24,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 
 pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
     let mut settings = AgentSettings::default();
-    for (root, level) in [(Root::User, Level::User), (Root::Project, Level::Project)] {
+    for (root, level) in [(Root::User, SettingsOwner::User), (Root::Project, SettingsOwner::Project)] {
         if let Some((place, entries)) = sources.json(root, "settings.json", MAX_BYTES) {
             read_settings(&JsonEntry::new(&place, &entries), level, sources, secrets, &mut settings);
         }
@@ -48,7 +48,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
 
 fn read_settings(
     file: &JsonEntry<'_>,
-    level: Level,
+    level: SettingsOwner,
     sources: &mut Sources,
     secrets: &SecretFinder,
     settings: &mut AgentSettings,
@@ -121,11 +121,17 @@ fn subject(text: &str, verdict: VerdictKind) -> Subject {
     }
 }
 
-fn read_servers(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, secrets: &SecretFinder, settings: &mut AgentSettings) {
+fn read_servers(
+    file: &JsonEntry<'_>,
+    level: SettingsOwner,
+    sources: &mut Sources,
+    secrets: &SecretFinder,
+    settings: &mut AgentSettings,
+) {
     let Some(list) = file.object("mcpServers", sources) else { return };
     for name in list.entries.keys() {
         let Some(entry) = list.object(name, sources) else { continue };
-        if level == Level::Project {
+        if level == SettingsOwner::Project {
             let reason = "servers of a project belong in its `.mcp.json`, which aye reads";
             settings.leave_out(file.place, format!("MCP server `{name}`"), reason);
             continue;
@@ -183,7 +189,7 @@ fn with_braces(text: &str) -> String {
     converted
 }
 
-fn read_commands(root: Root, level: Level, sources: &mut Sources, settings: &mut AgentSettings) {
+fn read_commands(root: Root, level: SettingsOwner, sources: &mut Sources, settings: &mut AgentSettings) {
     for (name, file) in sources.files_below(root, "commands", "toml") {
         let place = file.place.as_str();
         let table = match document::toml(&file.text) {

@@ -5,7 +5,7 @@ use super::command_pattern::CommandPattern;
 use super::json_entry::JsonEntry;
 use super::secrets::SecretFinder;
 use super::servers::{self, ServerDescription};
-use super::settings::{AgentSettings, Level, Permission, Subject};
+use super::settings::{AgentSettings, Permission, SettingsOwner, Subject};
 use super::sources::{MAX_BYTES, Root, Sources};
 use crate::protocol::VerdictKind;
 use serde_json::Value;
@@ -28,7 +28,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 
 pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
     let mut settings = AgentSettings::default();
-    for (root, level) in [(Root::User, Level::User), (Root::Workspace, Level::Project)] {
+    for (root, level) in [(Root::User, SettingsOwner::User), (Root::Workspace, SettingsOwner::Project)] {
         for name in FILES {
             if let Some((place, entries)) = sources.json(root, name, MAX_BYTES) {
                 read_settings(&JsonEntry::new(&place, &entries), level, sources, secrets, &mut settings);
@@ -38,7 +38,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
     if let Some(file) = sources.file(Root::User, "AGENTS.md") {
         settings.instruct(file.place, file.text);
     }
-    for (root, level) in [(Root::User, Level::User), (Root::Project, Level::Project)] {
+    for (root, level) in [(Root::User, SettingsOwner::User), (Root::Project, SettingsOwner::Project)] {
         for directory in ["command", "commands"] {
             for (name, file) in sources.files_below(root, directory, "md") {
                 command_files::add_markdown(&mut settings, &file.place, level, &name, &file.text);
@@ -58,7 +58,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
 
 fn read_settings(
     file: &JsonEntry<'_>,
-    level: Level,
+    level: SettingsOwner,
     sources: &mut Sources,
     secrets: &SecretFinder,
     settings: &mut AgentSettings,
@@ -94,7 +94,7 @@ fn read_settings(
 
 /// Reads permissions. The last matching pattern of a tool decides, so an allow that a later pattern overrides is
 /// skipped.
-fn read_permissions(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, settings: &mut AgentSettings) {
+fn read_permissions(file: &JsonEntry<'_>, level: SettingsOwner, sources: &mut Sources, settings: &mut AgentSettings) {
     for (tool, value) in file.entries {
         let patterns = match value {
             Value::String(action) => {
@@ -143,7 +143,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-fn add(place: &str, level: Level, entry: &Entry<'_>, sources: &mut Sources, settings: &mut AgentSettings) {
+fn add(place: &str, level: SettingsOwner, entry: &Entry<'_>, sources: &mut Sources, settings: &mut AgentSettings) {
     let Entry { tool, pattern, action, has_exceptions } = *entry;
     let verdict = match action {
         "allow" => VerdictKind::Allow,
@@ -210,12 +210,18 @@ fn paths(pattern: &str, subject: fn(Vec<String>) -> Subject) -> Subject {
     }])
 }
 
-fn read_servers(file: &JsonEntry<'_>, level: Level, sources: &mut Sources, secrets: &SecretFinder, settings: &mut AgentSettings) {
+fn read_servers(
+    file: &JsonEntry<'_>,
+    level: SettingsOwner,
+    sources: &mut Sources,
+    secrets: &SecretFinder,
+    settings: &mut AgentSettings,
+) {
     let Some(list) = file.object("mcp", sources) else { return };
     for name in list.entries.keys() {
         let Some(entry) = list.object(name, sources) else { continue };
         let label = format!("MCP server `{name}`");
-        if level == Level::Project {
+        if level == SettingsOwner::Project {
             settings.leave_out(file.place, label, "servers of a project belong in its `.mcp.json`, which aye reads");
             continue;
         }

@@ -2,7 +2,7 @@
 //! "always allow" could save.
 
 use super::command_pattern::{CommandPattern, split_plain_command};
-use super::settings::{Level, Permission, Subject, Unsupported};
+use super::settings::{Permission, SettingsOwner, Subject, Unsupported};
 use crate::config::grants::{self, Restriction, RestrictionSubject, RuleWithExamples};
 use crate::host::other_agents::Agent;
 use crate::host::user_policy;
@@ -29,7 +29,7 @@ pub(super) struct Judge<'a> {
 
 /// New text of a policy file, and the outcome for each permission.
 #[derive(Debug, Default)]
-pub(super) struct PolicyChange {
+pub(super) struct PolicyImport {
     pub text: String,
     /// Permissions that are already in effect, as written.
     pub in_force: Vec<String>,
@@ -40,7 +40,7 @@ pub(super) struct PolicyChange {
 
 /// Change of a policy file.
 #[derive(Debug, Clone)]
-enum Edit {
+enum PolicyEdit {
     Allow(Vec<RuleWithExamples>),
     Restrict(Vec<Restriction>),
     DisableTools(Vec<String>),
@@ -48,33 +48,33 @@ enum Edit {
 }
 
 /// The result for one permission.
-enum Decision {
-    Change(Edit, Option<String>),
+enum PermissionResult {
+    Change(PolicyEdit, Option<String>),
     InForce,
     LeftOut(String),
 }
 
 impl Judge<'_> {
     /// Adds the permissions of one level to the text of its policy file.
-    pub(super) fn apply(&self, base: &str, level: Level, permissions: &[Permission]) -> PolicyChange {
-        let mut change = PolicyChange { text: base.to_owned(), ..PolicyChange::default() };
+    pub(super) fn apply(&self, base: &str, level: SettingsOwner, permissions: &[Permission]) -> PolicyImport {
+        let mut change = PolicyImport { text: base.to_owned(), ..PolicyImport::default() };
         let grants = |capability: &str| match level {
-            Level::Project => true,
-            Level::User => Bundle::parse(base, "policy.toml")
+            SettingsOwner::Project => true,
+            SettingsOwner::User => Bundle::parse(base, "policy.toml")
                 .is_ok_and(|bundle| bundle.extends || bundle.granted.iter().any(|granted| granted == capability)),
         };
         let mut edits = Vec::new();
         for permission in permissions.iter().filter(|permission| permission.level == level) {
             match self.decide(permission) {
-                Decision::Change(edit, _) if edit.capability().is_some_and(|capability| !grants(capability)) => {
+                PermissionResult::Change(edit, _) if edit.capability().is_some_and(|capability| !grants(capability)) => {
                     change.in_force.extend((permission.verdict != VerdictKind::Allow).then(|| permission.text.clone()));
                     if permission.verdict == VerdictKind::Allow {
                         change.left_out.push(not_imported(permission, "your policy does not grant the capability".to_owned()));
                     }
                 }
-                Decision::Change(edit, narrowed) => edits.push((permission, edit, narrowed)),
-                Decision::InForce => change.in_force.push(permission.text.clone()),
-                Decision::LeftOut(why) => change.left_out.push(not_imported(permission, why)),
+                PermissionResult::Change(edit, narrowed) => edits.push((permission, edit, narrowed)),
+                PermissionResult::InForce => change.in_force.push(permission.text.clone()),
+                PermissionResult::LeftOut(why) => change.left_out.push(not_imported(permission, why)),
             }
         }
         self.edit_all(level, edits, &mut change);
@@ -82,7 +82,7 @@ impl Judge<'_> {
     }
 
     /// Makes all changes together, or one by one if a change is invalid.
-    fn edit_all(&self, level: Level, edits: Vec<(&Permission, Edit, Option<String>)>, change: &mut PolicyChange) {
+    fn edit_all(&self, level: SettingsOwner, edits: Vec<(&Permission, PolicyEdit, Option<String>)>, change: &mut PolicyImport) {
         let whole = edits.iter().try_fold(change.text.clone(), |text, (_, edit, _)| self.apply_edit(&text, level, edit));
         if let Some(text) = whole.ok().filter(|text| is_valid(text, level).is_ok()) {
             for (permission, edit, narrowed) in edits {
@@ -112,38 +112,38 @@ impl Judge<'_> {
         }
     }
 
-    fn apply_edit(&self, text: &str, level: Level, edit: &Edit) -> Result<String, String> {
+    fn apply_edit(&self, text: &str, level: SettingsOwner, edit: &PolicyEdit) -> Result<String, String> {
         let text = match (level, edit) {
-            (Level::Project, _) | (Level::User, Edit::DisableTools(_)) => text.to_owned(),
-            (Level::User, Edit::Restrict(rules)) => {
+            (SettingsOwner::Project, _) | (SettingsOwner::User, PolicyEdit::DisableTools(_)) => text.to_owned(),
+            (SettingsOwner::User, PolicyEdit::Restrict(rules)) => {
                 rules.iter().fold(text.to_owned(), |text, rule| user_policy::with_capability(&text, rule.subject.capability()))
             }
-            (Level::User, edit) => user_policy::with_capability(text, edit.capability().unwrap_or_default()),
+            (SettingsOwner::User, edit) => user_policy::with_capability(text, edit.capability().unwrap_or_default()),
         };
         match edit {
-            Edit::Allow(rules) => {
+            PolicyEdit::Allow(rules) => {
                 let day = self.now.strftime("%Y-%m-%d");
                 let reason = format!("{}{day}, imported from {}", grants::REASON, self.agent.title());
                 grants::add_rules_with_examples(&text, rules, &reason)
             }
-            Edit::Restrict(rules) => grants::add_restrictions(&text, rules),
-            Edit::DisableTools(names) => grants::with_disabled_tools(&text, names),
-            Edit::BlockDomain(domain) => grants::with_blocked_domains(&text, std::slice::from_ref(domain)),
+            PolicyEdit::Restrict(rules) => grants::add_restrictions(&text, rules),
+            PolicyEdit::DisableTools(names) => grants::with_disabled_tools(&text, names),
+            PolicyEdit::BlockDomain(domain) => grants::with_blocked_domains(&text, std::slice::from_ref(domain)),
         }
     }
 
-    fn decide(&self, permission: &Permission) -> Decision {
+    fn decide(&self, permission: &Permission) -> PermissionResult {
         let decided = match permission.verdict {
-            VerdictKind::Allow if permission.level == Level::Project && !self.accepts_project => {
+            VerdictKind::Allow if permission.level == SettingsOwner::Project && !self.accepts_project => {
                 Err("the project is not trusted; review the plan without `--yes`, or pass `--trust`".to_owned())
             }
             VerdictKind::Allow => self.allow(permission),
             verdict @ (VerdictKind::Ask | VerdictKind::Deny) => self.restrict(permission, verdict),
         };
-        decided.unwrap_or_else(Decision::LeftOut)
+        decided.unwrap_or_else(PermissionResult::LeftOut)
     }
 
-    fn allow(&self, permission: &Permission) -> Result<Decision, String> {
+    fn allow(&self, permission: &Permission) -> Result<PermissionResult, String> {
         let (rules, is_narrow) = match &permission.subject {
             Subject::Command(CommandPattern::Every) => return Err(EVERY_COMMAND.to_owned()),
             Subject::Command(CommandPattern::Line(line)) => {
@@ -152,7 +152,7 @@ impl Judge<'_> {
             }
             Subject::Command(CommandPattern::Beginning(words)) => (self.rules_within(words)?, true),
             Subject::Command(CommandPattern::Other(why)) | Subject::Other(why) => return Err(why.clone()),
-            Subject::Write(patterns) if permission.level == Level::Project => (self.rules_for_paths(patterns)?, false),
+            Subject::Write(patterns) if permission.level == SettingsOwner::Project => (self.rules_for_paths(patterns)?, false),
             Subject::Write(_) => {
                 return Err(
                     "a rule for all projects needs absolute paths; press `a` in the first approval to save one".to_owned()
@@ -177,10 +177,10 @@ impl Judge<'_> {
             }
         };
         if rules.is_empty() {
-            return Ok(Decision::InForce);
+            return Ok(PermissionResult::InForce);
         }
         let narrowed = is_narrow.then(|| describe_narrowing(&rules)).flatten();
-        Ok(Decision::Change(Edit::Allow(rules.into_iter().map(with_examples).collect()), narrowed))
+        Ok(PermissionResult::Change(PolicyEdit::Allow(rules.into_iter().map(with_examples).collect()), narrowed))
     }
 
     fn rules_within(&self, words: &[Vec<String>]) -> Result<Vec<GrantRule>, String> {
@@ -230,12 +230,12 @@ impl Judge<'_> {
         Ok(rules)
     }
 
-    fn restrict(&self, permission: &Permission, verdict: VerdictKind) -> Result<Decision, String> {
+    fn restrict(&self, permission: &Permission, verdict: VerdictKind) -> Result<PermissionResult, String> {
         let is_deny = verdict == VerdictKind::Deny;
         let reason = format!("imported from {}", self.agent.title());
         let rule = |subject, matches, not_matches| Restriction { subject, verdict, reason: reason.clone(), matches, not_matches };
         let command = |words, exact, matches, not_matches| {
-            Edit::Restrict(vec![rule(RestrictionSubject::Command { words, exact }, matches, not_matches)])
+            PolicyEdit::Restrict(vec![rule(RestrictionSubject::Command { words, exact }, matches, not_matches)])
         };
         let edit = match &permission.subject {
             Subject::Command(CommandPattern::Every) => command(vec![vec!["*".to_owned()]], false, Vec::new(), Vec::new()),
@@ -253,40 +253,40 @@ impl Judge<'_> {
             Subject::Command(CommandPattern::Other(why)) | Subject::Other(why) => return Err(why.clone()),
             Subject::Read(paths) => {
                 let subject = RestrictionSubject::Paths { capability: "File.Read", paths: paths.clone() };
-                Edit::Restrict(vec![rule(subject, Vec::new(), Vec::new())])
+                PolicyEdit::Restrict(vec![rule(subject, Vec::new(), Vec::new())])
             }
             Subject::Write(paths) => {
                 let of = |capability| RestrictionSubject::Paths { capability, paths: paths.clone() };
                 let both = ["File.Write", "File.Delete"].map(|capability| rule(of(capability), Vec::new(), Vec::new()));
-                Edit::Restrict(both.to_vec())
+                PolicyEdit::Restrict(both.to_vec())
             }
-            Subject::Server(server, tool) if permission.level == Level::Project && is_deny => {
+            Subject::Server(server, tool) if permission.level == SettingsOwner::Project && is_deny => {
                 let tools = RestrictionSubject::ServerTools(vec![server_tool(server, tool.as_deref())]);
-                Edit::Restrict(vec![rule(tools, Vec::new(), Vec::new())])
+                PolicyEdit::Restrict(vec![rule(tools, Vec::new(), Vec::new())])
             }
             Subject::Server(server, tool) if is_deny => {
-                Edit::DisableTools(vec![format!("Mcp.{}", server_tool(server, tool.as_deref()))])
+                PolicyEdit::DisableTools(vec![format!("Mcp.{}", server_tool(server, tool.as_deref()))])
             }
             Subject::Search if !is_deny && self.allows_unasked_search() => {
                 return Err("your policy allows web searches without approval: see `Network.Search`".to_owned());
             }
             // These need approval in any case.
-            Subject::Server(..) | Subject::Web(_) | Subject::Search if !is_deny => return Ok(Decision::InForce),
-            Subject::Web(_) | Subject::Search | Subject::Tools(_) if permission.level == Level::Project && is_deny => {
+            Subject::Server(..) | Subject::Web(_) | Subject::Search if !is_deny => return Ok(PermissionResult::InForce),
+            Subject::Web(_) | Subject::Search | Subject::Tools(_) if permission.level == SettingsOwner::Project && is_deny => {
                 return Err(
                     "only a policy for all projects can express it: see `blocked_domains` and `[tools] disabled`".to_owned()
                 );
             }
-            Subject::Web(Some(domain)) => Edit::BlockDomain(domain.clone()),
-            Subject::Web(None) => Edit::DisableTools(vec!["HttpRequest".to_owned()]),
-            Subject::Search => Edit::DisableTools(vec!["WebSearch".to_owned()]),
-            Subject::Tools(names) if is_deny => Edit::DisableTools(names.iter().map(|name| (*name).to_owned()).collect()),
+            Subject::Web(Some(domain)) => PolicyEdit::BlockDomain(domain.clone()),
+            Subject::Web(None) => PolicyEdit::DisableTools(vec!["HttpRequest".to_owned()]),
+            Subject::Search => PolicyEdit::DisableTools(vec!["WebSearch".to_owned()]),
+            Subject::Tools(names) if is_deny => PolicyEdit::DisableTools(names.iter().map(|name| (*name).to_owned()).collect()),
             // Changes need approval in any case.
-            Subject::Tools(names) if names.contains(&"WriteFile") => return Ok(Decision::InForce),
+            Subject::Tools(names) if names.contains(&"WriteFile") => return Ok(PermissionResult::InForce),
             Subject::Tools(_) => return Err("a saved rule cannot require approval for every use of a tool".to_owned()),
-            Subject::Server(..) => return Ok(Decision::InForce),
+            Subject::Server(..) => return Ok(PermissionResult::InForce),
         };
-        Ok(Decision::Change(edit, None))
+        Ok(PermissionResult::Change(edit, None))
     }
 
     /// Returns whether the policy allows web searches without approval.
@@ -301,9 +301,9 @@ impl Judge<'_> {
     }
 }
 
-impl PolicyChange {
-    fn count(&mut self, permission: &Permission, edit: &Edit, narrowed: Option<String>, is_same: bool) {
-        if is_same && !matches!(edit, Edit::Restrict(rules) if rules.is_empty()) {
+impl PolicyImport {
+    fn count(&mut self, permission: &Permission, edit: &PolicyEdit, narrowed: Option<String>, is_same: bool) {
+        if is_same && !matches!(edit, PolicyEdit::Restrict(rules) if rules.is_empty()) {
             self.in_force.push(permission.text.clone());
         } else {
             self.narrowed.extend(narrowed.map(|part| (permission.text.clone(), part)));
@@ -311,7 +311,7 @@ impl PolicyChange {
     }
 }
 
-impl Edit {
+impl PolicyEdit {
     /// Returns the capability that the change concerns, if any.
     fn capability(&self) -> Option<&str> {
         match self {
@@ -339,10 +339,10 @@ fn not_imported(permission: &Permission, reason: String) -> Unsupported {
 }
 
 /// Checks that the next start could read a policy file.
-pub(super) fn is_valid(text: &str, level: Level) -> Result<(), String> {
+pub(super) fn is_valid(text: &str, level: SettingsOwner) -> Result<(), String> {
     let parsed = match level {
-        Level::User => Bundle::parse(text, "policy.toml"),
-        Level::Project => Bundle::parse_rules(text, "policy.toml"),
+        SettingsOwner::User => Bundle::parse(text, "policy.toml"),
+        SettingsOwner::Project => Bundle::parse_rules(text, "policy.toml"),
     };
     parsed.map(drop).map_err(|error| error.to_string())
 }

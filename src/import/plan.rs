@@ -1,9 +1,9 @@
 //! Plan of an import: the changes of each file, and the entries that are not imported.
 
 use super::instruction_block::with_block;
-use super::permissions::{Judge, PolicyChange, is_valid};
+use super::permissions::{Judge, PolicyImport, is_valid};
 use super::secrets::SecretFinder;
-use super::settings::{AgentSettings, CommandFile, Level, Permission, Unsupported};
+use super::settings::{AgentSettings, CommandFile, Permission, SettingsOwner, Unsupported};
 use super::sources::Sources;
 use crate::config::{ConfigError, Directories, check_settings, grants, servers};
 use crate::host::other_agents::Agent;
@@ -50,7 +50,7 @@ impl Targets {
 pub(crate) struct ImportPlan {
     /// Files that were read, as shown to users.
     pub sources: Vec<String>,
-    pub files: Vec<PlannedFile>,
+    pub files: Vec<FileRewrite>,
     pub not_imported: Vec<NotImported>,
     /// Entries that are already in effect, as written.
     pub in_force: Vec<String>,
@@ -62,7 +62,7 @@ pub(crate) struct ImportPlan {
 
 /// A file with its old and new text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PlannedFile {
+pub(crate) struct FileRewrite {
     pub path: PathBuf,
     /// The path as shown to users.
     pub shown: String,
@@ -82,7 +82,7 @@ pub(crate) struct NotImported {
     pub reason: String,
 }
 
-impl PlannedFile {
+impl FileRewrite {
     pub(crate) fn diff(&self) -> FileDiff {
         let name = reveal_line(&self.shown);
         let name = name.trim_start_matches('/');
@@ -153,8 +153,8 @@ impl Planner<'_> {
         }
     }
 
-    fn file(&self, path: &Path, old: Option<String>, new: String) -> PlannedFile {
-        PlannedFile {
+    fn file(&self, path: &Path, old: Option<String>, new: String) -> FileRewrite {
+        FileRewrite {
             path: path.to_owned(),
             shown: abbreviate_home(path, self.home),
             old,
@@ -176,17 +176,18 @@ impl Planner<'_> {
             now: self.now,
             accepts_project: self.accepts_project,
         };
-        for (level, path) in [(Level::User, &self.targets.policy), (Level::Project, &self.targets.project_policy)] {
+        for (level, path) in [(SettingsOwner::User, &self.targets.policy), (SettingsOwner::Project, &self.targets.project_policy)]
+        {
             let old = grants::read(path)?;
             let base = old.clone().unwrap_or_else(|| match level {
-                Level::User => user_policy::new_file("`aye import`"),
-                Level::Project => user_policy::new_project_file("`aye import`", self.workspace),
+                SettingsOwner::User => user_policy::new_file("`aye import`"),
+                SettingsOwner::Project => user_policy::new_project_file("`aye import`", self.workspace),
             });
             is_valid(&base, level).map_err(|why| {
                 let problem = Problem::new(format!("`{}` is not valid", abbreviate_home(path, self.home))).because(why);
                 ConfigError::single(problem.hint("run `aye policy validate`, and fix the file first"))
             })?;
-            let PolicyChange { text, in_force, narrowed, left_out: not_imported } = judge.apply(&base, level, permissions);
+            let PolicyImport { text, in_force, narrowed, left_out: not_imported } = judge.apply(&base, level, permissions);
             left_out.extend(not_imported);
             plan.in_force.extend(in_force);
             plan.narrowed.extend(narrowed);
@@ -281,8 +282,8 @@ impl Planner<'_> {
         for command in found {
             let slash = format!("/{}", command.name.replace('/', ":"));
             let directory = match command.level {
-                Level::User => &self.targets.commands,
-                Level::Project => &self.targets.project_commands,
+                SettingsOwner::User => &self.targets.commands,
+                SettingsOwner::Project => &self.targets.project_commands,
             };
             let path = directory.join(format!("{}.md", command.name));
             let old = grants::read(&path)?;

@@ -18,7 +18,7 @@ pub(crate) struct AgentSettings {
 
 /// Owner of the file that contains an entry: the user or the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub(crate) enum SettingsOwner {
     /// Files in the home directory, for all projects.
     User,
     /// Files of the workspace.
@@ -32,7 +32,7 @@ pub(crate) struct Permission {
     pub place: String,
     /// Entry in its original form.
     pub text: String,
-    pub level: Level,
+    pub level: SettingsOwner,
     pub verdict: VerdictKind,
     pub subject: Subject,
 }
@@ -78,7 +78,7 @@ pub(crate) struct InstructionText {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandFile {
     pub place: String,
-    pub level: Level,
+    pub level: SettingsOwner,
     /// Name without the extension: `fix` or `git/commit`.
     pub name: String,
     pub text: String,

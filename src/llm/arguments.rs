@@ -1,7 +1,7 @@
 //! Arguments of a call as they arrive. They are stored up to a limit, and become an object only when they are complete.
 
 use super::limits::{ALL_ARGUMENT_BYTES, ARGUMENT_HEAD_BYTES};
-use crate::protocol::{ARGUMENT_BYTES, Arguments, Part, cut_position_before};
+use crate::protocol::{ARGUMENT_BYTES, CallArguments, Part, cut_position_before};
 use serde_json::{Map, Value};
 
 /// Buffer for arguments that arrive in parts.
@@ -45,33 +45,36 @@ impl ArgumentBuffer {
     }
 
     /// Returns the arguments. `ended`: the server marked the call as complete.
-    pub(crate) fn arguments(&self, ended: bool) -> Arguments {
+    pub(crate) fn arguments(&self, ended: bool) -> CallArguments {
         if self.bytes > ARGUMENT_BYTES {
-            return Arguments::over_limit(&self.text, &format!("{} bytes; a call may have at most {ARGUMENT_BYTES}", self.bytes));
+            return CallArguments::over_limit(
+                &self.text,
+                &format!("{} bytes; a call may have at most {ARGUMENT_BYTES}", self.bytes),
+            );
         }
         if !ended {
-            return Arguments::Malformed(self.text.clone());
+            return CallArguments::Malformed(self.text.clone());
         }
-        if let Some(limit) = Arguments::describe_exceeded_limit(&self.text) {
-            return Arguments::over_limit(&self.text[..cut_position_before(&self.text, ARGUMENT_HEAD_BYTES)], &limit);
+        if let Some(limit) = CallArguments::describe_exceeded_limit(&self.text) {
+            return CallArguments::over_limit(&self.text[..cut_position_before(&self.text, ARGUMENT_HEAD_BYTES)], &limit);
         }
-        Arguments::parse(&self.text)
+        CallArguments::parse(&self.text)
     }
 }
 
 /// Parses arguments that arrived complete.
-pub(super) fn parse_complete(json: &str, ended: bool) -> Arguments {
+pub(super) fn parse_complete(json: &str, ended: bool) -> CallArguments {
     let mut pieces = ArgumentBuffer::default();
     pieces.push(json);
     pieces.arguments(ended)
 }
 
 /// Parses arguments that arrived as an object in a larger event.
-pub(super) fn from_map(map: Map<String, Value>, ended: bool) -> Arguments {
+pub(super) fn from_map(map: Map<String, Value>, ended: bool) -> CallArguments {
     let json = Value::Object(map);
     let text = json.to_string();
     match (parse_complete(&text, ended), json) {
-        (Arguments::Object(_), Value::Object(map)) => Arguments::Object(map),
+        (CallArguments::Object(_), Value::Object(map)) => CallArguments::Object(map),
         (arguments, _) => arguments,
     }
 }
@@ -84,14 +87,14 @@ pub(super) fn enforce_limit(content: &mut [Part]) {
         let own = argument_bytes(&call.arguments);
         if bytes + own > ALL_ARGUMENT_BYTES {
             let limit = format!("all calls of one response may have at most {ALL_ARGUMENT_BYTES} bytes of arguments");
-            call.arguments = Arguments::over_limit("", &limit);
+            call.arguments = CallArguments::over_limit("", &limit);
         } else {
             bytes += own;
         }
     }
 }
 
-fn argument_bytes(arguments: &Arguments) -> usize {
+fn argument_bytes(arguments: &CallArguments) -> usize {
     fn value_bytes(value: &Value) -> usize {
         match value {
             Value::String(text) => text.len(),
@@ -101,8 +104,8 @@ fn argument_bytes(arguments: &Arguments) -> usize {
         }
     }
     match arguments {
-        Arguments::Object(map) => map.iter().map(|(key, value)| key.len() + value_bytes(value)).sum(),
-        Arguments::Malformed(text) => text.len(),
+        CallArguments::Object(map) => map.iter().map(|(key, value)| key.len() + value_bytes(value)).sum(),
+        CallArguments::Malformed(text) => text.len(),
     }
 }
 
@@ -126,8 +129,8 @@ mod tests {
                 assert_eq!(pieces.bytes(), bytes);
                 assert!(pieces.text.capacity() <= if runs { 2 * bytes } else { 2 * ARGUMENT_HEAD_BYTES }, "{bytes} by {size}");
                 let arguments = pieces.arguments(true);
-                assert_eq!(matches!(arguments, Arguments::Object(_)), runs, "{bytes} by {size}");
-                let Arguments::Malformed(text) = &arguments else { continue };
+                assert_eq!(matches!(arguments, CallArguments::Object(_)), runs, "{bytes} by {size}");
+                let CallArguments::Malformed(text) = &arguments else { continue };
                 assert!(text.len() < 2 * ARGUMENT_HEAD_BYTES && text.starts_with("{\"content\""));
                 assert!(matches!(arguments.fault(), Some(ArgumentFault::OverLimit(why)) if why.contains(&bytes.to_string())));
             }
@@ -140,7 +143,7 @@ mod tests {
             Part::ToolCall(ToolCall {
                 tool_call_id: CallId::new(format!("c{number}")),
                 tool_name: "WriteFile".to_owned(),
-                arguments: Arguments::parse(&object(ARGUMENT_BYTES - 100)),
+                arguments: CallArguments::parse(&object(ARGUMENT_BYTES - 100)),
             })
         };
         let mut content: Vec<Part> = (0..20).map(call).collect();
@@ -152,7 +155,7 @@ mod tests {
     #[test]
     fn unfinished_calls_do_not_run_even_with_valid_arguments() {
         for json in [r#"{"path":"a"}"#, "", "{}", r#"{"path":"#, r#""{\"path\":\"a\"}""#] {
-            assert!(matches!(parse_complete(json, false), Arguments::Malformed(_)), "{json}");
+            assert!(matches!(parse_complete(json, false), CallArguments::Malformed(_)), "{json}");
         }
         assert_eq!(parse_complete(r#"{"path":"a"}"#, false).fault(), Some(ArgumentFault::Unfinished));
         assert_eq!(parse_complete(r#"{"path":"#, true).fault(), Some(ArgumentFault::NotAnObject));
@@ -165,6 +168,6 @@ mod tests {
         let deep = format!(r#"{{"list":{}{}}}"#, "[".repeat(10_000), "]".repeat(10_000));
         assert_eq!(parse_complete(&deep, true).fault(), Some(ArgumentFault::NotAnObject));
         let text = format!(r#"{{"content":"{}"}}"#, "[{,".repeat(100_000));
-        assert!(matches!(parse_complete(&text, true), Arguments::Object(_)), "what is in a text is no value");
+        assert!(matches!(parse_complete(&text, true), CallArguments::Object(_)), "what is in a text is no value");
     }
 }

@@ -15,7 +15,7 @@ pub(super) type HeaderFactory = fn(Option<String>) -> Vec<(&'static str, String)
 const MIN_BYTES: usize = 8;
 
 /// Headers with the API key. A key that is looked up lazily is available from the first request on.
-pub(super) struct Key {
+pub(super) struct AuthHeaders {
     secret: Option<Secret>,
     make: HeaderFactory,
     looked_up: Mutex<CachedKey>,
@@ -30,7 +30,7 @@ struct CachedKey {
     rejected: Option<String>,
 }
 
-impl Key {
+impl AuthHeaders {
     pub(crate) fn new(secret: Option<Secret>, make: HeaderFactory) -> Self {
         Self { secret, make, looked_up: Mutex::default() }
     }

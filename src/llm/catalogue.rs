@@ -10,7 +10,7 @@ mod update;
 pub(crate) use update::{CatalogueUpdate, UpdateError};
 
 use crate::protocol::{ModelFacts, Price, PriceElsewhere};
-use entry::{Card, Cards};
+use entry::{Cards, CatalogueEntry};
 use jiff::civil::Date;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -78,7 +78,7 @@ impl Catalogue {
     pub(crate) fn provenance(&self, full_name: &str) -> Provenance {
         let listed = built_in().find_exact(full_name);
         let downloaded = self.updated.as_ref().and_then(|updated| updated.find_exact(full_name));
-        let same = |card: &&Card| listed.is_some_and(|listed| card.repeats(listed));
+        let same = |card: &&CatalogueEntry| listed.is_some_and(|listed| card.repeats(listed));
         let card = downloaded.filter(|card| !same(card)).or(listed).or(downloaded);
         card.map(|card| Provenance { documentation: card.source.clone(), verified: card.verified }).unwrap_or_default()
     }
@@ -136,7 +136,7 @@ impl Catalogue {
 }
 
 impl Cards {
-    fn find_exact(&self, full_name: &str) -> Option<&Card> {
+    fn find_exact(&self, full_name: &str) -> Option<&CatalogueEntry> {
         self.models.iter().find(|card| name::is_same_model(&card.name, full_name))
     }
 
@@ -154,7 +154,7 @@ impl Cards {
         }
         match self.find_at_maker(full_name) {
             Some(card) => {
-                let facts = Card { price: None, ..card.clone() }.apply_to(by_family);
+                let facts = CatalogueEntry { price: None, ..card.clone() }.apply_to(by_family);
                 let there = card.price.filter(|_| facts.price.is_none());
                 let there = there.map(|price| PriceElsewhere { model: card.name.clone(), price });
                 ModelFacts { price_elsewhere: there.or(facts.price_elsewhere), ..facts }
@@ -165,7 +165,7 @@ impl Cards {
 
     /// Returns the entry of the same model at its maker or as an open model. It has the same capabilities, but may have
     /// another price.
-    fn find_at_maker(&self, full_name: &str) -> Option<&Card> {
+    fn find_at_maker(&self, full_name: &str) -> Option<&CatalogueEntry> {
         let asked = name::bare_name(full_name);
         let made = self.models.iter().find(|card| {
             let (seller, listed) = card.name.split_once('/').unwrap_or_default();
@@ -181,7 +181,7 @@ impl Cards {
     }
 }
 
-impl Card {
+impl CatalogueEntry {
     /// Returns whether this entry adds nothing to another entry of the same model.
     fn repeats(&self, other: &Self) -> bool {
         let base = ModelFacts { name: other.name.clone(), ..built_in().facts(&other.name, unknown_model(&other.name)) };

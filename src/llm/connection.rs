@@ -1,28 +1,28 @@
 //! Connection to the server of a provider: its address, and the headers of every request.
 
-use super::auth::Key;
+use super::auth::AuthHeaders;
 use super::error::ErrorContext;
-use super::{Account, ProviderSpec};
+use super::{CloudAccount, ProviderSpec};
 use crate::cloud::aws::UnsignedRequest;
 use crate::ports::ModelError;
 use crate::protocol::{Failure, FailureKind, Problem};
-use crate::sys::http::{Headers, Reply, Server, Timeouts};
+use crate::sys::http::{Headers, HttpServer, Reply, Timeouts};
 use bytes::Bytes;
 use std::borrow::Cow;
 
 /// HTTP status for a rejected key.
 const UNAUTHORIZED: u16 = 401;
 
-pub(super) struct Connection {
-    server: Server,
-    key: Key,
-    account: Option<Account>,
+pub(super) struct ProviderConnection {
+    server: HttpServer,
+    key: AuthHeaders,
+    account: Option<CloudAccount>,
     /// Headers that the user configured.
     headers: Headers,
     speaker: ErrorContext,
 }
 
-impl Connection {
+impl ProviderConnection {
     /// Creates a connection for a model; the name may be empty. Sends nothing.
     pub(crate) fn new(spec: &ProviderSpec, model: &str) -> Result<Self, Failure> {
         let mut speaker = ErrorContext {
@@ -30,12 +30,12 @@ impl Connection {
             model: model.to_owned(),
             key_variable: spec.key_variable.clone(),
             base_url: spec.base_url.clone(),
-            remedy: spec.account.as_ref().map(Account::remedy),
+            remedy: spec.account.as_ref().map(CloudAccount::remedy),
         };
-        let server = Server::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
+        let server = HttpServer::new(&spec.base_url, spec.timeouts).map_err(|error| speaker.transport(&error).failure)?;
         server.address().clone_into(&mut speaker.base_url);
         let headers = spec.headers.0.iter().map(|(name, value)| (Cow::Owned(name.clone()), value.clone())).collect();
-        let key = Key::new(spec.key.clone(), spec.service.auth_headers(spec.api));
+        let key = AuthHeaders::new(spec.key.clone(), spec.service.auth_headers(spec.api));
         Ok(Self { server, key, account: spec.account.clone(), headers, speaker })
     }
 
@@ -87,7 +87,7 @@ impl Connection {
         }
     }
 
-    /// Requests `path`, like [`Connection::post`].
+    /// Requests `path`, like [`ProviderConnection::post`].
     pub(crate) async fn get(&self, path: &str) -> Result<Reply, ModelError> {
         let reply = self.get_once(path).await?;
         if self.has_renewed(&reply).await {
@@ -124,8 +124,8 @@ impl Connection {
     async fn has_renewed(&self, reply: &Reply) -> bool {
         let is_unauthorized = reply.status() == UNAUTHORIZED;
         match &self.account {
-            Some(Account::Google(account)) if is_unauthorized => account.forget().await,
-            Some(Account::Aws(account)) if is_unauthorized || is_expired(reply) => account.forget().await,
+            Some(CloudAccount::Google(account)) if is_unauthorized => account.forget().await,
+            Some(CloudAccount::Aws(account)) if is_unauthorized || is_expired(reply) => account.forget().await,
             Some(_) => return false,
             None => return is_unauthorized && self.key.reject(),
         }
@@ -141,7 +141,7 @@ fn is_expired(reply: &Reply) -> bool {
     reply.header(ERROR_TYPE).is_some_and(|kind| kind.contains("ExpiredToken") || kind.contains("UnrecognizedClient"))
 }
 
-impl Account {
+impl CloudAccount {
     async fn headers(&self, request: UnsignedRequest<'_>) -> Result<Headers, Problem> {
         match self {
             Self::Google(account) => account.headers().await,

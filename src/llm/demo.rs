@@ -2,7 +2,7 @@
 
 use crate::ports::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{
-    Arguments, CallId, Failure, FailureKind, Message, ModelFacts, Part, Price, Role, StopReason, ToolCall, ToolDefinition,
+    CallArguments, CallId, Failure, FailureKind, Message, ModelFacts, Part, Price, Role, StopReason, ToolCall, ToolDefinition,
     ToolResult, ToolStatus, Usage,
 };
 use serde::Deserialize;
@@ -48,16 +48,16 @@ pub(crate) enum Pace {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Conversation {
+struct DemoRecording {
     model: String,
     pace_ms: u64,
     first_prompt: String,
-    turns: Vec<Turn>,
+    turns: Vec<RecordedTurn>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Turn {
+struct RecordedTurn {
     name: String,
     #[serde(default)]
     thinking: String,
@@ -65,7 +65,7 @@ struct Turn {
     #[serde(default)]
     calls: Vec<Call>,
     #[serde(default)]
-    next: Option<Next>,
+    next: Option<NextTurn>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -78,7 +78,7 @@ struct Call {
 /// Next turn, selected by the outcome of the last call.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Next {
+struct NextTurn {
     succeeded: String,
     denied: Option<String>,
     failed: Option<String>,
@@ -87,13 +87,13 @@ struct Next {
 /// Model that plays a recording.
 #[derive(Debug)]
 pub(crate) struct Demo {
-    conversation: Arc<Conversation>,
+    conversation: Arc<DemoRecording>,
     pace: Duration,
 }
 
 impl Demo {
     pub(crate) fn new(pace: Pace) -> Result<Self, Failure> {
-        let conversation: Conversation = toml::from_str(CONVERSATION).map_err(|error| {
+        let conversation: DemoRecording = toml::from_str(CONVERSATION).map_err(|error| {
             Failure::new(FailureKind::Internal, format!("the recorded conversation cannot be read: {error}"), "report this")
         })?;
         let pace = match pace {
@@ -110,14 +110,14 @@ impl Demo {
     }
 }
 
-impl Conversation {
-    fn turn(&self, name: &str) -> Option<&Turn> {
+impl DemoRecording {
+    fn turn(&self, name: &str) -> Option<&RecordedTurn> {
         self.turns.iter().find(|turn| turn.name == name)
     }
 
     /// Returns the next turn. It depends only on the thread, so that a resumed session continues
     /// correctly.
-    fn choose(&self, messages: &[Arc<Message>]) -> Option<&Turn> {
+    fn choose(&self, messages: &[Arc<Message>]) -> Option<&RecordedTurn> {
         let Some(last) = messages.iter().rfind(|message| message.role == Role::Assistant) else { return self.turns.first() };
         let called = last.tool_calls().last().map(|call| &call.tool_call_id);
         let recorded = self.turns.iter().find(|turn| called.is_some() && turn.last_call_id().as_ref() == called);
@@ -140,7 +140,7 @@ fn outcome(messages: &[Arc<Message>], id: &CallId) -> Option<ToolStatus> {
     })
 }
 
-impl Turn {
+impl RecordedTurn {
     fn call_id(&self, at: usize) -> CallId {
         CallId::new(format!("{CALL_PREFIX}{}_{at}", self.name))
     }
@@ -159,7 +159,7 @@ impl Turn {
             Part::ToolCall(ToolCall {
                 tool_call_id: self.call_id(at),
                 tool_name: call.tool.clone(),
-                arguments: Arguments::Object(call.arguments.clone()),
+                arguments: CallArguments::Object(call.arguments.clone()),
             })
         }));
         let stop_reason = if self.calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
@@ -223,7 +223,7 @@ fn size(call: &Call) -> u64 {
 }
 
 /// Returns approximately the usage that a real model would report.
-fn usage(request: &ModelRequest, turn: &Turn) -> Usage {
+fn usage(request: &ModelRequest, turn: &RecordedTurn) -> Usage {
     let thread: u64 = request.messages.iter().map(|message| message.token_count).sum();
     let tools = request.tools.iter().map(|tool| {
         let ToolDefinition { tool_name, description, input_schema } = tool;

@@ -1,7 +1,7 @@
 //! Binary event stream of AWS: messages with two checksums, each with one event of the model.
 
 use super::limits::{EVENT_BYTES, OTHER_BYTES};
-use super::sse::{Event, Events, SseError};
+use super::sse::{Events, SseError, SseEvent};
 use crate::sys::http::HttpError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,13 +19,13 @@ const BYTES: u8 = 6;
 
 /// Decodes `body` into events.
 pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Events {
-    let decoder = Decoder { body: body.fuse().boxed(), buffer: Vec::new(), failed: false };
+    let decoder = EventDecoder { body: body.fuse().boxed(), buffer: Vec::new(), failed: false };
     let events = stream::unfold(decoder, |mut decoder| async move { decoder.next().await.map(|event| (event, decoder)) });
     // The reader may poll the stream again after its end.
     events.fuse().boxed()
 }
 
-struct Decoder {
+struct EventDecoder {
     body: BoxStream<'static, Result<Bytes, HttpError>>,
     buffer: Vec<u8>,
     failed: bool,
@@ -33,7 +33,7 @@ struct Decoder {
 
 /// Result of decoding the buffer.
 enum Step {
-    Event(Event),
+    Event(SseEvent),
     /// Message that is not part of the response.
     Other,
     /// The buffer ends before the message does.
@@ -61,8 +61,8 @@ struct Exception {
     message: String,
 }
 
-impl Decoder {
-    async fn next(&mut self) -> Option<Result<Event, SseError>> {
+impl EventDecoder {
+    async fn next(&mut self) -> Option<Result<SseEvent, SseError>> {
         while !self.failed {
             match self.message() {
                 Ok(Step::Event(event)) => return Some(Ok(event)),
@@ -123,7 +123,7 @@ impl Decoder {
 }
 
 /// Reads one message; `None` if it is not part of the response.
-fn read(message: &[u8]) -> Result<Option<Event>, SseError> {
+fn read(message: &[u8]) -> Result<Option<SseEvent>, SseError> {
     let field = |at: usize| number(message, at).ok_or(SseError::Damaged);
     let end = message.len() - 4;
     if checksum(&message[..PRELUDE - 4]) != field(PRELUDE - 4)? || checksum(&message[..end]) != field(end)? {
@@ -146,7 +146,7 @@ fn read(message: &[u8]) -> Result<Option<Event>, SseError> {
         "error" => error(&kind.error_code, &kind.error_message),
         _ => return Ok(None),
     };
-    Ok(Some(Event { name: None, data, unfinished: false }))
+    Ok(Some(SseEvent { name: None, data, unfinished: false }))
 }
 
 /// Returns an error as an event of the Messages API.

@@ -1,4 +1,4 @@
-//! Limits on the data in one response of a server. The limits for a single call are in `Arguments` of the protocol.
+//! Limits on the data in one response of a server. The limits for a single call are in `CallArguments` of the protocol.
 
 /// Maximum size in bytes of one event. The longest response fits, even if its last event repeats all of it with double
 /// escapes.

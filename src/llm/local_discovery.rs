@@ -1,6 +1,6 @@
 //! Discovery of local model servers on their default ports.
 
-use crate::sys::http::{Server, Timeouts};
+use crate::sys::http::{HttpServer, Timeouts};
 use futures_util::future::join_all;
 use serde_json::Value;
 use std::time::Duration;
@@ -109,7 +109,7 @@ pub(crate) async fn local_servers(ports: &[u16]) -> Vec<LocalServer> {
 
 async fn probe(port: u16) -> Option<LocalServer> {
     let root = format!("http://127.0.0.1:{port}");
-    let server = Server::new(&root, Timeouts { connect: TIMEOUT, idle: TIMEOUT }).ok()?;
+    let server = HttpServer::new(&root, Timeouts { connect: TIMEOUT, idle: TIMEOUT }).ok()?;
     let list = get_json(&server, "/v1/models").await?;
     let entries = list.get("data")?.as_array()?;
     let owner = entries.iter().find_map(|entry| entry.get("owned_by")?.as_str());
@@ -126,7 +126,7 @@ async fn probe(port: u16) -> Option<LocalServer> {
 }
 
 /// Returns the JSON response of a server, if it arrives in time and within the size limit.
-async fn get_json(server: &Server, path: &str) -> Option<Value> {
+async fn get_json(server: &HttpServer, path: &str) -> Option<Value> {
     let answer = async {
         let reply = server.get(path, &Vec::new()).await.ok().filter(|reply| reply.status() == 200)?;
         serde_json::from_slice(&reply.into_head(MAX_BYTES).await).ok()

@@ -167,15 +167,15 @@ pub(crate) struct ProviderSpec {
     pub headers: ExtraHeaders,
     pub service: Service,
     /// Account that authenticates requests if there is no key.
-    pub account: Option<Account>,
+    pub account: Option<CloudAccount>,
     pub timeouts: Timeouts,
 }
 
 /// Account on a cloud platform.
 #[derive(Debug, Clone)]
-pub(crate) enum Account {
-    Google(Arc<google::Account>),
-    Aws(Arc<aws::Account>),
+pub(crate) enum CloudAccount {
+    Google(Arc<google::GoogleAccount>),
+    Aws(Arc<aws::AwsAccount>),
 }
 
 /// Splits `provider/name`; the name may contain slashes.

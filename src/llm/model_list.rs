@@ -4,7 +4,7 @@ mod entry;
 
 pub(crate) use entry::ModelEntry;
 
-use super::connection::Connection;
+use super::connection::ProviderConnection;
 use super::error::{self, ErrorContext};
 use super::{Api, ProviderSpec, gemini};
 use crate::protocol::{Failure, FailureKind};
@@ -62,32 +62,32 @@ impl Form {
 
 /// Returns the models that a provider's server lists.
 pub(crate) async fn models(spec: ProviderSpec) -> Result<Vec<ModelEntry>, Failure> {
-    let connection = Connection::new(&spec, "")?;
-    let list = List::new(spec.api, &connection);
+    let connection = ProviderConnection::new(&spec, "")?;
+    let list = ModelPages::new(spec.api, &connection);
     list.fetch_all().await
 }
 
 /// Checks that a provider accepts the key or account, with a free request.
 pub(crate) async fn check(spec: ProviderSpec) -> Result<(), Failure> {
-    let connection = Connection::new(&spec, "")?;
+    let connection = ProviderConnection::new(&spec, "")?;
     if spec.account.is_some() {
         return connection.check_account().await;
     }
     let path = spec.service.list_path(connection.address());
-    let list = List { path, ..List::new(spec.api, &connection) };
+    let list = ModelPages { path, ..ModelPages::new(spec.api, &connection) };
     list.fetch_all().await.map(drop)
 }
 
 /// Model list, fetched page by page.
-pub(super) struct List<'a> {
-    connection: &'a Connection,
+pub(super) struct ModelPages<'a> {
+    connection: &'a ProviderConnection,
     /// Path of the list, if it is not the default.
     path: Option<String>,
     form: Form,
 }
 
-impl<'a> List<'a> {
-    pub(crate) fn new(api: Api, connection: &'a Connection) -> Self {
+impl<'a> ModelPages<'a> {
+    pub(crate) fn new(api: Api, connection: &'a ProviderConnection) -> Self {
         Self { connection, path: None, form: Form::for_api(api) }
     }
 

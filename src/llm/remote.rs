@@ -1,13 +1,13 @@
 //! Requests to a provider, from the thread to the last delta.
 
 use super::catalogue::Catalogue;
-use super::connection::{Connection, ERROR_TYPE};
+use super::connection::{ERROR_TYPE, ProviderConnection};
 use super::error::{self, ErrorContext};
-use super::model_list::{List, ModelEntry};
+use super::model_list::{ModelEntry, ModelPages};
 use super::quirks::{self, Quirks};
 use super::sse::Events;
-use super::stream_reader::{Answer, Listener};
-use super::thread::Thread;
+use super::stream_reader::{Listener, ResponseAssembler};
+use super::thread::ThreadCache;
 use super::web_search::{ProviderSearch, RESPONSE_BYTES, SearchConnection};
 use super::{Api, ProviderSpec, Service, anthropic, chat, gemini, responses};
 use crate::ports::{BoxFuture, Delta, Model, ModelError, ModelRequest, ModelStream, SearchEngine};
@@ -35,9 +35,9 @@ struct Inner {
     /// Whether the address is the provider's own.
     at_home: bool,
     service: Service,
-    connection: Connection,
+    connection: ProviderConnection,
     model: String,
-    thread: Mutex<Thread>,
+    thread: Mutex<ThreadCache>,
     quirks: Mutex<Quirks>,
     /// Whether the server was queried for facts about the model.
     asked: AtomicBool,
@@ -52,7 +52,7 @@ impl Remote {
             let message = format!("missing model name after `{}/`", spec.name);
             return Err(Failure::new(FailureKind::InvalidRequest, message, "name a model as `provider/name`"));
         }
-        let connection = Connection::new(&spec, model)?;
+        let connection = ProviderConnection::new(&spec, model)?;
         let at_home = spec.base_url.trim_end_matches('/') == spec.api.home();
         if connection.lacks_key() && at_home {
             let message = format!("no API key for provider `{}`", spec.name);
@@ -62,7 +62,7 @@ impl Remote {
             );
             return Err(Failure::new(FailureKind::Authentication, message, hint).with_remedy(Remedy::SaveKey));
         }
-        let thread = Thread::for_origin(&connection.speaker().origin());
+        let thread = ThreadCache::for_origin(&connection.speaker().origin());
         let quirks = if at_home && spec.api == Api::Anthropic { Quirks::anthropic() } else { Quirks::default() };
         let inner = Inner {
             api: spec.api,
@@ -102,7 +102,7 @@ impl Model for Remote {
         }
         let (inner, known, own) = (Arc::clone(&self.inner), self.facts(), self.catalogue.clone());
         Box::pin(async move {
-            let listed = List::new(inner.api, &inner.connection).fetch_all().await;
+            let listed = ModelPages::new(inner.api, &inner.connection).fetch_all().await;
             let listed = match listed {
                 Ok(listed) => listed,
                 Err(failure) => {
@@ -262,7 +262,7 @@ impl Inner {
         self.quirks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn thread(&self) -> MutexGuard<'_, Thread> {
+    fn thread(&self) -> MutexGuard<'_, ThreadCache> {
         self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -276,7 +276,7 @@ impl Inner {
         }
     }
 
-    fn answer(&self) -> Box<dyn Answer> {
+    fn answer(&self) -> Box<dyn ResponseAssembler> {
         answer(self.api, self.speaker().clone())
     }
 }
@@ -321,11 +321,11 @@ fn with_code(body: &[u8], code: &str) -> Vec<u8> {
 }
 
 /// Returns a response reader for an API.
-pub(super) fn answer(api: Api, speaker: ErrorContext) -> Box<dyn Answer> {
+pub(super) fn answer(api: Api, speaker: ErrorContext) -> Box<dyn ResponseAssembler> {
     match api {
-        Api::Anthropic => Box::new(anthropic::Reader::new(speaker)),
-        Api::OpenAiChat => Box::new(chat::Reader::new(speaker)),
-        Api::Gemini => Box::new(gemini::Reader::new(speaker)),
-        Api::OpenAiResponses => Box::new(responses::Reader::new(speaker)),
+        Api::Anthropic => Box::new(anthropic::MessagesAssembler::new(speaker)),
+        Api::OpenAiChat => Box::new(chat::ChatAssembler::new(speaker)),
+        Api::Gemini => Box::new(gemini::GeminiAssembler::new(speaker)),
+        Api::OpenAiResponses => Box::new(responses::ResponsesAssembler::new(speaker)),
     }
 }

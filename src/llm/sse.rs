@@ -13,7 +13,7 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// Event with data.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     pub name: Option<String>,
     pub data: String,
     /// Whether the body ended inside this event, which may therefore be incomplete.
@@ -34,7 +34,7 @@ pub(super) enum SseError {
     NotText,
 }
 
-pub(super) type Events = BoxStream<'static, Result<Event, SseError>>;
+pub(super) type Events = BoxStream<'static, Result<SseEvent, SseError>>;
 
 /// Decodes `body` into events. The last event needs no blank line after it.
 pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Events {
@@ -143,7 +143,7 @@ fn frames(head: Bytes, body: BoxStream<'static, Result<Bytes, HttpError>>) -> Ev
             pending.store(0, Ordering::Relaxed);
             let unfinished = ended.load(Ordering::Relaxed);
             let event = match event {
-                Ok(event) => event.data.map(|data| Ok(Event { name: event.event, data, unfinished })),
+                Ok(event) => event.data.map(|data| Ok(SseEvent { name: event.event, data, unfinished })),
                 Err(error) => Some(Err(reason(error))),
             };
             async move { event }

@@ -6,7 +6,7 @@ use super::deltas::Deltas;
 use super::error::{ErrorContext, is_refusal};
 use super::limits::{EVENT_VALUES, PARTS, RESPONSE_BYTES, SAME_EVENT_BYTES, SAME_EVENTS, SMALL_EVENT_BYTES, TEXT_BYTES};
 use super::opaque_parts;
-use super::sse::{Event, Events, SseError};
+use super::sse::{Events, SseError, SseEvent};
 use crate::ports::{Completion, Delta, ModelError};
 use crate::protocol::{CallId, Part, ToolCall, Usage, value_count};
 use futures_util::StreamExt;
@@ -40,8 +40,8 @@ pub(super) enum Progress {
 }
 
 /// Assembles a response from its events.
-pub(super) trait Answer: Send {
-    fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError>;
+pub(super) trait ResponseAssembler: Send {
+    fn event(&mut self, event: &SseEvent, deltas: &mut Deltas) -> Result<Progress, ModelError>;
     /// Returns the response after the last event.
     fn complete(&mut self) -> Completion;
     /// Parses the body of a server that does not stream; `None` if it is not a response of this API.
@@ -60,7 +60,7 @@ pub(super) trait Answer: Send {
 pub(super) struct Listener {
     speaker: ErrorContext,
     batches: ReadyChunks<Events>,
-    answer: Box<dyn Answer>,
+    answer: Box<dyn ResponseAssembler>,
     deltas: Deltas,
     progress: Progress,
     body_ended: bool,
@@ -80,7 +80,7 @@ pub(super) struct Listener {
 }
 
 enum ReadEvent {
-    Batch(Vec<Result<Event, SseError>>),
+    Batch(Vec<Result<SseEvent, SseError>>),
     Silence,
     /// No events except keep-alive events arrived within the time limit.
     Mute,
@@ -89,7 +89,7 @@ enum ReadEvent {
 
 impl Listener {
     /// Creates a reader. `idle`: maximum time without data from the server.
-    pub(crate) fn new(speaker: ErrorContext, events: Events, answer: Box<dyn Answer>, idle: Duration) -> Self {
+    pub(crate) fn new(speaker: ErrorContext, events: Events, answer: Box<dyn ResponseAssembler>, idle: Duration) -> Self {
         let quiet = idle.saturating_mul(QUIET_IDLES);
         Self {
             speaker,
@@ -172,7 +172,7 @@ impl Listener {
         }
     }
 
-    fn read(&mut self, batch: Vec<Result<Event, SseError>>) -> Result<(), ModelError> {
+    fn read(&mut self, batch: Vec<Result<SseEvent, SseError>>) -> Result<(), ModelError> {
         // All events of a batch arrived together, and reading the clock is as expensive as parsing an event.
         let now = Instant::now();
         for event in batch {
@@ -241,7 +241,7 @@ impl Listener {
 
     /// Returns whether an event contains more than a keep-alive, which has a special name or repeats itself. `added`:
     /// the event contains a part of the response.
-    fn is_news(&mut self, event: Event, added: bool) -> bool {
+    fn is_news(&mut self, event: SseEvent, added: bool) -> bool {
         let alive = event.name.as_deref().is_some_and(|name| matches!(name, "ping" | "keepalive" | "keep-alive" | "heartbeat"));
         if alive || event.data.trim().is_empty() {
             return false;

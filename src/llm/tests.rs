@@ -1,8 +1,8 @@
 use super::*;
 use crate::llm::error::ErrorContext;
-use crate::llm::stream_reader::{Answer, Progress};
+use crate::llm::stream_reader::{Progress, ResponseAssembler};
 use crate::ports::{Completion, Delta, ModelError};
-use crate::protocol::{Arguments, FailureKind, Part, StopReason};
+use crate::protocol::{CallArguments, FailureKind, Part, StopReason};
 use crate::sys::http::HttpError;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -27,7 +27,7 @@ pub(super) fn speaker() -> ErrorContext {
 }
 
 /// Runs a reader on these chunks.
-pub(super) async fn play(mut reader: impl Answer, chunks: Vec<Bytes>) -> (Vec<Delta>, Result<Completion, ModelError>) {
+pub(super) async fn play(mut reader: impl ResponseAssembler, chunks: Vec<Bytes>) -> (Vec<Delta>, Result<Completion, ModelError>) {
     let body = stream::iter(chunks.into_iter().map(Ok::<_, HttpError>));
     let mut events = sse::events(body);
     let mut deltas = deltas::Deltas::default();
@@ -45,17 +45,17 @@ pub(super) async fn play(mut reader: impl Answer, chunks: Vec<Bytes>) -> (Vec<De
     (deltas.take(), end)
 }
 
-fn reader(dialect: &str) -> Box<dyn Answer> {
+fn reader(dialect: &str) -> Box<dyn ResponseAssembler> {
     match dialect {
-        "anthropic_messages" => Box::new(anthropic::Reader::new(speaker())),
-        "gemini" => Box::new(gemini::Reader::new(speaker())),
-        "openai_responses" => Box::new(responses::Reader::new(speaker())),
-        _ => Box::new(chat::Reader::new(speaker())),
+        "anthropic_messages" => Box::new(anthropic::MessagesAssembler::new(speaker())),
+        "gemini" => Box::new(gemini::GeminiAssembler::new(speaker())),
+        "openai_responses" => Box::new(responses::ResponsesAssembler::new(speaker())),
+        _ => Box::new(chat::ChatAssembler::new(speaker())),
     }
 }
 
-impl Answer for Box<dyn Answer> {
-    fn event(&mut self, event: &sse::Event, deltas: &mut deltas::Deltas) -> Result<Progress, ModelError> {
+impl ResponseAssembler for Box<dyn ResponseAssembler> {
+    fn event(&mut self, event: &sse::SseEvent, deltas: &mut deltas::Deltas) -> Result<Progress, ModelError> {
         (**self).event(event, deltas)
     }
     fn complete(&mut self) -> Completion {
@@ -176,8 +176,8 @@ fn check_calls(name: &str, completion: &Completion, expected: &Value) {
         }
         assert_eq!(call.tool_name, expected["name"].as_str().unwrap(), "{name}");
         match &call.arguments {
-            Arguments::Object(map) => assert_eq!(Value::Object(map.clone()), expected["arguments"], "{name}"),
-            Arguments::Malformed(text) => {
+            CallArguments::Object(map) => assert_eq!(Value::Object(map.clone()), expected["arguments"], "{name}"),
+            CallArguments::Malformed(text) => {
                 assert!(!expected["arguments"].is_object(), "{name}");
                 assert_eq!(text, expected["arguments_raw"].as_str().unwrap(), "{name}");
             }

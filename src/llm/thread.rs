@@ -68,7 +68,7 @@ impl Default for WireSettings {
 /// The fragments always form a consistent thread: the result of each call follows it directly, each result has a call,
 /// and call IDs are unique.
 #[derive(Debug, Default)]
-pub(super) struct Thread {
+pub(super) struct ThreadCache {
     form: WireSettings,
     sources: Vec<Source>,
     fragments: Vec<Fragment>,
@@ -77,7 +77,7 @@ pub(super) struct Thread {
     origin: Option<Arc<str>>,
 }
 
-impl Thread {
+impl ThreadCache {
     /// Creates the thread for one provider.
     pub(crate) fn for_origin(origin: &str) -> Self {
         Self { origin: Some(origin.into()), ..Self::default() }

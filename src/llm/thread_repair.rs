@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 /// Call of the latest response.
-struct Open {
+struct UnansweredCall {
     sent: CallId,
     tool_name: String,
     answered: bool,
@@ -19,7 +19,7 @@ pub(super) struct Exchange {
     ids: Ids,
     /// Origin whose opaque parts are sent; `None` for all origins.
     origin: Option<Arc<str>>,
-    calls: Vec<Open>,
+    calls: Vec<UnansweredCall>,
     /// Calls without results, by their ID in the thread.
     waiting: HashMap<CallId, VecDeque<usize>>,
     /// Latest response as it is sent.
@@ -68,7 +68,7 @@ impl Exchange {
                     let sent = self.unique_id(&call.tool_call_id, taken);
                     changed |= sent != call.tool_call_id;
                     self.waiting.entry(call.tool_call_id.clone()).or_default().push_back(self.calls.len());
-                    self.calls.push(Open { sent: sent.clone(), tool_name: call.tool_name.clone(), answered: false });
+                    self.calls.push(UnansweredCall { sent: sent.clone(), tool_name: call.tool_name.clone(), answered: false });
                     ids.push(sent.clone());
                     content.push(Part::ToolCall(ToolCall { tool_call_id: sent, ..call.clone() }));
                 }

@@ -28,7 +28,7 @@ type Response = Result<Value, ErrorBody>;
 
 /// Any message of a server. A request has an ID and a method; a response has only an ID.
 #[derive(Deserialize)]
-struct Incoming<'a> {
+struct ServerMessage<'a> {
     #[serde(default, borrow)]
     id: Option<&'a RawValue>,
     #[serde(default)]
@@ -60,14 +60,14 @@ struct Published {
 }
 
 /// Running server. Dropping the connection ends the process.
-pub(super) struct Connection {
+pub(super) struct LspConnection {
     outgoing: mpsc::Sender<Vec<u8>>,
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionState>,
     next_id: AtomicI64,
     tasks: [AbortHandle; 3],
 }
 
-struct Shared {
+struct ConnectionState {
     /// Settings that the server may request.
     settings: Value,
     root_uri: String,
@@ -88,11 +88,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Connection {
+impl LspConnection {
     /// Starts communication with a program.
     pub(super) fn new(program: LaunchedProgram, settings: Value, root: &Path) -> Self {
         let LaunchedProgram { input, output, errors, end } = program;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ConnectionState {
             settings,
             root_uri: file_uri(root),
             pending: Mutex::default(),
@@ -230,7 +230,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for LspConnection {
     fn drop(&mut self) {
         self.tasks.iter().for_each(AbortHandle::abort);
         // Dropping the function kills the process.
@@ -240,7 +240,7 @@ impl Drop for Connection {
 
 /// Guard that removes a request when its caller no longer waits.
 struct ForgetPending<'a> {
-    shared: &'a Shared,
+    shared: &'a ConnectionState,
     id: i64,
 }
 
@@ -250,7 +250,7 @@ impl Drop for ForgetPending<'_> {
     }
 }
 
-impl Shared {
+impl ConnectionState {
     fn tick(&self) {
         self.changed.send_modify(|count| *count += 1);
     }
@@ -268,7 +268,7 @@ impl Shared {
 
     /// Handles a message. Returns the response if the message is a request.
     fn handle(&self, body: &[u8]) -> Result<Option<Value>, String> {
-        let message: Incoming<'_> =
+        let message: ServerMessage<'_> =
             serde_json::from_slice(body).map_err(|_| "the server sent a message that is not valid JSON-RPC".to_owned())?;
         match (message.method, message.id) {
             (Some(method), Some(id)) => {
@@ -366,7 +366,7 @@ pub(super) fn shorten(message: &str) -> String {
 }
 
 /// Reads messages until the output ends or is invalid, then ends the process.
-async fn read(shared: Arc<Shared>, output: Box<dyn AsyncRead + Send + Unpin>, outgoing: mpsc::Sender<Vec<u8>>) {
+async fn read(shared: Arc<ConnectionState>, output: Box<dyn AsyncRead + Send + Unpin>, outgoing: mpsc::Sender<Vec<u8>>) {
     let mut messages = MessageReader::new(output);
     let reason = loop {
         let body = match messages.next().await {
@@ -403,7 +403,7 @@ async fn write(mut input: Box<dyn AsyncWrite + Send + Unpin>, mut queue: mpsc::R
 }
 
 /// Reads all output, so that the server never blocks, and stores the end of it.
-async fn read_stderr(shared: Arc<Shared>, mut errors: Box<dyn AsyncRead + Send + Unpin>) {
+async fn read_stderr(shared: Arc<ConnectionState>, mut errors: Box<dyn AsyncRead + Send + Unpin>) {
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {
         let mut kept = lock(&shared.stderr);

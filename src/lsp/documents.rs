@@ -1,6 +1,6 @@
 //! Open files of a server, with the text that the server sees.
 
-use super::connection::Connection;
+use super::connection::LspConnection;
 use super::languages::Language;
 use super::limits::{FILE_BYTES, OPEN_FILES};
 use crate::ports::ProposedText;
@@ -42,7 +42,7 @@ impl Documents {
     /// Sends this text of a file to the server, unless the server already has it.
     pub(super) fn set(
         &mut self,
-        connection: &Connection,
+        connection: &LspConnection,
         language: &Language,
         path: &Path,
         text: &str,
@@ -71,7 +71,7 @@ impl Documents {
     }
 
     /// Makes the server use the file on disk.
-    pub(super) fn close(&mut self, connection: &Connection, path: &Path) -> Result<(), String> {
+    pub(super) fn close(&mut self, connection: &LspConnection, path: &Path) -> Result<(), String> {
         if self.open.remove(path).is_none() {
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl Documents {
     }
 
     /// Closes files whose content on disk differs from the text that the server has, except these.
-    pub(super) fn close_changed(&mut self, connection: &Connection, except: &[ProposedText]) -> Result<(), String> {
+    pub(super) fn close_changed(&mut self, connection: &LspConnection, except: &[ProposedText]) -> Result<(), String> {
         let mut changed = Vec::new();
         for (path, file) in &mut self.open {
             if except.iter().any(|text| text.path == *path) {
@@ -98,7 +98,7 @@ impl Documents {
         changed.iter().try_for_each(|path| self.close(connection, path))
     }
 
-    fn make_room(&mut self, connection: &Connection) -> Result<(), String> {
+    fn make_room(&mut self, connection: &LspConnection) -> Result<(), String> {
         while self.open.len() >= OPEN_FILES {
             let Some(oldest) = self.open.iter().min_by_key(|(_, file)| file.used).map(|(path, _)| path.clone()) else { break };
             self.close(connection, &oldest)?;

@@ -5,7 +5,7 @@ use super::connection::shorten;
 use super::findings::Findings;
 use super::languages::Language;
 use super::limits::{MISSES, QUERIES, QUERY_TIME, RESTART_PAUSES};
-use super::session::{Compared, Purpose, Session};
+use super::session::{Compared, LspSession, Purpose};
 use crate::ports::{Launcher, ProposedText, ServerProgram};
 use crate::protocol::{FileDiagnostics, LanguageServerStatus};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(crate) struct ServerCommand {
 }
 
 /// Data that all servers of a session share.
-pub(super) struct Environment {
+pub(super) struct ServerContext {
     pub workspace: PathBuf,
     pub launcher: Arc<dyn Launcher>,
     pub find: FindCommand,
@@ -33,10 +33,10 @@ pub(super) struct Environment {
 
 /// Handle of a server. All clones share the server.
 #[derive(Clone)]
-pub(super) struct Server {
+pub(super) struct LanguageServer {
     language: &'static Language,
-    environment: Arc<Environment>,
-    session: Arc<tokio::sync::Mutex<Option<Session>>>,
+    environment: Arc<ServerContext>,
+    session: Arc<tokio::sync::Mutex<Option<LspSession>>>,
     queries: Arc<Semaphore>,
     /// Number of consecutive queries without a response in time.
     misses: Arc<AtomicU32>,
@@ -59,8 +59,8 @@ enum State {
     },
 }
 
-impl Server {
-    pub(super) fn new(language: &'static Language, environment: Arc<Environment>) -> Self {
+impl LanguageServer {
+    pub(super) fn new(language: &'static Language, environment: Arc<ServerContext>) -> Self {
         Self {
             language,
             environment,
@@ -148,12 +148,12 @@ impl Server {
     /// Starts the server if necessary, and checks the file content with it. Shuts down a server that has failed.
     async fn run(
         &self,
-        session: &mut Option<Session>,
+        session: &mut Option<LspSession>,
         texts: &[ProposedText],
         purpose: Purpose,
         deadline: Instant,
     ) -> Option<Compared> {
-        if let Some(reason) = session.as_ref().and_then(Session::end_reason) {
+        if let Some(reason) = session.as_ref().and_then(LspSession::end_reason) {
             *session = None;
             self.on_failure(reason);
         }
@@ -195,7 +195,7 @@ impl Server {
         }
     }
 
-    async fn start(&self) -> Result<Session, StartError> {
+    async fn start(&self) -> Result<LspSession, StartError> {
         let (language, find) = (self.language, Arc::clone(&self.environment.find));
         let found = tokio::task::spawn_blocking(move || find(language)).await;
         let command = match found {
@@ -213,7 +213,7 @@ impl Server {
         };
         let launched = self.environment.launcher.launch(program).await;
         let launched = launched.map_err(|reason| StartError::Off(shorten(&reason)))?;
-        Session::start(launched, self.language, &self.environment.workspace).await.map_err(StartError::Failed)
+        LspSession::start(launched, self.language, &self.environment.workspace).await.map_err(StartError::Failed)
     }
 
     /// Counts a failure. After the last restart, the server stays off.

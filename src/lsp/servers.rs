@@ -2,7 +2,7 @@
 
 use super::languages::{LANGUAGES, Language};
 use super::limits::{FILE_BYTES, FILES};
-use super::server::{Environment, FindCommand, Server};
+use super::server::{FindCommand, LanguageServer, ServerContext};
 use super::session::Purpose;
 use crate::ports::{BoxFuture, Diagnostics, Launcher, ProposedText};
 use crate::protocol::{FileDiagnostics, LanguageServerStatus};
@@ -16,7 +16,7 @@ pub(crate) struct LanguageServers {
     /// Directories of the session. Files outside of them are not sent.
     roots: Vec<PathBuf>,
     workspace: PathBuf,
-    servers: Vec<Server>,
+    servers: Vec<LanguageServer>,
 }
 
 impl LanguageServers {
@@ -26,9 +26,9 @@ impl LanguageServers {
         launcher: Arc<dyn Launcher>,
         find: FindCommand,
     ) -> Self {
-        let environment = Arc::new(Environment { workspace: workspace.to_owned(), launcher, find });
+        let environment = Arc::new(ServerContext { workspace: workspace.to_owned(), launcher, find });
         let enabled = LANGUAGES.iter().filter(|language| is_enabled(language));
-        let servers = enabled.map(|language| Server::new(language, Arc::clone(&environment))).collect();
+        let servers = enabled.map(|language| LanguageServer::new(language, Arc::clone(&environment))).collect();
         Self { roots: roots.to_vec(), workspace: workspace.to_owned(), servers }
     }
 
@@ -61,10 +61,10 @@ impl Diagnostics for LanguageServers {
     }
 
     fn statuses(&self) -> Vec<LanguageServerStatus> {
-        self.servers.iter().map(Server::status).collect()
+        self.servers.iter().map(LanguageServer::status).collect()
     }
 
     fn end(&self) -> BoxFuture<'_, ()> {
-        join_all(self.servers.iter().map(Server::end)).map(drop).boxed()
+        join_all(self.servers.iter().map(LanguageServer::end)).map(drop).boxed()
     }
 }

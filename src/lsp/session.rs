@@ -1,6 +1,6 @@
 //! Session with a running server: its handshake and its queries.
 
-use super::connection::Connection;
+use super::connection::LspConnection;
 use super::documents::{Documents, SentText};
 use super::findings::Findings;
 use super::languages::Language;
@@ -24,15 +24,15 @@ pub(super) enum Purpose {
 /// Errors of each file before and after a change; `None` for a file without a response.
 pub(super) type Compared = Vec<Option<(Findings, Findings)>>;
 
-pub(super) struct Session {
-    connection: Connection,
+pub(super) struct LspSession {
+    connection: LspConnection,
     language: &'static Language,
     documents: Documents,
     /// Whether the server responds to requests for diagnostics. Otherwise it publishes them.
     answers_requests: bool,
 }
 
-impl Session {
+impl LspSession {
     /// Initializes a server.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Session {
     pub(super) async fn start(program: LaunchedProgram, language: &'static Language, root: &Path) -> Result<Self, String> {
         let settings = language.settings();
         let params = initialize_params(root, &settings);
-        let connection = Connection::new(program, settings, root);
+        let connection = LspConnection::new(program, settings, root);
         let initialize = connection.request("initialize", &params);
         let result = match timeout(START_TIME, initialize).await {
             Ok(result) => result?,

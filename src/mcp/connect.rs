@@ -1,9 +1,9 @@
 //! Connection to a server: transport and handshake.
 
 use super::connection::{Connection, sentence_end};
-use super::failure::Failure;
+use super::failure::ConnectFailure;
 use super::server_requests::ServerRequests;
-use super::transport::{Http, Program, Sse, SseError};
+use super::transport::{Http, Program, Sse, SseTransportError};
 use super::{Header, HttpKind, McpDeps, Reach, Spec};
 use crate::ports::ServerProgram;
 use rmcp::RoleClient;
@@ -33,13 +33,13 @@ impl HandshakeMode {
     }
 }
 
-pub(super) async fn connect(spec: &Arc<Spec>, wires: &McpDeps, greeting: HandshakeMode) -> Result<Connection, Failure> {
+pub(super) async fn connect(spec: &Arc<Spec>, wires: &McpDeps, greeting: HandshakeMode) -> Result<Connection, ConnectFailure> {
     let stop = CancellationToken::new();
     let stopped_when_given_up = stop.clone().drop_guard();
     let connection = match &spec.reach {
         Reach::Program { argv, environment, directory, network } => {
             let launcher = wires.launcher.as_ref();
-            let launcher = launcher.ok_or_else(|| Failure::Final("server programs are not started here".to_owned()))?;
+            let launcher = launcher.ok_or_else(|| ConnectFailure::Final("server programs are not started here".to_owned()))?;
             let program = ServerProgram {
                 server: spec.name.clone(),
                 argv: argv.clone(),
@@ -48,14 +48,14 @@ pub(super) async fn connect(spec: &Arc<Spec>, wires: &McpDeps, greeting: Handsha
                 network: *network,
                 sees: spec.plugin.iter().map(|plugin| plugin.root.clone()).collect(),
             };
-            let (program, transport) = Program::launch(launcher.as_ref(), program).await.map_err(Failure::Final)?;
+            let (program, transport) = Program::launch(launcher.as_ref(), program).await.map_err(ConnectFailure::Final)?;
             match greet(spec, wires, transport, greeting, &stop).await {
                 Ok(running) => Connection::new(Arc::clone(spec), running, stop, Some(program)),
                 Err(error) => {
                     program.drain_output().await;
                     let last_words = sentence_end(&program.output_tail());
                     program.end().await;
-                    return Err(Failure::from_start_error(&error).with_suffix(&last_words));
+                    return Err(ConnectFailure::from_start_error(&error).with_suffix(&last_words));
                 }
             }
         }
@@ -74,24 +74,24 @@ async fn connect_http(
     (url, headers, kind): (&str, &[Header], HttpKind),
     greeting: HandshakeMode,
     stop: &CancellationToken,
-) -> Result<RunningService<RoleClient, Arc<ServerRequests>>, Failure> {
-    let http = Http::new(url, Arc::clone(spec), wires.tokens.clone()).map_err(Failure::Final)?;
+) -> Result<RunningService<RoleClient, Arc<ServerRequests>>, ConnectFailure> {
+    let http = Http::new(url, Arc::clone(spec), wires.tokens.clone()).map_err(ConnectFailure::Final)?;
     if kind != HttpKind::Sse {
-        let configuration = Http::configuration(url, headers).map_err(Failure::Final)?;
+        let configuration = Http::configuration(url, headers).map_err(ConnectFailure::Final)?;
         let transport = StreamableHttpClientTransport::with_client(http.clone(), configuration);
         match greet(spec, wires, transport, greeting, stop).await {
             Ok(running) => return Ok(running),
             Err(_) if kind == HttpKind::Auto && matches!(http.last_rejection(), 400 | 404 | 405) => {}
-            Err(error) => return Err(Failure::from_start_error(&error)),
+            Err(error) => return Err(ConnectFailure::from_start_error(&error)),
         }
     }
     let transport = Sse::connect(http.clone(), url, headers).await.map_err(|error| match error {
-        SseError::NeedsLogin => Failure::NeedsLogin,
-        SseError::Request(error) => Failure::Temporary(error.to_string()),
-        error => Failure::Final(error.to_string()),
+        SseTransportError::NeedsLogin => ConnectFailure::NeedsLogin,
+        SseTransportError::Request(error) => ConnectFailure::Temporary(error.to_string()),
+        error => ConnectFailure::Final(error.to_string()),
     })?;
     // Servers with that protocol version do not support discovery.
-    greet(spec, wires, transport, HandshakeMode::Handshake, stop).await.map_err(|error| Failure::from_start_error(&error))
+    greet(spec, wires, transport, HandshakeMode::Handshake, stop).await.map_err(|error| ConnectFailure::from_start_error(&error))
 }
 
 async fn greet<T, E, A>(

@@ -15,11 +15,11 @@ pub struct McpDeps {
     pub known: Option<PathBuf>,
     pub tokens: Option<Arc<dyn Tokens>>,
     /// Approval that is checked before each connection to a server of the project.
-    pub approval: Option<Arc<dyn Approval>>,
+    pub approval: Option<Arc<dyn ServerVerifier>>,
 }
 
 /// Approval of a project's server.
-pub trait Approval: Send + Sync {
+pub trait ServerVerifier: Send + Sync {
     /// Returns whether the server is unchanged since its approval. An error names the change and the solution.
     fn verify(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>>;
 }
@@ -31,11 +31,11 @@ pub trait Tokens: Send + Sync {
     fn token<'a>(&'a self, spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>>;
 
     /// Handles a rejected request. Returns another token for an immediate retry; `None` if the user must sign in.
-    fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>>;
+    fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: AuthRefusal) -> BoxFuture<'a, Result<Option<String>, String>>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AuthRefusal {
     /// Status 401.
     Unauthorized {
         /// `WWW-Authenticate` header.

@@ -2,7 +2,7 @@
 
 use super::Spec;
 use super::limits::{MAX_QUOTED_CHARS, MESSAGE_BYTES};
-use super::transport::SseError;
+use super::transport::SseTransportError;
 use crate::ports::RemoteError;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError, StreamableHttpError};
@@ -44,7 +44,7 @@ pub(super) fn unreachable(spec: &Spec, why: &str) -> RemoteError {
 
 /// Reason why an attempt to connect failed.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum ConnectFailure {
     NeedsLogin,
     /// The server differs from the approved one.
     NotApproved(String),
@@ -56,7 +56,7 @@ pub(super) enum Failure {
     Temporary(String),
 }
 
-impl Failure {
+impl ConnectFailure {
     pub(super) fn from_start_error(error: &ClientInitializeError) -> Self {
         if error.is_authorization_required() || chain(error).any(is_sign_in) {
             return Self::NeedsLogin;
@@ -154,9 +154,9 @@ pub(super) fn request_error(spec: &Spec, error: &ServiceError) -> RemoteError {
                 RemoteError::Refused { message: format!("the server `{}` returned an error: {}", spec.name, one_line(text)) }
             }
             Some(error) => unknown(&format!("dropped the connection: {}", root(error))),
-            None => match error.error.downcast_ref::<SseError>() {
-                Some(SseError::Request(error)) if error.is_connect() => unreachable(spec, &root(error).to_string()),
-                Some(SseError::Status(status)) => {
+            None => match error.error.downcast_ref::<SseTransportError>() {
+                Some(SseTransportError::Request(error)) if error.is_connect() => unreachable(spec, &root(error).to_string()),
+                Some(SseTransportError::Status(status)) => {
                     RemoteError::Refused { message: format!("the server `{}` returned an error: HTTP {status}", spec.name) }
                 }
                 _ => unknown(&format!("closed the connection: {}", root(error.error.as_ref()))),
@@ -173,7 +173,7 @@ pub(super) fn too_large_error() -> RemoteError {
 fn is_sign_in(error: &(dyn Error + 'static)) -> bool {
     error.is::<AuthRequiredError>()
         || error.is::<InsufficientScopeError>()
-        || matches!(error.downcast_ref(), Some(SseError::NeedsLogin))
+        || matches!(error.downcast_ref(), Some(SseTransportError::NeedsLogin))
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -16,12 +16,12 @@ const REASON_BYTES: usize = 200;
 const NEEDED: [&str; 4] = ["name", "description", "inputSchema", "outputSchema"];
 
 /// Page of a tool list. Each entry is a tool, or the name of an ignored tool with the reason.
-pub(super) struct Page {
+pub(super) struct ToolPage {
     pub tools: Vec<Result<Tool, (String, String)>>,
     pub next: Option<String>,
 }
 
-impl Page {
+impl ToolPage {
     /// Parses a page.
     ///
     /// # Errors
@@ -188,7 +188,7 @@ mod tests {
             if newer {
                 list["resultType"] = "complete".into();
             }
-            let page = Page::parse(serde_json::from_value(list).unwrap()).unwrap();
+            let page = ToolPage::parse(serde_json::from_value(list).unwrap()).unwrap();
             assert!(page.tools[0].is_ok() && page.tools[1].as_ref().is_err_and(|(name, _)| name == "a"), "{newer}");
             assert_eq!(page.next.as_deref(), Some("c"));
         }

@@ -24,8 +24,8 @@ mod transport;
 
 pub(crate) use connection::Identity;
 pub use deps::McpDeps;
-pub(crate) use deps::{Approval, Refusal, Tokens};
-pub(crate) use servers::Entry;
+pub(crate) use deps::{AuthRefusal, ServerVerifier, Tokens};
+pub(crate) use servers::ServerChange;
 pub use servers::Servers;
 pub(crate) use spec::{Header, PluginFiles};
 pub use spec::{HttpKind, Reach, SignIn, Spec};

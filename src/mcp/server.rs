@@ -2,7 +2,7 @@
 
 use super::connect::{HandshakeMode, connect};
 use super::connection::Connection;
-use super::failure::{Failure, one_line, unreachable};
+use super::failure::{ConnectFailure, one_line, unreachable};
 use super::limits::{LISTING_PAUSE, TERMINATE_TIMEOUT};
 use super::tools::ToolListing;
 use super::{Identity, McpDeps, Reach, Spec, tool_cache};
@@ -33,7 +33,7 @@ pub(super) struct Server {
 }
 
 struct ServerRecord {
-    phase: Phase,
+    phase: ServerPhase,
     /// Reason why the policy disables the server, if any.
     unlisted: Option<String>,
     /// Difference from the approved server, if any.
@@ -50,7 +50,7 @@ struct ServerRecord {
     ended: bool,
 }
 
-enum Phase {
+enum ServerPhase {
     Idle,
     Starting(Attempt),
     Connected(Arc<Connection>),
@@ -68,7 +68,7 @@ impl Server {
             None => (None, HandshakeMode::Either),
         };
         let held = ServerRecord {
-            phase: Phase::Idle,
+            phase: ServerPhase::Idle,
             unlisted: None,
             not_approved: None,
             listed,
@@ -101,13 +101,15 @@ impl Server {
         let held = self.lock();
         let state = match (self.disabled_reason(&held), &held.phase) {
             (Some(why), _) => ServerState::Off { why: why.to_owned() },
-            (None, Phase::Idle) => ServerState::Asleep,
-            (None, Phase::Starting(_)) => ServerState::Starting,
+            (None, ServerPhase::Idle) => ServerState::Asleep,
+            (None, ServerPhase::Starting(_)) => ServerState::Starting,
             // The connection has ended, and its last output is still being read.
-            (None, Phase::Connected(connection)) if connection.is_gone() => ServerState::Unreachable { why: GONE.to_owned() },
-            (None, Phase::Connected(_)) => ServerState::Ready,
-            (None, Phase::NeedsLogin) => ServerState::NeedsLogin,
-            (None, Phase::Unreachable(why)) => ServerState::Unreachable { why: why.clone() },
+            (None, ServerPhase::Connected(connection)) if connection.is_gone() => {
+                ServerState::Unreachable { why: GONE.to_owned() }
+            }
+            (None, ServerPhase::Connected(_)) => ServerState::Ready,
+            (None, ServerPhase::NeedsLogin) => ServerState::NeedsLogin,
+            (None, ServerPhase::Unreachable(why)) => ServerState::Unreachable { why: why.clone() },
         };
         let offered = held.listed.as_ref().map_or(0, |listed| listed.tools.len() as u64);
         let reached_by = match &self.spec.reach {
@@ -139,8 +141,8 @@ impl Server {
 
     fn known_tools(held: &ServerRecord) -> Vec<String> {
         let connection = match &held.phase {
-            Phase::Connected(connection) => connection.notes(),
-            Phase::Idle | Phase::Starting(_) | Phase::NeedsLogin | Phase::Unreachable(_) => Vec::new(),
+            ServerPhase::Connected(connection) => connection.notes(),
+            ServerPhase::Idle | ServerPhase::Starting(_) | ServerPhase::NeedsLogin | ServerPhase::Unreachable(_) => Vec::new(),
         };
         connection.into_iter().chain(held.listed.iter().flat_map(|listed| listed.notes.clone())).collect()
     }
@@ -153,7 +155,7 @@ impl Server {
     /// Queries the server if its tools are unknown and no attempt has been made.
     pub(super) fn discover(self: &Arc<Self>) {
         let mut held = self.lock();
-        if self.disabled_reason(&held).is_none() && held.listed.is_none() && matches!(held.phase, Phase::Idle) {
+        if self.disabled_reason(&held).is_none() && held.listed.is_none() && matches!(held.phase, ServerPhase::Idle) {
             drop(self.attempt(&mut held));
         }
     }
@@ -166,8 +168,8 @@ impl Server {
                 return Err(self.is_off(why));
             }
             match &held.phase {
-                Phase::Connected(connection) if !connection.is_gone() => return Ok(Arc::clone(connection)),
-                Phase::Starting(attempt) => attempt.clone(),
+                ServerPhase::Connected(connection) if !connection.is_gone() => return Ok(Arc::clone(connection)),
+                ServerPhase::Starting(attempt) => attempt.clone(),
                 _ => self.attempt(&mut held),
             }
         };
@@ -177,7 +179,7 @@ impl Server {
     /// Returns the current connection without connecting.
     pub(super) fn current_connection(&self) -> Option<Arc<Connection>> {
         match &self.lock().phase {
-            Phase::Connected(connection) if !connection.is_gone() => Some(Arc::clone(connection)),
+            ServerPhase::Connected(connection) if !connection.is_gone() => Some(Arc::clone(connection)),
             _ => None,
         }
     }
@@ -186,10 +188,10 @@ impl Server {
     pub(super) fn mark_unavailable(self: &Arc<Self>, connection: &Arc<Connection>, why: &str) {
         let run = {
             let mut held = self.lock();
-            if !matches!(&held.phase, Phase::Connected(now) if Arc::ptr_eq(now, connection)) {
+            if !matches!(&held.phase, ServerPhase::Connected(now) if Arc::ptr_eq(now, connection)) {
                 return;
             }
-            held.phase = Phase::Unreachable(one_line(why));
+            held.phase = ServerPhase::Unreachable(one_line(why));
             std::mem::replace(&mut held.run, CancellationToken::new())
         };
         run.cancel();
@@ -209,7 +211,7 @@ impl Server {
             return;
         }
         held.unlisted = why;
-        let leaves = held.unlisted.is_some() && matches!(held.phase, Phase::Starting(_) | Phase::Connected(_));
+        let leaves = held.unlisted.is_some() && matches!(held.phase, ServerPhase::Starting(_) | ServerPhase::Connected(_));
         drop(held);
         self.notify_change();
         if leaves {
@@ -225,18 +227,18 @@ impl Server {
         }
         let is_off = self.disabled_reason(&self.lock()).is_some();
         if is_off {
-            self.stop(Phase::Idle).await;
+            self.stop(ServerPhase::Idle).await;
         }
     }
 
     pub(super) fn reconnect(self: &Arc<Self>) {
         let server = Arc::clone(self);
         tokio::spawn(async move {
-            server.stop(Phase::Idle).await;
+            server.stop(ServerPhase::Idle).await;
             let mut held = server.lock();
             // The approval will be checked again.
             held.not_approved = None;
-            if server.disabled_reason(&held).is_none() && matches!(held.phase, Phase::Idle) {
+            if server.disabled_reason(&held).is_none() && matches!(held.phase, ServerPhase::Idle) {
                 drop(server.attempt(&mut held));
             }
         });
@@ -254,14 +256,14 @@ impl Server {
 
     pub(super) async fn end(&self) {
         self.lock().ended = true;
-        self.stop(Phase::Idle).await;
+        self.stop(ServerPhase::Idle).await;
         let keeping = self.lock().keeping.take();
         if let Some(keeping) = keeping {
             let _ = keeping.await;
         }
     }
 
-    async fn stop(&self, next: Phase) {
+    async fn stop(&self, next: ServerPhase) {
         let (before, run) = {
             let mut held = self.lock();
             let run = std::mem::replace(&mut held.run, CancellationToken::new());
@@ -270,12 +272,12 @@ impl Server {
         run.cancel();
         self.notify_change();
         match before {
-            Phase::Connected(connection) => connection.end().await,
+            ServerPhase::Connected(connection) => connection.end().await,
             // A program started by the attempt ends with it.
-            Phase::Starting(attempt) => {
+            ServerPhase::Starting(attempt) => {
                 let _ = tokio::time::timeout(TERMINATE_TIMEOUT, attempt).await;
             }
-            Phase::Idle | Phase::NeedsLogin | Phase::Unreachable(_) => {}
+            ServerPhase::Idle | ServerPhase::NeedsLogin | ServerPhase::Unreachable(_) => {}
         }
     }
 
@@ -294,7 +296,7 @@ impl Server {
             let _ = done.send(outcome);
         });
         let attempt = async move { outcome.await.unwrap_or(Err(gone)) }.boxed().shared();
-        held.phase = Phase::Starting(attempt.clone());
+        held.phase = ServerPhase::Starting(attempt.clone());
         self.notify_change();
         attempt
     }
@@ -308,7 +310,7 @@ impl Server {
         let outcome = match outcome {
             Ok((connection, listed)) => {
                 let connection = Arc::new(connection);
-                held.phase = Phase::Connected(Arc::clone(&connection));
+                held.phase = ServerPhase::Connected(Arc::clone(&connection));
                 held.greeting = if connection.uses_handshake() { HandshakeMode::Handshake } else { HandshakeMode::Either };
                 // Set this together with the tools, because a ready server must have them.
                 self.learn(&mut held, listed, connection.uses_handshake());
@@ -316,20 +318,20 @@ impl Server {
                 tokio::spawn(Arc::clone(self).watch_tools(Arc::clone(&connection), run.clone()));
                 Ok(connection)
             }
-            Err(Failure::NeedsLogin) => {
-                held.phase = Phase::NeedsLogin;
+            Err(ConnectFailure::NeedsLogin) => {
+                held.phase = ServerPhase::NeedsLogin;
                 drop(held);
                 Err(RemoteError::NeedsLogin { server: self.spec.name.clone() })
             }
-            Err(Failure::NotApproved(why)) => {
+            Err(ConnectFailure::NotApproved(why)) => {
                 let error = self.is_off(&why);
-                held.phase = Phase::Idle;
+                held.phase = ServerPhase::Idle;
                 held.not_approved = Some(why);
                 drop(held);
                 Err(error)
             }
-            Err(Failure::OlderProtocol(why) | Failure::Final(why) | Failure::Temporary(why)) => {
-                held.phase = Phase::Unreachable(one_line(&why));
+            Err(ConnectFailure::OlderProtocol(why) | ConnectFailure::Final(why) | ConnectFailure::Temporary(why)) => {
+                held.phase = ServerPhase::Unreachable(one_line(&why));
                 drop(held);
                 Err(unreachable(&self.spec, &why))
             }
@@ -338,7 +340,7 @@ impl Server {
         outcome
     }
 
-    async fn tries(&self, mut greeting: HandshakeMode) -> Result<(Connection, ToolListing), Failure> {
+    async fn tries(&self, mut greeting: HandshakeMode) -> Result<(Connection, ToolListing), ConnectFailure> {
         let mut attempts = 0;
         let mut greeted_otherwise = false;
         let mut delay = self.spec.retry_delay;
@@ -348,18 +350,20 @@ impl Server {
                 Ok(Ok(up)) => return Ok(up),
                 Ok(Err(failure)) => failure,
                 // A further attempt would take as long.
-                Err(_) => return Err(Failure::Final(format!("not ready within {} s", limit.as_secs()))),
+                Err(_) => return Err(ConnectFailure::Final(format!("not ready within {} s", limit.as_secs()))),
             };
             match (failure, greeting) {
-                (Failure::OlderProtocol(_), HandshakeMode::Either) if !greeted_otherwise => {
+                (ConnectFailure::OlderProtocol(_), HandshakeMode::Either) if !greeted_otherwise => {
                     greeting = HandshakeMode::Handshake;
                     greeted_otherwise = true;
                 }
-                (Failure::Final(_), HandshakeMode::Handshake) if !greeted_otherwise => {
+                (ConnectFailure::Final(_), HandshakeMode::Handshake) if !greeted_otherwise => {
                     greeting = HandshakeMode::Either;
                     greeted_otherwise = true;
                 }
-                (Failure::Temporary(why) | Failure::OlderProtocol(why), _) if attempts < self.spec.retry_attempts => {
+                (ConnectFailure::Temporary(why) | ConnectFailure::OlderProtocol(why), _)
+                    if attempts < self.spec.retry_attempts =>
+                {
                     tracing::debug!(server = %self.spec.name, %why, "retrying the connection");
                     tokio::time::sleep(delay).await;
                     delay = delay.saturating_mul(2);
@@ -370,10 +374,10 @@ impl Server {
         }
     }
 
-    async fn once(&self, greeting: HandshakeMode) -> Result<(Connection, ToolListing), Failure> {
+    async fn once(&self, greeting: HandshakeMode) -> Result<(Connection, ToolListing), ConnectFailure> {
         // Check the approval right before connecting, because the server may have changed since the session started.
         if let Some(approval) = self.wires.approval.as_ref().filter(|_| self.spec.needs_approval()) {
-            approval.verify(&self.spec).await.map_err(Failure::NotApproved)?;
+            approval.verify(&self.spec).await.map_err(ConnectFailure::NotApproved)?;
         }
         let connection = connect(&self.spec, &self.wires, greeting).await?;
         match connection.tools().await {
@@ -381,7 +385,7 @@ impl Server {
             Err(error) => {
                 let last_words = connection.output_tail().await;
                 connection.end().await;
-                Err(Failure::from_listing_error(&error).with_suffix(&last_words))
+                Err(ConnectFailure::from_listing_error(&error).with_suffix(&last_words))
             }
         }
     }
@@ -446,8 +450,8 @@ impl Server {
         let last_words = connection.output_tail().await;
         connection.end().await;
         let mut held = self.lock();
-        if matches!(&held.phase, Phase::Connected(now) if Arc::ptr_eq(now, &connection)) {
-            held.phase = Phase::Unreachable(format!("{GONE}{last_words}"));
+        if matches!(&held.phase, ServerPhase::Connected(now) if Arc::ptr_eq(now, &connection)) {
+            held.phase = ServerPhase::Unreachable(format!("{GONE}{last_words}"));
             drop(held);
             self.notify_change();
         }

@@ -21,7 +21,7 @@ pub struct Servers {
 
 /// Change of a server's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
+pub enum ServerChange {
     Added,
     Removed,
     Changed,
@@ -41,7 +41,7 @@ impl Servers {
 
     /// Replaces the servers, and returns the changes. Servers with an unchanged entry keep running; other servers stop
     /// when their calls have finished, and new ones start on first use.
-    pub fn replace(&self, specs: Vec<Spec>) -> Vec<(String, Entry)> {
+    pub fn replace(&self, specs: Vec<Spec>) -> Vec<(String, ServerChange)> {
         let before = self.all();
         let of_name = |name: &str| before.iter().find(|server| server.spec.name == name);
         let mut changes = Vec::new();
@@ -50,7 +50,7 @@ impl Servers {
             match of_name(&spec.name) {
                 Some(same) if *same.spec == spec => now.push(Arc::clone(same)),
                 known => {
-                    let entry = if known.is_some() { Entry::Changed } else { Entry::Added };
+                    let entry = if known.is_some() { ServerChange::Changed } else { ServerChange::Added };
                     changes.push((spec.name.clone(), entry));
                     now.push(Server::new(spec, self.wires.clone(), Arc::clone(&self.bell)));
                 }
@@ -58,7 +58,7 @@ impl Servers {
         }
         let gone: Vec<_> = before.iter().filter(|old| !now.iter().any(|new| Arc::ptr_eq(old, new))).cloned().collect();
         let removed = gone.iter().filter(|old| !now.iter().any(|new| new.spec.name == old.spec.name));
-        changes.extend(removed.map(|old| (old.spec.name.clone(), Entry::Removed)));
+        changes.extend(removed.map(|old| (old.spec.name.clone(), ServerChange::Removed)));
         if changes.is_empty() {
             return changes;
         }

@@ -2,7 +2,7 @@
 
 use super::failure::truncate;
 use super::limits::{DEFINITION_BYTES, DESCRIPTION_BYTES, NAME_BYTES, NOTES, PAGES, SCHEMA_DEPTH, TOOL_BYTES, TOOLS};
-use super::manifest::{Page, invalid};
+use super::manifest::{ToolPage, invalid};
 use crate::ports::{MAX_SCHEMA_BYTES, RemoteTool};
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, Tool};
@@ -26,7 +26,7 @@ pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<ToolLi
     for page in 0.. {
         let asked = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         let request = ListToolsRequest { params: asked, ..ListToolsRequest::default() };
-        let listed = Page::parse(peer.send_request(ClientRequest::ListToolsRequest(request)).await?)?;
+        let listed = ToolPage::parse(peer.send_request(ClientRequest::ListToolsRequest(request)).await?)?;
         if !taken.page(listed.tools) {
             break;
         }

@@ -1,10 +1,10 @@
 //! Verdicts on shell lines. The commands of a line are checked against rules, option tables and paths.
 
-use super::bundle::{Approve, Decision, Rule, Shell, Terms};
+use super::bundle::{Approve, Rule, RuleDecision, ShellCapability, Terms};
 use super::git::{is_plain_add, without_message, without_messages};
 use super::interpreters::{adds_task, is_kept_in_a_copy, kind, program_word_count};
 use super::layer::{CompiledLayer, FileRules, Scope, ScopedRule, is_in_effect};
-use super::layer_verdict::{Finding, LayerVerdict, combine_layers, reason, unlisted_verdict};
+use super::layer_verdict::{ActionFinding, LayerVerdict, combine_layers, reason, unlisted_verdict};
 use super::passed_programs::blocked_program_reason;
 use super::path_words::{as_path, is_outside_workspace, path_part};
 use super::paths::{Context, Sandbox};
@@ -12,7 +12,8 @@ use super::permit::Grant;
 use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
 use super::shell::{
-    Arg, COMPUTED, EnteredLine, HOPELESS, Invocation, LONGER_THAN_A_LINE, Line, SimpleCommand, changes_directory, entered, read,
+    Arg, COMPUTED, EnteredLine, HOPELESS, Invocation, LONGER_THAN_A_LINE, ParsedLine, SimpleCommand, changes_directory, entered,
+    read,
 };
 use super::{danger, guard};
 use crate::protocol::{CommandPart, Mode, Risk, Target, VerdictKind};
@@ -44,7 +45,7 @@ pub(crate) struct CommandScene<'a> {
 }
 
 /// Returns the verdict of all layers on one line. Modes and grants are applied to each part.
-pub(crate) fn judge(command: &str, cwd: &Target, scene: &CommandScene<'_>) -> Finding {
+pub(crate) fn judge(command: &str, cwd: &Target, scene: &CommandScene<'_>) -> ActionFinding {
     if let Some(refused) = directory_denial(cwd, scene) {
         return finding(refused, Risk::High, Vec::new());
     }
@@ -70,7 +71,7 @@ pub(crate) fn command_directory(command: &str, scene: &CommandScene<'_>) -> Path
 
 /// Judges a line that changes to a directory of the workspace. The remaining commands are judged as a line that runs in
 /// that directory.
-fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandScene<'_>) -> Finding {
+fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandScene<'_>) -> ActionFinding {
     let change = judge_change(entered, scene);
     let mut rest = judge_line(entered.rest, &CommandScene { cwd: directory, ..*scene });
     for part in &mut rest.parts {
@@ -79,11 +80,11 @@ fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandSce
     let remember = rest.remember.take();
     let own = (change.decided.verdict == VerdictKind::Allow).then(|| rest.decided.clone());
     let whole = combine(change, rest);
-    Finding { decided: own.unwrap_or(whole.decided), remember, ..whole }
+    ActionFinding { decided: own.unwrap_or(whole.decided), remember, ..whole }
 }
 
 /// Judges the change of directory, which needs no approval unless a rule requires it.
-fn judge_change(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> Finding {
+fn judge_change(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> ActionFinding {
     let line = read(entered.first);
     let Some(part) = line.parts.first() else { return judge_line(entered.first, scene) };
     let mut change = judge_part(&line, part, scene);
@@ -96,7 +97,7 @@ fn judge_change(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> Finding 
     change
 }
 
-fn judge_line(command: &str, scene: &CommandScene<'_>) -> Finding {
+fn judge_line(command: &str, scene: &CommandScene<'_>) -> ActionFinding {
     let line = read_line(command);
     if line.failed {
         return finding(LayerVerdict::deny("built-in", guard::FAILED), Risk::High, Vec::new());
@@ -107,7 +108,7 @@ fn judge_line(command: &str, scene: &CommandScene<'_>) -> Finding {
     if line.too_long {
         return finding(LayerVerdict::deny("built-in", LONGER_THAN_A_LINE), Risk::High, Vec::new());
     }
-    let mut whole: Option<Finding> = None;
+    let mut whole: Option<ActionFinding> = None;
     for part in &line.parts {
         let one = judge_part(&line, part, scene);
         whole = Some(match whole {
@@ -131,7 +132,7 @@ fn name_inputs(parts: &[SimpleCommand], shown: &mut [CommandPart]) {
     }
 }
 
-fn read_line(command: &str) -> Line {
+fn read_line(command: &str) -> ParsedLine {
     let mut line = read(command);
     if line.parts.iter().flat_map(|part| &part.invocations).any(|invocation| changes_directory(invocation.base())) {
         line.floors.push(MOVES);
@@ -139,11 +140,11 @@ fn read_line(command: &str) -> Line {
     line
 }
 
-fn finding(decided: LayerVerdict, risk: Risk, parts: Vec<CommandPart>) -> Finding {
-    Finding { decided, risk, critical: false, reads_only: false, remember: None, parts }
+fn finding(decided: LayerVerdict, risk: Risk, parts: Vec<CommandPart>) -> ActionFinding {
+    ActionFinding { decided, risk, critical: false, reads_only: false, remember: None, parts }
 }
 
-fn combine(mut whole: Finding, mut one: Finding) -> Finding {
+fn combine(mut whole: ActionFinding, mut one: ActionFinding) -> ActionFinding {
     whole.parts.append(&mut one.parts);
     // If one part of a line may be any program, the names of the others do not help.
     let by_name = whole.decided.by_name && one.decided.by_name;
@@ -153,7 +154,7 @@ fn combine(mut whole: Finding, mut one: Finding) -> Finding {
     } else {
         whole.decided.stricter(one.decided)
     };
-    Finding {
+    ActionFinding {
         decided: LayerVerdict { by_name, ..decided },
         risk: whole.risk.max(one.risk),
         critical: whole.critical || one.critical,
@@ -237,7 +238,7 @@ pub(crate) fn only_command(
     command: &str,
     cwd: &Target,
     scene: &CommandScene<'_>,
-    use_part: impl FnOnce(&Line, &SimpleCommand, &CommandScene<'_>),
+    use_part: impl FnOnce(&ParsedLine, &SimpleCommand, &CommandScene<'_>),
 ) {
     if directory_denial(cwd, scene).is_some() {
         return;
@@ -259,7 +260,7 @@ pub(crate) fn only_command(
 }
 
 /// Returns whether an allow rule that matches a command applies to it now.
-pub(crate) fn is_in_reach(rule: &Rule, line: &Line, part: &SimpleCommand, scene: &CommandScene<'_>) -> bool {
+pub(crate) fn is_in_reach(rule: &Rule, line: &ParsedLine, part: &SimpleCommand, scene: &CommandScene<'_>) -> bool {
     is_in_effect(rule.expires_at, scene.now) && uncovered_reason(rule, line, part, &part.invocations[0], scene).is_none()
 }
 
@@ -287,7 +288,7 @@ pub(crate) fn can_be_saved(command: &str, scene: &CommandScene<'_>, in_a_copy: b
 }
 
 /// Returns the reason why a part needs approval each time, as a phrase that follows the number of the part.
-fn unsavable_reason(line: &Line, part: &SimpleCommand, decided: &LayerVerdict, scene: &CommandScene<'_>) -> Option<String> {
+fn unsavable_reason(line: &ParsedLine, part: &SimpleCommand, decided: &LayerVerdict, scene: &CommandScene<'_>) -> Option<String> {
     let danger = danger::for_part(part, scene.context, scene.cwd);
     if danger::discards(part)
         && let Some(why) = danger::always_ask_reason(part, &danger)
@@ -308,7 +309,7 @@ fn unsavable_reason(line: &Line, part: &SimpleCommand, decided: &LayerVerdict, s
 }
 
 /// Judges a line that contains no simple command: an empty line, or only arithmetic.
-fn judge_empty(command: &str, line: &Line, scene: &CommandScene<'_>) -> Finding {
+fn judge_empty(command: &str, line: &ParsedLine, scene: &CommandScene<'_>) -> ActionFinding {
     let part = SimpleCommand { text: command.trim().to_owned(), ..SimpleCommand::default() };
     let mut finding = judge_part(line, &part, scene);
     if command.trim().is_empty() {
@@ -318,7 +319,7 @@ fn judge_empty(command: &str, line: &Line, scene: &CommandScene<'_>) -> Finding 
     finding
 }
 
-fn judge_part(line: &Line, part: &SimpleCommand, scene: &CommandScene<'_>) -> Finding {
+fn judge_part(line: &ParsedLine, part: &SimpleCommand, scene: &CommandScene<'_>) -> ActionFinding {
     let mut danger = danger::for_part(part, scene.context, scene.cwd);
     danger.reads_only &= line.floors.is_empty();
     if line.multiplies {
@@ -364,7 +365,14 @@ fn judge_part(line: &Line, part: &SimpleCommand, scene: &CommandScene<'_>) -> Fi
         containment: danger.effect.as_ref().and_then(|effect| effect.containment).filter(|_| writes_only_in_workspace(scene)),
         input_from: None,
     };
-    Finding { decided, risk: danger.risk, critical: danger.critical, reads_only: danger.reads_only, remember, parts: vec![shown] }
+    ActionFinding {
+        decided,
+        risk: danger.risk,
+        critical: danger.critical,
+        reads_only: danger.reads_only,
+        remember,
+        parts: vec![shown],
+    }
 }
 
 /// Returns whether the sandbox restricts the command's changes to the workspace: a sandbox exists, and no layer makes
@@ -398,15 +406,16 @@ fn concealment(part: &SimpleCommand, scene: &CommandScene<'_>) -> Option<&'stati
 /// Returns whether a layer blocks the program in at least some uses.
 fn blocks_some_use(layer: &CompiledLayer, program: &str) -> bool {
     layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).any(|entry| entry.is_about(program))
-        || layer.commands.iter().any(|owned| owned.rule.decision == Decision::Deny && owned.rule.is_about(program))
+        || layer.commands.iter().any(|owned| owned.rule.decision == RuleDecision::Deny && owned.rule.is_about(program))
 }
 
 /// Returns the first rule that denies a program.
 fn blocking_rule(scene: &CommandScene<'_>) -> Option<String> {
     scene.layers.iter().find_map(|layer| {
         let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).next();
-        let denies =
-            |owned: &&ScopedRule<Rule>| owned.rule.decision == Decision::Deny && is_in_effect(owned.rule.expires_at, scene.now);
+        let denies = |owned: &&ScopedRule<Rule>| {
+            owned.rule.decision == RuleDecision::Deny && is_in_effect(owned.rule.expires_at, scene.now)
+        };
         let rule = || layer.commands.iter().find(denies).map(|owned| owned.scope.rule(owned.rule.line));
         blocked.map(|entry| layer.scope.rule(entry.line)).or_else(rule)
     })
@@ -445,7 +454,7 @@ fn apply_grants_and_mode(
 /// Returns the grant that "until I quit" could give: exactly these words in this directory. `None` if anything about
 /// them is risky or hidden.
 fn session_grant(
-    line: &Line,
+    line: &ParsedLine,
     part: &SimpleCommand,
     decided: &LayerVerdict,
     danger: &danger::PartDanger,
@@ -457,7 +466,12 @@ fn session_grant(
     (plain && safe).then(|| Grant::Command { words: words(), directory: cwd.to_owned() })
 }
 
-fn part_in_layer(line: &Line, part: &SimpleCommand, layer: &CompiledLayer, scene: &CommandScene<'_>) -> Option<LayerVerdict> {
+fn part_in_layer(
+    line: &ParsedLine,
+    part: &SimpleCommand,
+    layer: &CompiledLayer,
+    scene: &CommandScene<'_>,
+) -> Option<LayerVerdict> {
     let Some(shell) = &layer.bundle.shell else { return unlisted_verdict("Shell.Exec", layer) };
     let judged = part.invocations.iter().map(|invocation| invocation_in_layer(line, part, invocation, shell, layer, scene));
     let decided =
@@ -472,7 +486,7 @@ pub(crate) fn denial_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestam
         return Some(LayerVerdict::deny(layer.scope.rule(entry.line), format!("`{}` is a blocked command", entry.text)));
     }
     let denies = |owned: &&ScopedRule<Rule>| {
-        owned.rule.decision == Decision::Deny && is_in_effect(owned.rule.expires_at, now) && owned.rule.restricts(argv)
+        owned.rule.decision == RuleDecision::Deny && is_in_effect(owned.rule.expires_at, now) && owned.rule.restricts(argv)
     };
     let owned = layer.commands.iter().find(denies)?;
     Some(LayerVerdict::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule")))
@@ -481,7 +495,7 @@ pub(crate) fn denial_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestam
 /// Returns the ask verdict of a rule about a command, regardless of how it is run.
 pub(crate) fn ask_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestamp) -> Option<LayerVerdict> {
     let asks = |owned: &&ScopedRule<Rule>| {
-        owned.rule.decision == Decision::Ask && is_in_effect(owned.rule.expires_at, now) && owned.rule.restricts(argv)
+        owned.rule.decision == RuleDecision::Ask && is_in_effect(owned.rule.expires_at, now) && owned.rule.restricts(argv)
     };
     let owned = layer.commands.iter().find(asks)?;
     let mut asked = LayerVerdict::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule requires approval"));
@@ -492,10 +506,10 @@ pub(crate) fn ask_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestamp) 
 /// Returns the verdict of a layer on a command. Order: blocked and deny, ask rules, allow rules, `allowed_commands`,
 /// approval.
 fn invocation_in_layer(
-    line: &Line,
+    line: &ParsedLine,
     part: &SimpleCommand,
     invocation: &Invocation,
-    shell: &Shell,
+    shell: &ShellCapability,
     layer: &CompiledLayer,
     scene: &CommandScene<'_>,
 ) -> LayerVerdict {
@@ -503,11 +517,11 @@ fn invocation_in_layer(
     if let Some(refused) = denial_of_layer(argv, layer, scene.now) {
         return refused;
     }
-    let by = |decision: Decision| {
+    let by = |decision: RuleDecision| {
         let current = layer.commands.iter().filter(|owned| is_in_effect(owned.rule.expires_at, scene.now));
         current.filter(move |owned| owned.rule.decision == decision).map(|owned| (owned.scope, &owned.rule))
     };
-    if let Some((of, rule)) = by(Decision::Ask).find(|(_, rule)| rule.restricts(argv)) {
+    if let Some((of, rule)) = by(RuleDecision::Ask).find(|(_, rule)| rule.restricts(argv)) {
         let mut asked = LayerVerdict::ask(of.rule(rule.line), reason(&rule.reason, "a rule requires approval"));
         asked.locked = scope.is_managed();
         asked.approve = rule.approve;
@@ -518,7 +532,7 @@ fn invocation_in_layer(
     let speaks = |rule: &Rule| rule.may_name(&argv[0].text) && rule.matches_allow(argv);
     // A rule without the condition takes precedence over one that applies only in a copy.
     for sandboxed in [false, true] {
-        for (scope, rule) in by(Decision::Allow).filter(|(_, rule)| rule.sandboxed == sandboxed && speaks(rule)) {
+        for (scope, rule) in by(RuleDecision::Allow).filter(|(_, rule)| rule.sandboxed == sandboxed && speaks(rule)) {
             match uncovered_reason(rule, line, part, invocation, scene) {
                 None if sandboxed => return judge_in_layer(rule, scope, shell),
                 None => {
@@ -542,14 +556,20 @@ fn invocation_in_layer(
 
 /// Returns the verdict of a rule that applies only in a copy of the workspace. If no copy is possible, the command
 /// needs approval.
-fn judge_in_layer(rule: &Rule, scope: Scope, shell: &Shell) -> LayerVerdict {
+fn judge_in_layer(rule: &Rule, scope: Scope, shell: &ShellCapability) -> LayerVerdict {
     let given = reason(&rule.reason, "allowed by a rule");
     let mut asked = LayerVerdict::ask(scope.rule(rule.line), format!("{given}, only in a copy of the workspace")).with_copy();
     asked.approval_rule.clone_from(&shell.approval_rule);
     asked
 }
 
-fn undecided_verdict(line: &Line, part: &SimpleCommand, shell: &Shell, scope: Scope, obstacle: Option<String>) -> LayerVerdict {
+fn undecided_verdict(
+    line: &ParsedLine,
+    part: &SimpleCommand,
+    shell: &ShellCapability,
+    scope: Scope,
+    obstacle: Option<String>,
+) -> LayerVerdict {
     if !shell.requires_approval {
         return LayerVerdict::allow(scope.rule(shell.approval_line), "no approval is required");
     }
@@ -566,7 +586,7 @@ fn undecided_verdict(line: &Line, part: &SimpleCommand, shell: &Shell, scope: Sc
 /// Returns the reason why an allow rule does not cover a command that it matches; `None` if it does.
 fn uncovered_reason(
     rule: &Rule,
-    line: &Line,
+    line: &ParsedLine,
     part: &SimpleCommand,
     invocation: &Invocation,
     scene: &CommandScene<'_>,
@@ -667,8 +687,8 @@ pub(crate) fn applies(rule: &Rule, command: &str, scene: &CommandScene<'_>) -> b
     let line = read_line(rest.unwrap_or(command));
     line.parts.iter().any(|part| {
         part.invocations.iter().any(|invocation| match rule.decision {
-            Decision::Ask | Decision::Deny => rule.restricts(&invocation.argv),
-            Decision::Allow => {
+            RuleDecision::Ask | RuleDecision::Deny => rule.restricts(&invocation.argv),
+            RuleDecision::Allow => {
                 rule.may_name(&invocation.argv[0].text)
                     && rule.matches_allow(&invocation.argv)
                     && uncovered_reason(rule, &line, part, invocation, scene).is_none()

@@ -1,9 +1,9 @@
 //! Verdicts on custom tools. They are judged like commands, but each needs approval until a rule names the tool.
 
-use super::bundle::{Decision, ToolRule};
+use super::bundle::{RuleDecision, ToolRule};
 use super::command::{self, CommandScene};
 use super::layer::{CompiledLayer, ScopedRule, is_in_effect};
-use super::layer_verdict::{Finding, LayerVerdict, reason};
+use super::layer_verdict::{ActionFinding, LayerVerdict, reason};
 use super::named::line;
 use super::paths::Context;
 use super::shell::Arg;
@@ -35,7 +35,7 @@ pub fn to_shell_line(argv: &[String], input: Option<&str>) -> String {
 }
 
 /// Judges a custom tool. It has at most the permissions of commands, but rules that allow commands do not allow tools.
-pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &CommandScene<'_>) -> Finding {
+pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &CommandScene<'_>) -> ActionFinding {
     // The mode is applied to the tool, not to its command.
     let context = Context { mode: Mode::Ask, ..scene.context.clone() };
     let as_command = CommandScene { context: &context, grants: &[], mandate: &[], ..*scene };
@@ -61,7 +61,7 @@ fn normalize_word(word: &str, context: &Context) -> String {
 }
 
 fn judge_by_rules(custom: &Custom<'_>, scene: &CommandScene<'_>) -> LayerVerdict {
-    let rules = |decision: Decision| {
+    let rules = |decision: RuleDecision| {
         let all =
             scene.layers.iter().flat_map(|layer: &CompiledLayer| layer.custom.iter().map(move |owned| (layer.scope, owned)));
         all.filter(move |(_, owned)| {
@@ -71,17 +71,17 @@ fn judge_by_rules(custom: &Custom<'_>, scene: &CommandScene<'_>) -> LayerVerdict
         })
     };
     let named = |owned: &ScopedRule<ToolRule>| owned.scope.rule(owned.rule.line);
-    if let Some((_, owned)) = rules(Decision::Deny).next() {
+    if let Some((_, owned)) = rules(RuleDecision::Deny).next() {
         return LayerVerdict::deny(named(owned), reason(&owned.rule.reason, "denied by a rule"));
     }
-    if let Some((scope, owned)) = rules(Decision::Ask).next() {
+    if let Some((scope, owned)) = rules(RuleDecision::Ask).next() {
         let mut asked = LayerVerdict::ask(named(owned), reason(&owned.rule.reason, "a rule requires approval"));
         // No mode runs a tool that the user has not reviewed.
         asked.locked = scope.is_managed() || !custom.known;
         return asked;
     }
     let mut changed = None;
-    for (_, owned) in rules(Decision::Allow).filter(|(scope, _)| scope.grants()) {
+    for (_, owned) in rules(RuleDecision::Allow).filter(|(scope, _)| scope.grants()) {
         match &owned.rule.fingerprint {
             Some(fingerprint) if fingerprint == custom.fingerprint => {}
             None if custom.known => {}

@@ -1,6 +1,6 @@
 //! Danger of a command: its effect with the highest risk, and whether it may run without approval.
 
-use super::effect::{Effect, worst_effect};
+use super::effect::{CommandEffect, worst_effect};
 use super::git::without_message;
 use super::interpreters::{is_kept_in_a_copy, kind, program_word_count};
 use super::paths::{Context, Sandbox};
@@ -16,7 +16,7 @@ use std::path::Path;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PartDanger {
     /// The worst effect; `None` if the part reads, or changes files of the workspace in the sandbox.
-    pub effect: Option<Effect>,
+    pub effect: Option<CommandEffect>,
     pub risk: Risk,
     pub critical: bool,
     /// Whether the part has no effects.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// One key of one layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub struct EffectiveSetting {
     /// Section such as `capabilities."File.Read"` or `llm`; empty for top-level keys.
     pub section: String,
     pub key: String,
@@ -37,16 +37,16 @@ const STRICTNESS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns all entries by section and key, from the strongest layer to the weakest.
-pub(crate) fn entries(layers: &[CompiledLayer]) -> Vec<Entry> {
-    let mut all: Vec<(&CompiledLayer, Entry)> = layers.iter().flat_map(layer_entries).collect();
+pub(crate) fn entries(layers: &[CompiledLayer]) -> Vec<EffectiveSetting> {
+    let mut all: Vec<(&CompiledLayer, EffectiveSetting)> = layers.iter().flat_map(layer_entries).collect();
     all.sort_by(|(_, one), (_, other)| (&one.section, &one.key).cmp(&(&other.section, &other.key)));
     let notes: Vec<Option<String>> = all.iter().map(|(layer, entry)| entry_note(layer, entry, &all)).collect();
-    all.into_iter().zip(notes).map(|((_, entry), note)| Entry { note, ..entry }).collect()
+    all.into_iter().zip(notes).map(|((_, entry), note)| EffectiveSetting { note, ..entry }).collect()
 }
 
-fn layer_entries(layer: &CompiledLayer) -> impl Iterator<Item = (&CompiledLayer, Entry)> {
+fn layer_entries(layer: &CompiledLayer) -> impl Iterator<Item = (&CompiledLayer, EffectiveSetting)> {
     layer.bundle.stated.iter().map(move |stated| {
-        let entry = Entry {
+        let entry = EffectiveSetting {
             section: stated.section.clone(),
             key: stated.key.clone(),
             value: stated.value.clone(),
@@ -59,7 +59,7 @@ fn layer_entries(layer: &CompiledLayer) -> impl Iterator<Item = (&CompiledLayer,
     })
 }
 
-fn entry_note(layer: &CompiledLayer, entry: &Entry, all: &[(&CompiledLayer, Entry)]) -> Option<String> {
+fn entry_note(layer: &CompiledLayer, entry: &EffectiveSetting, all: &[(&CompiledLayer, EffectiveSetting)]) -> Option<String> {
     if !layer.scope.grants() && layer.bundle.widens().iter().any(|(line, _)| *line == entry.line) && widening(layer, entry) {
         return Some("ignored: would widen the policy".to_owned());
     }
@@ -81,12 +81,12 @@ fn entry_note(layer: &CompiledLayer, entry: &Entry, all: &[(&CompiledLayer, Entr
 }
 
 /// Returns whether the entry as a whole would loosen the policy. In a rule with `args = "any"`, only that key would.
-fn widening(layer: &CompiledLayer, entry: &Entry) -> bool {
+fn widening(layer: &CompiledLayer, entry: &EffectiveSetting) -> bool {
     entry.key != "rules" || layer.scope.only_tightens()
 }
 
 /// Returns the strictness of a value, for keys where the strictest layer wins. Lower numbers are stricter.
-fn strictness(entry: &Entry) -> Option<f64> {
+fn strictness(entry: &EffectiveSetting) -> Option<f64> {
     if let Some((_, order)) = STRICTNESS.iter().find(|(key, _)| *key == entry.key) {
         return order.iter().position(|value| *value == entry.value).map(|at| at as f64);
     }

@@ -1,9 +1,9 @@
 //! Verdicts on file actions: capability, location, block list, allow list, approval.
 
-use super::bundle::Decision;
+use super::bundle::RuleDecision;
 use super::excluded::EXCLUDED_LIST;
 use super::layer::{CompiledLayer, FileRules, PathRule, Scope, ScopedRule, is_in_effect};
-use super::layer_verdict::{Finding, LayerVerdict, combine_layers, reason, unlisted_verdict};
+use super::layer_verdict::{ActionFinding, LayerVerdict, combine_layers, reason, unlisted_verdict};
 use super::paths::{CodeReader, Context, credentials, is_deeper_than_credentials, is_process_path, protected, runs_code};
 use super::permit::Grant;
 use super::shell::is_deceptive_name;
@@ -12,13 +12,13 @@ use jiff::Timestamp;
 use std::path::Path;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum FileAccess {
     Read,
     Write,
     Delete,
 }
 
-impl Access {
+impl FileAccess {
     fn rules(self, layer: &CompiledLayer) -> Option<&FileRules> {
         match self {
             Self::Read => layer.read.as_ref(),
@@ -38,32 +38,32 @@ impl Access {
 
 /// Returns the verdict of all layers on one file action.
 pub(crate) fn judge(
-    access: Access,
+    access: FileAccess,
     action: &Action,
     target: &Target,
     layers: &[CompiledLayer],
     context: &Context,
     now: Timestamp,
-) -> Finding {
+) -> ActionFinding {
     let path = target.real.as_path();
-    if access == Access::Read && context.is_artifact(target) {
+    if access == FileAccess::Read && context.is_artifact(target) {
         return judge_artifact(action, layers);
     }
     let guarded = guard(access, path, layers, context);
     let decided = judge_by_layers(access, action, target, guarded.as_ref(), layers, context, now);
-    let decided = if access == Access::Read { decided } else { ask_if_runs_on_open(decided, target, layers, context, now) };
+    let decided = if access == FileAccess::Read { decided } else { ask_if_runs_on_open(decided, target, layers, context, now) };
     let risk = match access {
-        Access::Read => Risk::Low,
-        Access::Write if guarded.is_some() || !context.in_workspace(path) => Risk::High,
-        Access::Write => Risk::Low,
-        Access::Delete => Risk::High,
+        FileAccess::Read => Risk::Low,
+        FileAccess::Write if guarded.is_some() || !context.in_workspace(path) => Risk::High,
+        FileAccess::Write => Risk::Low,
+        FileAccess::Delete => Risk::High,
     };
-    let plain = access == Access::Write && risk == Risk::Low && !decided.locked;
-    Finding {
+    let plain = access == FileAccess::Write && risk == Risk::Low && !decided.locked;
+    ActionFinding {
         decided,
         risk,
-        critical: access == Access::Delete && !context.in_workspace(path),
-        reads_only: access == Access::Read,
+        critical: access == FileAccess::Delete && !context.in_workspace(path),
+        reads_only: access == FileAccess::Read,
         remember: plain.then(|| Grant::Write { path: target.real.clone() }),
         parts: Vec::new(),
     }
@@ -71,14 +71,14 @@ pub(crate) fn judge(
 
 /// Returns whether one file action is denied; a faster part of [`judge`].
 pub(crate) fn denies(
-    access: Access,
+    access: FileAccess,
     action: &Action,
     target: &Target,
     layers: &[CompiledLayer],
     context: &Context,
     now: Timestamp,
 ) -> bool {
-    if access == Access::Read && context.is_artifact(target) {
+    if access == FileAccess::Read && context.is_artifact(target) {
         return judge_artifact(action, layers).decided.is_denial();
     }
     let guarded = guard(access, &target.real, layers, context);
@@ -87,10 +87,10 @@ pub(crate) fn denies(
 
 /// Returns the verdict of all layers, without the check for files that run code.
 fn judge_by_layers(
-    access: Access,
+    access: FileAccess,
     action: &Action,
     target: &Target,
-    guarded: Option<&Guard>,
+    guarded: Option<&PathProtection>,
     layers: &[CompiledLayer],
     context: &Context,
     now: Timestamp,
@@ -119,7 +119,7 @@ fn ask_if_runs_on_open(
     let path = target.real.as_path();
     let names = |owned: &ScopedRule<PathRule>| {
         let rule = &owned.rule.rule;
-        rule.decision == Decision::Allow
+        rule.decision == RuleDecision::Allow
             && !owned.scope.only_tightens()
             && is_in_effect(rule.expires_at, now)
             && owned.rule.places.names(found.place(path), path)
@@ -143,34 +143,34 @@ fn code_run_on_open(target: &Target, context: &Context) -> Option<CodeReader> {
 }
 
 /// Judges reading an artifact. The model has already seen at least part of it, so rules about paths do not apply.
-fn judge_artifact(action: &Action, layers: &[CompiledLayer]) -> Finding {
+fn judge_artifact(action: &Action, layers: &[CompiledLayer]) -> ActionFinding {
     let capability = action.capability();
-    let decided = combine_layers(capability, layers, |layer| match Access::Read.rules(layer) {
+    let decided = combine_layers(capability, layers, |layer| match FileAccess::Read.rules(layer) {
         Some(_) => Some(LayerVerdict::allow("built-in", "reads an artifact of this session")),
         None => unlisted_verdict(capability, layer),
     });
-    Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
+    ActionFinding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
 }
 
 /// Returns the verdict that applies regardless of any bundle.
-fn fixed_verdict(access: Access, target: &Target, context: &Context) -> Option<LayerVerdict> {
+fn fixed_verdict(access: FileAccess, target: &Target, context: &Context) -> Option<LayerVerdict> {
     let path = target.real.as_path();
     let given = &target.given;
-    if context.is_own(path) && !(access == Access::Read && context.is_in_skill(path)) {
+    if context.is_own(path) && !(access == FileAccess::Read && context.is_in_skill(path)) {
         return Some(LayerVerdict::deny("built-in", format!("`{given}` belongs to aye, and no tool may access it")));
     }
-    if is_process_path(path, access != Access::Read) {
+    if is_process_path(path, access != FileAccess::Read) {
         return Some(LayerVerdict::deny(
             "built-in",
             format!("`{given}` belongs to a process or the kernel, and no tool may access it"),
         ));
     }
-    if access == Access::Delete
+    if access == FileAccess::Delete
         && (context.roots.iter().chain(&context.own).any(|kept| kept.starts_with(path)) || context.home == path)
     {
         return Some(LayerVerdict::deny("built-in", format!("`{given}` contains the workspace or aye's own files")));
     }
-    if access != Access::Read && is_deceptive_name(&path.to_string_lossy()) {
+    if access != FileAccess::Read && is_deceptive_name(&path.to_string_lossy()) {
         let reason = "the name contains control or invisible characters and may be misleading";
         return Some(LayerVerdict::ask("built-in", reason).not_grantable());
     }
@@ -182,10 +182,10 @@ fn fixed_verdict(access: Access, target: &Target, context: &Context) -> Option<L
 
 /// Context that is the same for all layers.
 struct FileScene<'a> {
-    access: Access,
+    access: FileAccess,
     capability: &'a str,
     target: &'a Target,
-    guarded: Option<&'a Guard>,
+    guarded: Option<&'a PathProtection>,
     context: &'a Context,
     now: Timestamp,
 }
@@ -203,7 +203,7 @@ impl FileScene<'_> {
 
     fn judge_by_rules(&self, rules: &FileRules, scope: Scope) -> LayerVerdict {
         let (path, given, files) = (self.target.real.as_path(), &self.target.given, &rules.files);
-        let rule = |decision: Decision| {
+        let rule = |decision: RuleDecision| {
             let mut current = rules.rules.iter().filter(|owned| is_in_effect(owned.rule.rule.expires_at, self.now));
             current.find(|owned| owned.rule.rule.decision == decision && owned.rule.places.matching_line(path).is_some())
         };
@@ -217,26 +217,26 @@ impl FileScene<'_> {
                 shut.denied.map_or_else(blocked, |rule| reason(&rule.reason, "denied by a rule")),
             );
         }
-        if let Some(Guard::Closed(why)) = self.guarded {
+        if let Some(PathProtection::Closed(why)) = self.guarded {
             return LayerVerdict::deny("built-in", why.clone());
         }
         let inside = self.context.in_workspace(path);
         let listed = rules.allowed.as_ref().map(|allowed| allowed.matching_line(path));
         // The user may read their own skills, unless an administrator or the project lists the readable paths.
-        let is_skill = || !scope.limits_skills() && self.access == Access::Read && self.context.is_in_skill(path);
+        let is_skill = || !scope.limits_skills() && self.access == FileAccess::Read && self.context.is_in_skill(path);
         if listed == Some(None) && !is_skill() {
             let place = if inside { "is not in `allowed_paths`" } else { "is outside the workspace" };
             return LayerVerdict::deny(scope.rule(files.allowed_line), format!("`{given}` {place}"));
         }
-        if let Some(Guard::Opened(rule)) = self.guarded {
+        if let Some(PathProtection::Opened(rule)) = self.guarded {
             return LayerVerdict::ask(rule.clone(), format!("{verb} a protected path that the policy unprotects"))
                 .not_grantable();
         }
-        if let Some(owned) = rule(Decision::Ask) {
+        if let Some(owned) = rule(RuleDecision::Ask) {
             return LayerVerdict::ask(named(owned), reason(&owned.rule.rule.reason, "a rule requires approval"));
         }
         // Without an allow list, an allow rule ends at the workspace.
-        if let Some(owned) = rule(Decision::Allow)
+        if let Some(owned) = rule(RuleDecision::Allow)
             && (inside || listed.is_some())
         {
             return LayerVerdict::allow(named(owned), reason(&owned.rule.rule.reason, "allowed by a rule"));
@@ -254,30 +254,30 @@ impl FileScene<'_> {
 }
 
 /// Protection of a path: in effect, with the reason, or lifted by a rule of the user or an administrator.
-enum Guard {
+enum PathProtection {
     Closed(String),
     Opened(String),
 }
 
 /// Returns the protection of a path in a protected location, which a layer may lift.
-fn guard(access: Access, path: &Path, layers: &[CompiledLayer], context: &Context) -> Option<Guard> {
-    if access == Access::Read {
+fn guard(access: FileAccess, path: &Path, layers: &[CompiledLayer], context: &Context) -> Option<PathProtection> {
+    if access == FileAccess::Read {
         return to_be_read(path, layers, context);
     }
     let place = protected(path, context)?;
     let may = |layer: &&CompiledLayer| place.may_be_opened && layer.scope.grants();
     let opens = |layer: &CompiledLayer| Some(layer.scope.rule(access.rules(layer)?.unprotected.matching_line(path)?));
     let opened = layers.iter().filter(may).find_map(opens);
-    Some(opened.map_or_else(|| Guard::Closed(place.reason()), Guard::Opened))
+    Some(opened.map_or_else(|| PathProtection::Closed(place.reason()), PathProtection::Opened))
 }
 
 /// Returns the protection of credentials against reading. It is in effect unless the user or an administrator names
 /// that path; `~` does not name `~/.ssh`.
-fn to_be_read(path: &Path, layers: &[CompiledLayer], context: &Context) -> Option<Guard> {
+fn to_be_read(path: &Path, layers: &[CompiledLayer], context: &Context) -> Option<PathProtection> {
     let found = credentials(path, context)?;
     let names = |layer: &CompiledLayer| Some(layer.read.as_ref()?.allowed.as_ref()?.names(&found.place, path));
     let named = layers.iter().filter(|layer| layer.scope.grants()).any(|layer| names(layer) == Some(true));
-    (!named).then(|| Guard::Closed(found.reason()))
+    (!named).then(|| PathProtection::Closed(found.reason()))
 }
 
 /// Returns whether no rule denies reading an entry, provided that none denies its directory. A rule that denies a
@@ -288,7 +288,7 @@ pub(crate) fn is_entry_readable(path: &Path, layers: &[CompiledLayer], context: 
         layer.read.as_ref().is_some_and(|rules| {
             let denies = |owned: &ScopedRule<PathRule>| {
                 let rule = &owned.rule.rule;
-                rule.decision == Decision::Deny && is_in_effect(rule.expires_at, now) && owned.rule.places.reaches_entry(path)
+                rule.decision == RuleDecision::Deny && is_in_effect(rule.expires_at, now) && owned.rule.places.reaches_entry(path)
             };
             rules.blocked.reaches_entry(path)
                 || rules.rules.iter().any(denies)
@@ -298,7 +298,7 @@ pub(crate) fn is_entry_readable(path: &Path, layers: &[CompiledLayer], context: 
     let in_the_machine =
         ["/proc/", "/dev/"].iter().any(|place| path.as_os_str().as_encoded_bytes().starts_with(place.as_bytes()));
     let is_own = context.own.iter().any(|own| own.as_os_str() == path.as_os_str());
-    let is_closed = || matches!(to_be_read(path, layers, context), Some(Guard::Closed(_)));
+    let is_closed = || matches!(to_be_read(path, layers, context), Some(PathProtection::Closed(_)));
     if is_own || (in_the_machine && is_process_path(path, false)) || layers.iter().any(shut) {
         return false;
     }
@@ -307,5 +307,5 @@ pub(crate) fn is_entry_readable(path: &Path, layers: &[CompiledLayer], context: 
 
 /// Returns whether a path with credentials is protected because no layer that may do so names it.
 pub(crate) fn is_closed_for_credentials(place: &Path, layers: &[CompiledLayer], context: &Context) -> bool {
-    matches!(to_be_read(place, layers, context), Some(Guard::Closed(_)))
+    matches!(to_be_read(place, layers, context), Some(PathProtection::Closed(_)))
 }

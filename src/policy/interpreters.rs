@@ -76,17 +76,17 @@ const QUIET: &[&str] = &["-j", "-k", "-s", "-q", "-v", "--silent", "--quiet", "-
 
 /// Kind of a program that runs other code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RunsCode {
+pub(crate) enum RunnerKind {
     Interpreter,
     TaskRunner,
 }
 
 /// Returns the kind of a program by its name; `None` for a program that does not run other code.
-pub(crate) fn kind(name: &str) -> Option<RunsCode> {
+pub(crate) fn kind(name: &str) -> Option<RunnerKind> {
     if interpreter(name).is_some() {
-        return Some(RunsCode::Interpreter);
+        return Some(RunnerKind::Interpreter);
     }
-    (RUNNERS.contains(&name) || WRAPPERS.contains(&name)).then_some(RunsCode::TaskRunner)
+    (RUNNERS.contains(&name) || WRAPPERS.contains(&name)).then_some(RunnerKind::TaskRunner)
 }
 
 fn interpreter(name: &str) -> Option<&'static Interpreter> {
@@ -147,11 +147,11 @@ pub(crate) fn can_run_any_code(words: &[String]) -> bool {
     let Some((name, rest)) = words.split_first() else { return true };
     match kind(name) {
         None => false,
-        Some(RunsCode::Interpreter) => {
+        Some(RunnerKind::Interpreter) => {
             let argv: Vec<Arg> = words.iter().map(String::as_str).map(Arg::plain).collect();
             program_word_count(&argv).is_err()
         }
-        Some(RunsCode::TaskRunner) => {
+        Some(RunnerKind::TaskRunner) => {
             let task = rest.iter().find(|word| !RUNNING_TASKS.contains(&word.as_str()));
             task.is_none_or(|task| task.starts_with('-') || task.contains('='))
         }
@@ -161,7 +161,7 @@ pub(crate) fn can_run_any_code(words: &[String]) -> bool {
 /// Returns the word after the first `count` words that could make a task runner run other code. `None` for
 /// interpreters, whose program gets all later words.
 pub(crate) fn adds_task(argv: &[Arg], count: usize) -> Option<&str> {
-    if kind(&argv[0].text) != Some(RunsCode::TaskRunner) {
+    if kind(&argv[0].text) != Some(RunnerKind::TaskRunner) {
         return None;
     }
     let is_quiet = |text: &str| QUIET.contains(&text) || text.strip_prefix("-j").is_some_and(|rest| rest.parse::<u8>().is_ok());
@@ -245,12 +245,12 @@ mod tests {
     #[test]
     fn only_programs_that_run_other_code_have_a_kind() {
         for (name, expected) in [
-            ("python", Some(RunsCode::Interpreter)),
-            ("python3.12", Some(RunsCode::Interpreter)),
+            ("python", Some(RunnerKind::Interpreter)),
+            ("python3.12", Some(RunnerKind::Interpreter)),
             ("pythonx", None),
-            ("node", Some(RunsCode::Interpreter)),
-            ("make", Some(RunsCode::TaskRunner)),
-            ("./gradlew", Some(RunsCode::TaskRunner)),
+            ("node", Some(RunnerKind::Interpreter)),
+            ("make", Some(RunnerKind::TaskRunner)),
+            ("./gradlew", Some(RunnerKind::TaskRunner)),
             ("gradlew", None),
             ("bash", None),
             ("cargo", None),

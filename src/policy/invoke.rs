@@ -1,8 +1,8 @@
 //! Verdicts on MCP tools: whether they are listed, allowed by rules, and unchanged since they were allowed.
 
-use super::bundle::{Decision, ToolPattern, Tools};
+use super::bundle::{McpCapability, RuleDecision, ToolPattern};
 use super::layer::{CompiledLayer, is_in_effect};
-use super::layer_verdict::{Finding, LayerVerdict, combine_layers, reason, unlisted_verdict};
+use super::layer_verdict::{ActionFinding, LayerVerdict, combine_layers, reason, unlisted_verdict};
 use crate::protocol::{BACKEND_SERVER, Risk};
 use jiff::Timestamp;
 
@@ -17,7 +17,7 @@ pub(crate) fn capability(server: &str) -> &'static str {
     if server == BACKEND_SERVER { BACKEND } else { CAPABILITY }
 }
 
-fn listed_tools<'a>(server: &str, layer: &'a CompiledLayer) -> Option<&'a Tools> {
+fn listed_tools<'a>(server: &str, layer: &'a CompiledLayer) -> Option<&'a McpCapability> {
     if server == BACKEND_SERVER { layer.bundle.backend.as_ref() } else { layer.bundle.mcp.as_ref() }
 }
 
@@ -43,13 +43,13 @@ impl Offered<'_> {
 }
 
 /// Returns the verdict of all layers on one call of a tool.
-pub(crate) fn judge(offered: &Offered<'_>, layers: &[CompiledLayer], now: Timestamp) -> Finding {
+pub(crate) fn judge(offered: &Offered<'_>, layers: &[CompiledLayer], now: Timestamp) -> ActionFinding {
     let mut decided = combine_layers(capability(offered.server), layers, |layer| judge_layer(offered, layer, now));
     // `docs/x` with the tool `y` would look like `docs` with the tool `x/y`.
     if offered.server.is_empty() || offered.server.contains('/') {
         decided = decided.stricter(LayerVerdict::deny("built-in", "the server name is empty or contains `/`"));
     }
-    Finding { decided, risk: Risk::Medium, critical: false, reads_only: false, remember: None, parts: Vec::new() }
+    ActionFinding { decided, risk: Risk::Medium, critical: false, reads_only: false, remember: None, parts: Vec::new() }
 }
 
 fn judge_layer(offered: &Offered<'_>, layer: &CompiledLayer, now: Timestamp) -> Option<LayerVerdict> {
@@ -64,13 +64,13 @@ fn judge_layer(offered: &Offered<'_>, layer: &CompiledLayer, now: Timestamp) -> 
 
 /// Returns the verdict by rules. Order: deny rules, the list (which no rule overrides), ask rules, allow rules,
 /// approval.
-fn judge_by_rules(offered: &Offered<'_>, tools: &Tools, layer: &CompiledLayer, now: Timestamp) -> LayerVerdict {
+fn judge_by_rules(offered: &Offered<'_>, tools: &McpCapability, layer: &CompiledLayer, now: Timestamp) -> LayerVerdict {
     let name = offered.name();
-    let by = |decision: Decision| {
+    let by = |decision: RuleDecision| {
         let current = layer.tools.iter().filter(|owned| is_in_effect(owned.rule.expires_at, now));
         current.filter(move |owned| owned.rule.decision == decision).filter(|owned| owned.rule.applies_to(&name))
     };
-    if let Some(owned) = by(Decision::Deny).next() {
+    if let Some(owned) = by(RuleDecision::Deny).next() {
         return LayerVerdict::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule"));
     }
     // A layer that only tightens and has no list leaves the lists of the others unchanged.
@@ -83,11 +83,11 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &Tools, layer: &CompiledLayer, n
         let told = format!("`{name}` is not in `{key}` of `[capabilities.\"{}\"]`", capability(offered.server));
         return LayerVerdict::deny(layer.scope.rule(tools.allowed_line), told);
     };
-    if let Some(owned) = by(Decision::Ask).next() {
+    if let Some(owned) = by(RuleDecision::Ask).next() {
         return LayerVerdict::ask(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "a rule requires approval"));
     }
     let mut changed = None;
-    for owned in by(Decision::Allow) {
+    for owned in by(RuleDecision::Allow) {
         let rule = owned.scope.rule(owned.rule.line);
         match &owned.rule.fingerprint {
             Some(fingerprint) if fingerprint == offered.fingerprint => {}

@@ -1,8 +1,8 @@
 //! Layers of the policy: their names in verdicts, their rights, and their compiled patterns.
 
-use super::bundle::{Approve, Bundle, Decision, FileRule, Files, Rule, ToolRule};
+use super::bundle::{Approve, Bundle, FileCapability, FileRule, Rule, RuleDecision, ToolRule};
 use super::excluded::{EXCLUDED_LIST, ExcludedPaths};
-use super::paths::{Context, Places};
+use super::paths::{Context, PathPatterns};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,12 +129,12 @@ pub(crate) fn is_in_effect(expires_at: Option<Timestamp>, now: Timestamp) -> boo
 #[derive(Debug, Clone)]
 pub(crate) struct PathRule {
     pub rule: FileRule,
-    pub places: Places,
+    pub places: PathPatterns,
 }
 
 impl PathRule {
     pub(crate) fn new(rule: FileRule, context: &Context) -> Self {
-        let places = Places::new(&rule.paths, context, rule.decision != Decision::Allow);
+        let places = PathPatterns::new(&rule.paths, context, rule.decision != RuleDecision::Allow);
         Self { rule, places }
     }
 }
@@ -142,21 +142,21 @@ impl PathRule {
 /// A file capability with compiled patterns.
 #[derive(Debug, Clone)]
 pub(crate) struct FileRules {
-    pub files: Files,
-    pub allowed: Option<Places>,
-    pub blocked: Places,
-    pub unprotected: Places,
+    pub files: FileCapability,
+    pub allowed: Option<PathPatterns>,
+    pub blocked: PathPatterns,
+    pub unprotected: PathPatterns,
     pub rules: Vec<ScopedRule<PathRule>>,
     /// Files that the workspace excludes, regardless of the layer.
     pub excluded: Arc<[ExcludedPaths]>,
 }
 
 impl FileRules {
-    pub(crate) fn new(files: Files, scope: Scope, context: &Context) -> Self {
+    pub(crate) fn new(files: FileCapability, scope: Scope, context: &Context) -> Self {
         Self {
-            allowed: files.allowed.as_ref().map(|patterns| Places::new(patterns, context, false)),
-            blocked: Places::new(&files.blocked, context, true),
-            unprotected: Places::new(&files.unprotected, context, false),
+            allowed: files.allowed.as_ref().map(|patterns| PathPatterns::new(patterns, context, false)),
+            blocked: PathPatterns::new(&files.blocked, context, true),
+            unprotected: PathPatterns::new(&files.unprotected, context, false),
             rules: with_scope(scope, files.rules.iter().map(|rule| PathRule::new(rule.clone(), context))),
             excluded: Arc::default(),
             files,
@@ -174,7 +174,7 @@ impl FileRules {
         };
         let denies = |owned: &&ScopedRule<PathRule>| {
             let rule = &owned.rule.rule;
-            rule.decision == Decision::Deny
+            rule.decision == RuleDecision::Deny
                 && is_in_effect(rule.expires_at, now)
                 && owned.rule.places.matching_line(path).is_some()
         };
@@ -223,7 +223,7 @@ impl CompiledLayer {
         if !scope.grants() {
             restrain(&mut bundle, scope);
         }
-        let compiled = |files: &Option<Files>| files.clone().map(|files| FileRules::new(files, scope, context));
+        let compiled = |files: &Option<FileCapability>| files.clone().map(|files| FileRules::new(files, scope, context));
         Self {
             scope,
             file,

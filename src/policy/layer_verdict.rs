@@ -136,7 +136,7 @@ pub(crate) fn next_higher(risk: Risk) -> Risk {
 
 /// Result for one action before modes and grants.
 #[derive(Debug, Clone)]
-pub(crate) struct Finding {
+pub(crate) struct ActionFinding {
     pub decided: LayerVerdict,
     pub risk: Risk,
     pub critical: bool,

@@ -44,12 +44,12 @@ mod upload;
 pub mod url;
 
 pub use bundle::{
-    AgentLimits, Approve, ArgumentKind, BuildOutputMode, Bundle, BundleError, Cache, Environment, NamedCommand, Network, Preview,
-    SandboxSetting, Test, ToolPattern, lint_narrow_grants, quote_entry, warnings,
+    AgentLimits, Approve, ArgumentKind, BuildOutputMode, Bundle, BundleError, Cache, EnvironmentTerms, NamedCommand, Network,
+    Preview, SandboxSetting, Test, ToolPattern, lint_narrow_grants, quote_entry, warnings,
 };
 pub use custom::to_shell_line;
 pub use danger::{addresses, deleted_paths, deletes_ignored_files, lasting};
-pub use effective::Entry;
+pub use effective::EffectiveSetting;
 pub use enforcer::{Enforcer, EntryProtection, Explanation, LowestLimit, ProtectionRules, SandboxRequirements};
 pub use excluded::{EXCLUDED_LIST, ExcludedPaths};
 pub use git::{GitWrites, git_writes};

@@ -2,9 +2,9 @@
 
 use super::bundle::NamedCommand;
 use super::command::denial_of_layer;
-use super::files::{self, Access};
+use super::files::{self, FileAccess};
 use super::layer::{CompiledLayer, Scope};
-use super::layer_verdict::{Finding, LayerVerdict};
+use super::layer_verdict::{ActionFinding, LayerVerdict};
 use super::paths::Context;
 use super::shell::Arg;
 use crate::protocol::{Action, Risk, Target, VerdictKind};
@@ -34,7 +34,7 @@ fn find_command<'a>(name: &str, layers: &'a [CompiledLayer]) -> Option<(Scope, &
     layers.iter().filter(|layer| layer.scope.grants()).find_map(of)
 }
 
-pub(crate) fn judge(filled: &FilledCommand<'_>, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> Finding {
+pub(crate) fn judge(filled: &FilledCommand<'_>, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> ActionFinding {
     let decided = match find_command(filled.name, layers) {
         None => LayerVerdict::deny("built-in", format!("no policy defines the named command `{}`", filled.name)),
         Some((scope, command)) if !command.fits(filled.argv) => LayerVerdict::deny(
@@ -46,11 +46,11 @@ pub(crate) fn judge(filled: &FilledCommand<'_>, layers: &[CompiledLayer], contex
     // A command that is denied on a shell line is denied in every other way of running it.
     let words: Vec<Arg> = filled.argv.iter().map(Arg::plain).collect();
     let refused = layers.iter().filter_map(|layer| denial_of_layer(&words, layer, now));
-    let places = filled.inputs.iter().map(|target| (Access::Read, target));
-    let places = places.chain(filled.paths.iter().flat_map(|target| [(Access::Read, target), (Access::Write, target)]));
+    let places = filled.inputs.iter().map(|target| (FileAccess::Read, target));
+    let places = places.chain(filled.paths.iter().flat_map(|target| [(FileAccess::Read, target), (FileAccess::Write, target)]));
     let out_of_bounds = places.filter_map(|(access, target)| judge_path_argument(access, target, layers, context, now));
     let decided = refused.chain(out_of_bounds).fold(decided, LayerVerdict::stricter);
-    Finding { decided, risk: Risk::Medium, critical: false, reads_only: false, remember: None, parts: Vec::new() }
+    ActionFinding { decided, risk: Risk::Medium, critical: false, reads_only: false, remember: None, parts: Vec::new() }
 }
 
 fn command_verdict(scope: Scope, command: &NamedCommand) -> LayerVerdict {
@@ -67,16 +67,16 @@ fn command_verdict(scope: Scope, command: &NamedCommand) -> LayerVerdict {
 /// Judges a path argument. Only denials and locked verdicts are considered; the command itself determines whether to
 /// ask.
 fn judge_path_argument(
-    access: Access,
+    access: FileAccess,
     target: &Target,
     layers: &[CompiledLayer],
     context: &Context,
     now: Timestamp,
 ) -> Option<LayerVerdict> {
     let action = match access {
-        Access::Read => Action::Read { target: target.clone() },
-        Access::Write => Action::Write { target: target.clone() },
-        Access::Delete => Action::Delete { target: target.clone() },
+        FileAccess::Read => Action::Read { target: target.clone() },
+        FileAccess::Write => Action::Write { target: target.clone() },
+        FileAccess::Delete => Action::Delete { target: target.clone() },
     };
     let decided = files::judge(access, &action, target, layers, context, now).decided;
     // A locked ask verdict on a path stays, whatever the command says.

@@ -1,9 +1,9 @@
 //! Verdicts on opening a file with its default program on the desktop: only for readable files, and always with
 //! approval.
 
-use super::files::{self, Access};
+use super::files::{self, FileAccess};
 use super::layer::CompiledLayer;
-use super::layer_verdict::{Finding, LayerVerdict};
+use super::layer_verdict::{ActionFinding, LayerVerdict};
 use super::paths::Context;
 use crate::protocol::{Action, Place, Risk, Target};
 use jiff::Timestamp;
@@ -17,9 +17,9 @@ const LOOKED_AT: &[&str] = &[
 
 /// Judges opening a file. No rule and no mode allows it without approval, because the program that opens it is not
 /// sandboxed.
-pub(crate) fn judge(target: &Target, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> Finding {
+pub(crate) fn judge(target: &Target, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> ActionFinding {
     let read = Action::Read { target: target.clone() };
-    let mut finding = files::judge(Access::Read, &read, target, layers, context, now);
+    let mut finding = files::judge(FileAccess::Read, &read, target, layers, context, now);
     finding.reads_only = false;
     finding.remember = None;
     finding.risk = risk(target);

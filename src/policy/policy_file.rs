@@ -1,6 +1,6 @@
 //! Policy file: a bundle whose rules agree with their examples.
 
-use super::bundle::{AgentLimits, Bundle, BundleEntry, BundleError, Llm};
+use super::bundle::{AgentLimits, Bundle, BundleEntry, BundleError, ModelLimits};
 use super::rule_examples::check_examples;
 use std::sync::LazyLock;
 
@@ -70,7 +70,7 @@ impl Bundle {
         base.approval_rules.retain(|name, _| !self.approval_rules.contains_key(name));
         let names = |section: &str| self.stated.iter().any(|entry| entry.section == section);
         if names("llm") {
-            base.llm = Llm::default();
+            base.llm = ModelLimits::default();
         }
         if names("agents") {
             base.agents = AgentLimits::default();

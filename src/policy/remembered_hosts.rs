@@ -1,7 +1,7 @@
 //! Hosts in saved rules. Such a rule lets one command connect to hosts in its layer without a prompt. No other command
 //! gets these hosts, and neither does a program that runs other code or sends arbitrary data.
 
-use super::bundle::{Decision, Rule};
+use super::bundle::{Rule, RuleDecision};
 use super::command::{CommandScene, is_in_reach, only_command};
 use super::host_access::never_reaches;
 use super::shell::Arg;
@@ -21,7 +21,7 @@ pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &CommandScene
         let layers = scene.layers.iter().filter(|layer| !layer.scope.only_tightens());
         let rules = layers
             .flat_map(|layer| &layer.commands)
-            .filter(|owned| owned.rule.decision == Decision::Allow)
+            .filter(|owned| owned.rule.decision == RuleDecision::Allow)
             .map(|owned| &owned.rule);
         for rule in rules.filter(|rule| covers(rule, argv) && is_in_reach(rule, line, part, scene)) {
             for host in &rule.hosts {

@@ -1,12 +1,12 @@
 //! Verdicts on requests, based on the URL, the resolved addresses, the lists of every layer, and the mode.
 
-use super::bundle::Http;
+use super::bundle::HttpCapability;
 use super::layer::{CompiledLayer, Scope};
-use super::layer_verdict::{Finding, LayerVerdict, combine_layers, unlisted_verdict};
+use super::layer_verdict::{ActionFinding, LayerVerdict, combine_layers, unlisted_verdict};
 use super::permit::Grant;
 use super::url::host;
 use super::url::ports::unusual_port;
-use super::url::ranges::{Kind, special_purpose};
+use super::url::ranges::{AddressPurpose, special_purpose};
 use super::url::sends::leak_reason;
 use super::url::{Destination, Host, is_read_method, parse};
 use crate::protocol::{Mode, Risk};
@@ -15,9 +15,9 @@ use core::net::IpAddr;
 const CAPABILITY: &str = "Network.Http";
 
 /// Returns the verdict of all layers on one request. No name is resolved.
-pub(crate) fn judge(url: &str, method: &str, layers: &[CompiledLayer], mode: Mode) -> Finding {
+pub(crate) fn judge(url: &str, method: &str, layers: &[CompiledLayer], mode: Mode) -> ActionFinding {
     let reads_only = is_read_method(method);
-    let finding = |decided, risk| Finding { decided, risk, critical: false, reads_only, remember: None, parts: Vec::new() };
+    let finding = |decided, risk| ActionFinding { decided, risk, critical: false, reads_only, remember: None, parts: Vec::new() };
     let to_host = |destination: &Destination| Grant::Host {
         host: destination.host().to_string(),
         port: destination.port(),
@@ -55,7 +55,7 @@ pub(crate) fn judge(url: &str, method: &str, layers: &[CompiledLayer], mode: Mod
     // A request that carries data away, or that no rule may allow, is never covered by a plan.
     let is_plain = reads_only && risk <= Risk::Medium && !decided.locked;
     let remember = is_plain.then(|| to_host(&destination));
-    Finding { remember, ..finding(decided, risk) }
+    ActionFinding { remember, ..finding(decided, risk) }
 }
 
 /// Returns an error if a connection for this URL must not use the resolved address.
@@ -76,7 +76,7 @@ pub(crate) fn may_connect(url: &str, address: IpAddr, layers: &[CompiledLayer]) 
 
 const ONLY_PUBLIC: &str = "only public hosts are allowed";
 
-fn rules(layer: &CompiledLayer) -> Option<&Http> {
+fn rules(layer: &CompiledLayer) -> Option<&HttpCapability> {
     layer.bundle.http.as_ref()
 }
 
@@ -111,7 +111,7 @@ fn fixed_verdict(destination: &Destination, opened: Option<&AllowedHost>) -> Opt
                 return Some(LayerVerdict::deny("built-in", format!("`{name}` {why}; {ONLY_PUBLIC}")));
             }
         }
-        (host, Some(Kind::Metadata | Kind::LinkLocal), Some(opened)) => {
+        (host, Some(AddressPurpose::Metadata | AddressPurpose::LinkLocal), Some(opened)) => {
             return Some(
                 LayerVerdict::ask(opened.rule.clone(), format!("`{host}` can expose cloud credentials")).not_grantable(),
             );

@@ -1,9 +1,9 @@
 //! Examples of rules, `match` and `not_match`, checked against the rules when a bundle is read.
 
-use super::bundle::{Bundle, BundleError, Decision};
+use super::bundle::{Bundle, BundleError, RuleDecision};
 use super::command::{CommandScene, applies};
 use super::layer::PathRule;
-use super::paths::{Context, Places, Sandbox, protected};
+use super::paths::{Context, PathPatterns, Sandbox, protected};
 use crate::protocol::Mode;
 use jiff::Timestamp;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ fn check_file_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     let (root, context) = example_workspace();
     let tables = [(true, &bundle.read), (false, &bundle.write), (false, &bundle.delete)];
     for (is_reading, files) in tables.into_iter().filter_map(|(is_reading, files)| Some((is_reading, files.as_ref()?))) {
-        let allowed = files.allowed.as_ref().map(|patterns| Places::new(patterns, &context, false));
+        let allowed = files.allowed.as_ref().map(|patterns| PathPatterns::new(patterns, &context, false));
         for rule in &files.rules {
             let places = PathRule::new(rule.clone(), &context).places;
             let applies = |text: &str| {
@@ -44,7 +44,7 @@ fn check_file_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
                 let within =
                     || allowed.as_ref().map_or_else(|| context.in_workspace(&path), |all| all.matching_line(&path).is_some());
                 let open = || is_reading || protected(&path, &context).is_none();
-                places.matching_line(&path).is_some() && (rule.decision != Decision::Allow || (within() && open()))
+                places.matching_line(&path).is_some() && (rule.decision != RuleDecision::Allow || (within() && open()))
             };
             if let Some(example) = rule.matches.iter().find(|example| !applies(&example.0)) {
                 return Err(example_error(name, example, "does not match its `match`"));

@@ -1,9 +1,9 @@
 //! Verdicts on web searches, based on the rules of every layer about the query and its domains, and on the data that
 //! the query would send.
 
-use super::bundle::{Decision, Search, SearchRule};
+use super::bundle::{RuleDecision, SearchCapability, SearchRule};
 use super::layer::{CompiledLayer, is_in_effect};
-use super::layer_verdict::{Finding, LayerVerdict, combine_layers, reason, unlisted_verdict};
+use super::layer_verdict::{ActionFinding, LayerVerdict, combine_layers, reason, unlisted_verdict};
 use super::url::sends::contains_key;
 use super::url::{Host, parse};
 use crate::protocol::Risk;
@@ -25,10 +25,11 @@ pub(crate) struct SearchText<'a> {
 
 /// Returns the verdict of all layers on one search. A search does not change any files, so plan mode asks as other
 /// modes do. No mode allows it without approval, because the query leaves this machine.
-pub(crate) fn judge(searched: &SearchText<'_>, layers: &[CompiledLayer], now: Timestamp) -> Finding {
+pub(crate) fn judge(searched: &SearchText<'_>, layers: &[CompiledLayer], now: Timestamp) -> ActionFinding {
     let long = searched.query.len() > LONG_QUERY;
     let risk = if long { Risk::High } else { Risk::Medium };
-    let finding = |decided, risk| Finding { decided, risk, critical: false, reads_only: true, remember: None, parts: Vec::new() };
+    let finding =
+        |decided, risk| ActionFinding { decided, risk, critical: false, reads_only: true, remember: None, parts: Vec::new() };
     if contains_key(searched.query) {
         let reason = "the query contains text that looks like a key; search without it";
         return finding(LayerVerdict::deny("built-in", reason), Risk::High);
@@ -61,23 +62,23 @@ fn judge_layer(searched: &SearchText<'_>, hosts: &[Host], layer: &CompiledLayer,
 fn judge_by_rules(
     searched: &SearchText<'_>,
     hosts: &[Host],
-    search: &Search,
+    search: &SearchCapability,
     layer: &CompiledLayer,
     now: Timestamp,
 ) -> LayerVerdict {
     let named = |rule: &SearchRule| layer.scope.rule(rule.line);
-    let by = |decision: Decision| {
+    let by = |decision: RuleDecision| {
         search.rules.iter().find(|rule| {
             rule.decision == decision && is_in_effect(rule.expires_at, now) && rule.applies_to(searched.query, hosts)
         })
     };
-    if let Some(rule) = by(Decision::Deny) {
+    if let Some(rule) = by(RuleDecision::Deny) {
         return LayerVerdict::deny(named(rule), reason(&rule.reason, "denied by a rule"));
     }
-    if let Some(rule) = by(Decision::Ask) {
+    if let Some(rule) = by(RuleDecision::Ask) {
         return LayerVerdict::ask(named(rule), reason(&rule.reason, "a rule requires approval"));
     }
-    if let Some(rule) = by(Decision::Allow) {
+    if let Some(rule) = by(RuleDecision::Allow) {
         return LayerVerdict::allow(named(rule), reason(&rule.reason, "allowed by a rule"));
     }
     if search.requires_approval {

@@ -1,18 +1,18 @@
 //! Verdicts on uploads of files as artifacts: they must be readable, the capability must be granted, and the size limit
 //! applies.
 
-use super::files::{self, Access};
+use super::files::{self, FileAccess};
 use super::layer::CompiledLayer;
-use super::layer_verdict::{Finding, LayerVerdict, combine_layers, unlisted_verdict};
+use super::layer_verdict::{ActionFinding, LayerVerdict, combine_layers, unlisted_verdict};
 use super::paths::Context;
 use crate::protocol::{Action, Place, Target};
 use jiff::Timestamp;
 
 const UPLOAD: &str = "Workspace.Upload";
 
-pub(crate) fn judge(target: &Target, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> Finding {
+pub(crate) fn judge(target: &Target, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> ActionFinding {
     let read = Action::Read { target: target.clone() };
-    let mut finding = files::judge(Access::Read, &read, target, layers, context, now);
+    let mut finding = files::judge(FileAccess::Read, &read, target, layers, context, now);
     let granted = combine_layers(UPLOAD, layers, |layer| judge_layer(target, layer));
     finding.decided = finding.decided.stricter(granted);
     finding

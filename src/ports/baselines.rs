@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Session, task and step to which changes are attributed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner {
+pub(crate) struct Attribution {
     pub session: SessionId,
     /// Task of the changes, if any.
     pub task: Option<TaskId>,
@@ -47,9 +47,9 @@ pub(crate) struct Differences {
 
 /// Running command that may still change paths below the root of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct RunSpan {
     pub number: i64,
-    pub owner: Owner,
+    pub owner: Attribution,
     pub since: Checkpoint,
 }
 
@@ -99,32 +99,32 @@ pub(crate) struct Trail {
 /// Storage for the baselines of sessions. The first baseline stored for a path is never replaced.
 pub(crate) trait Baselines: Send + Sync {
     /// Stores baselines before a tool changes these paths or paths below them.
-    fn keep(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
+    fn keep(&self, owner: Attribution, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records the state of these paths after a tool changed them.
-    fn record_tool_change(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
+    fn record_tool_change(&self, owner: Attribution, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records changes found afterwards, of paths without a known state.
-    fn note(&self, owner: Owner, by: ChangedBy, noted: Vec<KnownPath>) -> BoxFuture<'_, Result<(), CheckpointError>>;
+    fn note(&self, owner: Attribution, by: ChangedBy, noted: Vec<KnownPath>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Begins a span, before a command that can change files of the snapshot.
-    fn begin_span(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>>;
+    fn begin_span(&self, owner: Attribution, since: Checkpoint) -> BoxFuture<'_, Result<RunSpan, CheckpointError>>;
     /// Records the changes of a command. Ends the span, unless the command is still running (`goes_on`).
-    fn end_span(&self, span: Span, changed: Vec<PathDifference>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>>;
+    fn end_span(&self, span: RunSpan, changed: Vec<PathDifference>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Returns the changed paths that a file tool of another session wrote while the command ran, and that have not
     /// changed since.
     fn written_by_others(
         &self,
-        span: Span,
+        span: RunSpan,
         changed: Vec<PathDifference>,
     ) -> BoxFuture<'_, Result<HashSet<PathBuf>, CheckpointError>>;
     /// Returns the open spans of this process and of processes that died.
-    fn open_spans(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Span>, CheckpointError>>;
+    fn open_spans(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<RunSpan>, CheckpointError>>;
     /// Returns the first snapshot of each root in the session.
     fn first(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Checkpoint>, CheckpointError>>;
     /// Returns the state of these paths in the snapshot.
     fn states_at(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<StoredState>, CheckpointError>>;
     /// Records directories that were created or removed by the task of the owner.
-    fn note_directories(&self, owner: Owner, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>>;
+    fn note_directories(&self, owner: Attribution, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Records a change that cannot be undone, and why.
-    fn note_gap(&self, owner: Owner, words: String) -> BoxFuture<'_, Result<(), CheckpointError>>;
+    fn note_gap(&self, owner: Attribution, words: String) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Returns the changes of this step and of all later steps of the session.
     fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<Trail, CheckpointError>>;
     /// Returns the current state of these paths.

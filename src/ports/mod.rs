@@ -29,7 +29,7 @@ pub(crate) use artifacts::{
     ARTIFACT_BYTES, ArtifactError, ArtifactUploads, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact,
 };
 pub(crate) use baselines::{
-    Baselines, Difference, Differences, KnownPath, MarkedState, Owner, Span, Touch, TouchedDirectory, Trail,
+    Attribution, Baselines, Difference, Differences, KnownPath, MarkedState, RunSpan, Touch, TouchedDirectory, Trail,
 };
 pub(crate) use buffers::{BUFFER_BYTES, Buffers};
 pub(crate) use call_order::{CallOrder, TurnKind, writes};
@@ -49,7 +49,7 @@ pub use remote::{
     LaunchedProgram, Launcher, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, ServerProgram,
 };
 pub(crate) use remote::{MAX_SCHEMA_BYTES, RemoteContent, RemoteResult};
-pub(crate) use rewinds::{FileRewind, FileRewindPlan, FileRewindResult, RewindStart, TaskChanges};
+pub(crate) use rewinds::{FileRewind, FileRewindPlan, FileRewindResult, RewindStart, TaskChangeCounts};
 pub(crate) use router::{PendingPlans, RunContext, ToolRouter};
 pub(crate) use rules::{Rules, SavedRules};
 pub(crate) use user_questions::{UserQuestion, UserQuestions};

@@ -56,7 +56,7 @@ pub(crate) struct FileRewindResult {
 
 /// File changes of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TaskChanges {
+pub(crate) struct TaskChangeCounts {
     pub task_id: TaskId,
     pub files: u64,
     pub added: u64,

@@ -2,7 +2,7 @@
 
 use super::{
     ArtifactError, BoxFuture, CheckpointError, FileRewind, FileRewindPlan, FileRewindResult, Hooks, Plan, RewindStart,
-    SearchEngine, TaskChanges,
+    SearchEngine, TaskChangeCounts,
 };
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
@@ -154,7 +154,7 @@ pub(crate) trait ToolRouter: Send + Sync {
         let _ = step;
     }
     /// Returns the file changes of each task.
-    fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChanges>> {
+    fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChangeCounts>> {
         Box::pin(std::future::ready(Vec::new()))
     }
     /// Plans a rewind of files; nothing is written.

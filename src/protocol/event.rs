@@ -1,7 +1,7 @@
 //! Events: the single stream that a front end receives.
 
 use super::{
-    AgentEvent, Approval, ApprovalId, Arguments, Artifact, Budget, CallId, ChangedFiles, Compaction, CompactionTrigger,
+    AgentEvent, Approval, ApprovalId, Artifact, Budget, CallArguments, CallId, ChangedFiles, Compaction, CompactionTrigger,
     ContextUse, Decision, Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, GoalState, HostResponse,
     ListedModel, Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage, Redaction, RequestedList, RewindPlan,
     RewindPoint, Rewound, RuleInfo, RunningCommand, SandboxTier, ServerStatus, SessionId, SessionStatus, StepId, StopReason,
@@ -161,7 +161,7 @@ pub enum EventKind {
         tool_call_id: CallId,
         tool_name: String,
         capability: Option<String>,
-        arguments: Arguments,
+        arguments: CallArguments,
         /// One-line summary: `Read src/main.rs`, `$ cargo test`.
         summary: String,
     },

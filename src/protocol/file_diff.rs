@@ -180,7 +180,7 @@ impl FileDiff {
 
     /// Returns the number of bytes of the text form.
     pub fn text_bytes(&self) -> usize {
-        let mut length = Length(0);
+        let mut length = ByteCounter(0);
         let _ = write!(length, "{self}");
         length.0
     }
@@ -203,9 +203,9 @@ impl FileDiff {
 }
 
 /// Writer that only counts bytes.
-struct Length(usize);
+struct ByteCounter(usize);
 
-impl fmt::Write for Length {
+impl fmt::Write for ByteCounter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0 += text.len();
         Ok(())

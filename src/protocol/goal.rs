@@ -192,12 +192,12 @@ pub fn time_text(ms: u64) -> String {
 }
 
 /// Word of a command line.
-struct Word {
+struct CommandWord {
     text: String,
     is_quoted: bool,
 }
 
-impl Word {
+impl CommandWord {
     /// Returns the name of an option, and its value after `=`.
     fn option(&self) -> Option<&str> {
         self.text.strip_prefix("--").filter(|name| !self.is_quoted && name.starts_with(|c: char| c.is_ascii_alphabetic()))
@@ -205,7 +205,7 @@ impl Word {
 }
 
 /// Splits words at spaces. Text in single, double or typographic quotes is one word.
-fn split(text: &str) -> Result<Vec<Word>, String> {
+fn split(text: &str) -> Result<Vec<CommandWord>, String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start().chars().peekable();
     while rest.peek().is_some() {
@@ -231,7 +231,7 @@ fn split(text: &str) -> Result<Vec<Word>, String> {
         if quote.is_some() {
             return Err("a quote is not closed".to_owned());
         }
-        words.push(Word { text: word, is_quoted });
+        words.push(CommandWord { text: word, is_quoted });
         while rest.next_if(|c| c.is_whitespace()).is_some() {}
     }
     Ok(words)

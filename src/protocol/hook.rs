@@ -1,6 +1,6 @@
 //! Hooks: programs, from the user or a trusted project, that aye runs at certain events.
 
-use super::Arguments;
+use super::CallArguments;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
@@ -116,7 +116,7 @@ pub struct CallHooks {
     pub runs: Vec<HookRun>,
     /// Rewritten arguments, with which the call is judged and run; absent if no hook rewrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<Arguments>,
+    pub arguments: Option<CallArguments>,
 }
 
 impl CallHooks {
@@ -166,7 +166,7 @@ impl CallHooks {
     /// Returns the notes for the model: the rewritten arguments, and the context that hooks add.
     pub fn note(&self) -> Option<String> {
         let mut note = String::new();
-        if let (Some(words), Some(Arguments::Object(arguments))) = (self.rewriting(), &self.arguments) {
+        if let (Some(words), Some(CallArguments::Object(arguments))) = (self.rewriting(), &self.arguments) {
             let arguments = serde_json::to_string(arguments).unwrap_or_default();
             // Writing to a string cannot fail.
             let _ = writeln!(note, "[This call was {words}; the rewritten arguments are {arguments}]");

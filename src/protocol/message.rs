@@ -91,13 +91,13 @@ pub struct ToolCall {
     pub tool_call_id: CallId,
     /// Tool name as the model wrote it.
     pub tool_name: String,
-    pub arguments: Arguments,
+    pub arguments: CallArguments,
 }
 
 /// Arguments as the model wrote them: an object, or text that is not an object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Arguments {
+pub enum CallArguments {
     Object(Map<String, Value>),
     /// Text that is not a JSON object, stored for the error message. A call with such arguments never
     /// runs.
@@ -121,7 +121,7 @@ pub enum ArgumentFault {
     OverLimit(String),
 }
 
-impl Arguments {
+impl CallArguments {
     /// Creates arguments that contain only the beginning of the original text.
     pub fn over_limit(head: &str, limit: &str) -> Self {
         Self::Malformed(format!("{head}{OVER_LIMIT}{limit}]"))
@@ -196,11 +196,11 @@ mod tests {
 
     #[test]
     fn json_objects_encoded_as_strings_are_accepted_as_arguments() {
-        let object = Arguments::parse(r#"{"path": "a"}"#);
-        assert_eq!(Arguments::parse(r#""{\"path\": \"a\"}""#), object);
-        assert_eq!(Arguments::parse("  "), Arguments::Object(Map::new()));
+        let object = CallArguments::parse(r#"{"path": "a"}"#);
+        assert_eq!(CallArguments::parse(r#""{\"path\": \"a\"}""#), object);
+        assert_eq!(CallArguments::parse("  "), CallArguments::Object(Map::new()));
         for text in ["[1]", "\"a\"", "{\"path\"", "null"] {
-            assert_eq!(Arguments::parse(text), Arguments::Malformed(text.to_owned()));
+            assert_eq!(CallArguments::parse(text), CallArguments::Malformed(text.to_owned()));
         }
     }
 }

@@ -83,7 +83,7 @@ pub use id::{ApprovalId, CallId, MessageId, SessionId, StepId, TaskId, Workspace
 pub use layer::PolicyLayer;
 pub use left_out::{Items, LeftOut, Run, Within};
 pub use memory::{MemoryProposal, MemoryQuote, MemoryRequest, MemorySource, MemoryTarget, SUGGEST_MEMORY};
-pub use message::{ARGUMENT_BYTES, ArgumentFault, Arguments, Message, Part, Role, StopReason, ToolCall, value_count};
+pub use message::{ARGUMENT_BYTES, ArgumentFault, CallArguments, Message, Part, Role, StopReason, ToolCall, value_count};
 pub use mode::Mode;
 pub use model::{AssumedPrice, Effort, ListedModel, ModelFacts, ModelUse, Price, PriceElsewhere};
 pub use path_state::{PathState, PlaceChange};
@@ -103,8 +103,8 @@ pub use server::{
     BACKEND_SERVER, Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, QUESTION_ANSWER,
     QuestionOption, ServerPrompt, ServerResource, ServerState, ServerStatus,
 };
-pub use setup::{ApprovalsChoice, FoundModel, Reach, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
-pub use state::{SessionState, SessionStatus, TaskState, TaskStatus};
+pub use setup::{ApprovalsChoice, FoundModel, ModelAddress, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
+pub use state::{SessionSnapshot, SessionStatus, TaskState, TaskStatus};
 pub use task_plan::{Coverage, JudgedLine, PROPOSE_PLAN, PlanLine, PlanSubject, ProposedPlan, TaskPlan};
 pub use tool::{ErrorCode, Proposal, Redaction, RunsCode, RunsWhen, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};

@@ -10,9 +10,9 @@ pub enum SetupRequest {
     /// List the available choices.
     Look,
     /// Send one minimal request. The result contains the same number.
-    Test { reach: Reach, number: u64 },
+    Test { reach: ModelAddress, number: u64 },
     /// Save the API key, if any, and use this model for new sessions.
-    Take { reach: Reach },
+    Take { reach: ModelAddress },
     /// Finish setup: save the approval choice by its name, the theme, and whether to check daily for a new list of
     /// models.
     End { approvals: Option<String>, theme: Option<String>, looks_daily: bool },
@@ -20,7 +20,7 @@ pub enum SetupRequest {
 
 /// Model and how to reach it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reach {
+pub struct ModelAddress {
     /// `provider/name`. With an address, only the name; empty for the first model that the server lists.
     pub model: String,
     /// Typed API key; absent to use the saved or configured key.

@@ -48,7 +48,7 @@ pub struct TaskState {
 /// State of a session and its task, as returned by `GetSessionState`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionState {
+pub struct SessionSnapshot {
     pub session_status: SessionStatus,
     /// Current task, or the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -78,7 +78,7 @@ impl Serialize for FaultCode {
 
 /// The `error` of a response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Fault {
+pub(crate) struct RpcError {
     pub code: FaultCode,
     /// The problem and its solution, as text.
     pub message: String,
@@ -86,7 +86,7 @@ pub(crate) struct Fault {
     pub data: Option<Value>,
 }
 
-impl Fault {
+impl RpcError {
     pub(crate) fn new(code: FaultCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }

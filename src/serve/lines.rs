@@ -1,6 +1,6 @@
 //! Splits the input of a client into messages of limited size.
 
-pub(crate) use crate::text::Line;
+pub(crate) use crate::text::BoundedLine;
 use crate::text::LineSplitter;
 
 /// Maximum size in bytes of a message; a longer one is discarded.
@@ -18,7 +18,7 @@ impl Default for Lines {
 
 impl Lines {
     /// Returns the lines that these bytes complete, without empty ones.
-    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Vec<Line> {
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Vec<BoundedLine> {
         let mut lines = Vec::new();
         while !bytes.is_empty() {
             lines.extend(self.0.take_line(&mut bytes).filter(is_message));
@@ -27,11 +27,11 @@ impl Lines {
     }
 
     /// Ends the input. Returns the rest as a line, whose parse error reports the incomplete message.
-    pub(crate) fn end(&mut self) -> Option<Line> {
+    pub(crate) fn end(&mut self) -> Option<BoundedLine> {
         self.0.finish().filter(is_message)
     }
 }
 
-fn is_message(line: &Line) -> bool {
-    !matches!(line, Line::Whole(bytes) if bytes.trim_ascii().is_empty())
+fn is_message(line: &BoundedLine) -> bool {
+    !matches!(line, BoundedLine::Whole(bytes) if bytes.trim_ascii().is_empty())
 }

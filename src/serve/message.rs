@@ -1,6 +1,6 @@
 //! Requests and responses of JSON-RPC 2.0.
 
-use super::fault::{Fault, FaultCode};
+use super::fault::{FaultCode, RpcError};
 use crate::protocol::Event;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -32,7 +32,7 @@ impl Serialize for Id {
 
 /// A request. Without an ID it is a notification and gets no response.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct RpcRequest {
     pub id: Option<Id>,
     pub method: String,
     pub params: Map<String, Value>,
@@ -42,19 +42,20 @@ pub(crate) struct Request {
 #[derive(Debug)]
 pub(crate) struct RequestError {
     pub id: Id,
-    pub fault: Fault,
+    pub fault: RpcError,
 }
 
 /// The content of an input line.
 #[derive(Debug)]
-pub(crate) enum Incoming {
-    One(Result<Request, RequestError>),
-    Batch(Vec<Result<Request, RequestError>>),
+pub(crate) enum IncomingLine {
+    One(Result<RpcRequest, RequestError>),
+    Batch(Vec<Result<RpcRequest, RequestError>>),
 }
 
-impl Incoming {
+impl IncomingLine {
     pub(crate) fn read(line: &[u8]) -> Self {
-        let refused = |code, message: String| Self::One(Err(RequestError { id: Id::null(), fault: Fault::new(code, message) }));
+        let refused =
+            |code, message: String| Self::One(Err(RequestError { id: Id::null(), fault: RpcError::new(code, message) }));
         let text = match std::str::from_utf8(line) {
             Ok(text) => text,
             Err(error) => {
@@ -67,7 +68,7 @@ impl Incoming {
         };
         if !text.trim_start().starts_with('[') {
             return match serde_json::from_str::<&RawValue>(text) {
-                Ok(message) => Self::One(Request::read(message)),
+                Ok(message) => Self::One(RpcRequest::read(message)),
                 Err(error) => refused(FaultCode::ParseError, format!("the line is not JSON: {error}")),
             };
         }
@@ -77,7 +78,7 @@ impl Incoming {
                 FaultCode::InvalidRequest,
                 format!("the batch has {} requests, but the limit is {BATCH_MAX}; send several batches", messages.len()),
             ),
-            Ok(messages) => Self::Batch(messages.into_iter().map(Request::read).collect()),
+            Ok(messages) => Self::Batch(messages.into_iter().map(RpcRequest::read).collect()),
             Err(error) => refused(FaultCode::ParseError, format!("the line is not JSON: {error}")),
         }
     }
@@ -85,7 +86,7 @@ impl Incoming {
 
 /// The members of a request before they are parsed.
 #[derive(Deserialize)]
-struct Members<'a> {
+struct RequestMembers<'a> {
     #[serde(borrow, default, deserialize_with = "read_optional")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "read_optional")]
@@ -101,18 +102,18 @@ fn read_optional<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<O
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-impl Request {
+impl RpcRequest {
     fn read(message: &RawValue) -> Result<Self, RequestError> {
         let invalid = |id: Option<&RawValue>, message: String| RequestError {
             id: id.map_or_else(Id::null, Id::from_raw),
-            fault: Fault::new(FaultCode::InvalidRequest, message),
+            fault: RpcError::new(FaultCode::InvalidRequest, message),
         };
         if !message.get().starts_with('{') {
             return Err(invalid(None, "a request must be an object with `jsonrpc`, `id`, `method` and `params`".to_owned()));
         }
-        let members: Members<'_> =
+        let members: RequestMembers<'_> =
             serde_json::from_str(message.get()).map_err(|error| invalid(None, format!("invalid request: {error}")))?;
-        let Members { jsonrpc, id, method, params } = members;
+        let RequestMembers { jsonrpc, id, method, params } = members;
         if jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
             return Err(invalid(id, "`jsonrpc` must be \"2.0\"".to_owned()));
         }
@@ -126,12 +127,12 @@ impl Request {
             Some(Ok(Value::Array(list))) if list.is_empty() => Map::new(),
             Some(Ok(Value::Array(_))) => {
                 let fault =
-                    Fault::new(FaultCode::InvalidParams, format!("the parameters of `{method}` are named; send an object"));
+                    RpcError::new(FaultCode::InvalidParams, format!("the parameters of `{method}` are named; send an object"));
                 return Err(RequestError { id: id.map_or_else(Id::null, Id::from_raw), fault });
             }
             Some(Ok(_)) => return Err(invalid(id, "`params` must be an object".to_owned())),
             Some(Err(error)) => {
-                let fault = Fault::new(FaultCode::InvalidParams, format!("invalid parameters for `{method}`: {error}"));
+                let fault = RpcError::new(FaultCode::InvalidParams, format!("invalid parameters for `{method}`: {error}"));
                 return Err(RequestError { id: id.map_or_else(Id::null, Id::from_raw), fault });
             }
         };
@@ -141,12 +142,12 @@ impl Request {
 
 /// The response to a request.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct RpcResponse {
     pub id: Id,
-    pub outcome: Result<Value, Fault>,
+    pub outcome: Result<Value, RpcError>,
 }
 
-impl Serialize for Answer {
+impl Serialize for RpcResponse {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Members<'a> {
@@ -155,7 +156,7 @@ impl Serialize for Answer {
             #[serde(skip_serializing_if = "Option::is_none")]
             result: Option<&'a Value>,
             #[serde(skip_serializing_if = "Option::is_none")]
-            error: Option<&'a Fault>,
+            error: Option<&'a RpcError>,
         }
         let (result, error) = (self.outcome.as_ref().ok(), self.outcome.as_ref().err());
         Members { jsonrpc: "2.0", id: &self.id, result, error }.serialize(serializer)
@@ -165,8 +166,8 @@ impl Serialize for Answer {
 /// A line sent to the client.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
-    Answer(Answer),
-    Batch(Vec<Answer>),
+    Answer(RpcResponse),
+    Batch(Vec<RpcResponse>),
     /// The notification `SessionEvent`.
     Event(Box<Event>),
     /// An event with a name that only this host uses.
@@ -180,8 +181,8 @@ pub(crate) enum Outgoing {
 
 impl Outgoing {
     /// Returns the response to a message that contains no readable request.
-    pub(crate) fn refusal(fault: Fault) -> Self {
-        Self::Answer(Answer { id: Id::null(), outcome: Err(fault) })
+    pub(crate) fn refusal(fault: RpcError) -> Self {
+        Self::Answer(RpcResponse { id: Id::null(), outcome: Err(fault) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Parameters and results of the methods. The protocol documentation is generated from these types.
 
-use super::fault::{Fault, FaultCode};
+use super::fault::{FaultCode, RpcError};
 use crate::protocol::{
     Approval, CallId, Elicitation, GoalState, MemoryProposal, Mode, PlannedStep, SessionId, SessionStatus, StepId, TaskState,
     WorkspaceId,
@@ -147,7 +147,7 @@ pub(crate) struct GetPatchPreview {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ApproveAction {
     pub approval_id: String,
-    pub decision: Verdict,
+    pub decision: ActionDecision,
     /// The reason for a denial, which is passed to the model.
     #[serde(default)]
     pub reason: Option<String>,
@@ -162,7 +162,7 @@ pub(crate) struct ApproveAction {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Verdict {
+pub(crate) enum ActionDecision {
     Approved,
     Denied,
     /// After a conflict (`effects.conflict`), the command runs again in a copy, and another approval follows for its
@@ -334,7 +334,7 @@ pub(crate) enum PatchStatus {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ActionDecided {
     /// The recorded decision.
-    pub status: Verdict,
+    pub status: ActionDecision,
 }
 
 /// The result of `AnswerQuestion`; `elicitation_ended` follows.
@@ -367,17 +367,17 @@ pub(crate) struct MemoryListed {
 /// The result of `Shutdown`, which is the last line of output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Ended {
+pub(crate) struct ShutdownResult {
     /// `SESSION_COMPLETED`, `SESSION_CANCELLED` if a task was cancelled, or `SESSION_FAILED` if the end could not be
     /// saved.
     pub status: SessionStatus,
 }
 
 /// Parses the parameters of a method. Unknown parameters are ignored; an error contains the reason.
-pub(crate) fn params<T: DeserializeOwned>(method: &str, given: Map<String, Value>) -> Result<T, Fault> {
+pub(crate) fn params<T: DeserializeOwned>(method: &str, given: Map<String, Value>) -> Result<T, RpcError> {
     serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
         let path = error.path().to_string();
         let place = if path == "." { String::new() } else { format!("`{path}`: ") };
-        Fault::new(FaultCode::InvalidParams, format!("invalid parameters for `{method}`: {place}{}", error.inner()))
+        RpcError::new(FaultCode::InvalidParams, format!("invalid parameters for `{method}`: {place}{}", error.inner()))
     })
 }

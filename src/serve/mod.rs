@@ -10,8 +10,8 @@ mod patches;
 mod tests;
 
 pub(crate) use connection::{ClientConnection, ConnectionAction, OpenedSession, OpeningRequest};
-pub(crate) use fault::{Fault, FaultCode};
-pub(crate) use lines::{LINE_BYTES, Line, Lines};
+pub(crate) use fault::{FaultCode, RpcError};
+pub(crate) use lines::{BoundedLine, LINE_BYTES, Lines};
 pub(crate) use message::Outgoing;
 pub(crate) use methods::{CreateSession, ResumeSession};
 

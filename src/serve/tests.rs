@@ -3,7 +3,7 @@
 mod page;
 
 use super::lines::LINE_BYTES;
-use super::{ClientConnection, ConnectionAction, Fault, FaultCode, Line, Lines, OpenedSession};
+use super::{BoundedLine, ClientConnection, ConnectionAction, FaultCode, Lines, OpenedSession, RpcError};
 use crate::protocol::{
     Command, Elicitation, ElicitationAnswer, ElicitationKind, Event, EventKind, Failure, FailureKind, HostCommand, PlannedStep,
     PolicyLayer, QuestionOption, SessionId, SessionStatus, StepId, StepStatus, TaskId, TaskState, TaskStatus, WorkspaceId,
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"CreateSession","params":{"clientInfo":{"name":"t","version":"1"}}}"#;
 
-fn line(text: &str) -> Line {
-    Line::Whole(text.as_bytes().to_vec())
+fn line(text: &str) -> BoundedLine {
+    BoundedLine::Whole(text.as_bytes().to_vec())
 }
 
 /// Returns the messages as the client receives them.
@@ -109,7 +109,7 @@ fn lines_do_not_depend_on_chunk_boundaries_and_overlong_lines_are_skipped() {
     for _ in 0..100 {
         assert!(lines.push(&piece).is_empty());
     }
-    assert_eq!(lines.push(b"\n{}\n"), [Line::TooLong, line("{}")], "what comes after a long line is heard");
+    assert_eq!(lines.push(b"\n{}\n"), [BoundedLine::TooLong, line("{}")], "what comes after a long line is heard");
     let mut lines = Lines::default();
     assert!(lines.push(&vec![b' '; LINE_BYTES]).is_empty());
     assert_eq!(lines.end(), None);
@@ -153,7 +153,7 @@ fn invalid_requests_are_rejected_with_the_right_error_code() {
         let short = &text[..text.len().min(80)];
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{short}: {answer}");
     }
-    for (line, code) in [(Line::Whole(vec![b'{', 0xff, b'}']), -32700), (Line::TooLong, -32600)] {
+    for (line, code) in [(BoundedLine::Whole(vec![b'{', 0xff, b'}']), -32700), (BoundedLine::TooLong, -32600)] {
         let told = sent(&ClientConnection::default().line(line));
         assert_eq!((&told[0]["error"]["code"], &told[0]["id"]), (&json!(code), &Value::Null));
     }
@@ -365,7 +365,7 @@ fn questions_of_the_model_wait_for_the_client_and_are_answered_once() {
 fn a_session_can_be_opened_after_a_failed_attempt() {
     let mut desk = ClientConnection::default();
     desk.line(line(HELLO));
-    let acts = desk.on_opened(Err(Fault::new(FaultCode::PolicyInvalid, "expired")));
+    let acts = desk.on_opened(Err(RpcError::new(FaultCode::PolicyInvalid, "expired")));
     assert_eq!(sent(&acts)[0]["error"]["code"], -32005);
     assert!(desk.can_take_line());
     assert!(matches!(&desk.line(line(HELLO))[..], [ConnectionAction::Open(_)]));

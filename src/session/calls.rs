@@ -135,9 +135,9 @@ impl OpenCall {
 
 /// The calls of the open step, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Calls(Vec<OpenCall>);
+pub(crate) struct OpenCalls(Vec<OpenCall>);
 
-impl Calls {
+impl OpenCalls {
     pub(crate) fn list(&self) -> &[OpenCall] {
         &self.0
     }

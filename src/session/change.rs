@@ -1,6 +1,6 @@
 //! Changes: the effect of each record on its session, in the order of the journal.
 
-use super::{CallChange, Expense, ModelChoice, OpenCall, RewindEffect};
+use super::{CallChange, Expense, ModelChoice, OpenCall, PromptRewind};
 use crate::ports::{GoalChange, ServiceSession, TaskEnd};
 use crate::protocol::{
     AssumedPrice, BudgetLimit, CallId, Compaction, Failure, Message, MessageId, Mode, QueuedMessage, RewindScope, RewindTarget,
@@ -108,7 +108,7 @@ pub(crate) enum Change<'r> {
         rewind_id: &'r str,
         from: Option<&'r MessageId>,
         rewound: &'r Rewound,
-        effect: RewindEffect<'r>,
+        effect: PromptRewind<'r>,
     },
     /// A command of the user was started.
     UserCommandStarted {

@@ -1,8 +1,8 @@
 //! Facts derived from a single record, independent of the records before it.
 
-use super::SessionStatus;
+use super::SessionActivity;
 use crate::ports::Record;
-use crate::protocol::{Arguments, ToolCall};
+use crate::protocol::{CallArguments, ToolCall};
 
 /// Maximum number of characters of a title, which is one line of a list.
 const TITLE_CHARS: usize = 80;
@@ -68,14 +68,14 @@ pub(crate) fn may_follow_compaction(record: &Record) -> bool {
 }
 
 /// Returns the session status that follows from a record; `None` if the status does not change.
-pub(crate) fn status_after(record: &Record) -> Option<SessionStatus> {
+pub(crate) fn status_after(record: &Record) -> Option<SessionActivity> {
     match record {
         Record::TaskStarted { .. } | Record::Decided { .. } | Record::Continued | Record::OwnStarted { .. } => {
-            Some(SessionStatus::Running)
+            Some(SessionActivity::Running)
         }
-        Record::TaskEnded { .. } | Record::OwnEnded { waits: false, .. } => Some(SessionStatus::Idle),
-        Record::Paused { .. } | Record::OwnEnded { waits: true, .. } => Some(SessionStatus::Paused),
-        Record::ApprovalRequested { .. } => Some(SessionStatus::Waiting),
+        Record::TaskEnded { .. } | Record::OwnEnded { waits: false, .. } => Some(SessionActivity::Idle),
+        Record::Paused { .. } | Record::OwnEnded { waits: true, .. } => Some(SessionActivity::Paused),
+        Record::ApprovalRequested { .. } => Some(SessionActivity::Waiting),
         _ => None,
     }
 }
@@ -97,7 +97,7 @@ pub(crate) fn title(record: &Record) -> Option<String> {
 
 pub(crate) fn command_line(call: &ToolCall) -> &str {
     match &call.arguments {
-        Arguments::Object(object) => object.get("command").and_then(|line| line.as_str()).unwrap_or_default(),
-        Arguments::Malformed(_) => "",
+        CallArguments::Object(object) => object.get("command").and_then(|line| line.as_str()).unwrap_or_default(),
+        CallArguments::Malformed(_) => "",
     }
 }

@@ -31,14 +31,14 @@ impl ResponseParts {
 mod tests {
     use super::*;
     use crate::ports::Record;
-    use crate::protocol::{Arguments, CallId, MessageId, Part, Role, TaskId, ToolCall, Usage};
+    use crate::protocol::{CallArguments, CallId, MessageId, Part, Role, TaskId, ToolCall, Usage};
     use crate::session::SessionState;
 
     fn response(text: &str, calls: bool, stop_reason: StopReason) -> Record {
         let call = ToolCall {
             tool_call_id: CallId::new("c"),
             tool_name: "ReadFile".to_owned(),
-            arguments: Arguments::Malformed(String::new()),
+            arguments: CallArguments::Malformed(String::new()),
         };
         let content = [Part::Text { text: text.to_owned() }].into_iter().chain(calls.then_some(Part::ToolCall(call)));
         let message = Message {

@@ -13,7 +13,7 @@ pub(crate) struct Prompt {
 
 /// Effect of a rewind on the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RewindEffect<'r> {
+pub(crate) enum PromptRewind<'r> {
     /// No effect.
     None,
     /// Files were restored; the conversation is unchanged.
@@ -26,14 +26,14 @@ pub(crate) enum RewindEffect<'r> {
 
 /// The prompts of the conversation, and the rewinds after the last prompt.
 #[derive(Debug, Default)]
-pub(crate) struct Rewinds {
+pub(crate) struct PromptHistory {
     /// The prompts, oldest first.
     pub prompts: Vec<Prompt>,
     /// Prompts that each rewind removed, for rewinds that can be reversed, latest last.
     undoable: Vec<Vec<Prompt>>,
 }
 
-impl Rewinds {
+impl PromptHistory {
     /// Adds a prompt. Earlier rewinds can then no longer be reversed.
     pub(crate) fn add(&mut self, prompt: &Message) {
         self.undoable.clear();
@@ -41,24 +41,24 @@ impl Rewinds {
         self.prompts.push(Prompt { message_id: prompt.message_id.clone(), task_id: prompt.task_id.clone(), line });
     }
 
-    pub(crate) fn apply<'r>(&mut self, from: Option<&'r MessageId>, rewound: &Rewound) -> RewindEffect<'r> {
+    pub(crate) fn apply<'r>(&mut self, from: Option<&'r MessageId>, rewound: &Rewound) -> PromptRewind<'r> {
         if rewound.target == RewindTarget::Redo {
             if !rewound.scope.conversation() && rewound.restored == 0 {
-                return RewindEffect::None;
+                return PromptRewind::None;
             }
-            let Some(gone) = self.undoable.pop() else { return RewindEffect::None };
+            let Some(gone) = self.undoable.pop() else { return PromptRewind::None };
             let prompts = gone.len();
             self.prompts.extend(gone);
-            return RewindEffect::Redone { prompts };
+            return PromptRewind::Redone { prompts };
         }
         if from.is_none() && rewound.restored == 0 {
-            return RewindEffect::None;
+            return PromptRewind::None;
         }
         let conversation = rewound.scope.conversation();
         let place = from.filter(|_| conversation).map(|from| self.prompt_index(from, &rewound.target));
         let prompts = self.prompts.split_off(place.unwrap_or(self.prompts.len()));
         self.undoable.push(prompts.clone());
-        if conversation { RewindEffect::Cut { from, prompts } } else { RewindEffect::Files }
+        if conversation { PromptRewind::Cut { from, prompts } } else { PromptRewind::Files }
     }
 
     /// Returns the index of the first removed prompt. A rewind into a task keeps the prompt of that task.

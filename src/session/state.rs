@@ -1,11 +1,11 @@
 //! State of a session after a number of records of its journal.
 
-use super::calls::Calls;
+use super::calls::OpenCalls;
 use super::goal::GoalProgress;
-use super::rewinds::{Prompt, Rewinds};
+use super::rewinds::{Prompt, PromptHistory};
 use super::task::{Steps, TaskProgress, TaskStage};
 use super::{
-    AppliedRecord, Change, Expense, ModelChoice, OpenCall, Payer, ResponseParts, RewindEffect, SessionStatus, Tally,
+    AppliedRecord, Change, Expense, ModelChoice, OpenCall, Payer, PromptRewind, ResponseParts, SessionActivity, Tally,
     TallyCounter, TallyEntry, Totals, records,
 };
 use crate::ports::{Record, ServiceSession, TaskEnd};
@@ -27,7 +27,7 @@ pub(crate) struct Mandate {
 #[derive(Debug, Default)]
 pub(crate) struct SessionState {
     /// Status according to the last record that changes it; absent if no record does.
-    pub status: Option<SessionStatus>,
+    pub status: Option<SessionActivity>,
     /// The title, from the first prompt or from a command that the user ran before it.
     pub title: Option<String>,
     /// Number of applied records.
@@ -64,8 +64,8 @@ pub(crate) struct SessionState {
     is_unfinished: bool,
     tally: TallyCounter,
     steps: Steps,
-    calls: Calls,
-    rewinds: Rewinds,
+    calls: OpenCalls,
+    rewinds: PromptHistory,
     /// The command that the user runs.
     user_command: Option<CallId>,
     /// Number of tokens before each compaction that was not undone.
@@ -355,7 +355,7 @@ impl SessionState {
             }
             Record::Rewound { rewind_id, from, rewound } => {
                 let effect = self.rewinds.apply(from.as_ref(), rewound);
-                if let RewindEffect::Cut { prompts, .. } = &effect {
+                if let PromptRewind::Cut { prompts, .. } = &effect {
                     self.planned_steps.clear();
                     self.mandate = Mandate::default();
                     self.steps.drop_task(|id| prompts.iter().any(|prompt| prompt.task_id == *id));

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Status of a session according to the last record that changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum SessionStatus {
+pub(crate) enum SessionActivity {
     /// No task is open.
     Idle,
     Running,
@@ -14,7 +14,7 @@ pub(crate) enum SessionStatus {
     Paused,
 }
 
-impl SessionStatus {
+impl SessionActivity {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",

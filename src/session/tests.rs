@@ -1,6 +1,6 @@
 //! State of a session after single records, and after any sequence of them.
 
-use super::{CallDenial, CallStage, Change, OpenCall, RewindEffect, SessionState, TallyCounter, TallyEntry, Totals};
+use super::{CallDenial, CallStage, Change, OpenCall, PromptRewind, SessionState, TallyCounter, TallyEntry, Totals};
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::*;
 use jiff::Timestamp;
@@ -27,7 +27,7 @@ fn prompt(id: u32, words: &str) -> Record {
 }
 
 fn call(id: &str) -> ToolCall {
-    let arguments = Arguments::Object(serde_json::Map::new());
+    let arguments = CallArguments::Object(serde_json::Map::new());
     ToolCall { tool_call_id: CallId::new(id), tool_name: "RunCommand".to_owned(), arguments }
 }
 
@@ -274,9 +274,9 @@ fn a_rewind_removes_prompts_and_redo_restores_them() {
         state.apply(&rewind);
         assert_eq!((lines(&state), state.task()), (vec!["one".to_owned()], None), "{rewind:?}");
         let redo = rewound(RewindTarget::Redo, None);
-        assert!(matches!(state.apply(&redo).change, Change::Rewound { effect: RewindEffect::Redone { prompts: 1 }, .. }));
+        assert!(matches!(state.apply(&redo).change, Change::Rewound { effect: PromptRewind::Redone { prompts: 1 }, .. }));
         assert_eq!(lines(&state), ["one", "two"]);
-        assert!(matches!(state.apply(&redo).change, Change::Rewound { effect: RewindEffect::None, .. }), "only once");
+        assert!(matches!(state.apply(&redo).change, Change::Rewound { effect: PromptRewind::None, .. }), "only once");
     }
 }
 
@@ -285,7 +285,7 @@ fn the_title_is_the_first_line_of_the_first_prompt_or_command() {
     let own = Record::OwnStarted {
         task_id: TaskId::new("task_1"),
         step_id: StepId::new("step_1"),
-        call: ToolCall { arguments: Arguments::parse(r#"{"command": "ls -l"}"#), ..call("own_1") },
+        call: ToolCall { arguments: CallArguments::parse(r#"{"command": "ls -l"}"#), ..call("own_1") },
         shared: true,
         check: false,
     };

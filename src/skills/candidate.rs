@@ -2,7 +2,7 @@
 
 use super::SKILL_FILE;
 use super::origin::Origin;
-use super::tree::{Detail, PinnedFile, Tree, read_tree};
+use super::tree::{Detail, PinnedFile, SkillTree, read_tree};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -40,12 +40,12 @@ pub(crate) struct Candidate {
     /// Directory path for display: `.claude/skills/pdf`.
     pub shown: String,
     pub origin: Origin,
-    pub contents: Contents,
+    pub contents: CandidateContents,
 }
 
 /// The content of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Contents {
+pub(crate) enum CandidateContents {
     Read {
         /// Content of `SKILL.md`.
         text: Vec<u8>,
@@ -74,7 +74,7 @@ pub(crate) struct FolderContents {
 }
 
 /// Remaining limit on the content of a folder that may be hashed.
-struct Budget {
+struct HashBudget {
     bytes: u64,
     files: usize,
 }
@@ -101,7 +101,7 @@ impl Folder {
         let names = entries.take(MAX_ENTRIES).filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()));
         let mut names: Vec<String> = names.filter(is_shown).collect();
         names.sort();
-        let mut budget = Budget::default();
+        let mut budget = HashBudget::default();
         for name in names {
             let path = self.path.join(&name);
             // Most entries that are no skills are files, and directories with other content.
@@ -121,11 +121,17 @@ impl Folder {
 
     /// Returns the skill in the directory of this name.
     pub(super) fn find(&self, name: &str) -> Option<Candidate> {
-        self.candidate(name.to_owned(), self.path.join(name), &mut HashSet::new(), &mut Budget::default())
+        self.candidate(name.to_owned(), self.path.join(name), &mut HashSet::new(), &mut HashBudget::default())
     }
 
     /// Reads one directory; `None` if it was already found in another folder.
-    fn candidate(&self, name: String, directory: PathBuf, seen: &mut HashSet<PathBuf>, budget: &mut Budget) -> Option<Candidate> {
+    fn candidate(
+        &self,
+        name: String,
+        directory: PathBuf,
+        seen: &mut HashSet<PathBuf>,
+        budget: &mut HashBudget,
+    ) -> Option<Candidate> {
         let shown = format!("{}/{name}", self.shown);
         let real = directory.canonicalize().unwrap_or(directory);
         if !seen.insert(real.clone()) {
@@ -135,17 +141,17 @@ impl Folder {
         Some(Candidate { name, real, shown, origin: self.origin, contents })
     }
 
-    fn read(&self, real: &Path, budget: &mut Budget) -> Contents {
-        let closed = |why: String| Contents::Closed { why };
+    fn read(&self, real: &Path, budget: &mut HashBudget) -> CandidateContents {
+        let closed = |why: String| CandidateContents::Closed { why };
         if self.boundary.as_ref().is_some_and(|boundary| !real.starts_with(boundary)) {
-            return Contents::Outside { to: real.to_owned() };
+            return CandidateContents::Outside { to: real.to_owned() };
         }
         if let Some(apart) = self.kept_apart.iter().find(|apart| apart.starts_with(real)) {
             return closed(format!("a symlink to a directory that contains `{}`", apart.display()));
         }
         let boundary = self.boundary.as_deref().unwrap_or(real);
         let file = match real.join(SKILL_FILE).canonicalize() {
-            Ok(file) if !file.starts_with(boundary) => return Contents::Outside { to: file },
+            Ok(file) if !file.starts_with(boundary) => return CandidateContents::Outside { to: file },
             Ok(file) => file,
             Err(_) => return closed(format!("`{SKILL_FILE}` is a dangling symlink, or not readable")),
         };
@@ -158,7 +164,7 @@ impl Folder {
             Err(crate::sys::file::ReadError::Io(error)) => return closed(format!("cannot read `{SKILL_FILE}`: {error}")),
         };
         if self.origin == Origin::User {
-            return Contents::Read { text, files: None, left_out: Vec::new() };
+            return CandidateContents::Read { text, files: None, left_out: Vec::new() };
         }
         let tree = match read_tree(real, boundary, Detail::Hashed) {
             Ok(tree) => tree,
@@ -172,19 +178,19 @@ impl Folder {
         if !tree.files.iter().any(|pinned| pinned.path == SKILL_FILE && pinned.hash == digest) {
             return closed(format!("`{SKILL_FILE}` changed while it was read"));
         }
-        Contents::Read { text, files: Some(tree.files), left_out: tree.left_out }
+        CandidateContents::Read { text, files: Some(tree.files), left_out: tree.left_out }
     }
 }
 
-impl Default for Budget {
+impl Default for HashBudget {
     fn default() -> Self {
         Self { bytes: FOLDER_BYTES, files: FOLDER_FILES }
     }
 }
 
-impl Budget {
+impl HashBudget {
     /// Returns whether the files of a skill fit into the remaining limit.
-    fn take(&mut self, tree: &Tree) -> bool {
+    fn take(&mut self, tree: &SkillTree) -> bool {
         let bytes: u64 = tree.files.iter().map(|file| file.bytes).sum();
         let fits = bytes <= self.bytes && tree.files.len() <= self.files;
         self.bytes = self.bytes.saturating_sub(bytes);

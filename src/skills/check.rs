@@ -1,7 +1,7 @@
 //! Checks of the skills in a directory, whose errors are for the authors.
 
 use super::SKILL_FILE;
-use super::candidate::{Candidate, Contents, Folder};
+use super::candidate::{Candidate, CandidateContents, Folder};
 use super::fault::Fault;
 use super::manifest::{Manifest, ReadManifest};
 use super::tree::{Detail, read_tree};
@@ -10,18 +10,18 @@ use std::collections::HashSet;
 
 /// The errors in one file of a skill or an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct SkillReport {
     pub file: String,
     pub errors: Vec<Fault>,
     pub warnings: Vec<Fault>,
 }
 
 /// Returns the errors in each skill of a folder, and in the folder itself.
-pub(crate) fn check(folder: &Folder) -> Vec<Report> {
+pub(crate) fn check(folder: &Folder) -> Vec<SkillReport> {
     let contents = folder.contents(&mut HashSet::new());
     let of_folder =
-        |message: String| Report { file: folder.shown.clone(), errors: vec![Fault::general(message)], warnings: Vec::new() };
-    let mut reports: Vec<Report> = contents.candidates.iter().map(report).collect();
+        |message: String| SkillReport { file: folder.shown.clone(), errors: vec![Fault::general(message)], warnings: Vec::new() };
+    let mut reports: Vec<SkillReport> = contents.candidates.iter().map(report).collect();
     reports.extend(contents.problem.map(|problem| of_folder(format!("the folder {problem}"))));
     let outside = contents.outside.map(|to| format!("a symlink to `{}`, outside the project", to.display()));
     reports.extend(outside.map(of_folder));
@@ -32,25 +32,26 @@ pub(crate) fn check(folder: &Folder) -> Vec<Report> {
 }
 
 /// Returns the errors in the skill in one directory of a folder.
-pub(crate) fn check_one(folder: &Folder, name: &str) -> Option<Report> {
+pub(crate) fn check_one(folder: &Folder, name: &str) -> Option<SkillReport> {
     folder.find(name).as_ref().map(report)
 }
 
-fn report(candidate: &Candidate) -> Report {
+fn report(candidate: &Candidate) -> SkillReport {
     let file = candidate.file();
-    let failed = |message: String| Report { file: file.clone(), errors: vec![Fault::general(message)], warnings: Vec::new() };
+    let failed =
+        |message: String| SkillReport { file: file.clone(), errors: vec![Fault::general(message)], warnings: Vec::new() };
     let (text, left_out) = match &candidate.contents {
-        Contents::Read { text, left_out, files: Some(_) } => (text, left_out.clone()),
+        CandidateContents::Read { text, left_out, files: Some(_) } => (text, left_out.clone()),
         // The files of the user's skills are not read otherwise.
-        Contents::Read { text, files: None, .. } => match read_tree(&candidate.real, &candidate.real, Detail::Listed) {
+        CandidateContents::Read { text, files: None, .. } => match read_tree(&candidate.real, &candidate.real, Detail::Listed) {
             Ok(tree) => (text, tree.left_out),
             Err(why) => return failed(why),
         },
-        Contents::Outside { to } => return failed(format!("a symlink to `{}`, outside the project", to.display())),
-        Contents::Closed { why } => return failed(why.clone()),
+        CandidateContents::Outside { to } => return failed(format!("a symlink to `{}`, outside the project", to.display())),
+        CandidateContents::Closed { why } => return failed(why.clone()),
     };
     let ReadManifest { errors, mut warnings, .. } = Manifest::read(&candidate.name, text);
     let ignored = |(name, why): (String, String)| Fault::general(format!("`{name}` is not part of the skill: {why}"));
     warnings.extend(left_out.into_iter().filter(|(name, _)| name != SKILL_FILE).map(ignored));
-    Report { file, errors, warnings }
+    SkillReport { file, errors, warnings }
 }

@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 16;
 
 /// A value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum FrontMatterValue {
     Text(String),
     List(Vec<String>),
     /// A mapping, or a list that contains values other than text.
@@ -20,17 +20,17 @@ pub(crate) enum Value {
 
 /// A key with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct FrontMatterEntry {
     pub key: String,
-    pub value: Value,
+    pub value: FrontMatterValue,
     /// Line of the key in the file, from 1.
     pub line: usize,
 }
 
 /// The parts of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Document<'a> {
-    pub entries: Vec<Entry>,
+pub(crate) struct FrontMatterFile<'a> {
+    pub entries: Vec<FrontMatterEntry>,
     /// Text after the front matter.
     pub body: &'a str,
 }
@@ -41,9 +41,9 @@ type Events<'a> = Peekable<Parser<'a, saphyr_parser::StrInput<'a>>>;
 ///
 /// # Errors
 /// Returns an error if the front matter is missing, not closed, too long, or not a YAML mapping.
-pub(crate) fn parse(text: &str) -> Result<Document<'_>, Fault> {
+pub(crate) fn parse(text: &str) -> Result<FrontMatterFile<'_>, Fault> {
     let (header, body) = split_front_matter(text)?;
-    Ok(Document { entries: entries(header)?, body })
+    Ok(FrontMatterFile { entries: entries(header)?, body })
 }
 
 /// Splits a file into its front matter and its body, without parsing them.
@@ -92,9 +92,9 @@ fn next<'a>(events: &mut Events<'a>) -> Result<Option<(Event<'a>, Span)>, Fault>
 }
 
 /// Returns the entries of a YAML mapping.
-fn entries(header: &str) -> Result<Vec<Entry>, Fault> {
+fn entries(header: &str) -> Result<Vec<FrontMatterEntry>, Fault> {
     let mut events = Parser::new_from_str(header).peekable();
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<FrontMatterEntry> = Vec::new();
     loop {
         match next(&mut events)? {
             None | Some((Event::StreamEnd, _)) => return Ok(entries),
@@ -116,7 +116,7 @@ fn entries(header: &str) -> Result<Vec<Entry>, Fault> {
                     return Err(Fault::at(line, message));
                 }
                 let value = value(&mut events)?;
-                entries.push(Entry { key: key.into_owned(), value, line });
+                entries.push(FrontMatterEntry { key: key.into_owned(), value, line });
             }
             _ => return Err(Fault::at(line, "a key must be text")),
         }
@@ -124,12 +124,12 @@ fn entries(header: &str) -> Result<Vec<Entry>, Fault> {
     Ok(entries)
 }
 
-fn value(events: &mut Events<'_>) -> Result<Value, Fault> {
+fn value(events: &mut Events<'_>) -> Result<FrontMatterValue, Fault> {
     match next(events)? {
-        Some((Event::Scalar(text, style, ..), _)) => Ok(Value::Text(scalar(&text, style))),
+        Some((Event::Scalar(text, style, ..), _)) => Ok(FrontMatterValue::Text(scalar(&text, style))),
         Some((Event::SequenceStart(..), _)) => list(events),
-        Some((Event::MappingStart(..), _)) => skip(events).map(|()| Value::Nested),
-        Some(_) | None => Ok(Value::Text(String::new())),
+        Some((Event::MappingStart(..), _)) => skip(events).map(|()| FrontMatterValue::Nested),
+        Some(_) | None => Ok(FrontMatterValue::Text(String::new())),
     }
 }
 
@@ -138,7 +138,7 @@ fn scalar(text: &str, style: ScalarStyle) -> String {
     if style == ScalarStyle::Plain && text == "~" { String::new() } else { text.to_owned() }
 }
 
-fn list(events: &mut Events<'_>) -> Result<Value, Fault> {
+fn list(events: &mut Events<'_>) -> Result<FrontMatterValue, Fault> {
     let (mut items, mut is_nested) = (Vec::new(), false);
     while let Some((event, _)) = next(events)? {
         match event {
@@ -150,7 +150,7 @@ fn list(events: &mut Events<'_>) -> Result<Value, Fault> {
             }
         }
     }
-    Ok(if is_nested { Value::Nested } else { Value::List(items) })
+    Ok(if is_nested { FrontMatterValue::Nested } else { FrontMatterValue::List(items) })
 }
 
 /// Skips the rest of a value that was started.
@@ -177,15 +177,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(header: &str) -> Vec<(String, Value, usize)> {
+    fn read(header: &str) -> Vec<(String, FrontMatterValue, usize)> {
         let text = format!("---\n{header}\n---\nBody\n");
         let document = parse(&text).unwrap();
         assert_eq!(document.body, "Body\n");
         document.entries.into_iter().map(|entry| (entry.key, entry.value, entry.line)).collect()
     }
 
-    fn text(value: &str) -> Value {
-        Value::Text(value.to_owned())
+    fn text(value: &str) -> FrontMatterValue {
+        FrontMatterValue::Text(value.to_owned())
     }
 
     #[test]
@@ -202,10 +202,10 @@ mod tests {
             ("a:", text("")),
             ("a: ~", text("")),
             ("a: true", text("true")),
-            ("a: [x, 'y, z']", Value::List(vec!["x".to_owned(), "y, z".to_owned()])),
-            ("a:\n  - x\n  # comment\n  - Bash(git:*)\n", Value::List(vec!["x".to_owned(), "Bash(git:*)".to_owned()])),
-            ("a:\n  b: c\n  d: [e, {f: g}]", Value::Nested),
-            ("a: [x, {y: z}, w]", Value::Nested),
+            ("a: [x, 'y, z']", FrontMatterValue::List(vec!["x".to_owned(), "y, z".to_owned()])),
+            ("a:\n  - x\n  # comment\n  - Bash(git:*)\n", FrontMatterValue::List(vec!["x".to_owned(), "Bash(git:*)".to_owned()])),
+            ("a:\n  b: c\n  d: [e, {f: g}]", FrontMatterValue::Nested),
+            ("a: [x, {y: z}, w]", FrontMatterValue::Nested),
             ("a: größe", text("größe")),
         ] {
             assert_eq!(read(header), [("a".to_owned(), value, 2)], "{header}");

@@ -1,7 +1,7 @@
 //! Manifest of a skill (`SKILL.md`): its front matter, which is checked, and its instructions.
 
 use super::fault::Fault;
-use super::front_matter::{Entry, Value, parse};
+use super::front_matter::{FrontMatterEntry, FrontMatterValue, parse};
 use crate::text::clean_line;
 
 /// Maximum number of characters of a name.
@@ -59,7 +59,7 @@ pub(crate) struct ReadManifest {
 
 /// The fields read so far.
 #[derive(Default)]
-struct Fields {
+struct SkillFields {
     name: Option<(String, usize)>,
     description: Option<(String, usize)>,
     argument_hint: Option<String>,
@@ -85,7 +85,7 @@ impl Manifest {
             Ok(document) => document,
             Err(fault) => return failed(fault),
         };
-        let mut fields = Fields::default();
+        let mut fields = SkillFields::default();
         for entry in document.entries {
             fields.take(entry);
         }
@@ -93,8 +93,8 @@ impl Manifest {
     }
 }
 
-impl Fields {
-    fn take(&mut self, entry: Entry) {
+impl SkillFields {
+    fn take(&mut self, entry: FrontMatterEntry) {
         let line = entry.line;
         match entry.key.as_str() {
             "name" => self.name = self.line_of_text(entry).map(|text| (text, line)),
@@ -110,30 +110,30 @@ impl Fields {
     }
 
     /// Returns the text of a key as one line.
-    fn line_of_text(&mut self, entry: Entry) -> Option<String> {
-        let Value::Text(text) = entry.value else {
+    fn line_of_text(&mut self, entry: FrontMatterEntry) -> Option<String> {
+        let FrontMatterValue::Text(text) = entry.value else {
             self.errors.push(Fault::at(entry.line, format!("`{}` must be text", entry.key)));
             return None;
         };
         Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    fn take_hint(&mut self, entry: Entry) {
+    fn take_hint(&mut self, entry: FrontMatterEntry) {
         // `[file]` without quotes is a list.
         let hint = match entry.value {
-            Value::List(items) => format!("[{}]", items.join(", ")),
-            Value::Text(text) => text,
-            Value::Nested => return self.warnings.push(Fault::at(entry.line, "`argument-hint` must be text")),
+            FrontMatterValue::List(items) => format!("[{}]", items.join(", ")),
+            FrontMatterValue::Text(text) => text,
+            FrontMatterValue::Nested => return self.warnings.push(Fault::at(entry.line, "`argument-hint` must be text")),
         };
         let hint: String = clean_line(&hint).trim().chars().take(HINT_CHARS).collect();
         self.argument_hint = Some(hint).filter(|hint| !hint.is_empty());
     }
 
-    fn take_tools(&mut self, entry: Entry) {
+    fn take_tools(&mut self, entry: FrontMatterEntry) {
         let mut tools = match entry.value {
-            Value::Text(text) => split_tools(&text),
-            Value::List(items) => items.iter().flat_map(|item| split_tools(item)).collect(),
-            Value::Nested => {
+            FrontMatterValue::Text(text) => split_tools(&text),
+            FrontMatterValue::List(items) => items.iter().flat_map(|item| split_tools(item)).collect(),
+            FrontMatterValue::Nested => {
                 self.errors.push(Fault::at(entry.line, "`allowed-tools` must be a list of names"));
                 Vec::new()
             }
@@ -145,10 +145,10 @@ impl Fields {
         self.allowed_tools = Some(tools);
     }
 
-    fn flag(&mut self, entry: &Entry) -> Option<bool> {
+    fn flag(&mut self, entry: &FrontMatterEntry) -> Option<bool> {
         let text = match &entry.value {
-            Value::Text(text) => text.to_ascii_lowercase(),
-            Value::List(_) | Value::Nested => String::new(),
+            FrontMatterValue::Text(text) => text.to_ascii_lowercase(),
+            FrontMatterValue::List(_) | FrontMatterValue::Nested => String::new(),
         };
         match text.as_str() {
             "true" | "yes" | "on" => Some(true),

@@ -12,10 +12,10 @@ mod skill;
 mod tree;
 mod unused;
 
-pub(crate) use candidate::{Candidate, Contents, Folder, FolderContents};
-pub(crate) use check::{Report, check, check_one};
+pub(crate) use candidate::{Candidate, CandidateContents, Folder, FolderContents};
+pub(crate) use check::{SkillReport, check, check_one};
 pub(crate) use fault::Fault;
-pub(crate) use front_matter::{Document, Entry, Value, parse, split_front_matter};
+pub(crate) use front_matter::{FrontMatterEntry, FrontMatterFile, FrontMatterValue, parse, split_front_matter};
 pub(crate) use manifest::{split_tools, wrong_name};
 pub(crate) use origin::Origin;
 pub(crate) use set::{PluginSkills, SkillFolders, SkillSet};

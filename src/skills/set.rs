@@ -1,6 +1,6 @@
 //! Skills of a session: usable skills, with precedence among equal names, and unusable ones.
 
-use super::candidate::{Candidate, Contents, Folder, FolderContents, MAX_SKILLS};
+use super::candidate::{Candidate, CandidateContents, Folder, FolderContents, MAX_SKILLS};
 use super::fault::Fault;
 use super::manifest::{Manifest, ReadManifest};
 use super::origin::Origin;
@@ -128,12 +128,12 @@ impl SkillSet {
         let file = candidate.file();
         let broken = |faults: Vec<Fault>| BrokenFile { file: file.clone(), faults };
         let (text, files) = match &candidate.contents {
-            Contents::Read { text, files, .. } => (text, files),
-            Contents::Outside { to } => {
+            CandidateContents::Read { text, files, .. } => (text, files),
+            CandidateContents::Outside { to } => {
                 let message = format!("a symlink to `{}`, outside the project", to.display());
                 return self.broken.push(broken(vec![Fault::general(message)]));
             }
-            Contents::Closed { why } => return self.broken.push(broken(vec![Fault::general(why.clone())])),
+            CandidateContents::Closed { why } => return self.broken.push(broken(vec![Fault::general(why.clone())])),
         };
         let ReadManifest { manifest, errors, .. } = Manifest::read(&candidate.name, text);
         let Some(mut manifest) = manifest else { return self.broken.push(broken(errors)) };

@@ -28,7 +28,7 @@ pub(crate) struct PinnedFile {
 
 /// The files of a skill, sorted by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Tree {
+pub(crate) struct SkillTree {
     pub files: Vec<PinnedFile>,
     /// Entries that are not part of the skill, each with the reason.
     pub left_out: Vec<(String, String)>,
@@ -45,8 +45,8 @@ pub(crate) enum Detail {
 ///
 /// # Errors
 /// Returns an error if the directory is too large or not readable.
-pub(crate) fn read_tree(real: &Path, boundary: &Path, detail: Detail) -> Result<Tree, String> {
-    let mut tree = Tree::default();
+pub(crate) fn read_tree(real: &Path, boundary: &Path, detail: Detail) -> Result<SkillTree, String> {
+    let mut tree = SkillTree::default();
     let (mut entries, mut total) = (0, 0);
     let mut open = VecDeque::from([(real.to_owned(), String::new(), 0)]);
     while let Some((directory, below, depth)) = open.pop_front() {

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Copies the whole database, including its log, to a file next to it. The file gets its name only when complete.
-pub(super) fn keep(connection: &Connection, path: &Path, format: i64) -> Result<PathBuf, Failure> {
+pub(super) fn keep(connection: &Connection, path: &Path, format: i64) -> Result<PathBuf, BackupError> {
     let target = free_name(path, format);
     let unfinished = with_suffix(&target, ".new");
     match std::fs::remove_file(&unfinished) {
@@ -23,7 +23,7 @@ pub(super) fn keep(connection: &Connection, path: &Path, format: i64) -> Result<
     copied.map(|()| target)
 }
 
-fn copy(connection: &Connection, unfinished: &Path, target: &Path) -> Result<(), Failure> {
+fn copy(connection: &Connection, unfinished: &Path, target: &Path) -> Result<(), BackupError> {
     connection.execute("VACUUM INTO ?1", [unfinished.to_string_lossy()])?;
     std::fs::File::open(unfinished)?.sync_all()?;
     std::fs::rename(unfinished, target)?;
@@ -31,14 +31,14 @@ fn copy(connection: &Connection, unfinished: &Path, target: &Path) -> Result<(),
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum BackupError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
     Database(#[from] rusqlite::Error),
 }
 
-impl Failure {
+impl BackupError {
     /// Returns the backup failure as a store error with the path.
     pub(crate) fn to_store_error(&self, path: &Path) -> StoreError {
         let reason = match self {

@@ -3,7 +3,7 @@
 use super::{NewSession, Store};
 use crate::ports::{Durability, Record};
 use crate::protocol::{
-    Action, Amendable, Approval, ApprovalId, Arguments, CallId, Decision, FileDiffs, Message, MessageId, Mode, Part, Place,
+    Action, Amendable, Approval, ApprovalId, CallArguments, CallId, Decision, FileDiffs, Message, MessageId, Mode, Part, Place,
     Proposal, Risk, Role, SessionId, StepId, StopReason, Target, TaskId, ToolCall, ToolResult, Usage, WorkspaceId,
 };
 use std::path::{Path, PathBuf};
@@ -37,9 +37,9 @@ const WORDS: [&str; 24] = [
 ];
 
 /// Deterministic text that resembles files and responses.
-struct Writer(u64);
+struct TextGenerator(u64);
 
-impl Writer {
+impl TextGenerator {
     fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
@@ -67,7 +67,7 @@ impl Writer {
 pub struct Measure {
     store: Store,
     claim: super::Claim,
-    writer: Writer,
+    writer: TextGenerator,
     task: TaskId,
     messages: usize,
     steps: u32,
@@ -100,7 +100,7 @@ impl Measure {
         let mut measure = Self {
             store,
             claim,
-            writer: Writer(7),
+            writer: TextGenerator(7),
             task: TaskId::new("task_001"),
             messages: 0,
             steps: 0,
@@ -180,7 +180,7 @@ impl Measure {
             self.add_text(&serde_json::to_string(&arguments).map_err(|error| error.to_string())?);
             let tool_name = if changes { "EditFile" } else { "ReadFile" }.to_owned();
             let tool_call_id = CallId::new(format!("toolu_{}", self.writer.id()));
-            let call = ToolCall { tool_call_id, tool_name, arguments: Arguments::Object(arguments) };
+            let call = ToolCall { tool_call_id, tool_name, arguments: CallArguments::Object(arguments) };
             let words = self.writer.text(90);
             self.add_text(&words);
             let message = self.message(Role::Assistant, vec![Part::Text { text: words }, Part::ToolCall(call.clone())]);

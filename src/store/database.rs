@@ -30,24 +30,24 @@ impl Database {
         let found = match schema::examine(&path)? {
             // An earlier start was killed while moving the files of a damaged store; the remaining file may look sound without
             // its log.
-            schema::State::Sound(..) if schema::salvaged_path(&path).exists() => {
-                schema::State::Damaged("part of the store was moved aside".to_owned())
+            schema::DatabaseState::Sound(..) if schema::salvaged_path(&path).exists() => {
+                schema::DatabaseState::Damaged("part of the store was moved aside".to_owned())
             }
             found => found,
         };
         let reader = match found {
-            schema::State::Sound(connection, notice) => {
+            schema::DatabaseState::Sound(connection, notice) => {
                 notices.extend(notice);
                 connection
             }
-            schema::State::Missing => match adopt_recovered(&path)? {
+            schema::DatabaseState::Missing => match adopt_recovered(&path)? {
                 Some((connection, notice)) => {
                     notices.push(notice);
                     connection
                 }
                 None => schema::create(&path)?,
             },
-            schema::State::Damaged(reason) => {
+            schema::DatabaseState::Damaged(reason) => {
                 let (connection, notice) = replace(&path, &reason)?;
                 notices.push(notice);
                 connection

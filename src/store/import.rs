@@ -7,7 +7,7 @@ use super::scan::TimedRecord;
 use super::session_lock::is_held_by;
 use super::{Claim, StoreError, records};
 use crate::ports::Durability;
-use crate::session::{SessionState, SessionStatus};
+use crate::session::{SessionActivity, SessionState};
 use crate::sys::instance::Instance;
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -54,7 +54,7 @@ pub(super) fn extend(database: &Database, claim: &Claim, foreign: ImportedSessio
             transaction.execute(
                 "UPDATE sessions SET updated = max(updated + 1, ?2), status = coalesce(?3, status), title = coalesce(?4, title),
                  draft = CASE WHEN ?5 = '' THEN draft ELSE ?5 END WHERE key = ?1",
-                params![key, now, status.map(SessionStatus::as_str), foreign.title, foreign.draft],
+                params![key, now, status.map(SessionActivity::as_str), foreign.title, foreign.draft],
             )?;
             Ok(true)
         });
@@ -94,7 +94,7 @@ impl ImportedSession {
                 self.created.min(now).as_millisecond(),
                 // Use the import time, so that the session is neither listed as the oldest nor pruned at once.
                 now.as_millisecond(),
-                status.unwrap_or(SessionStatus::Idle).as_str(),
+                status.unwrap_or(SessionActivity::Idle).as_str(),
                 self.session.model,
                 self.draft,
             ],

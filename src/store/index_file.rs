@@ -9,7 +9,7 @@ use std::time::Duration;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Format of an index database.
-pub(super) struct Shape {
+pub(super) struct IndexFormat {
     /// Four characters that identify the database.
     pub application_id: i64,
     /// Migration from each version to the next; the first creates all tables.
@@ -41,7 +41,7 @@ impl IndexError {
 }
 
 /// Opens or creates the database. A damaged one is moved aside, because losing it must not block work.
-pub(super) fn open(path: &Path, shape: &Shape) -> Result<Connection, IndexError> {
+pub(super) fn open(path: &Path, shape: &IndexFormat) -> Result<Connection, IndexError> {
     match connect(path, shape) {
         Err(IndexError::Database(error)) if is_damage(&error) => {
             let mut aside = path.as_os_str().to_owned();
@@ -68,7 +68,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
-fn connect(path: &Path, shape: &Shape) -> Result<Connection, IndexError> {
+fn connect(path: &Path, shape: &IndexFormat) -> Result<Connection, IndexError> {
     super::directory::private().create(true).truncate(false).open(path)?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;

@@ -13,13 +13,13 @@ use super::session_lock::{Holder, is_held_by, live_holder};
 use super::writer::WriterState;
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record, SavedTail};
 use crate::protocol::{CallId, Mode, SessionId, size};
-use crate::session::{Change, SessionState, SessionStatus};
+use crate::session::{Change, SessionActivity, SessionState};
 use crate::sys::instance::Instance;
 use rusqlite::{OptionalExtension, Transaction, params};
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 
-pub(super) struct SessionJournal {
+pub(super) struct StoreJournal {
     database: Arc<Database>,
     id: SessionId,
     /// Data for the session's row, if the row does not exist yet.
@@ -40,7 +40,7 @@ struct JournalTransaction {
     decisions: Vec<Row>,
     mode: Mode,
     draft: Option<String>,
-    status: Option<SessionStatus>,
+    status: Option<SessionActivity>,
     /// Newly selected model.
     model: Option<String>,
     title: Option<String>,
@@ -58,7 +58,7 @@ struct OutboxPart {
     starts_effect: bool,
 }
 
-impl SessionJournal {
+impl StoreJournal {
     pub(super) fn new(
         database: Arc<Database>,
         id: SessionId,
@@ -111,7 +111,7 @@ impl SessionJournal {
     }
 }
 
-impl Journal for SessionJournal {
+impl Journal for StoreJournal {
     fn append(&self, records: Vec<Record>, durability: Durability) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
             if records.is_empty() {
@@ -258,7 +258,7 @@ impl JournalTransaction {
                  WHERE o.workspace_id = sessions.workspace_id AND o.key <> sessions.key ORDER BY o.updated DESC LIMIT 1), 0)), status = coalesce(?3, status), title = coalesce(title, ?4),
                  draft = coalesce(?5, draft), model = coalesce(?6, model) WHERE key = ?1",
             )?
-            .execute(params![key, now, self.status.map(SessionStatus::as_str), self.title, self.draft, self.model])?;
+            .execute(params![key, now, self.status.map(SessionActivity::as_str), self.title, self.draft, self.model])?;
         if self.draft.as_deref() == Some("") {
             transaction
                 .prepare_cached(
@@ -297,7 +297,7 @@ impl JournalTransaction {
                 new.workspace_id.as_str(),
                 new.workspace.to_string_lossy(),
                 now,
-                SessionStatus::Idle.as_str(),
+                SessionActivity::Idle.as_str(),
                 new.model,
                 Holder::new(self.me.clone()).to_json()
             ])?;

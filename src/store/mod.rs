@@ -91,7 +91,7 @@ impl Store {
     /// Returns the journal of a created or claimed session. Its records also add rows to the outbox.
     pub(crate) fn journal_with_outbox(&self, id: &SessionId, mode: Mode, outbox: Option<SessionOutbox>) -> Arc<dyn Journal> {
         let unwritten = self.database.unwritten.get(id);
-        Arc::new(journal::SessionJournal::new(self.database.clone(), id.clone(), unwritten, mode, outbox))
+        Arc::new(journal::StoreJournal::new(self.database.clone(), id.clone(), unwritten, mode, outbox))
     }
 
     /// Returns all sessions, or those of a workspace, latest first.

@@ -158,7 +158,7 @@ const EXPECTED: &str = "
     JOIN outbox o ON o.time = s.created";
 const VERSION: i64 = MIGRATIONS.len() as i64;
 
-pub(super) enum State {
+pub(super) enum DatabaseState {
     Missing,
     /// Usable, with an optional notice for the user.
     Sound(Connection, Option<String>),
@@ -167,7 +167,7 @@ pub(super) enum State {
 }
 
 /// Examines the database at `path`. Changes it only if it is sound.
-pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
+pub(super) fn examine(path: &Path) -> Result<DatabaseState, StoreError> {
     let companions: Vec<_> = companions(path).filter_map(|file| file.symlink_metadata().ok()).collect();
     let metadata = match path.metadata() {
         Ok(metadata) => metadata,
@@ -177,23 +177,23 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
                 return Err(StoreError::Unusable { path: path.to_owned(), reason });
             }
             if companions.is_empty() {
-                return Ok(State::Missing);
+                return Ok(DatabaseState::Missing);
             }
-            return Ok(State::Damaged("the main database file is missing".to_owned()));
+            return Ok(DatabaseState::Damaged("the main database file is missing".to_owned()));
         }
         Err(error) => return Err(StoreError::unusable(path, &error)),
     };
     if !metadata.is_file() {
-        return Ok(State::Damaged(format!(
+        return Ok(DatabaseState::Damaged(format!(
             "the database is {}, not a file",
             if metadata.is_dir() { "a directory" } else { "a device" }
         )));
     }
     if companions.iter().any(|companion| !companion.is_file()) {
-        return Ok(State::Damaged("the database log or its index is not a regular file".to_owned()));
+        return Ok(DatabaseState::Damaged("the database log or its index is not a regular file".to_owned()));
     }
     if metadata.len() == 0 {
-        return Ok(State::Damaged("the file is empty".to_owned()));
+        return Ok(DatabaseState::Damaged("the file is empty".to_owned()));
     }
     directory::private().open(path).map_err(|error| StoreError::unusable(path, &error))?;
     let bytes = metadata.len() + companions.iter().map(std::fs::Metadata::len).sum::<u64>();
@@ -202,7 +202,7 @@ pub(super) fn examine(path: &Path) -> Result<State, StoreError> {
         Err(SchemaError::NoBackup(error)) => Err(error.to_store_error(path)),
         Err(SchemaError::Newer(found)) => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
         Err(SchemaError::Sqlite(error)) => match damage(&error) {
-            Some(reason) => Ok(State::Damaged(reason)),
+            Some(reason) => Ok(DatabaseState::Damaged(reason)),
             None => Err(StoreError::database(path, &error)),
         },
     }
@@ -224,7 +224,7 @@ fn damage(error: &rusqlite::Error) -> Option<String> {
 
 enum SchemaError {
     Newer(i64),
-    NoBackup(backup::Failure),
+    NoBackup(backup::BackupError),
     Sqlite(rusqlite::Error),
 }
 
@@ -234,7 +234,7 @@ impl From<rusqlite::Error> for SchemaError {
     }
 }
 
-fn check(path: &Path, bytes: u64) -> Result<State, SchemaError> {
+fn check(path: &Path, bytes: u64) -> Result<DatabaseState, SchemaError> {
     let mut connection = connect(path)?;
     // Until the file is known to be sound, closing must not write to it either.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -244,17 +244,17 @@ fn check(path: &Path, bytes: u64) -> Result<State, SchemaError> {
         return Err(SchemaError::Newer(version));
     }
     if application != APPLICATION_ID {
-        return Ok(State::Damaged("the database belongs to another program".to_owned()));
+        return Ok(DatabaseState::Damaged("the database belongs to another program".to_owned()));
     }
     if bytes <= MAX_CHECKED_BYTES {
         // A quick check does not compare indexes with their tables, so rows would go missing without an error.
         let verdict: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         if verdict != "ok" {
-            return Ok(State::Damaged(verdict));
+            return Ok(DatabaseState::Damaged(verdict));
         }
     }
     if connection.is_readonly("main")? {
-        return Ok(State::Damaged("the header marks the database as read-only".to_owned()));
+        return Ok(DatabaseState::Damaged("the header marks the database as read-only".to_owned()));
     }
     let notice = if version < VERSION { Some(renew(&mut connection, path, version)?) } else { None };
     connection.prepare(EXPECTED)?;
@@ -262,14 +262,14 @@ fn check(path: &Path, bytes: u64) -> Result<State, SchemaError> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     // This reads the tables, so it must come after the checks.
     connection.pragma_update(None, "cache_size", -PAGES_KIB)?;
-    Ok(State::Sound(connection, notice))
+    Ok(DatabaseState::Sound(connection, notice))
 }
 
 /// Upgrades an older store atomically, after a backup.
 fn renew(connection: &mut Connection, path: &Path, version: i64) -> Result<String, SchemaError> {
     let kept = backup::keep(connection, path, VERSION).map_err(|failure| match failure {
         // An unreadable store is damaged, and is recovered.
-        backup::Failure::Database(error) if damage(&error).is_some() => SchemaError::Sqlite(error),
+        backup::BackupError::Database(error) if damage(&error).is_some() => SchemaError::Sqlite(error),
         other => SchemaError::NoBackup(other),
     })?;
     if let Err(error) = migrate(connection) {

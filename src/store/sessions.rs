@@ -7,7 +7,7 @@ use super::session_lock::live_holder;
 use super::{StoreError, output_tails};
 use crate::ports::{Record, SavedTail};
 use crate::protocol::{CallId, SessionId, WorkspaceId};
-use crate::session::{SessionStatus, starts_step};
+use crate::session::{SessionActivity, starts_step};
 use rusqlite::{Row, params};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub(crate) struct SessionSummary {
     pub title: Option<String>,
     pub created: jiff::Timestamp,
     pub updated: jiff::Timestamp,
-    pub status: SessionStatus,
+    pub status: SessionActivity,
     pub model: String,
     /// Running process that owns the session lock.
     pub held_by: Option<u32>,
@@ -211,7 +211,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
         title: Some(text(row, 3)?).filter(|title| !title.is_empty()),
         created: time(4)?,
         updated: time(5)?,
-        status: SessionStatus::parse(&text(row, 6)?),
+        status: SessionActivity::parse(&text(row, 6)?),
         model: text(row, 7)?,
         held_by: live_holder(owner.as_deref()).map(|holder| holder.instance.pid),
         archived: archived != 0,

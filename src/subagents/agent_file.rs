@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Format of the files in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum AgentFormat {
     /// Markdown with front matter.
     Markdown,
     Toml,
@@ -21,7 +21,7 @@ pub(crate) struct AgentFile {
     pub origin: AgentOrigin,
 }
 
-impl Format {
+impl AgentFormat {
     /// Returns the extension of the files.
     pub(crate) fn extension(self) -> &'static str {
         match self {

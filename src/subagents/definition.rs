@@ -59,7 +59,7 @@ impl AgentDefinition {
 
 /// Fields of a file that were read so far.
 #[derive(Debug, Default)]
-pub(super) struct Fields {
+pub(super) struct DefinitionFields {
     pub name: Option<(String, usize)>,
     pub description: Option<(String, usize)>,
     pub tools: Option<Vec<String>>,
@@ -88,7 +88,7 @@ impl ReadDefinition {
     }
 }
 
-impl Fields {
+impl DefinitionFields {
     /// Sets the effort from its name.
     pub(super) fn take_effort(&mut self, name: &str, line: usize) {
         let lower = name.trim().to_ascii_lowercase();

@@ -1,6 +1,6 @@
 //! Folders of the user that can contain agents.
 
-use super::agent_file::{AgentFile, Format};
+use super::agent_file::{AgentFile, AgentFormat};
 use super::definition::AgentOrigin;
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(crate) struct AgentFolder {
     pub path: PathBuf,
     /// Path for display: `~/.claude/agents`.
     pub shown: String,
-    pub format: Format,
+    pub format: AgentFormat,
     pub origin: AgentOrigin,
 }
 
@@ -47,7 +47,7 @@ impl AgentFolder {
                 let is_folder = inner.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
                 if is_folder && depth < MAX_DEPTH && folders.len() < MAX_FOLDERS {
                     folders.push((inner, format!("{below}{name}/"), depth + 1));
-                } else if !is_folder && Format::of_file(&name) == Some(self.format) {
+                } else if !is_folder && AgentFormat::of_file(&name) == Some(self.format) {
                     names.push(format!("{below}{name}"));
                 }
             }

@@ -1,10 +1,10 @@
 //! Lenient parser for front matter that other agents accept although it is not valid YAML: unquoted text with `: `.
 
-use crate::skills::{Document, Entry, Fault, Value, parse as parse_yaml, split_front_matter};
+use crate::skills::{Fault, FrontMatterEntry, FrontMatterFile, FrontMatterValue, parse as parse_yaml, split_front_matter};
 
 /// The parts of a file.
 pub(super) struct Parsed<'a> {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<FrontMatterEntry>,
     /// Text after the front matter.
     pub body: &'a str,
     /// The error that made the front matter invalid.
@@ -18,7 +18,7 @@ pub(super) struct Parsed<'a> {
 /// Returns an error if the front matter is missing, not closed or too long, or has no entries.
 pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
     let fault = match parse_yaml(text) {
-        Ok(Document { entries, body }) => return Ok(Parsed { entries, body, warning: None }),
+        Ok(FrontMatterFile { entries, body }) => return Ok(Parsed { entries, body, warning: None }),
         Err(fault) => fault,
     };
     let Ok((header, body)) = split_front_matter(text) else { return Err(fault) };
@@ -30,13 +30,13 @@ pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
     Ok(Parsed { entries, body, warning: Some(Fault { message, ..fault }) })
 }
 
-fn lines(header: &str) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn lines(header: &str) -> Vec<FrontMatterEntry> {
+    let mut entries: Vec<FrontMatterEntry> = Vec::new();
     for (index, line) in header.lines().enumerate() {
         match key(line) {
             Some((key, value)) if !entries.iter().any(|entry| entry.key == key) => {
-                let value = Value::Text(unquoted(value.trim()).to_owned());
-                entries.push(Entry { key: key.to_owned(), value, line: index + 2 });
+                let value = FrontMatterValue::Text(unquoted(value.trim()).to_owned());
+                entries.push(FrontMatterEntry { key: key.to_owned(), value, line: index + 2 });
             }
             // A repeated key could change what the first one says.
             Some(_) | None => continue_value(entries.last_mut(), line),
@@ -53,19 +53,19 @@ fn key(line: &str) -> Option<(&str, &str)> {
     (begins && key.chars().all(is_key) && (value.is_empty() || value.starts_with([' ', '\t']))).then_some((key, value))
 }
 
-fn continue_value(entry: Option<&mut Entry>, line: &str) {
+fn continue_value(entry: Option<&mut FrontMatterEntry>, line: &str) {
     let Some(entry) = entry else { return };
     let line = line.trim();
     match (&mut entry.value, line.strip_prefix("- ")) {
-        (Value::List(items), Some(item)) => items.push(unquoted(item.trim()).to_owned()),
-        (Value::Text(text), Some(item)) if text.is_empty() => {
-            entry.value = Value::List(vec![unquoted(item.trim()).to_owned()]);
+        (FrontMatterValue::List(items), Some(item)) => items.push(unquoted(item.trim()).to_owned()),
+        (FrontMatterValue::Text(text), Some(item)) if text.is_empty() => {
+            entry.value = FrontMatterValue::List(vec![unquoted(item.trim()).to_owned()]);
         }
-        (Value::Text(text), _) if !line.is_empty() => {
+        (FrontMatterValue::Text(text), _) if !line.is_empty() => {
             text.push(' ');
             text.push_str(line);
         }
-        (Value::Text(_) | Value::List(_) | Value::Nested, _) => {}
+        (FrontMatterValue::Text(_) | FrontMatterValue::List(_) | FrontMatterValue::Nested, _) => {}
     }
 }
 

@@ -1,8 +1,8 @@
 //! Agents as Markdown files with front matter, as aye and Claude Code use them.
 
-use super::definition::{AgentOrigin, Fields, ReadDefinition};
+use super::definition::{AgentOrigin, DefinitionFields, ReadDefinition};
 use super::lenient_front_matter::{self, Parsed};
-use crate::skills::{Entry, Fault, Value, split_tools};
+use crate::skills::{Fault, FrontMatterEntry, FrontMatterValue, split_tools};
 
 /// Keys that are only informational.
 const INFORMATIVE: &[&str] = &["color", "version", "author", "license", "tags", "category", "emoji", "vibe", "metadata"];
@@ -33,14 +33,15 @@ pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) ->
         Ok(parsed) => parsed,
         Err(fault) => return ReadDefinition::failed(fault),
     };
-    let mut fields = Fields { prompt: body.to_owned(), warnings: warning.into_iter().collect(), ..Fields::default() };
+    let mut fields =
+        DefinitionFields { prompt: body.to_owned(), warnings: warning.into_iter().collect(), ..DefinitionFields::default() };
     for entry in entries {
         take(&mut fields, entry);
     }
     fields.finish(stem, file, origin)
 }
 
-fn take(fields: &mut Fields, entry: Entry) {
+fn take(fields: &mut DefinitionFields, entry: FrontMatterEntry) {
     let line = entry.line;
     match entry.key.as_str() {
         "name" => fields.name = text(fields, entry).map(|text| (text.trim().to_owned(), line)),
@@ -75,23 +76,23 @@ fn take(fields: &mut Fields, entry: Entry) {
     }
 }
 
-fn text(fields: &mut Fields, entry: Entry) -> Option<String> {
+fn text(fields: &mut DefinitionFields, entry: FrontMatterEntry) -> Option<String> {
     match entry.value {
-        Value::Text(text) => Some(text),
-        Value::List(_) | Value::Nested => {
+        FrontMatterValue::Text(text) => Some(text),
+        FrontMatterValue::List(_) | FrontMatterValue::Nested => {
             fields.errors.push(Fault::at(entry.line, format!("`{}` must be text", entry.key)));
             None
         }
     }
 }
 
-fn tools(fields: &mut Fields, entry: Entry) -> Option<Vec<String>> {
+fn tools(fields: &mut DefinitionFields, entry: FrontMatterEntry) -> Option<Vec<String>> {
     let tools: Vec<String> = match entry.value {
         // An empty value means the same as no value.
-        Value::Text(text) if text.trim().is_empty() || text.trim() == "*" => return None,
-        Value::Text(text) => split_tools(text.trim_start_matches('[').trim_end_matches(']')),
-        Value::List(items) => items.iter().flat_map(|item| split_tools(item)).collect(),
-        Value::Nested => {
+        FrontMatterValue::Text(text) if text.trim().is_empty() || text.trim() == "*" => return None,
+        FrontMatterValue::Text(text) => split_tools(text.trim_start_matches('[').trim_end_matches(']')),
+        FrontMatterValue::List(items) => items.iter().flat_map(|item| split_tools(item)).collect(),
+        FrontMatterValue::Nested => {
             fields.errors.push(Fault::at(entry.line, format!("`{}` must be a list of names", entry.key)));
             // Not `None`, which would mean all tools.
             Vec::new()

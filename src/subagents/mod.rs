@@ -10,14 +10,15 @@ mod markdown;
 mod set;
 mod toml_file;
 
-pub(crate) use agent_file::{AgentFile, Format};
+pub(crate) use agent_file::{AgentFile, AgentFormat};
 pub(crate) use definition::{AgentDefinition, AgentOrigin};
 pub(crate) use folder::AgentFolder;
 pub(crate) use set::{AgentSet, check};
 
 /// Folders of a project that can contain agents. Of two agents with the same name, the one in the earlier folder is
 /// used.
-pub(crate) const PROJECT_FOLDERS: [(&str, Format); 3] =
-    [(".aye/agents", Format::Markdown), (".claude/agents", Format::Markdown), (".codex/agents", Format::Toml)];
+pub(crate) const PROJECT_FOLDERS: [(&str, AgentFormat); 3] =
+    [(".aye/agents", AgentFormat::Markdown), (".claude/agents", AgentFormat::Markdown), (".codex/agents", AgentFormat::Toml)];
 /// Folders of agents in the home directory, searched after `agents` in the config directory.
-pub(crate) const HOME_FOLDERS: [(&str, Format); 2] = [(".claude/agents", Format::Markdown), (".codex/agents", Format::Toml)];
+pub(crate) const HOME_FOLDERS: [(&str, AgentFormat); 2] =
+    [(".claude/agents", AgentFormat::Markdown), (".codex/agents", AgentFormat::Toml)];

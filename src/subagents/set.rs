@@ -1,10 +1,10 @@
 //! Agents of a session: which of several with the same name is used, and which are unusable.
 
-use super::agent_file::{AgentFile, Format};
+use super::agent_file::{AgentFile, AgentFormat};
 use super::built_in::built_in;
 use super::definition::{AgentDefinition, AgentOrigin, ReadDefinition};
 use super::{markdown, toml_file};
-use crate::skills::{BrokenFile, Fault, HiddenFile, Report, broken_notice};
+use crate::skills::{BrokenFile, Fault, HiddenFile, SkillReport, broken_notice};
 use std::path::Path;
 
 /// Maximum number of agents of a session.
@@ -89,17 +89,17 @@ impl AgentSet {
 fn read(file: &AgentFile) -> ReadDefinition {
     let path = Path::new(&file.shown);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    match (&file.content, Format::of_file(&file.shown)) {
+    match (&file.content, AgentFormat::of_file(&file.shown)) {
         (Err(why), _) => ReadDefinition::failed(Fault::general(why.clone())),
-        (Ok(bytes), Some(Format::Toml)) => toml_file::read(&stem, &file.shown, file.origin, bytes),
-        (Ok(bytes), Some(Format::Markdown) | None) => markdown::read(&stem, &file.shown, file.origin, bytes),
+        (Ok(bytes), Some(AgentFormat::Toml)) => toml_file::read(&stem, &file.shown, file.origin, bytes),
+        (Ok(bytes), Some(AgentFormat::Markdown) | None) => markdown::read(&stem, &file.shown, file.origin, bytes),
     }
 }
 
 /// Returns the errors in a file.
-pub(crate) fn check(file: &AgentFile) -> Report {
+pub(crate) fn check(file: &AgentFile) -> SkillReport {
     let ReadDefinition { errors, warnings, .. } = read(file);
-    Report { file: file.shown.clone(), errors, warnings }
+    SkillReport { file: file.shown.clone(), errors, warnings }
 }
 
 #[cfg(test)]

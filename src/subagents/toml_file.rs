@@ -1,6 +1,6 @@
 //! Agents as TOML files, as Codex uses them.
 
-use super::definition::{AgentOrigin, Fields, ReadDefinition};
+use super::definition::{AgentOrigin, DefinitionFields, ReadDefinition};
 use crate::skills::Fault;
 use toml::{Table, Value};
 
@@ -22,7 +22,7 @@ pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) ->
             return ReadDefinition::failed(Fault::at(line, message));
         }
     };
-    let mut fields = Fields::default();
+    let mut fields = DefinitionFields::default();
     for (key, value) in table {
         let line = line_of(text, &key);
         take(&mut fields, (key.as_str(), line), value);
@@ -39,7 +39,7 @@ fn line_of(text: &str, key: &str) -> usize {
     text.lines().position(is_set).map_or(1, |index| index + 1)
 }
 
-fn take(fields: &mut Fields, (key, line): (&str, usize), value: Value) {
+fn take(fields: &mut DefinitionFields, (key, line): (&str, usize), value: Value) {
     match (key, value) {
         ("name", Value::String(text)) => fields.name = Some((text.trim().to_owned(), line)),
         ("description", Value::String(text)) => fields.description = Some((text, line)),

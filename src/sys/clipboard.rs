@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// A program with the arguments that make it read the clipboard text from its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Program {
+pub(crate) struct ClipboardProgram {
     pub path: PathBuf,
     pub name: &'static str,
     arguments: &'static [&'static str],
@@ -34,21 +34,21 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
 const OVER_NETWORK: [&str; 2] = ["xclip", "xsel"];
 
 /// Returns the first available program for these environment variables.
-pub(crate) fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Program> {
+pub(crate) fn find(variable: impl Fn(&str) -> Option<String>) -> Option<ClipboardProgram> {
     let paths = variable("PATH")?;
     let in_path = |name: &str| programs::find(name, &paths);
     // tmux passes the text to its terminal, wherever that is.
     if variable("TMUX").is_some()
         && let Some(path) = in_path("tmux")
     {
-        return Some(Program { path, name: "tmux", arguments: &["load-buffer", "-w", "-"] });
+        return Some(ClipboardProgram { path, name: "tmux", arguments: &["load-buffer", "-w", "-"] });
     }
     let is_remote = is_remote(&variable);
     PROGRAMS.iter().find_map(|(name, arguments, needs)| {
         if (is_remote && !OVER_NETWORK.contains(name)) || (!needs.is_empty() && variable(needs).is_none()) {
             return None;
         }
-        Some(Program { path: in_path(name)?, name, arguments })
+        Some(ClipboardProgram { path: in_path(name)?, name, arguments })
     })
 }
 
@@ -57,7 +57,7 @@ fn is_remote(variable: &impl Fn(&str) -> Option<String>) -> bool {
     ["SSH_CONNECTION", "SSH_TTY"].iter().any(|name| variable(name).is_some())
 }
 
-impl Program {
+impl ClipboardProgram {
     /// Passes the text to the program. The error is a sentence.
     pub(crate) fn take(&self, text: &str) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.name);
@@ -107,7 +107,7 @@ mod tests {
         directory
     }
 
-    fn found(directory: &Path, variables: &[&str]) -> Option<Program> {
+    fn found(directory: &Path, variables: &[&str]) -> Option<ClipboardProgram> {
         find(|name| match name {
             "PATH" => Some(directory.to_string_lossy().into_owned()),
             name => variables.contains(&name).then(|| "x".to_owned()),

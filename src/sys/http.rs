@@ -79,7 +79,7 @@ enum Transport {
 
 /// A server. Its client is created by the first request.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct HttpServer {
     base: String,
     /// Host name, with the port if it is not the default.
     name: String,
@@ -88,8 +88,8 @@ pub(crate) struct Server {
     client: OnceLock<reqwest::Client>,
 }
 
-impl Server {
-    /// Creates a server. `base`: part of the URL before the paths of [`Server::post`].
+impl HttpServer {
+    /// Creates a server. `base`: part of the URL before the paths of [`HttpServer::post`].
     pub(crate) fn new(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
         let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
         let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;

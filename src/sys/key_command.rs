@@ -40,7 +40,7 @@ pub(crate) enum KeyCommandError {
 
 /// A program with its arguments.
 #[derive(Debug, Clone)]
-pub(crate) struct KeyCommand<'a> {
+pub(crate) struct KeyProgram<'a> {
     /// Arguments. The first one is an absolute path or a name in PATH.
     pub argv: &'a [String],
     pub home: &'a Path,
@@ -57,7 +57,7 @@ struct ProgramOutput {
     status: std::io::Result<ExitStatus>,
 }
 
-impl KeyCommand<'_> {
+impl KeyProgram<'_> {
     /// Runs the program, and returns the first line of its output. Blocks until the program ends or times out.
     pub(crate) fn print_key(&self) -> Result<String, KeyCommandError> {
         let (text, stderr) = self.run()?;
@@ -69,7 +69,7 @@ impl KeyCommand<'_> {
         Ok(line.to_owned())
     }
 
-    /// Runs the program like [`KeyCommand::print_key`], and returns its full output.
+    /// Runs the program like [`KeyProgram::print_key`], and returns its full output.
     pub(crate) fn output(&self) -> Result<String, KeyCommandError> {
         self.run().map(|(text, _)| text)
     }
@@ -186,7 +186,7 @@ mod tests {
 
     fn run(script: &str, timeout: Duration) -> Result<String, KeyCommandError> {
         let argv = ["sh", "-c", script].map(str::to_owned);
-        KeyCommand { argv: &argv, home: Path::new("/"), timeout, withheld: &[], roots: &[] }.print_key()
+        KeyProgram { argv: &argv, home: Path::new("/"), timeout, withheld: &[], roots: &[] }.print_key()
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -224,7 +224,7 @@ mod tests {
     fn programs_are_found_in_path_or_by_absolute_path() {
         let of = |name: &str| {
             let argv = [name.to_owned(), "k-1".to_owned()];
-            KeyCommand { argv: &argv, home: Path::new("/"), timeout: LONG, withheld: &[], roots: &[] }.print_key()
+            KeyProgram { argv: &argv, home: Path::new("/"), timeout: LONG, withheld: &[], roots: &[] }.print_key()
         };
         assert_eq!(of("/bin/echo").as_deref(), Ok("k-1"));
         assert_eq!(of("no-such-program"), Err(KeyCommandError::Missing("no-such-program".to_owned())));

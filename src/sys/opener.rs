@@ -1,7 +1,7 @@
 //! Desktop integration: opens a file or shows its location with a program that gets the path as one argument, never through a
 //! shell or a URL.
 
-use super::process::{Environment, command_environment};
+use super::process::{EnvironmentSelection, command_environment};
 use super::programs::find_outside;
 use nix::unistd::setsid;
 use std::ffi::OsString;
@@ -92,7 +92,7 @@ impl System {
 
 /// A program with its arguments, and whether it only shows the directory.
 #[derive(Debug, PartialEq, Eq)]
-struct Attempt {
+struct OpenerProgram {
     program: &'static str,
     words: Vec<OsString>,
     only_directory: bool,
@@ -107,7 +107,7 @@ pub(crate) struct Desktop {
 impl Desktop {
     /// Creates the environment from aye's own, without secrets.
     pub(crate) fn find(workspace: &Path, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> Self {
-        let mut environment = command_environment(std::env::vars_os(), &Environment::Inherit, secret_names, is_secret);
+        let mut environment = command_environment(std::env::vars_os(), &EnvironmentSelection::Inherit, secret_names, is_secret);
         let path = find_outside(&std::env::var_os("PATH").unwrap_or_default(), &[workspace.to_owned()]);
         // The program starts others in turn, which use the same search path.
         environment.retain(|(name, _)| name != "PATH");
@@ -142,7 +142,7 @@ impl Desktop {
         Err(failed)
     }
 
-    async fn start(&self, program: &Path, attempt: &Attempt) -> Result<(), OpenError> {
+    async fn start(&self, program: &Path, attempt: &OpenerProgram) -> Result<(), OpenError> {
         let named = attempt.program.to_owned();
         let mut command = Command::new(program);
         command.args(&attempt.words).env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -168,8 +168,8 @@ impl Desktop {
 }
 
 /// Returns the programs to try, in order of preference.
-fn attempts(system: System, opening: &Opening, bus: bool) -> Vec<Attempt> {
-    let attempt = |program, words: Vec<OsString>| Attempt { program, words, only_directory: false };
+fn attempts(system: System, opening: &Opening, bus: bool) -> Vec<OpenerProgram> {
+    let attempt = |program, words: Vec<OsString>| OpenerProgram { program, words, only_directory: false };
     let word = |path: &Path| path.as_os_str().to_owned();
     match (system, opening) {
         (System::Windows, Opening::Visit(Address(url))) => {
@@ -197,7 +197,7 @@ fn attempts(system: System, opening: &Opening, bus: bool) -> Vec<Attempt> {
                 all.push(attempt("dbus-send", words.chain([format!("array:string:{uri}").into(), "string:".into()]).collect()));
             }
             let directory = path.parent().unwrap_or(path);
-            all.push(Attempt { program: "xdg-open", words: vec![word(directory)], only_directory: true });
+            all.push(OpenerProgram { program: "xdg-open", words: vec![word(directory)], only_directory: true });
             all
         }
     }
@@ -239,7 +239,7 @@ fn detach(command: &mut Command) {
 mod tests {
     use super::*;
 
-    fn command_line(attempt: &Attempt) -> String {
+    fn command_line(attempt: &OpenerProgram) -> String {
         let words = attempt.words.iter().map(|word| word.to_string_lossy().into_owned());
         std::iter::once(attempt.program.to_owned()).chain(words).collect::<Vec<_>>().join("|")
     }

@@ -17,7 +17,7 @@ const STICKY: u32 = 0o1000;
 const OTHERS_WRITE: u32 = 0o022;
 
 /// Listener on a socket, which is removed when the listener is dropped.
-pub(crate) struct Listener {
+pub(crate) struct SocketListener {
     inner: UnixListener,
     path: PathBuf,
     /// Device and inode of the socket, because another process may create a new socket at the path.
@@ -53,7 +53,7 @@ impl From<String> for BindError {
     }
 }
 
-impl Listener {
+impl SocketListener {
     /// Binds the socket. Requires a runtime.
     pub(crate) fn bind(path: &Path) -> Result<Self, BindError> {
         let shown = path.display();
@@ -93,7 +93,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for SocketListener {
     fn drop(&mut self) {
         let ours = self.path.symlink_metadata().is_ok_and(|found| (found.dev(), found.ino()) == self.identity);
         if ours {

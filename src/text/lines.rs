@@ -3,7 +3,7 @@
 
 /// A line without its line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum BoundedLine {
     Whole(Vec<u8>),
     /// Line that exceeded the limit and was discarded.
     TooLong,
@@ -26,7 +26,7 @@ impl LineSplitter {
 
     /// Consumes bytes up to the end of the line and returns the line. If its end has not arrived, consumes all bytes
     /// and returns `None`.
-    pub(crate) fn take_line(&mut self, bytes: &mut &[u8]) -> Option<Line> {
+    pub(crate) fn take_line(&mut self, bytes: &mut &[u8]) -> Option<BoundedLine> {
         let end = memchr::memchr(b'\n', bytes);
         let (piece, rest) = match end {
             Some(end) => (&bytes[..end], &bytes[end + 1..]),
@@ -44,7 +44,7 @@ impl LineSplitter {
     }
 
     /// Returns the last line, if it has no line break.
-    pub(crate) fn finish(&mut self) -> Option<Line> {
+    pub(crate) fn finish(&mut self) -> Option<BoundedLine> {
         self.has_begun.then(|| self.cut())
     }
 
@@ -53,10 +53,10 @@ impl LineSplitter {
         self.is_too_long
     }
 
-    fn cut(&mut self) -> Line {
+    fn cut(&mut self) -> BoundedLine {
         self.has_begun = false;
         let line = std::mem::take(&mut self.line);
-        if std::mem::take(&mut self.is_too_long) { Line::TooLong } else { Line::Whole(line) }
+        if std::mem::take(&mut self.is_too_long) { BoundedLine::TooLong } else { BoundedLine::Whole(line) }
     }
 }
 
@@ -64,7 +64,7 @@ impl LineSplitter {
 mod tests {
     use super::*;
 
-    fn lines(bytes: &[u8], step: usize) -> Vec<Line> {
+    fn lines(bytes: &[u8], step: usize) -> Vec<BoundedLine> {
         let mut splitter = LineSplitter::new(10);
         let mut lines = Vec::new();
         for mut piece in bytes.chunks(step) {
@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn lines_do_not_depend_on_chunk_boundaries() {
         let text = [b"one\n\n".as_slice(), &[b'x'; 10], b"\n", &[b'x'; 40], b"\n\xff\xfe\nlast"].concat();
-        let whole = |bytes: &[u8]| Line::Whole(bytes.to_vec());
-        let expected = [whole(b"one"), whole(b""), whole(&[b'x'; 10]), Line::TooLong, whole(b"\xff\xfe"), whole(b"last")];
+        let whole = |bytes: &[u8]| BoundedLine::Whole(bytes.to_vec());
+        let expected = [whole(b"one"), whole(b""), whole(&[b'x'; 10]), BoundedLine::TooLong, whole(b"\xff\xfe"), whole(b"last")];
         for step in [1, 2, 7, 1000] {
             assert_eq!(lines(&text, step), expected, "{step}");
         }
@@ -89,9 +89,9 @@ mod tests {
 
     #[test]
     fn the_end_of_input_ends_only_a_started_line() {
-        assert_eq!(lines(b"one\n", 2), [Line::Whole(b"one".to_vec())]);
+        assert_eq!(lines(b"one\n", 2), [BoundedLine::Whole(b"one".to_vec())]);
         assert_eq!(lines(b"", 1), []);
-        assert_eq!(lines(&[b'x'; 11], 4), [Line::TooLong]);
+        assert_eq!(lines(&[b'x'; 11], 4), [BoundedLine::TooLong]);
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
         let mut splitter = LineSplitter::new(4);
         assert_eq!(splitter.take_line(&mut b"12345".as_slice()), None);
         assert!(splitter.is_too_long() && splitter.line.capacity() == 0);
-        assert_eq!(splitter.take_line(&mut b"6789\n".as_slice()), Some(Line::TooLong));
+        assert_eq!(splitter.take_line(&mut b"6789\n".as_slice()), Some(BoundedLine::TooLong));
         assert!(!splitter.is_too_long());
     }
 }

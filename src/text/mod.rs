@@ -21,7 +21,7 @@ pub(crate) use file_uri::file_uri;
 pub(crate) use fuzzy::Fuzzy;
 pub(crate) use hex::hex;
 pub(crate) use home::abbreviate_home;
-pub(crate) use lines::{Line, LineSplitter};
+pub(crate) use lines::{BoundedLine, LineSplitter};
 pub(crate) use mixed_script::find_mixed_word;
 pub(crate) use sanitize::{Filter, clean, clean_line, reveal, reveal_at, reveal_line, reveal_name, reveal_rows};
 pub(crate) use shell_line::quoted_line;

@@ -18,7 +18,7 @@ const TAGS: usize = 8;
 
 /// Handling of escape sequences.
 #[derive(Clone, Copy, PartialEq)]
-enum Sequences {
+enum SequenceHandling {
     Remove,
     Show,
 }
@@ -32,7 +32,7 @@ enum Overwrites {
 
 /// Cleans text that arrives in chunks. The result does not depend on the chunk boundaries.
 pub(crate) struct Filter {
-    sequences: Sequences,
+    sequences: SequenceHandling,
     overwrites: Overwrites,
     escape: Escape,
     /// Last character that is not a combining mark.
@@ -59,12 +59,12 @@ enum PendingCharacter {
 
 impl Default for Filter {
     fn default() -> Self {
-        Self::new(Sequences::Remove, Overwrites::Show)
+        Self::new(SequenceHandling::Remove, Overwrites::Show)
     }
 }
 
 impl Filter {
-    fn new(sequences: Sequences, overwrites: Overwrites) -> Self {
+    fn new(sequences: SequenceHandling, overwrites: Overwrites) -> Self {
         Self {
             sequences,
             overwrites,
@@ -79,7 +79,7 @@ impl Filter {
 
     /// Creates a filter that passes carriage returns and backspaces, for a line renderer.
     pub(super) fn for_lines() -> Self {
-        Self::new(Sequences::Remove, Overwrites::Pass)
+        Self::new(SequenceHandling::Remove, Overwrites::Pass)
     }
 
     /// Appends the cleaned chunk. An incomplete end is processed with the next chunk.
@@ -115,7 +115,7 @@ impl Filter {
     }
 
     fn push_char(&mut self, letter: char, out: &mut String) {
-        if self.sequences == Sequences::Show {
+        if self.sequences == SequenceHandling::Show {
             return self.show(letter, out);
         }
         match self.escape.step(letter) {
@@ -145,7 +145,7 @@ impl Filter {
             '\u{fe0e}' | '\u{fe0f}' if self.marks == 0 && is_keycap(self.base) => self.held = PendingCharacter::Keycap(letter),
             '\u{fe0e}' | '\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => self.selector(letter, out),
             _ if is_deceptive(letter) => self.mark(letter, out),
-            _ if self.sequences == Sequences::Show && is_false_blank(letter) => self.mark(letter, out),
+            _ if self.sequences == SequenceHandling::Show && is_false_blank(letter) => self.mark(letter, out),
             _ if is_combining(letter) && self.has_no_base(letter) => self.mark(letter, out),
             _ if is_combining(letter) => self.combine(letter, out),
             _ => self.start(letter, out),
@@ -154,7 +154,7 @@ impl Filter {
 
     /// Returns whether a combining mark has no base. In revealed text, a space is not a base.
     fn has_no_base(&self, letter: char) -> bool {
-        !is_drawn_onto(self.last, letter) || (self.sequences == Sequences::Show && self.last == ' ')
+        !is_drawn_onto(self.last, letter) || (self.sequences == SequenceHandling::Show && self.last == ' ')
     }
 
     /// Resolves buffered characters. Returns true if `next` was consumed.
@@ -278,7 +278,7 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
 /// Cleans text whose appearance the user judges (a command, a path, a diff): shows escape sequences instead of removing
 /// them.
 pub(crate) fn reveal(text: &str) -> Cow<'_, str> {
-    filter_text(text, Filter::new(Sequences::Show, Overwrites::Show))
+    filter_text(text, Filter::new(SequenceHandling::Show, Overwrites::Show))
 }
 
 /// Like [`reveal`], but for drawn rows, in which tabs become arrows up to the next stop.
@@ -312,7 +312,7 @@ fn joined(text: &str) -> String {
 /// Returns the result of [`reveal`] and the ranges of its real marks, as opposed to text that looks
 /// like a mark.
 pub(crate) fn reveal_at(text: &str) -> (String, Vec<Range<usize>>) {
-    let mut filter = Filter { places: Some(Vec::new()), ..Filter::new(Sequences::Show, Overwrites::Show) };
+    let mut filter = Filter { places: Some(Vec::new()), ..Filter::new(SequenceHandling::Show, Overwrites::Show) };
     let mut out = String::with_capacity(text.len());
     filter.push(text, &mut out);
     filter.finish(&mut out);

@@ -1,12 +1,12 @@
 //! Plans edited by the user. The actions are judged again; the expected states of their paths do not change.
 
-use super::draft::{CallDraft, Effect};
+use super::draft::{CallDraft, CallEffect};
 use super::error::invalid;
 use super::executable_files::mark_by_actions;
 use super::redaction::hide_in_proposal;
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use super::shell::amendment as command_amended;
-use super::shell::command_run::Work;
+use super::shell::command_run::PlannedCommand;
 use super::text::running;
 use super::tool::{AnyTool, Payload};
 use super::toolset::Toolset;
@@ -14,9 +14,9 @@ use crate::ports::{Plan, PlanAmendments};
 use crate::protocol::{Amendment, TaskPlan, ToolError};
 
 /// Returns which parts of a planned call the user may edit.
-pub(super) fn offered_amendments(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> PlanAmendments {
+pub(super) fn offered_amendments(tool: &dyn AnyTool, payload: &Payload, settings: &ToolSettings) -> PlanAmendments {
     let (mut offer, texts) = tool.amendable(payload, settings);
-    if let Some(work) = payload.downcast_ref::<Work>() {
+    if let Some(work) = payload.downcast_ref::<PlannedCommand>() {
         command_amended::add_amendments(work, &mut offer, tool.name(), settings);
     }
     PlanAmendments { offer, texts, ..PlanAmendments::default() }
@@ -26,7 +26,7 @@ pub(super) fn amend_plan(plan: Plan, amendment: &Amendment, tools: &Toolset) -> 
     let tool = tools.resolve(&plan.call.tool_name)?;
     let settings = running(&plan.tool_name, &plan.call.tool_name, tools.settings());
     let earlier = plan.amends.told.clone();
-    let (mut plan, told) = match plan.payload.downcast::<Work>() {
+    let (mut plan, told) = match plan.payload.downcast::<PlannedCommand>() {
         Ok(work) => command_amended::amend_run(Plan { payload: Box::new(()), ..plan }, *work, amendment, &settings)?,
         Err(payload) => {
             let (draft, told) = tool.amend(payload, amendment, &settings)?;
@@ -58,14 +58,14 @@ pub(super) fn amend_by_hooks(plan: Plan, texts: Vec<(String, String)>, tools: &T
 }
 
 /// Builds the plan of an edited draft.
-fn with_draft(plan: Plan, draft: CallDraft<Payload>, tool: &dyn AnyTool, settings: &Settings) -> Plan {
+fn with_draft(plan: Plan, draft: CallDraft<Payload>, tool: &dyn AnyTool, settings: &ToolSettings) -> Plan {
     Plan {
         summary: settings.redactor.redact(&draft.summary).text.into_owned(),
         proposal: draft
             .proposal
             .map(|proposal| hide_in_proposal(&settings.redactor, mark_by_actions(proposal, &draft.actions, settings))),
         actions: draft.actions,
-        changes: draft.effect != Effect::Reads,
+        changes: draft.effect != CallEffect::Reads,
         task_plan: draft.work.downcast_ref::<TaskPlan>().cloned().map(Box::new),
         places: tool.planned_changes(&draft.work),
         amends: offered_amendments(tool, &draft.work, settings),

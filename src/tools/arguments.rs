@@ -2,7 +2,7 @@
 
 use super::argument_names::normalize;
 use super::error::invalid;
-use crate::protocol::{Arguments, ToolError};
+use crate::protocol::{CallArguments, ToolError};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -100,10 +100,10 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Val
 }
 
 /// Returns the arguments of a call as an object.
-pub(super) fn object(arguments: &Arguments) -> Result<Map<String, Value>, ToolError> {
+pub(super) fn object(arguments: &CallArguments) -> Result<Map<String, Value>, ToolError> {
     match arguments {
-        Arguments::Object(object) => Ok(object.clone()),
-        Arguments::Malformed(text) => {
+        CallArguments::Object(object) => Ok(object.clone()),
+        CallArguments::Malformed(text) => {
             let shown: String = text.chars().take(200).collect();
             let reason =
                 serde_json::from_str::<Map<String, Value>>(text).err().map(|error| format!(" ({error})")).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Errors that would reveal a hidden path: they are reported only after the policy has judged the path.
 
 use super::paths::Paths;
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use super::tool::AnyTool;
 use crate::ports::Plan;
 use crate::protocol::{Action, ToolCall, ToolError};
@@ -12,7 +12,7 @@ pub(super) fn unreadable_actions(
     tool: &dyn AnyTool,
     called: &str,
     arguments: Map<String, Value>,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Option<Vec<Action>> {
     // If symlinks cannot be resolved, the path text is enough.
     let actions = tool

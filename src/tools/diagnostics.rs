@@ -1,8 +1,8 @@
 //! Diagnostics of language servers in proposals and results. They are informational; no verdict depends on them.
 
 use super::blocking::off_thread;
-use super::settings::Settings;
-use super::shell::preview::{ChangedFile, PreviewedCommand};
+use super::settings::ToolSettings;
+use super::shell::preview::{PreviewFile, PreviewedCommand};
 use super::tool::{AnyTool, Payload};
 use crate::ports::{Diagnostics, Plan, ProposedText};
 use crate::protocol::{FileDiagnostics, ToolResult, ToolStatus};
@@ -15,7 +15,7 @@ const MAX_NOTES: usize = 10;
 const MAX_RESULT_BYTES: usize = 2_000;
 
 /// Adds the diagnostics of the proposed content to a plan.
-pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &Settings) -> Plan {
+pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &ToolSettings) -> Plan {
     let Some(servers) = &settings.diagnostics else { return plan };
     let Some(proposal) = plan.proposal.as_mut().filter(|_| plan.changes) else { return plan };
     // The payload cannot be shared with another thread, so its files are listed before anything waits.
@@ -48,7 +48,7 @@ pub(super) struct WrittenTexts {
 
 impl WrittenTexts {
     /// Returns the content; `None` if no language server covers it.
-    pub(super) fn new(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Option<Self> {
+    pub(super) fn new(tool: &dyn AnyTool, payload: &Payload, settings: &ToolSettings) -> Option<Self> {
         let servers = settings.diagnostics.clone()?;
         let texts = visible_texts(tool, payload, settings);
         (!texts.is_empty()).then_some(Self { servers, texts })
@@ -57,7 +57,7 @@ impl WrittenTexts {
 
 impl WrittenTexts {
     /// Returns the content that a previewed command changed; `None` if no language server covers it.
-    pub(super) async fn of_command(files: Vec<ChangedFile>, settings: &Settings) -> Option<Self> {
+    pub(super) async fn of_command(files: Vec<PreviewFile>, settings: &ToolSettings) -> Option<Self> {
         let servers = settings.diagnostics.clone()?;
         let texts = read_texts(files).await;
         (!texts.is_empty()).then_some(Self { servers, texts })
@@ -100,28 +100,28 @@ pub(super) async fn add_new_errors(written: Option<WrittenTexts>, mut result: To
 
 /// Returns the files that a previewed command changed, if a language server covers them and the policy allows file
 /// tools to read and write them.
-pub(super) fn changed_files(command: &PreviewedCommand, settings: &Settings) -> Vec<ChangedFile> {
+pub(super) fn changed_files(command: &PreviewedCommand, settings: &ToolSettings) -> Vec<PreviewFile> {
     let Some(servers) = &settings.diagnostics else { return Vec::new() };
     let is_wanted = |path: &Path| servers.covers(path) && (settings.paths.may_read)(path) && (settings.paths.may_write)(path);
     command.changed_files(&is_wanted)
 }
 
-async fn read_texts(files: Vec<ChangedFile>) -> Vec<ProposedText> {
+async fn read_texts(files: Vec<PreviewFile>) -> Vec<ProposedText> {
     if files.is_empty() {
         return Vec::new();
     }
-    off_thread(move || files.iter().filter_map(ChangedFile::text).collect()).await.unwrap_or_default()
+    off_thread(move || files.iter().filter_map(PreviewFile::text).collect()).await.unwrap_or_default()
 }
 
 /// Returns the content in a plan that the policy allows the call to read and write.
-fn visible_texts(tool: &dyn AnyTool, payload: &Payload, settings: &Settings) -> Vec<ProposedText> {
+fn visible_texts(tool: &dyn AnyTool, payload: &Payload, settings: &ToolSettings) -> Vec<ProposedText> {
     let mut texts = tool.proposed_texts(payload);
     texts.retain(|text| (settings.paths.may_read)(&text.path) && (settings.paths.may_write)(&text.path));
     texts
 }
 
 /// Redacts secrets, which a message may quote.
-fn redact(mut file: FileDiagnostics, settings: &Settings) -> FileDiagnostics {
+fn redact(mut file: FileDiagnostics, settings: &ToolSettings) -> FileDiagnostics {
     for error in &mut file.new_errors {
         error.message = settings.redactor.redact(&error.message).text.into_owned();
     }

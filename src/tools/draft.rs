@@ -9,19 +9,19 @@ pub(super) struct CallDraft<Work> {
     pub summary: String,
     pub actions: Vec<Action>,
     pub proposal: Option<Proposal>,
-    pub effect: Effect,
+    pub effect: CallEffect,
     pub work: Work,
 }
 
 impl<Work> CallDraft<Work> {
     /// Drafts a call that reads one path.
     pub(super) fn reads(summary: String, target: Target, work: Work) -> Self {
-        Self { summary, actions: vec![Action::Read { target }], proposal: None, effect: Effect::Reads, work }
+        Self { summary, actions: vec![Action::Read { target }], proposal: None, effect: CallEffect::Reads, work }
     }
 
     /// Drafts a call that makes the proposed changes.
     pub(super) fn changes(actions: Vec<Action>, proposal: Proposal, work: Work) -> Self {
-        Self { summary: proposal.summary.clone(), actions, proposal: Some(proposal), effect: Effect::Changes, work }
+        Self { summary: proposal.summary.clone(), actions, proposal: Some(proposal), effect: CallEffect::Changes, work }
     }
 }
 
@@ -36,12 +36,12 @@ impl<Work> CallDraft<Work> {
 impl<Work> CallDraft<Option<Work>> {
     /// Drafts a call whose actions the policy will deny, without further checks.
     pub(super) fn for_denial(summary: String, actions: Vec<Action>) -> Self {
-        Self { summary, actions, proposal: None, effect: Effect::Changes, work: None }
+        Self { summary, actions, proposal: None, effect: CallEffect::Changes, work: None }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum CallEffect {
     Reads,
     /// The call only waits for an answer from the user.
     Asks,

@@ -1,7 +1,7 @@
 //! Notes in a proposal about changed files that other programs run as code.
 
 use super::paths::display_path_one_line;
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use crate::policy::{self, CodeReader, CodeReaders};
 use crate::protocol::{Action, Proposal, RunsCode, RunsWhen};
 use std::path::{Path, PathBuf};
@@ -12,26 +12,26 @@ const MAX_NOTES: usize = 5;
 const MAX_MARKED: usize = 1_000;
 
 /// Returns the name of the program that runs this real path as code, if there is one.
-pub(super) fn reader(path: &Path, settings: &Settings) -> Option<CodeReader> {
+pub(super) fn reader(path: &Path, settings: &ToolSettings) -> Option<CodeReader> {
     policy::runs_code(path, &roots(settings))
 }
 
 /// Returns the programs that run each of these real paths as code.
-pub(super) fn readers(settings: &Settings) -> CodeReaders {
+pub(super) fn readers(settings: &ToolSettings) -> CodeReaders {
     CodeReaders::new(roots(settings))
 }
 
-fn roots(settings: &Settings) -> Vec<PathBuf> {
+fn roots(settings: &ToolSettings) -> Vec<PathBuf> {
     settings.command.sandbox.roots.iter().chain([&settings.workspace]).cloned().collect()
 }
 
 /// Returns whether a program runs the file as soon as its folder is opened.
-pub(super) fn is_opened(path: &Path, settings: &Settings) -> bool {
+pub(super) fn is_opened(path: &Path, settings: &ToolSettings) -> bool {
     reader(path, settings).is_some_and(|found| found.when == RunsWhen::Opened)
 }
 
 /// Marks the changed files of these actions in a proposal.
-pub(super) fn mark_by_actions(proposal: Proposal, actions: &[Action], settings: &Settings) -> Proposal {
+pub(super) fn mark_by_actions(proposal: Proposal, actions: &[Action], settings: &ToolSettings) -> Proposal {
     let paths = actions.iter().filter_map(|action| match action {
         Action::Write { target } | Action::Delete { target } => {
             // A symlink with such a name counts like the file.
@@ -46,7 +46,7 @@ pub(super) fn mark_by_actions(proposal: Proposal, actions: &[Action], settings: 
 }
 
 /// Marks these real paths in a proposal.
-pub(super) fn mark_files<'a>(mut proposal: Proposal, paths: impl Iterator<Item = &'a Path>, settings: &Settings) -> Proposal {
+pub(super) fn mark_files<'a>(mut proposal: Proposal, paths: impl Iterator<Item = &'a Path>, settings: &ToolSettings) -> Proposal {
     let mut notes = Vec::new();
     for path in paths {
         let Some(found) = reader(path, settings) else { continue };

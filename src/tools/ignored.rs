@@ -2,7 +2,7 @@
 //! own changes.
 
 use crate::sys::ignore_files::{trap, trap_above};
-use crate::sys::overlay::{Change, Kind};
+use crate::sys::overlay::{Change, NodeKind};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ impl<'a> IgnoreRules<'a> {
 
     /// Returns the ignored directory that contains a changed path.
     pub(crate) fn ignored_directory(&mut self, change: &Change) -> Option<PathBuf> {
-        let is_directory = change.kind() == Some(Kind::Directory);
+        let is_directory = change.kind() == Some(NodeKind::Directory);
         let directory = if is_directory { change.path.as_path() } else { change.path.parent()? };
         self.outermost(directory)
     }
@@ -37,7 +37,7 @@ impl<'a> IgnoreRules<'a> {
     /// Returns whether git ignores this path or one of its parents.
     pub(crate) fn ignores(&mut self, change: &Change) -> bool {
         self.ignored_directory(change).is_some()
-            || (self.reads && self.matches(&change.path, change.kind() == Some(Kind::Directory)))
+            || (self.reads && self.matches(&change.path, change.kind() == Some(NodeKind::Directory)))
     }
 
     /// Returns whether an ignore file for a path has changed since the session started.

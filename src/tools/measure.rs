@@ -2,12 +2,12 @@
 
 use super::{
     CommandSettings, Commands, Conflict, HttpAccess, PathAccess, ReadState, RemoteConfig, Router, SandboxPolicy, SessionSearch,
-    SessionSkills, Settings, TextTools, ToolSources, Toolset,
+    SessionSkills, TextTools, ToolSettings, ToolSources, Toolset,
 };
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
 use crate::ports::{RemoteServers, RunContext, ToolRouter, UserQuestions};
-use crate::protocol::{Action, Arguments, CallId, Mode, ToolCall, ToolResult};
+use crate::protocol::{Action, CallArguments, CallId, Mode, ToolCall, ToolResult};
 use crate::sys;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-fn settings(workspace: &Path) -> Settings {
-    Settings {
+fn settings(workspace: &Path) -> ToolSettings {
+    ToolSettings {
         workspace: workspace.to_owned(),
         home: Some("/home/user".into()),
         max_file_size_bytes: 1 << 20,
@@ -45,7 +45,7 @@ fn settings(workspace: &Path) -> Settings {
         },
         command: CommandSettings {
             shell: sys::process::Shell::Bash,
-            environment: sys::process::Environment::Core,
+            environment: sys::process::EnvironmentSelection::Core,
             secret_names: Vec::new(),
             helper: sys::process::Helper::default(),
             sandbox: SandboxPolicy::unsandboxed(),
@@ -71,7 +71,7 @@ fn settings(workspace: &Path) -> Settings {
 /// Returns the actions of a call with this text as its arguments.
 pub fn actions(tool_name: &str, text: &str) -> Result<Vec<Action>, String> {
     let tools = Toolset::new(settings(Path::new("/home/user/project")), ToolSources::default());
-    let arguments = serde_json::from_str(text).map_or_else(|_| Arguments::Malformed(text.to_owned()), Arguments::Object);
+    let arguments = serde_json::from_str(text).map_or_else(|_| CallArguments::Malformed(text.to_owned()), CallArguments::Object);
     tools.actions_for(tool_name, &arguments).map_err(|error| format!("{error:?}"))
 }
 
@@ -116,7 +116,7 @@ impl Bench {
         let call = ToolCall {
             tool_call_id: CallId::new("call_1"),
             tool_name: tool_name.to_owned(),
-            arguments: Arguments::Object(arguments),
+            arguments: CallArguments::Object(arguments),
         };
         let plan = self.router.plan(call).await.map_err(|error| error.message)?;
         let Verdict::Allow(permit) = plan.judge(&self.policy, jiff::Timestamp::now()) else {

@@ -69,28 +69,27 @@ pub(crate) use annotations::{ToolDetails, ToolHints};
 pub(crate) use background::Commands;
 pub(crate) use change_log::ChangeLog;
 pub(crate) use crash_outcome::assess_outcome;
-pub(crate) use custom::{CustomTool, ManifestError, Schema, Source, ToolOwner, manifest_schema};
+pub(crate) use custom::{CustomTool, ManifestError, Source, ToolOwner, ToolSchema, manifest_schema};
 pub(crate) use diff::line_hunks;
 pub(crate) use editor_buffers::EditorConnection;
 pub(crate) use mcp::{Pins, RemoteConfig, RemoteTools};
 pub(crate) use naming::Conflict;
 pub(crate) use on_demand::{FIND_TOOLS, LoadedTools};
 pub(crate) use patch_file::{
-    CollectedChanges, FileState, Header as PatchHeader, LoggedVerdict, MAX_BYTES as MAX_PATCH_BYTES, PatchFile, PolicyStamp,
-    is_older,
+    CollectedChanges, FileState, LoggedVerdict, MAX_BYTES as MAX_PATCH_BYTES, PatchFile, PatchHeader, PolicyStamp, is_older,
 };
 pub(crate) use read_state::ReadState;
 pub(crate) use registry::{all_names, built_in_names, canonical_name, spawns_no_process};
 pub(crate) use router::Router;
 pub(crate) use sandbox::{
-    Caches, GitOutside, GlobalConfig, HostCapabilities, Machine, RepositoryTrust, SandboxPolicy, Sources, Visible, cache_use,
-    prune_caches,
+    Caches, GitConfigPaths, GitOutside, GlobalConfig, HostCapabilities, RepositoryTrust, SandboxPolicy, SystemFacts, Visible,
+    cache_use, prune_caches,
 };
 pub(crate) use session_agents::{AGENT, SessionAgents};
 pub(crate) use session_hooks::{CheckHook, HookFiles, SessionHooks};
 pub(crate) use session_search::SessionSearch;
 pub(crate) use session_skills::{SKILL, SessionSkills};
-pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, Settings};
+pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, ToolSettings};
 pub(crate) use shell::launch::{ReadOnlyLauncher, ServerLauncher};
 pub(crate) use shell::preview::{RecoveryResult, finish_commits, forget_undecided, prune_undecided, undecided_use};
 pub(crate) use text_tools::TextTools;

@@ -19,7 +19,7 @@ pub(crate) enum Conflict {
 
 /// The tool to which a name refers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Meaning {
+pub(crate) enum ToolReference {
     Local(String),
     Remote { server: String, tool: String },
 }
@@ -49,8 +49,8 @@ struct RemoteName {
 }
 
 impl RemoteName {
-    fn meaning(&self) -> Meaning {
-        Meaning::Remote { server: self.server.clone(), tool: self.tool.clone() }
+    fn meaning(&self) -> ToolReference {
+        ToolReference::Remote { server: self.server.clone(), tool: self.tool.clone() }
     }
 
     /// Returns whether the name is qualified with the server: `server:Tool`, `server/tool` or `Mcp.server/tool`.
@@ -128,19 +128,19 @@ impl NameTable {
 
     /// Returns the offered names, each with its exact meaning.
     #[cfg(test)]
-    fn offered_names(&self) -> Vec<(String, Meaning)> {
+    fn offered_names(&self) -> Vec<(String, ToolReference)> {
         let clear = |name: &&String| self.conflict == Conflict::LocalFirst || !self.is_contested(name);
-        let local = self.local.iter().filter(clear).map(|name| (name.clone(), Meaning::Local(name.clone())));
+        let local = self.local.iter().filter(clear).map(|name| (name.clone(), ToolReference::Local(name.clone())));
         local.chain(self.remote.iter().map(|remote| (remote.mapped.clone(), remote.meaning()))).collect()
     }
 
     /// Resolves an offered, qualified or unqualified name.
-    pub(crate) fn meaning(&self, called: &str) -> Result<Meaning, NameError> {
+    pub(crate) fn meaning(&self, called: &str) -> Result<ToolReference, NameError> {
         self.explicit(called).unwrap_or_else(|| self.resolve_unqualified(called))
     }
 
     /// Resolves an offered or a qualified name; `None` for other names.
-    pub(crate) fn explicit(&self, called: &str) -> Option<Result<Meaning, NameError>> {
+    pub(crate) fn explicit(&self, called: &str) -> Option<Result<ToolReference, NameError>> {
         if let Some(remote) = self.remote.iter().find(|remote| remote.mapped == called) {
             return Some(Ok(remote.meaning()));
         }
@@ -156,7 +156,7 @@ impl NameTable {
     }
 
     /// Resolves an unqualified name.
-    pub(crate) fn resolve_unqualified(&self, called: &str) -> Result<Meaning, NameError> {
+    pub(crate) fn resolve_unqualified(&self, called: &str) -> Result<ToolReference, NameError> {
         let local = self
             .local
             .iter()
@@ -167,7 +167,7 @@ impl NameTable {
             remote = self.remote.iter().filter(|remote| is_same_ignoring_case(&remote.tool, called)).collect();
         }
         match (local, remote.as_slice(), self.conflict) {
-            (Some(name), [], _) | (Some(name), _, Conflict::LocalFirst) => Ok(Meaning::Local(name.clone())),
+            (Some(name), [], _) | (Some(name), _, Conflict::LocalFirst) => Ok(ToolReference::Local(name.clone())),
             (None, [], _) => Err(NameError::Unknown(called.to_owned())),
             (None, [one], _) | (Some(_), [one], Conflict::McpFirst) => Ok(one.meaning()),
             (None, several, _) | (Some(_), several, Conflict::McpFirst) => Err(ambiguous(called, several, None)),
@@ -236,12 +236,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn remote(server: &str, tool: &str) -> Meaning {
-        Meaning::Remote { server: server.to_owned(), tool: tool.to_owned() }
+    fn remote(server: &str, tool: &str) -> ToolReference {
+        ToolReference::Remote { server: server.to_owned(), tool: tool.to_owned() }
     }
 
-    fn local(name: &str) -> Meaning {
-        Meaning::Local(name.to_owned())
+    fn local(name: &str) -> ToolReference {
+        ToolReference::Local(name.to_owned())
     }
 
     fn names(conflict: Conflict) -> NameTable {
@@ -303,7 +303,7 @@ mod tests {
                 assert_eq!(names.meaning(name).as_ref(), Ok(meaning), "{name}");
                 assert!(name.len() <= 64 && name.chars().all(is_letter) && !name.is_empty(), "{name}");
             }
-            let remotes = offered.iter().filter(|(_, meaning)| matches!(meaning, Meaning::Remote { .. })).count();
+            let remotes = offered.iter().filter(|(_, meaning)| matches!(meaning, ToolReference::Remote { .. })).count();
             assert_eq!(remotes, pairs.len());
         }
         // A local tool already has that name.
@@ -325,7 +325,7 @@ mod tests {
             for (name, meaning) in &offered {
                 prop_assert!(name.len() <= 64 && name.chars().all(is_letter));
                 prop_assert!(seen.insert(name.to_ascii_lowercase()) || name.contains("__"), "{name} twice");
-                if let Meaning::Remote { .. } = meaning {
+                if let ToolReference::Remote { .. } = meaning {
                     prop_assert_eq!(names.meaning(name), Ok(meaning.clone()));
                 }
             }

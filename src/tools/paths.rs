@@ -1,15 +1,15 @@
 //! Conversion of path arguments to targets, and of paths to display names for the model.
 
 use super::error::invalid;
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use crate::protocol::{ARTIFACT_SCHEME, ErrorCode, Place, Target, ToolError};
-use crate::sys::path::{self, Kind, PathError, ResolvedPath};
+use crate::sys::path::{self, PathError, PathKind, ResolvedPath};
 use std::io;
 use std::path::Path;
 
 /// The rules for resolving the paths of a call.
 pub(super) struct Paths<'a> {
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a ToolSettings,
     lookup: PathLookup,
 }
 
@@ -20,11 +20,11 @@ enum PathLookup {
 }
 
 impl<'a> Paths<'a> {
-    pub(super) fn on_disk(settings: &'a Settings) -> Self {
+    pub(super) fn on_disk(settings: &'a ToolSettings) -> Self {
         Self { settings, lookup: PathLookup::Disk }
     }
 
-    pub(super) fn lexical(settings: &'a Settings) -> Self {
+    pub(super) fn lexical(settings: &'a ToolSettings) -> Self {
         Self { settings, lookup: PathLookup::Text }
     }
 
@@ -55,7 +55,7 @@ impl<'a> Paths<'a> {
             PathLookup::Disk => {
                 let found = path::resolve(given, workspace, home).map_err(|error| path_error(field, &error))?;
                 self.links_may_be(field, given, &found)?;
-                if found.names_directory && found.kind == Kind::Missing && meant == ExpectedKind::File {
+                if found.names_directory && found.kind == PathKind::Missing && meant == ExpectedKind::File {
                     return Err(invalid(format!("`{field}`: `{given}` is a directory; specify the path of a file")));
                 }
                 (found.real, file_kind(found.kind))
@@ -115,13 +115,13 @@ impl ExpectedKind {
     }
 }
 
-fn file_kind(kind: Kind) -> Place {
+fn file_kind(kind: PathKind) -> Place {
     match kind {
         // The symlink itself counts as a small file, because nothing is read through it.
-        Kind::File { bytes } | Kind::Link { bytes } => Place::File { bytes },
-        Kind::Directory => Place::Directory,
-        Kind::Missing => Place::Missing,
-        Kind::Special => Place::Special,
+        PathKind::File { bytes } | PathKind::Link { bytes } => Place::File { bytes },
+        PathKind::Directory => Place::Directory,
+        PathKind::Missing => Place::Missing,
+        PathKind::Special => Place::Special,
     }
 }
 
@@ -141,7 +141,7 @@ fn path_error(field: &str, error: &PathError) -> ToolError {
 }
 
 /// Returns the path relative to the workspace if it is inside; an artifact as its URI.
-pub(super) fn display_path(real: &Path, settings: &Settings) -> String {
+pub(super) fn display_path(real: &Path, settings: &ToolSettings) -> String {
     if let Some(uri) = settings.artifacts.as_ref().and_then(|artifacts| artifacts.uri_of(real)) {
         return uri;
     }
@@ -153,7 +153,7 @@ pub(super) fn display_path(real: &Path, settings: &Settings) -> String {
 }
 
 /// Returns a path for the user on one line. A line break in a name could fake another line.
-pub(super) fn display_path_one_line(real: &Path, settings: &Settings) -> String {
+pub(super) fn display_path_one_line(real: &Path, settings: &ToolSettings) -> String {
     let name = display_path(real, settings);
     if !name.contains(['\n', '\r']) {
         return name;
@@ -192,7 +192,7 @@ pub(super) fn special_file_error(target: &Target) -> ToolError {
 }
 
 /// Error for a missing path, with similar names in the same directory.
-pub(super) fn not_found_error(target: &Target, settings: &Settings) -> ToolError {
+pub(super) fn not_found_error(target: &Target, settings: &ToolSettings) -> ToolError {
     let mut message = format!("`{}` does not exist", target.given);
     let similar = similar_names(&target.real, settings);
     if similar.is_empty() {
@@ -205,7 +205,7 @@ pub(super) fn not_found_error(target: &Target, settings: &Settings) -> ToolError
     ToolError::new(ErrorCode::FileNotFound, message)
 }
 
-fn similar_names(real: &Path, settings: &Settings) -> Vec<String> {
+fn similar_names(real: &Path, settings: &ToolSettings) -> Vec<String> {
     /// Maximum number of examined entries, and minimum similarity of two names.
     const MAX_EXAMINED: usize = 10_000;
     const ALIKE: f64 = 0.7;

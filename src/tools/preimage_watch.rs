@@ -24,13 +24,13 @@ pub(in crate::tools) fn follow(mut list: watch::Receiver<PendingPlans>) -> BoxSt
 
 struct PlanWatcher {
     list: watch::Receiver<PendingPlans>,
-    plans: Vec<Plan>,
+    plans: Vec<WatchedPlan>,
     /// `None` if there are no files to watch, or if watching failed.
     watch: Option<Watch>,
     untold: VecDeque<(ApprovalId, bool)>,
 }
 
-struct Plan {
+struct WatchedPlan {
     id: ApprovalId,
     places: Vec<Place>,
     /// Last reported state. A new plan matches.
@@ -80,7 +80,7 @@ impl PlanWatcher {
             .iter()
             .map(|(id, places)| match known.iter().position(|plan| plan.id == *id) {
                 Some(at) => known.swap_remove(at),
-                None => Plan {
+                None => WatchedPlan {
                     id: id.clone(),
                     places: places.iter().map(|change| Place { change: change.clone(), seen: None }).collect(),
                     outdated: false,

@@ -15,10 +15,10 @@ const MAX_FILES: usize = 4096;
 
 /// The list shared by all routers of a session.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ReadState(Arc<Mutex<Files>>);
+pub(crate) struct ReadState(Arc<Mutex<SeenFiles>>);
 
 #[derive(Debug, Default)]
-struct Files {
+struct SeenFiles {
     looks: u64,
     known: HashMap<PathBuf, ReadEntry>,
 }
@@ -81,12 +81,12 @@ impl ReadState {
         Err(ToolError::new(ErrorCode::Conflict, message))
     }
 
-    fn lock_files(&self) -> MutexGuard<'_, Files> {
+    fn lock_files(&self) -> MutexGuard<'_, SeenFiles> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Files {
+impl SeenFiles {
     fn keep(&mut self, real: &Path, content: Fingerprint) {
         self.looks += 1;
         self.known.insert(real.to_owned(), ReadEntry { number: self.looks, content });

@@ -3,13 +3,13 @@
 use super::document::content::Document;
 use super::document::replacement::with_lf;
 use super::error::invalid;
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use crate::policy::redact::{RedactionCount, Redactor, Restorer, has_marker};
 use crate::protocol::{FileDiffs, Proposal, Redaction, Target, ToolError, ToolResult};
 use serde_json::{Map, Value};
 
 /// Returns the restorer for the markers of a text file in the form shown, with LF endings. Other files have none.
-pub(super) fn restorer(before: Option<&Document>, settings: &Settings) -> Restorer {
+pub(super) fn restorer(before: Option<&Document>, settings: &ToolSettings) -> Restorer {
     before.map_or_else(Restorer::default, |before| settings.redactor.restorer(&with_lf(&before.text)))
 }
 
@@ -31,7 +31,7 @@ pub(super) fn refuse_exposure(
     before: Option<&Document>,
     after: &str,
     written: &[&str],
-    settings: &Settings,
+    settings: &ToolSettings,
     target: &Target,
 ) -> Result<(), ToolError> {
     let Some(Document { text, .. }) = before else { return Ok(()) };
@@ -44,7 +44,7 @@ pub(super) fn refuse_partial_exposure(
     before: &str,
     after: &str,
     written: &str,
-    settings: &Settings,
+    settings: &ToolSettings,
     target: &Target,
 ) -> Result<(), ToolError> {
     let restorer = settings.redactor.restorer(before);

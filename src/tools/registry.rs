@@ -7,7 +7,7 @@ use super::read::{disk_usage, hash_file, read_file, stat, upload_artifact};
 use super::search::{glob, grep, list_directory};
 use super::session_search::WEB_SEARCH;
 use super::sessions::{cli_environment, cli_platform, cli_read, cli_session, cli_stop, cli_write};
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use super::shell::run_command;
 use super::suggest_memory::SuggestMemory;
 use super::text::{text_inspect, text_patch};
@@ -65,7 +65,7 @@ fn erase<T: Tool>() -> SharedTool {
 }
 
 /// Returns the built-in tools that the settings enable.
-pub(super) fn enabled_built_in(settings: &Settings) -> impl Iterator<Item = &'static SharedTool> {
+pub(super) fn enabled_built_in(settings: &ToolSettings) -> impl Iterator<Item = &'static SharedTool> {
     let is_here = |tool: &&SharedTool| match tool.name() {
         WEB_SEARCH => settings.search.is_available(),
         SUGGEST_MEMORY => settings.memory.is_some(),

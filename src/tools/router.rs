@@ -10,7 +10,7 @@ use super::changes::{self, SessionChanges};
 use super::deferred_error::{DeferredError, plan_with_deferred_error, unreadable_actions};
 use super::definition::{concise, definition};
 use super::diagnostics::{WrittenTexts, add_new_errors, add_to_plan, changed_files as changed_files_of};
-use super::draft::Effect;
+use super::draft::CallEffect;
 use super::editor_check::{changed_files, check_before_planning};
 use super::error::invalid;
 use super::executable_files::mark_by_actions;
@@ -19,7 +19,7 @@ use super::output::{KEPT_FROM_BYTES, keep_diff, preview_for_user, uris, with_upl
 use super::preimage_watch::follow;
 use super::redaction::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::registry::{built_in_names, canonical_name};
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use super::shell::amendment::{FOR_THIS_RUN, add_amendments as command_offered};
 use super::shell::unapproved_run;
 use super::tool::{AnyTool, Payload};
@@ -28,7 +28,7 @@ use crate::policy::redact::Redactor;
 use crate::policy::{Permit, PreviewPermit, PreviewRun};
 use crate::ports::{
     ArtifactError, Artifacts, BoxFuture, CheckpointError, Doubts, FileRewind, FileRewindPlan, FileRewindResult, Hooks, LayerRun,
-    PendingPlans, Plan, PlanAmendments, ProposedText, RewindStart, RunContext, SearchEngine, TaskChanges, ToolRouter,
+    PendingPlans, Plan, PlanAmendments, ProposedText, RewindStart, RunContext, SearchEngine, TaskChangeCounts, ToolRouter,
 };
 use crate::protocol::{
     Action, Amendable, Amendment, ApprovalId, Artifact, CallId, ChangedFiles, Command, DiscardedEffect, ErrorCode,
@@ -41,9 +41,9 @@ use crate::tools::hooks::{ChangedText, CommandHooks, HookRunner, notes};
 use crate::tools::on_demand::{FIND_TOOLS, with_hint};
 use crate::tools::paths::display_path_one_line;
 use crate::tools::session_skills::SKILL;
-use crate::tools::sessions::cli_write::Work as Typed;
+use crate::tools::sessions::cli_write::PlannedInput as Typed;
 use crate::tools::shell::checkpoint;
-use crate::tools::shell::command_run::Work;
+use crate::tools::shell::command_run::PlannedCommand;
 use crate::tools::shell::network;
 use crate::tools::shell::preview::{
     self, CommittedRun, PreviewRunResult, PreviewedCommand, RecoveryResult, ResumedSession, UndecidedLayer, recover,
@@ -73,7 +73,7 @@ impl Router {
         Self { tools: Arc::new(tools), settled: Mutex::new(Vec::new()), undecided: Mutex::new(Vec::new()) }
     }
 
-    fn settings(&self) -> &Arc<Settings> {
+    fn settings(&self) -> &Arc<ToolSettings> {
         self.tools.settings()
     }
 
@@ -147,7 +147,7 @@ impl Router {
         command: PreviewedCommand,
         (id, tool_name): (CallId, String),
         (proposal, discarded): (Option<Proposal>, Vec<DiscardedEffect>),
-        settings: Arc<Settings>,
+        settings: Arc<ToolSettings>,
         kill: &CancellationToken,
     ) -> ToolResult {
         let before = checkpoint::snapshot_before_tool(&settings, kill).await;
@@ -329,7 +329,7 @@ impl ToolRouter for Router {
             check_previewable(&plan, &permit)?;
             let mut plan = plan;
             let payload = std::mem::replace(&mut plan.payload, Box::new(()));
-            let Ok(mut work) = payload.downcast::<Work>() else {
+            let Ok(mut work) = payload.downcast::<PlannedCommand>() else {
                 return Err(invalid(format!("{} cannot be previewed", plan.tool_name)));
             };
             work.opens.extend(permit.hosts().iter().cloned());
@@ -491,7 +491,7 @@ impl ToolRouter for Router {
         }
     }
 
-    fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChanges>> {
+    fn task_changes(&self) -> BoxFuture<'_, Vec<TaskChangeCounts>> {
         async move {
             match SessionChanges::new(self.settings()) {
                 Some(changes) => changes.task_totals().await,
@@ -572,7 +572,7 @@ async fn check_before_run(
     tool: &dyn AnyTool,
     changes: &[Action],
     id: &CallId,
-    settings: &Settings,
+    settings: &ToolSettings,
     interrupt: &CancellationToken,
 ) -> Result<(), ToolError> {
     let Some(editor) = settings.editor.as_ref().filter(|_| !changes.is_empty()) else { return Ok(()) };
@@ -620,16 +620,16 @@ fn with_effects(mut plan: Plan, trial: PreviewRunResult, redactor: &Redactor) ->
 }
 
 /// Returns the settings of a call with this limit for its output.
-fn with_output_limit(settings: Arc<Settings>, payload: &Payload, most_bytes: usize) -> Arc<Settings> {
+fn with_output_limit(settings: Arc<ToolSettings>, payload: &Payload, most_bytes: usize) -> Arc<ToolSettings> {
     if settings.max_output_bytes <= most_bytes || is_chain(payload) {
         return settings;
     }
-    Arc::new(Settings { max_output_bytes: most_bytes, ..(*settings).clone() })
+    Arc::new(ToolSettings { max_output_bytes: most_bytes, ..(*settings).clone() })
 }
 
 /// Runs a query on the artifacts on a blocking thread.
 fn with_artifacts<'a, T: Send + 'static>(
-    settings: &Settings,
+    settings: &ToolSettings,
     ask: impl FnOnce(&dyn Artifacts) -> Result<T, ArtifactError> + Send + 'static,
 ) -> BoxFuture<'a, Result<T, ArtifactError>> {
     let nothing = || ArtifactError { message: "this session does not store artifacts".to_owned() };
@@ -665,7 +665,7 @@ fn to_result(outcome: CallResult, id: CallId, tool_name: String) -> ToolResult {
 }
 
 /// Adds the stored diff of the changes to a result, if it is long.
-async fn with_diff(result: ToolResult, proposal: Option<Proposal>, settings: Arc<Settings>) -> ToolResult {
+async fn with_diff(result: ToolResult, proposal: Option<Proposal>, settings: Arc<ToolSettings>) -> ToolResult {
     let done = proposal.filter(|_| result.status == ToolStatus::Succeeded);
     if !is_long(done.as_ref()) && !is_long(result.changed.as_deref()) {
         return result;
@@ -691,7 +691,7 @@ fn prefer_denial(name: &str, error: ToolError, tools: &Toolset) -> ToolError {
 
 /// Checks that a command planned outside the sandbox has a permit for that.
 fn may_leave_sandbox(payload: &Payload, permit: &Permit) -> Result<(), ToolError> {
-    let leaves = payload.downcast_ref::<Work>().is_some_and(|work| work.narrow.unsandboxed);
+    let leaves = payload.downcast_ref::<PlannedCommand>().is_some_and(|work| work.narrow.unsandboxed);
     if leaves && !permit.is_unsandboxed() {
         return Err(ToolError::new(ErrorCode::PolicyDenied, "the approval does not cover a run outside the sandbox"));
     }
@@ -716,15 +716,15 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         }
         None => unapproved_run::doubts(&draft.actions, settings),
     };
-    let waits_for_user = draft.effect == Effect::Asks;
+    let waits_for_user = draft.effect == CallEffect::Asks;
     let (changes, timeout_seconds, runs) = match draft.effect {
-        Effect::Reads | Effect::Asks => (false, 0, Vec::new()),
-        Effect::Changes => (true, 0, Vec::new()),
-        Effect::Runs { timeout_seconds, files } => (true, timeout_seconds, files),
+        CallEffect::Reads | CallEffect::Asks => (false, 0, Vec::new()),
+        CallEffect::Changes => (true, 0, Vec::new()),
+        CallEffect::Runs { timeout_seconds, files } => (true, timeout_seconds, files),
     };
     let doubts = Doubts { skill: settings.skills.doubt(tool.name(), &draft.actions, &runs, canonical_name), ..doubts };
-    let preview = draft.work.downcast_ref::<Work>().map_or(PreviewOffer::None, |work| preview::offer(work, settings));
-    let layer = draft.work.downcast_ref::<Work>().map_or(LayerRun::None, |work| preview::layer(work, settings));
+    let preview = draft.work.downcast_ref::<PlannedCommand>().map_or(PreviewOffer::None, |work| preview::offer(work, settings));
+    let layer = draft.work.downcast_ref::<PlannedCommand>().map_or(LayerRun::None, |work| preview::layer(work, settings));
     Ok(Plan {
         call,
         tool_name: tool.name().to_owned(),
@@ -740,7 +740,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         layer,
         opens: Vec::new(),
         timeout_seconds,
-        sandbox: draft.work.downcast_ref::<Work>().and_then(|work| work.narrow.describe(settings)),
+        sandbox: draft.work.downcast_ref::<PlannedCommand>().and_then(|work| work.narrow.describe(settings)),
         task_plan: draft.work.downcast_ref::<TaskPlan>().cloned().map(Box::new),
         proposed_plan: None,
         doubts,
@@ -751,7 +751,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
 }
 
 /// Adds temporary access to a plan. Access to a host is judged like a request to that host.
-fn open(plan: Plan, mut opens: Vec<SandboxAccess>, settings: &Settings) -> Result<Plan, ToolError> {
+fn open(plan: Plan, mut opens: Vec<SandboxAccess>, settings: &ToolSettings) -> Result<Plan, ToolError> {
     opens.retain(|opened| match opened {
         SandboxAccess::Write { path } => (settings.paths.may_open)(Path::new(path)),
         SandboxAccess::Read { path } => (settings.paths.may_show)(Path::new(path)),
@@ -761,7 +761,7 @@ fn open(plan: Plan, mut opens: Vec<SandboxAccess>, settings: &Settings) -> Resul
         return Ok(plan);
     }
     let Plan { mut actions, mut proposal, mut amends, payload, .. } = plan;
-    let Ok(mut work) = payload.downcast::<Work>() else {
+    let Ok(mut work) = payload.downcast::<PlannedCommand>() else {
         return Err(invalid(format!("no access can be allowed for {}", plan.tool_name)));
     };
     let fetch = |opened: &SandboxAccess| match opened {

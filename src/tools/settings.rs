@@ -9,7 +9,7 @@ use crate::policy::{Explanation, Permit, UnaskedConditions};
 use crate::ports::{ArtifactUploads, Artifacts, Checkpoints, Diagnostics, MemoryInbox, UserQuestions};
 use crate::protocol::SessionId;
 use crate::sys::http::fetch::Fetcher;
-use crate::sys::process::{Environment, Helper, Shell};
+use crate::sys::process::{EnvironmentSelection, Helper, Shell};
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::change_log::ChangeLog;
 use crate::tools::session_agents::SessionAgents;
@@ -30,7 +30,7 @@ pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Se
 
 /// Settings shared by all tools.
 #[derive(Clone)]
-pub(crate) struct Settings {
+pub(crate) struct ToolSettings {
     /// Real path against which relative paths are resolved.
     pub(crate) workspace: PathBuf,
     /// Replacement for `~`.
@@ -123,7 +123,7 @@ pub(crate) struct HttpAccess {
 pub(crate) struct CommandSettings {
     /// The shell for the lines of RunCommand.
     pub(crate) shell: Shell,
-    pub(crate) environment: Environment,
+    pub(crate) environment: EnvironmentSelection,
     /// Names of variables with provider keys, which no command sees.
     pub(crate) secret_names: Vec<String>,
     pub(crate) helper: Helper,
@@ -141,7 +141,7 @@ impl PathAccess {
     }
 }
 
-impl Settings {
+impl ToolSettings {
     /// Returns the settings with another sandbox for commands.
     pub(super) fn with_sandbox(&self, sandbox: SandboxPolicy) -> Self {
         Self { command: CommandSettings { sandbox, ..self.command.clone() }, ..self.clone() }
@@ -163,8 +163,10 @@ impl Settings {
         let mut layered = self.for_preview();
         layered.command.sandbox.layered = true;
         layered.command.environment = match layered.command.environment {
-            Environment::Inherit | Environment::Core => Environment::Core,
-            Environment::Listed(names) | Environment::InheritOf(names) | Environment::CoreOf(names) => Environment::CoreOf(names),
+            EnvironmentSelection::Inherit | EnvironmentSelection::Core => EnvironmentSelection::Core,
+            EnvironmentSelection::Listed(names)
+            | EnvironmentSelection::InheritOf(names)
+            | EnvironmentSelection::CoreOf(names) => EnvironmentSelection::CoreOf(names),
         };
         layered
     }

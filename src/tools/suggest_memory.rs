@@ -4,10 +4,10 @@ use crate::ports::{BoxFuture, MemorySuggestion, RunContext, SuggestionOutcome};
 use crate::protocol::{Action, ErrorCode, MemoryTarget, SUGGEST_MEMORY, ToolError};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, ToolOutput, blocking};
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,26 +22,26 @@ pub(in crate::tools) struct Arguments {
     /// The file: `personal` for this user in this project, `project` for everyone in it, `global` for all the user's
     /// projects.
     #[serde(default)]
-    target: Target,
+    target: TargetArgument,
     /// Why the instruction helps later sessions, in one sentence for the user.
     reason: Option<String>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Target {
+enum TargetArgument {
     #[default]
     Personal,
     Project,
     Global,
 }
 
-impl From<Target> for MemoryTarget {
-    fn from(target: Target) -> Self {
+impl From<TargetArgument> for MemoryTarget {
+    fn from(target: TargetArgument) -> Self {
         match target {
-            Target::Personal => Self::Personal,
-            Target::Project => Self::Project,
-            Target::Global => Self::Global,
+            TargetArgument::Personal => Self::Personal,
+            TargetArgument::Project => Self::Project,
+            TargetArgument::Global => Self::Global,
         }
     }
 }
@@ -58,16 +58,16 @@ impl Tool for SuggestMemory {
         Ok(Vec::new())
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<MemorySuggestion>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<MemorySuggestion>, ToolError> {
         let Arguments { text, target, reason } = arguments;
         let Some(inbox) = &settings.memory else { return Err(invalid("the memory is disabled in this session")) };
         let text = inbox.check(&text).map_err(invalid)?;
         let summary = format!("Suggest for memory: {text}");
         let work = MemorySuggestion { text, target: target.into(), reason };
-        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work })
+        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: CallEffect::Reads, work })
     }
 
-    fn run(suggestion: MemorySuggestion, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(suggestion: MemorySuggestion, settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             let Some(inbox) = &settings.memory else { return Err(failure("the memory is disabled").into()) };
             let outcome = inbox.suggest(&suggestion).map_err(|why| failure(&why))?;

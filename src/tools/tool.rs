@@ -8,7 +8,7 @@ use super::call_result::CallResult;
 use super::draft::CallDraft;
 use super::error::amendment_error;
 use super::paths::Paths;
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, ErrorCode, PlaceChange, ToolError};
 use futures_util::FutureExt;
@@ -35,7 +35,7 @@ pub(super) trait Tool: Send + Sync + 'static {
     /// Returns the actions of a call.
     fn actions(arguments: &Self::Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
     /// Drafts a call. It may read files, but their content is shown only to the user in the approval prompt.
-    fn draft(arguments: Self::Arguments, settings: &Settings) -> Result<CallDraft<Self::Work>, ToolError>;
+    fn draft(arguments: Self::Arguments, settings: &ToolSettings) -> Result<CallDraft<Self::Work>, ToolError>;
     /// Returns the state of the changed paths before and after the call, if it is known in advance.
     fn planned_changes(work: &Self::Work) -> Vec<PlaceChange> {
         let _ = work;
@@ -47,16 +47,20 @@ pub(super) trait Tool: Send + Sync + 'static {
         Vec::new()
     }
     /// Returns the parts that the user may edit, and the resulting content of each file.
-    fn amendable(work: &Self::Work, settings: &Settings) -> (Amendable, Vec<String>) {
+    fn amendable(work: &Self::Work, settings: &ToolSettings) -> (Amendable, Vec<String>) {
         let _ = (work, settings);
         (Amendable::default(), Vec::new())
     }
     /// Applies the user's edits, and returns a note about them for the model.
-    fn amend(work: Self::Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Self::Work>, String), ToolError> {
+    fn amend(
+        work: Self::Work,
+        amendment: &Amendment,
+        settings: &ToolSettings,
+    ) -> Result<(CallDraft<Self::Work>, String), ToolError> {
         let _ = (work, amendment, settings);
         Err(amendment_error())
     }
-    fn run(work: Self::Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult>;
+    fn run(work: Self::Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult>;
 }
 
 pub(super) type Payload = Box<dyn Any + Send>;
@@ -83,7 +87,12 @@ pub(super) trait AnyTool: Send + Sync {
         None
     }
     fn actions(&self, called: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
-    fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError>;
+    fn draft(
+        &self,
+        called: &str,
+        arguments: Map<String, Value>,
+        settings: &ToolSettings,
+    ) -> Result<CallDraft<Payload>, ToolError>;
     fn planned_changes(&self, payload: &Payload) -> Vec<PlaceChange> {
         let _ = payload;
         Vec::new()
@@ -92,7 +101,7 @@ pub(super) trait AnyTool: Send + Sync {
         let _ = payload;
         Vec::new()
     }
-    fn amendable(&self, payload: &Payload, settings: &Settings) -> (Amendable, Vec<String>) {
+    fn amendable(&self, payload: &Payload, settings: &ToolSettings) -> (Amendable, Vec<String>) {
         let _ = (payload, settings);
         (Amendable::default(), Vec::new())
     }
@@ -100,12 +109,12 @@ pub(super) trait AnyTool: Send + Sync {
         &self,
         payload: Payload,
         amendment: &Amendment,
-        settings: &Settings,
+        settings: &ToolSettings,
     ) -> Result<(CallDraft<Payload>, String), ToolError> {
         let _ = (payload, amendment, settings);
         Err(amendment_error())
     }
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult>;
+    fn run(&self, payload: Payload, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult>;
 }
 
 /// A tool of a toolset.
@@ -161,11 +170,16 @@ impl<T: Tool> AnyTool for ErasedTool<T> {
         T::actions(&Self::parse(called, arguments)?, paths)
     }
 
-    fn draft(&self, called: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError> {
+    fn draft(
+        &self,
+        called: &str,
+        arguments: Map<String, Value>,
+        settings: &ToolSettings,
+    ) -> Result<CallDraft<Payload>, ToolError> {
         T::draft(Self::parse(called, arguments)?, settings).map(|draft| draft.map(|work| Box::new(work) as Payload))
     }
 
-    fn amendable(&self, payload: &Payload, settings: &Settings) -> (Amendable, Vec<String>) {
+    fn amendable(&self, payload: &Payload, settings: &ToolSettings) -> (Amendable, Vec<String>) {
         payload.downcast_ref::<T::Work>().map(|work| T::amendable(work, settings)).unwrap_or_default()
     }
 
@@ -173,7 +187,7 @@ impl<T: Tool> AnyTool for ErasedTool<T> {
         &self,
         payload: Payload,
         amendment: &Amendment,
-        settings: &Settings,
+        settings: &ToolSettings,
     ) -> Result<(CallDraft<Payload>, String), ToolError> {
         let Ok(work) = payload.downcast::<T::Work>() else { return Err(amendment_error()) };
         T::amend(*work, amendment, settings).map(|(draft, told)| (draft.map(|work| Box::new(work) as Payload), told))
@@ -187,7 +201,7 @@ impl<T: Tool> AnyTool for ErasedTool<T> {
         payload.downcast_ref::<T::Work>().map(T::proposed_texts).unwrap_or_default()
     }
 
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(&self, payload: Payload, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         if let Ok(work) = payload.downcast::<T::Work>() {
             return T::run(*work, settings, context);
         }

@@ -8,12 +8,12 @@ use super::on_demand::{FindTools, LoadedTools};
 use super::patch_file::PatchFile;
 use super::paths::Paths;
 use super::registry::{built_in_names, enabled_built_in, find_built_in};
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use super::skills::{self, SkillTool};
 use super::tool::{AnyTool, SharedTool};
 use super::write::apply_patch_file::ApplyPatchFile;
 use crate::policy::NamedCommand;
-use crate::protocol::{Action, Arguments, ErrorCode, ToolError};
+use crate::protocol::{Action, CallArguments, ErrorCode, ToolError};
 use std::sync::Arc;
 
 /// Tools that are not built in, and whether tools are loaded on demand.
@@ -35,7 +35,7 @@ pub(crate) struct ToolSources {
 
 /// The tools of a session under one policy.
 pub(crate) struct Toolset {
-    settings: Arc<Settings>,
+    settings: Arc<ToolSettings>,
     /// Named commands of the policy, then custom tools. Tools whose name is already in use are omitted.
     own: Vec<SharedTool>,
     /// MCP tools; `None` if no server is configured.
@@ -50,7 +50,7 @@ pub(crate) struct Toolset {
 
 impl Toolset {
     /// Combines the built-in tools with those of the sources. MCP servers contribute the tools that they offer now.
-    pub(crate) fn new(settings: Settings, sources: ToolSources) -> Self {
+    pub(crate) fn new(settings: ToolSettings, sources: ToolSources) -> Self {
         let ToolSources { named, custom, patch, remote, on_demand, loaded } = sources;
         let commands = named.iter().filter(|command| find_built_in(&command.name).is_none());
         let commands: Vec<SharedTool> = commands.map(|command| Arc::new(command.clone()) as SharedTool).collect();
@@ -79,7 +79,7 @@ impl Toolset {
         Self { own: bound, ..toolset }
     }
 
-    pub(crate) fn settings(&self) -> &Arc<Settings> {
+    pub(crate) fn settings(&self) -> &Arc<ToolSettings> {
         &self.settings
     }
 
@@ -151,16 +151,16 @@ impl Toolset {
     }
 
     /// Returns the actions of a call from its text alone, without resolving symlinks.
-    pub(crate) fn actions_for(&self, tool_name: &str, arguments: &Arguments) -> Result<Vec<Action>, ToolError> {
+    pub(crate) fn actions_for(&self, tool_name: &str, arguments: &CallArguments) -> Result<Vec<Action>, ToolError> {
         self.actions(tool_name, arguments, &Paths::lexical(&self.settings))
     }
 
     /// Returns the actions of a call with all symlinks resolved, without opening anything.
-    pub(crate) fn actions_now(&self, tool_name: &str, arguments: &Arguments) -> Result<Vec<Action>, ToolError> {
+    pub(crate) fn actions_now(&self, tool_name: &str, arguments: &CallArguments) -> Result<Vec<Action>, ToolError> {
         self.actions(tool_name, arguments, &Paths::on_disk(&self.settings))
     }
 
-    fn actions(&self, tool_name: &str, arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+    fn actions(&self, tool_name: &str, arguments: &CallArguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         self.resolve(tool_name)?.actions(tool_name, object(arguments)?, paths)
     }
 }

@@ -17,7 +17,7 @@ pub(crate) const OWN_FORMAT: u32 = 1;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Checkpoint {
+pub(crate) struct SessionCheckpoint {
     pub checkpoint_version: &'static str,
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
@@ -25,7 +25,7 @@ pub(crate) struct Checkpoint {
     pub tenant_id: Option<String>,
     pub user_id: Option<String>,
     pub session_status: SessionStatus,
-    pub task: Option<TaskState>,
+    pub task: Option<CheckpointTask>,
     /// The last completed step.
     pub step_cursor: Option<StepId>,
     pub thread: Vec<CheckpointMessage>,
@@ -38,7 +38,7 @@ pub(crate) struct Checkpoint {
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TaskState {
+pub(crate) struct CheckpointTask {
     pub task_id: TaskId,
     pub prompt: String,
     /// `running`, `waiting`, `paused`, `completed`, `failed` or `cancelled`.
@@ -47,7 +47,7 @@ pub(crate) struct TaskState {
     pub max_steps: u32,
 }
 
-impl From<&TaskProgress> for TaskState {
+impl From<&TaskProgress> for CheckpointTask {
     fn from(task: &TaskProgress) -> Self {
         Self {
             task_id: task.task_id.clone(),
@@ -65,7 +65,7 @@ impl From<&TaskProgress> for TaskState {
 pub(crate) struct CheckpointMessage {
     pub message_id: MessageId,
     pub role: Role,
-    pub content: Content,
+    pub content: MessageContent,
     pub token_count: u64,
     pub task_id: TaskId,
     pub step_id: Option<StepId>,
@@ -81,12 +81,12 @@ impl From<Message> for CheckpointMessage {
 
 /// Plain text as a string, other content as parts.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Content {
+pub enum MessageContent {
     Text(String),
     Parts(Vec<Part>),
 }
 
-impl From<Vec<Part>> for Content {
+impl From<Vec<Part>> for MessageContent {
     fn from(mut parts: Vec<Part>) -> Self {
         match parts.as_mut_slice() {
             [Part::Text { text }] => Self::Text(std::mem::take(text)),
@@ -95,17 +95,17 @@ impl From<Vec<Part>> for Content {
     }
 }
 
-impl From<Content> for Vec<Part> {
-    fn from(content: Content) -> Self {
+impl From<MessageContent> for Vec<Part> {
+    fn from(content: MessageContent) -> Self {
         match content {
-            Content::Text(text) if text.is_empty() => Vec::new(),
-            Content::Text(text) => vec![Part::Text { text }],
-            Content::Parts(parts) => parts,
+            MessageContent::Text(text) if text.is_empty() => Vec::new(),
+            MessageContent::Text(text) => vec![Part::Text { text }],
+            MessageContent::Parts(parts) => parts,
         }
     }
 }
 
-impl Serialize for Content {
+impl Serialize for MessageContent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Text(text) => serializer.serialize_str(text),
@@ -114,30 +114,30 @@ impl Serialize for Content {
     }
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for MessageContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct StringOrParts;
         impl<'de> Visitor<'de> for StringOrParts {
-            type Value = Content;
+            type Value = MessageContent;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string, or a list of parts such as {\"type\": \"text\", \"text\": \"…\"}")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {
-                Ok(Content::Text(text.to_owned()))
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<MessageContent, E> {
+                Ok(MessageContent::Text(text.to_owned()))
             }
 
-            fn visit_unit<E: de::Error>(self) -> Result<Content, E> {
-                Ok(Content::Parts(Vec::new()))
+            fn visit_unit<E: de::Error>(self) -> Result<MessageContent, E> {
+                Ok(MessageContent::Parts(Vec::new()))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<MessageContent, A::Error> {
                 let mut found = Vec::new();
                 while let Some(part) = parts.next_element()? {
                     found.push(part);
                 }
-                Ok(Content::Parts(found))
+                Ok(MessageContent::Parts(found))
             }
         }
         deserializer.deserialize_any(StringOrParts)
@@ -165,14 +165,14 @@ pub(crate) struct AyeData {
     /// Cost in US dollars; null if no price is known.
     pub cost_usd: Option<f64>,
     pub estimated: bool,
-    pub records: Vec<Entry>,
+    pub records: Vec<CheckpointRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub artifacts: Option<Vec<ArtifactContent>>,
 }
 
 /// A record with the time at which it was written.
 #[derive(Debug, Serialize)]
-pub(crate) struct Entry {
+pub(crate) struct CheckpointRecord {
     pub time: Timestamp,
     pub entry: Record,
 }

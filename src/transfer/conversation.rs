@@ -2,7 +2,7 @@
 //! removed.
 
 use crate::protocol::Message;
-use crate::session::{Change, RewindEffect};
+use crate::session::{Change, PromptRewind};
 
 /// A view of the changes of a session.
 #[derive(Debug, Default)]
@@ -23,16 +23,16 @@ impl Conversation {
         self.messages.extend(change.message().cloned());
     }
 
-    fn rewind(&mut self, effect: &RewindEffect<'_>) {
+    fn rewind(&mut self, effect: &PromptRewind<'_>) {
         match effect {
-            RewindEffect::None => {}
-            RewindEffect::Files => self.rewound.push(None),
-            RewindEffect::Cut { from, .. } => {
+            PromptRewind::None => {}
+            PromptRewind::Files => self.rewound.push(None),
+            PromptRewind::Cut { from, .. } => {
                 self.rewound.push(Some(self.messages.clone()));
                 let place = from.and_then(|from| self.messages.iter().position(|message| message.message_id == *from));
                 self.messages.truncate(place.unwrap_or(self.messages.len()));
             }
-            RewindEffect::Redone { .. } => {
+            PromptRewind::Redone { .. } => {
                 if let Some(Some(messages)) = self.rewound.pop() {
                     self.messages = messages;
                 }

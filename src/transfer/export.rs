@@ -1,10 +1,12 @@
 //! Export of sessions as JSON, Markdown or HTML.
 
-use super::checkpoint::{ArtifactContent, AyeData, Checkpoint, CheckpointMessage, Entry, OWN_FORMAT, TaskState, VERSION};
+use super::checkpoint::{
+    ArtifactContent, AyeData, CheckpointMessage, CheckpointRecord, CheckpointTask, OWN_FORMAT, SessionCheckpoint, VERSION,
+};
 use super::conversation::Conversation;
 use super::error::TransferError;
 use super::format::format_size;
-use super::transcript::Transcript;
+use super::transcript::SessionTranscript;
 use super::{html, markdown};
 use crate::ports::{ARTIFACT_BYTES, Artifacts};
 use crate::protocol::{ExportForm, Problem, SessionId, SessionStatus, cut_position_before};
@@ -80,7 +82,7 @@ pub(crate) fn write(path: &Path, content: &[u8], present: Present) -> std::io::R
 }
 
 /// Returns JSON without characters that a terminal would interpret. Its meaning does not change.
-pub(crate) fn as_json(checkpoint: &Checkpoint) -> Result<String, TransferError> {
+pub(crate) fn as_json(checkpoint: &SessionCheckpoint) -> Result<String, TransferError> {
     let text = serde_json::to_string_pretty(checkpoint)
         .map_err(|error| TransferError::Failed(Problem::new("cannot write the session as JSON").because(error)))?;
     Ok(crate::headless::lines::escape_controls(&text) + "\n")
@@ -90,7 +92,7 @@ pub(crate) fn checkpoint(
     store: &Store,
     summary: &SessionSummary,
     artifacts: Option<Vec<ArtifactContent>>,
-) -> Result<Checkpoint, TransferError> {
+) -> Result<SessionCheckpoint, TransferError> {
     build_checkpoint(store, summary, artifacts, None).map(|(checkpoint, _)| checkpoint)
 }
 
@@ -100,7 +102,7 @@ pub(crate) fn build_checkpoint(
     summary: &SessionSummary,
     artifacts: Option<Vec<ArtifactContent>>,
     most: Option<u64>,
-) -> Result<(Checkpoint, u64), TransferError> {
+) -> Result<(SessionCheckpoint, u64), TransferError> {
     let (mut state, mut conversation) = (SessionState::default(), Conversation::default());
     let (mut records, mut last) = (Vec::new(), summary.created);
     let mut count = 0;
@@ -112,19 +114,19 @@ pub(crate) fn build_checkpoint(
         conversation.add(&state.apply(&written.record).change);
         if let Some(entry) = without_authority(written.record) {
             last = written.time;
-            records.push(Entry { time: last, entry });
+            records.push(CheckpointRecord { time: last, entry });
         }
         ControlFlow::Continue(())
     })?;
     let is_open = state.task().is_some_and(|task| task.stage.is_open());
     let is_paused = state.pause.is_some() || (is_open && summary.held_by.is_none());
     let totals = state.totals();
-    let checkpoint = Checkpoint {
+    let checkpoint = SessionCheckpoint {
         checkpoint_version: VERSION,
         session_id: summary.session_id.clone(),
         workspace_id: summary.workspace_id.clone(),
         session_status: if is_paused { SessionStatus::Paused } else { SessionStatus::Running },
-        task: state.task().map(TaskState::from),
+        task: state.task().map(CheckpointTask::from),
         step_cursor: state.step_cursor().cloned(),
         thread: conversation.messages.into_iter().map(CheckpointMessage::from).collect(),
         session_tokens_used: totals.tokens(),
@@ -165,8 +167,8 @@ pub(crate) fn contents(artifacts: &ArtifactStore) -> (Vec<ArtifactContent>, Vec<
     (contents, notices)
 }
 
-fn transcript(store: &Store, summary: &SessionSummary) -> Result<Transcript, TransferError> {
-    let mut transcript = Transcript::new(summary);
+fn transcript(store: &Store, summary: &SessionSummary) -> Result<SessionTranscript, TransferError> {
+    let mut transcript = SessionTranscript::new(summary);
     store.for_each_record(&summary.session_id, |written| {
         transcript.add(&written.record);
         ControlFlow::Continue(())

@@ -1,6 +1,6 @@
 //! A session as a self-contained HTML page. All its content is escaped.
 
-use super::transcript::{Card, Transcript, TranscriptItem, truncate};
+use super::transcript::{SessionTranscript, TranscriptCall, TranscriptItem, truncate};
 use crate::text::clean;
 use crate::transfer::format::one_line;
 use jiff::Timestamp;
@@ -31,7 +31,7 @@ table { border-collapse: collapse; } td, th { border: 1px solid var(--line); pad
 </style>
 ";
 
-pub(crate) fn page(transcript: &Transcript) -> String {
+pub(crate) fn page(transcript: &SessionTranscript) -> String {
     let title = line(&transcript.title);
     let mut page = format!("{HEAD}<title>{title}</title>\n{STYLE}</head>\n<body>\n<h1>{title}</h1>\n");
     let parent =
@@ -75,7 +75,7 @@ pub(crate) fn page(transcript: &Transcript) -> String {
     page
 }
 
-fn call(page: &mut String, card: &Card) {
+fn call(page: &mut String, card: &TranscriptCall) {
     let _ = writeln!(page, "<div class=\"call\"><h3>{}</h3>\n<ul>", line(card.heading()));
     for decided in &card.decided {
         let _ = writeln!(page, "<li>{}</li>", line(decided));

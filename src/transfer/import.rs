@@ -4,7 +4,7 @@
 use super::checkpoint::{ArtifactContent, OWN_FORMAT, VERSION};
 use super::error::TransferError;
 use super::format::{format_count, one_line};
-use super::incoming::{Incoming, IncomingEntry};
+use super::incoming::{IncomingCheckpoint, IncomingEntry};
 use super::records_from_messages;
 use crate::ports::{Artifacts, NewArtifact, Record};
 use crate::protocol::{Problem, SessionId};
@@ -63,7 +63,7 @@ pub(crate) fn copy(
 pub(crate) fn prepare(workspace: &Path, text: &str) -> Result<PreparedImport, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     check_form(text)?;
-    let mut incoming: Incoming<'_> = parse(text)?;
+    let mut incoming: IncomingCheckpoint<'_> = parse(text)?;
     let own = incoming.aye.take();
     let mut notices = Vec::new();
     let (records, own) = match own {

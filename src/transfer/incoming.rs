@@ -1,6 +1,6 @@
 //! Fields of a checkpoint to import, most of which are optional.
 
-use super::checkpoint::{ArtifactContent, Content};
+use super::checkpoint::{ArtifactContent, MessageContent};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 /// A checkpoint to import; most fields are optional.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Incoming<'a> {
+pub(crate) struct IncomingCheckpoint<'a> {
     #[serde(default)]
     pub session_id: String,
     #[serde(default)]
@@ -45,7 +45,7 @@ pub(crate) struct IncomingTask {
 pub(crate) struct IncomingMessage {
     pub message_id: Option<String>,
     pub role: IncomingRole,
-    pub content: Content,
+    pub content: MessageContent,
     pub token_count: Option<u64>,
     pub task_id: Option<String>,
     pub step_id: Option<String>,

@@ -2,7 +2,7 @@
 //! add markup.
 
 use super::html::is_web_link;
-use super::transcript::{Card, Transcript, TranscriptItem, truncate};
+use super::transcript::{SessionTranscript, TranscriptCall, TranscriptItem, truncate};
 use crate::text::clean;
 use crate::transfer::format::one_line;
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Maximum number of passes that neutralize a response. After that, the response is quoted.
 const PASSES: usize = 6;
 
-pub(crate) fn page(transcript: &Transcript) -> String {
+pub(crate) fn page(transcript: &SessionTranscript) -> String {
     let mut page = format!("# {}\n\n", inline(&transcript.title));
     let _ = writeln!(
         page,
@@ -60,7 +60,7 @@ pub(crate) fn page(transcript: &Transcript) -> String {
     page
 }
 
-fn call(page: &mut String, card: &Card) {
+fn call(page: &mut String, card: &TranscriptCall) {
     let _ = write!(page, "\n#### {}\n\n", inline(card.heading()));
     for decided in &card.decided {
         let _ = writeln!(page, "- {}", inline(decided));

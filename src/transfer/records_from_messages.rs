@@ -1,11 +1,11 @@
 //! Creation of records from a thread alone. Tasks and steps are derived from the messages.
 
-use super::checkpoint::Content;
+use super::checkpoint::MessageContent;
 use crate::agent::MAX_STEPS;
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{Message, MessageId, Part, Role, StepId, StopReason, TaskId, ToolCall, Usage};
 use crate::store::TimedRecord;
-use crate::transfer::incoming::{Incoming, IncomingMessage, IncomingRole, IncomingTask};
+use crate::transfer::incoming::{IncomingCheckpoint, IncomingMessage, IncomingRole, IncomingTask};
 use jiff::Timestamp;
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 const LETTERS_A_TOKEN: u64 = 4;
 
 /// Returns the records of a session with these messages.
-pub(crate) fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Vec<TimedRecord> {
+pub(crate) fn records(incoming: &mut IncomingCheckpoint<'_>, said: &mut Vec<String>) -> Vec<TimedRecord> {
     let task = incoming.task.take();
     let mut maker = RecordBuilder {
         max_steps: task.as_ref().and_then(|task| task.max_steps).filter(|steps| *steps > 0).unwrap_or(MAX_STEPS),
@@ -29,7 +29,7 @@ pub(crate) fn records(incoming: &mut Incoming<'_>, said: &mut Vec<String>) -> Ve
     let asked = task.as_ref().and_then(|task| Some((task.task_id.clone(), task.prompt.clone()?)));
     if let (Some((task_id, prompt)), false) = (asked, incoming.thread.iter().any(|said| said.role == IncomingRole::User)) {
         // The task may have ended before its prompt was added to the thread.
-        let content = Content::Text(prompt);
+        let content = MessageContent::Text(prompt);
         let (message_id, token_count, step_id, timestamp) = (None, None, None, None);
         maker.add_message(IncomingMessage {
             message_id,
@@ -68,12 +68,12 @@ struct RecordBuilder {
     messages: u64,
     tasks: u64,
     steps: u64,
-    task: Option<Open>,
+    task: Option<OpenTask>,
     at: Timestamp,
 }
 
 /// A task that has not ended.
-struct Open {
+struct OpenTask {
     id: TaskId,
     steps: u32,
     step: Option<StepId>,
@@ -97,7 +97,7 @@ impl RecordBuilder {
             return;
         }
         self.at = timestamp.unwrap_or(self.at);
-        let other = |open: &Open| task_id.as_ref().is_some_and(|id| id != open.id.as_str());
+        let other = |open: &OpenTask| task_id.as_ref().is_some_and(|id| id != open.id.as_str());
         let is_prompt = role == IncomingRole::User;
         if self.task.as_ref().is_some_and(|open| other(open) || (is_prompt && open.answered && open.calls.is_empty())) {
             self.end_task(TaskEnd::Completed);
@@ -108,7 +108,7 @@ impl RecordBuilder {
             let id = task_id.unwrap_or_else(|| format!("task_{}", self.tasks));
             let id = TaskId::new(id);
             self.task =
-                Some(Open { id: id.clone(), steps: 0, step: None, calls: Vec::new(), results: Vec::new(), answered: false });
+                Some(OpenTask { id: id.clone(), steps: 0, step: None, calls: Vec::new(), results: Vec::new(), answered: false });
             if !is_prompt {
                 // A thread starts with a message of the user.
                 let prompt = self.new_message(id, Role::User, vec![text("[The start of this conversation is missing.]")]);
@@ -235,7 +235,7 @@ impl RecordBuilder {
 
     /// Adds a record with the checkpoint's data beyond its thread. Its step count takes precedence over the thread,
     /// which may be shorter.
-    fn add_record(&mut self, task: Option<&IncomingTask>, incoming: &mut Incoming<'_>) {
+    fn add_record(&mut self, task: Option<&IncomingTask>, incoming: &mut IncomingCheckpoint<'_>) {
         let kept = |text: &mut Option<String>| text.take().filter(|text| !text.trim().is_empty());
         let (tenant_id, user_id) = (kept(&mut incoming.tenant_id), kept(&mut incoming.user_id));
         let policy_bundle_version = kept(&mut incoming.policy_bundle_version);
@@ -245,7 +245,7 @@ impl RecordBuilder {
         if self.records.is_empty() || !(knows || step_cursor.is_some() || said.is_some()) {
             return;
         }
-        let completed = |open: &Open| open.steps - u32::from(open.step.is_some() && !open.answered && open.steps > 0);
+        let completed = |open: &OpenTask| open.steps - u32::from(open.step.is_some() && !open.answered && open.steps > 0);
         let counted = self.task.as_ref().map_or(0, completed);
         let step_count = said.unwrap_or(counted);
         if let (Some(open), Some(steps)) = (&mut self.task, said) {

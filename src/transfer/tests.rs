@@ -1,6 +1,6 @@
 use super::export::{as_json, checkpoint};
 use super::import::prepare;
-use super::transcript::Transcript;
+use super::transcript::SessionTranscript;
 use super::*;
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::*;
@@ -60,7 +60,7 @@ fn call(id: &str, arguments: Value) -> Part {
     Part::ToolCall(ToolCall {
         tool_call_id: CallId::new(id),
         tool_name: "RunCommand".to_owned(),
-        arguments: Arguments::Object(map),
+        arguments: CallArguments::Object(map),
     })
 }
 
@@ -188,7 +188,7 @@ proptest! {
             sum
         });
         prop_assert_eq!(usage, totals.usage);
-        let status = state.status.unwrap_or(crate::session::SessionStatus::Idle);
+        let status = state.status.unwrap_or(crate::session::SessionActivity::Idle);
         prop_assert_eq!(store.find(ID).unwrap().status, status);
     }
 }
@@ -205,14 +205,14 @@ fn exports_name_the_parent_session() {
     let parent = Parent { id: SessionId::new("feedbeef"), records: 1 };
     assert!(store.import(ImportedSession { parent: Some(parent), ..foreign(ID, "", vec![prompt("x")]) }).unwrap());
     assert!(exported(&store, ID).contains("\"parent\": \"feedbeef\""));
-    let transcript = Transcript::new(&store.find(ID).unwrap());
+    let transcript = SessionTranscript::new(&store.find(ID).unwrap());
     assert!(markdown::page(&transcript).contains("Forked from session feedbeef."));
     assert!(html::page(&transcript).contains("Forked from session feedbeef."));
     assert!(!markdown_of(&[]).contains("Forked from") && !html_of(&[]).contains("Forked from"));
 }
 
-fn transcript_of(records: &[Record]) -> Transcript {
-    let mut transcript = Transcript::new(&summary());
+fn transcript_of(records: &[Record]) -> SessionTranscript {
+    let mut transcript = SessionTranscript::new(&summary());
     for record in records {
         transcript.add(record);
     }
@@ -400,7 +400,7 @@ fn hostile_text_is_escaped_in_transcript_pages() {
         call: ToolCall {
             tool_call_id: CallId::new("c1"),
             tool_name: HOSTILE.to_owned(),
-            arguments: Arguments::Malformed(HOSTILE.to_owned()),
+            arguments: CallArguments::Malformed(HOSTILE.to_owned()),
         },
         summary: HOSTILE.to_owned(),
         actions: Vec::new(),

@@ -1,7 +1,7 @@
 //! The transcript of a session, as pieces in reading order.
 
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{Arguments, CallId, Decision, Message, Part, Proposal, Resolution, ToolCall, ToolResult, ToolStatus};
+use crate::protocol::{CallArguments, CallId, Decision, Message, Part, Proposal, Resolution, ToolCall, ToolResult, ToolStatus};
 use crate::session::{CallChange, Change, Expense, ModelChoice, Payer, SessionState};
 use crate::store::SessionSummary;
 use crate::transfer::format::{dollars, format_count};
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 const SHOWN_LINES: usize = 200;
 const SHOWN_BYTES: usize = 16 << 10;
 
-pub(crate) struct Transcript {
+pub(crate) struct SessionTranscript {
     pub title: String,
     pub session_id: String,
     /// Parent session.
@@ -22,7 +22,7 @@ pub(crate) struct Transcript {
     pub model: String,
     pub created: Timestamp,
     pub pieces: Vec<TranscriptItem>,
-    pub calls: Vec<Card>,
+    pub calls: Vec<TranscriptCall>,
     state: SessionState,
     /// Number of started steps.
     steps: u64,
@@ -60,7 +60,7 @@ pub(crate) enum TranscriptItem {
 }
 
 /// A call, with decisions and outcome.
-pub(crate) struct Card {
+pub(crate) struct TranscriptCall {
     pub summary: String,
     pub tool: String,
     /// The arguments as JSON.
@@ -73,7 +73,7 @@ pub(crate) struct Card {
     pub artifacts: Vec<String>,
 }
 
-impl Transcript {
+impl SessionTranscript {
     pub(crate) fn new(summary: &SessionSummary) -> Self {
         Self {
             title: summary.title.clone().unwrap_or_else(|| "(draft only)".to_owned()),
@@ -245,9 +245,9 @@ impl Transcript {
     }
 
     /// Returns the card of a call, after creating it if needed.
-    fn card(&mut self, id: &CallId, make: impl FnOnce(&mut Card)) -> &mut Card {
+    fn card(&mut self, id: &CallId, make: impl FnOnce(&mut TranscriptCall)) -> &mut TranscriptCall {
         let at = *self.cards.entry(id.clone()).or_insert_with(|| {
-            let mut card = Card::new(id);
+            let mut card = TranscriptCall::new(id);
             make(&mut card);
             self.calls.push(card);
             self.pieces.push(TranscriptItem::Call(self.calls.len() - 1));
@@ -257,7 +257,7 @@ impl Transcript {
     }
 }
 
-impl Card {
+impl TranscriptCall {
     fn new(id: &CallId) -> Self {
         Self {
             summary: String::new(),
@@ -279,8 +279,8 @@ impl Card {
     fn on_call(&mut self, call: &ToolCall) {
         self.tool.clone_from(&call.tool_name);
         self.arguments = match &call.arguments {
-            Arguments::Object(map) => serde_json::to_string_pretty(map).unwrap_or_default(),
-            Arguments::Malformed(text) => text.clone(),
+            CallArguments::Object(map) => serde_json::to_string_pretty(map).unwrap_or_default(),
+            CallArguments::Malformed(text) => text.clone(),
         };
     }
 

@@ -12,7 +12,7 @@ const MAX_CALLS: usize = 200;
 
 /// Agents that the session started in this process, and the open text about them.
 #[derive(Debug, Default)]
-pub(crate) struct Agents {
+pub(crate) struct AgentOverview {
     entries: Vec<AgentEntry>,
     /// Open text about agents, which is updated while it is open.
     pub view: Option<AgentsView>,
@@ -43,7 +43,7 @@ pub(crate) struct AgentEntry {
     pub cost_usd: Option<f64>,
 }
 
-impl Agents {
+impl AgentOverview {
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,26 +1,26 @@
 //! UI without a terminal, for `benches/screen.rs`.
 
 use super::display::Display;
-use super::interface::Options;
-use super::model::Model;
-use super::theme::Colours;
+use super::interface::UiOptions;
+use super::model::UiModel;
+use super::theme::ColourDepth;
 use super::update::{Msg, update};
 use super::view;
-use crate::protocol::{Arguments, CallId, Event, EventKind, SessionId, TaskId, ToolStatus, WorkspaceId};
+use crate::protocol::{CallArguments, CallId, Event, EventKind, SessionId, TaskId, ToolStatus, WorkspaceId};
 use ratatui::layout::Size;
 use std::io;
 
-pub struct Screen {
-    model: Model,
+pub struct BenchScreen {
+    model: UiModel,
     display: Display<io::Sink>,
     now: u64,
 }
 
-impl Screen {
+impl BenchScreen {
     pub fn new(width: u16, height: u16) -> Self {
-        let options = Options { colours: Colours::True, ..Options::default_options() };
+        let options = UiOptions { colours: ColourDepth::True, ..UiOptions::default_options() };
         let size = Size::new(width, height);
-        Self { model: Model::new(options, None, size), display: Display::new(io::sink(), size), now: 0 }
+        Self { model: UiModel::new(options, None, size), display: Display::new(io::sink(), size), now: 0 }
     }
 
     fn send_event(&mut self, kind: EventKind) {
@@ -48,7 +48,7 @@ impl Screen {
             tool_call_id: tool_call_id.clone(),
             tool_name: "RunCommand".to_owned(),
             capability: None,
-            arguments: Arguments::parse(""),
+            arguments: CallArguments::parse(""),
             summary: format!("$ cargo test number-{number}"),
         });
         let (tool_call_id, rule) = (tool_call_id.clone(), "user:12".to_owned());
@@ -101,7 +101,7 @@ impl Screen {
 
     /// Counts the matches in the whole transcript.
     pub fn find(&self, words: &str) -> usize {
-        let query = super::transcript::Query::new(words);
+        let query = super::transcript::FindQuery::new(words);
         query.map_or(0, |query| {
             super::transcript::find_all(&self.model.transcript, &query, &super::transcript::SearchMatches::default(), 0).count()
         })

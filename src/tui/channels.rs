@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 const LAST_COMMANDS: Duration = Duration::from_secs(1);
 
 /// Inputs before the session starts, and the start itself.
-pub(crate) struct Startup {
+pub(crate) struct StartupChannels {
     pub start: Option<oneshot::Receiver<Start>>,
     pub ahead: mpsc::UnboundedReceiver<StartupQuestion>,
 }
@@ -21,7 +21,7 @@ pub(crate) enum StartupEvent {
     Ahead(StartupQuestion),
 }
 
-impl Startup {
+impl StartupChannels {
     pub(crate) fn new(start: oneshot::Receiver<Start>, ahead: mpsc::UnboundedReceiver<StartupQuestion>) -> Self {
         Self { start: Some(start), ahead }
     }

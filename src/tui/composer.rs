@@ -4,7 +4,7 @@ mod rows;
 
 use super::history::{History, HistoryRedactor};
 use super::theme::{Theme, Token};
-use super::vim::{self, KeyOutcome, Mode, Vim};
+use super::vim::{self, KeyOutcome, Vim, VimMode};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -51,9 +51,9 @@ impl Composer {
     pub(crate) fn vim_mode(&self) -> Option<&'static str> {
         let vim = self.vim.as_ref().filter(|_| !vim::is_too_large(&self.area))?;
         match vim.mode() {
-            Mode::Insert => None,
+            VimMode::Insert => None,
             _ if vim.is_in_line() => Some("COMMAND"),
-            Mode::Normal => Some("NORMAL"),
+            VimMode::Normal => Some("NORMAL"),
         }
     }
 
@@ -69,14 +69,14 @@ impl Composer {
                 self.history.adopt_shown();
                 Some(true)
             }
-            (KeyOutcome::Nothing, KeyCode::Char('j')) if was == Mode::Normal => Some(self.down()),
-            (KeyOutcome::Nothing, KeyCode::Char('k')) if was == Mode::Normal => Some(self.up()),
-            (KeyOutcome::Nothing, KeyCode::Char(_)) if was == Mode::Normal && is_letter => {
+            (KeyOutcome::Nothing, KeyCode::Char('j')) if was == VimMode::Normal => Some(self.down()),
+            (KeyOutcome::Nothing, KeyCode::Char('k')) if was == VimMode::Normal => Some(self.up()),
+            (KeyOutcome::Nothing, KeyCode::Char(_)) if was == VimMode::Normal && is_letter => {
                 vim.reset();
                 None
             }
             (KeyOutcome::Nothing, _) => {
-                if was == Mode::Insert {
+                if was == VimMode::Insert {
                     vim.record_typed(key);
                 }
                 None
@@ -286,9 +286,9 @@ fn cursor(area: &TextArea<'_>) -> (usize, usize) {
 
 /// One-line text field in a panel.
 #[derive(Debug)]
-pub(crate) struct Field(TextArea<'static>);
+pub(crate) struct TextField(TextArea<'static>);
 
-impl Field {
+impl TextField {
     pub(crate) fn new() -> Self {
         Self(TextArea::new(Vec::new()))
     }

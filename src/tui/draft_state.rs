@@ -12,14 +12,14 @@ pub(crate) struct DraftState {
     /// Search in the prompt history.
     pub search: Option<HistorySearch>,
     /// File to open in an editor.
-    pub to_edit: Option<EditFile>,
+    pub to_edit: Option<EditorText>,
     /// Time at which the draft will be saved, in milliseconds.
     pub save_at: Option<u64>,
 }
 
 /// Text to be edited in an editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct EditFile {
+pub(crate) struct EditorText {
     pub what: Editable,
     /// Name: `src/main.rs`.
     pub name: String,

@@ -1,13 +1,13 @@
 //! Main loop, which connects terminal, events and commands to the model.
 
-use super::channels::{CommandQueue, EventReceiver, Startup, StartupEvent};
+use super::channels::{CommandQueue, EventReceiver, StartupChannels, StartupEvent};
 use super::clipboard;
 use super::display::Display;
 use super::frame_timer::FrameTimer;
 use super::highlight;
-use super::input::{Input, Reader, TerminalReply, is_text};
+use super::input::{InputReader, TerminalReply, UiInput, is_text};
 use super::interface::{Editor, ExitReason, Start, StartupQuestion, TuiHandles, TuiOutcome};
-use super::model::{EditFile, Effect, Model};
+use super::model::{EditorText, UiEffect, UiModel};
 use super::status;
 use super::terminal::{self, RawModeGuard, TerminalMode, TerminalWriter};
 use super::update::{Msg, initial_effects, update};
@@ -51,12 +51,12 @@ pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
 }
 
 /// Returns the text of unprocessed input.
-fn unread_text(mut inputs: mpsc::UnboundedReceiver<(Instant, Input)>) -> String {
+fn unread_text(mut inputs: mpsc::UnboundedReceiver<(Instant, UiInput)>) -> String {
     let mut words = String::new();
     while let Ok((_, input)) = inputs.try_recv() {
         match input {
-            Input::Key(key) => words.extend(is_text(&key)),
-            Input::Paste(pasted) => words.push_str(&text::clean(&pasted)),
+            UiInput::Key(key) => words.extend(is_text(&key)),
+            UiInput::Paste(pasted) => words.push_str(&text::clean(&pasted)),
             _ => {}
         }
     }
@@ -69,17 +69,17 @@ fn terminal_size() -> Size {
 }
 
 struct Host {
-    model: Model,
+    model: UiModel,
     display: Display<io::BufWriter<TerminalWriter>>,
     modes: Option<RawModeGuard>,
-    reader: Option<Reader>,
-    inputs: mpsc::UnboundedReceiver<(Instant, Input)>,
+    reader: Option<InputReader>,
+    inputs: mpsc::UnboundedReceiver<(Instant, UiInput)>,
     inlet: EventReceiver,
     commands: CommandQueue<SessionCommand>,
     queries: CommandQueue<Query>,
-    beginning: Startup,
+    beginning: StartupChannels,
     editor: Editor,
-    signals: Signals,
+    signals: TerminalSignals,
     pace: FrameTimer,
     title: String,
     /// Modes that were on when aye released the terminal.
@@ -91,7 +91,7 @@ struct Host {
     told: (mpsc::UnboundedSender<Msg>, mpsc::UnboundedReceiver<Msg>),
 }
 
-struct Signals {
+struct TerminalSignals {
     resize: Signal,
     resumed: Signal,
     interrupt: Signal,
@@ -100,7 +100,7 @@ struct Signals {
 }
 
 enum HostEvent {
-    Input(Instant, Input),
+    Input(Instant, UiInput),
     Events,
     Start(Option<Start>),
     Ahead(StartupQuestion),
@@ -117,11 +117,11 @@ enum HostEvent {
 
 impl Host {
     fn new(front: TuiHandles, modes: RawModeGuard, size: Size) -> io::Result<Self> {
-        let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
+        let (reader, inputs) = InputReader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
         let colours = Arc::new(Notify::new());
         let bell = Arc::clone(&colours);
         highlight::on_progress(move || bell.notify_one());
-        let mut model = Model::new(front.options, front.prompt, size);
+        let mut model = UiModel::new(front.options, front.prompt, size);
         model.composer.insert(&front.typed);
         Ok(Self {
             model,
@@ -132,9 +132,9 @@ impl Host {
             inlet: EventReceiver::new(front.events, EVENTS_A_FRAME),
             commands: CommandQueue::new(front.commands),
             queries: CommandQueue::new(front.queries),
-            beginning: Startup::new(front.start, front.ahead),
+            beginning: StartupChannels::new(front.start, front.ahead),
             editor: front.editor,
-            signals: Signals {
+            signals: TerminalSignals {
                 resize: signal(SignalKind::window_change())?,
                 resumed: signal(SignalKind::from_raw(nix::libc::SIGCONT))?,
                 interrupt: signal(SignalKind::interrupt())?,
@@ -159,7 +159,7 @@ impl Host {
         loop {
             let (at, msgs) = match self.next().await {
                 // Size reports arrive in order with the keys. A report of the current size is not a change.
-                HostEvent::Input(at, Input::Size(width, height)) => {
+                HostEvent::Input(at, UiInput::Size(width, height)) => {
                     let size = Size::new(width, height);
                     if size == self.model.screen.size {
                         continue;
@@ -232,7 +232,7 @@ impl Host {
         }
         let last = async {
             while let Some((_, input)) = self.inputs.recv().await {
-                if matches!(input, Input::Answer(TerminalReply::Attributes) | Input::Closed) {
+                if matches!(input, UiInput::Answer(TerminalReply::Attributes) | UiInput::Closed) {
                     return;
                 }
             }
@@ -253,7 +253,7 @@ impl Host {
             biased;
             some = self.inputs.recv() => {
                 // The reader thread has ended.
-                let (at, input) = some.unwrap_or_else(|| (Instant::now(), Input::Closed));
+                let (at, input) = some.unwrap_or_else(|| (Instant::now(), UiInput::Closed));
                 HostEvent::Input(at, input)
             }
             () = terminal::wait_for_panic_restore() => HostEvent::Panicked,
@@ -275,30 +275,30 @@ impl Host {
         }
     }
 
-    async fn perform(&mut self, effects: Vec<Effect>) -> io::Result<Option<ExitReason>> {
+    async fn perform(&mut self, effects: Vec<UiEffect>) -> io::Result<Option<ExitReason>> {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
-                Effect::Send(command) => self.commands.push(command.into()),
-                Effect::SendToHost(command) => self.commands.push(command.into()),
-                Effect::Ask(query) => self.queries.push(query),
-                Effect::Trust(trust, answer) => {
+                UiEffect::Send(command) => self.commands.push(command.into()),
+                UiEffect::SendToHost(command) => self.commands.push(command.into()),
+                UiEffect::Ask(query) => self.queries.push(query),
+                UiEffect::Trust(trust, answer) => {
                     // A session that is ending no longer waits for the answer.
                     let _ = trust.answer.send(answer);
                 }
-                Effect::Held(held, answer) => {
+                UiEffect::Held(held, answer) => {
                     let _ = held.answer.send(answer);
                 }
-                Effect::Push(what) => self.display.write(terminal::push(what))?,
-                Effect::Synchronise(synchronised) => self.display.synchronise(synchronised),
-                Effect::Write(bytes) => self.display.write(&bytes)?,
-                Effect::Copy(clip) => self.copy(clip)?,
-                Effect::Show(shown) => effects.extend(self.show(shown).await?),
-                Effect::Mouse(on) => self.mouse(on)?,
-                Effect::Suspend => effects.extend(self.suspend().await?),
-                Effect::RunTask(id, program) => effects.extend(self.run_task(id, program).await?),
-                Effect::EditFile(edit) => effects.extend(self.edit(edit).await?),
-                Effect::Exit(ended) => {
+                UiEffect::Push(what) => self.display.write(terminal::push(what))?,
+                UiEffect::Synchronise(synchronised) => self.display.synchronise(synchronised),
+                UiEffect::Write(bytes) => self.display.write(&bytes)?,
+                UiEffect::Copy(clip) => self.copy(clip)?,
+                UiEffect::Show(shown) => effects.extend(self.show(shown).await?),
+                UiEffect::Mouse(on) => self.mouse(on)?,
+                UiEffect::Suspend => effects.extend(self.suspend().await?),
+                UiEffect::RunTask(id, program) => effects.extend(self.run_task(id, program).await?),
+                UiEffect::EditFile(edit) => effects.extend(self.edit(edit).await?),
+                UiEffect::Exit(ended) => {
                     // Deliver pending commands before the session ends.
                     self.queries.send_all().await;
                     self.commands.send_all().await;
@@ -335,7 +335,7 @@ impl Host {
     }
 
     /// Restores the terminal and stops the process, as ctrl+z does in a shell.
-    async fn suspend(&mut self) -> io::Result<Vec<Effect>> {
+    async fn suspend(&mut self) -> io::Result<Vec<UiEffect>> {
         self.release_terminal();
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(0), nix::sys::signal::Signal::SIGTSTP)?;
         // Orphaned process groups do not stop, so continue after a timeout.
@@ -344,7 +344,7 @@ impl Host {
         Ok(self.dispatch(Msg::Resumed))
     }
 
-    fn dispatch(&mut self, msg: Msg) -> Vec<Effect> {
+    fn dispatch(&mut self, msg: Msg) -> Vec<UiEffect> {
         let at = self.pace.since_start(Instant::now());
         update(&mut self.model, msg, at)
     }
@@ -355,12 +355,12 @@ impl Host {
         &mut self,
         editor: impl FnOnce() -> Result<T, String> + Send + 'static,
         heard: impl FnOnce(Result<T, String>) -> Option<Msg>,
-    ) -> io::Result<Vec<Effect>> {
+    ) -> io::Result<Vec<UiEffect>> {
         // The editor must be the only reader.
         self.reader = None;
         self.release_terminal();
         let left = tokio::task::spawn_blocking(editor).await;
-        let (reader, inputs) = Reader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
+        let (reader, inputs) = InputReader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
         self.reader = Some(reader);
         let typed = unread_text(std::mem::replace(&mut self.inputs, inputs));
         // Ignore ctrl+c that was meant for the editor.
@@ -371,19 +371,19 @@ impl Host {
         Ok(told.into_iter().flatten().flat_map(|msg| self.dispatch(msg)).collect())
     }
 
-    async fn edit(&mut self, edit: EditFile) -> io::Result<Vec<Effect>> {
+    async fn edit(&mut self, edit: EditorText) -> io::Result<Vec<UiEffect>> {
         let (editor, name, text) = (self.editor.clone(), edit.name.clone(), edit.text.clone());
         self.run_with_terminal_released(move || (editor.0)(&name, &text), |outcome| Some(Msg::Edited(Box::new(edit), outcome)))
             .await
     }
 
-    async fn show(&mut self, shown: super::interface::EditorTarget) -> io::Result<Vec<Effect>> {
+    async fn show(&mut self, shown: super::interface::EditorTarget) -> io::Result<Vec<UiEffect>> {
         let shows = self.model.options.shows.clone();
         self.run_with_terminal_released(move || (shows.0)(&shown), |outcome| outcome.err().map(Msg::Done)).await
     }
 
     /// Releases the terminal to a command about a task until it exits.
-    async fn run_task(&mut self, id: String, program: super::interface::TaskProgram) -> io::Result<Vec<Effect>> {
+    async fn run_task(&mut self, id: String, program: super::interface::TaskProgram) -> io::Result<Vec<UiEffect>> {
         let tasks = self.model.options.tasks.clone();
         self.run_with_terminal_released(move || (tasks.0)(&id, program), |outcome| outcome.err().map(Msg::Done)).await
     }

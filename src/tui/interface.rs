@@ -3,7 +3,7 @@
 use super::clipboard::Clipboard;
 use super::history::HistoryRedactor;
 use super::terminal::Emulator;
-use super::theme::Colours;
+use super::theme::ColourDepth;
 use super::typeahead_guard::GuardTiming;
 use crate::protocol::{Effort, Event, Mode, Query, SessionCommand, SessionId};
 use std::fmt;
@@ -17,7 +17,7 @@ pub(crate) struct TuiHandles {
     pub commands: mpsc::Sender<SessionCommand>,
     pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
-    pub options: Options,
+    pub options: UiOptions,
     /// Prompt to send as soon as the session is ready.
     pub prompt: Option<String>,
     /// Text typed before the UI was ready.
@@ -89,11 +89,11 @@ impl fmt::Debug for OpenInEditor {
 
 /// Options of the UI.
 #[derive(Debug, Clone)]
-pub(crate) struct Options {
+pub(crate) struct UiOptions {
     pub theme: ThemeChoice,
     /// Terminal background, derived from the environment.
     pub ground: Background,
-    pub colours: Colours,
+    pub colours: ColourDepth,
     /// Delays before a dialog accepts an answer.
     pub pace: GuardTiming,
     /// Terminal emulator, derived from the environment.
@@ -114,7 +114,7 @@ pub(crate) struct Options {
     /// Redaction of prompts before they are saved.
     pub kept_as: HistoryRedactor,
     /// The user's key bindings.
-    pub keys: KeyFile,
+    pub keys: KeymapFile,
     /// Use Vim keys in the draft.
     pub vim: bool,
     pub clipboard: Clipboard,
@@ -135,7 +135,7 @@ pub(crate) struct Options {
     pub home: Option<PathBuf>,
 }
 
-impl Options {
+impl UiOptions {
     /// Shortens paths for display.
     pub(crate) fn shorten<'a>(&self, paths: impl Iterator<Item = &'a mut String>) {
         for path in paths {
@@ -147,13 +147,13 @@ impl Options {
 }
 
 #[cfg(any(test, feature = "fuzzing"))]
-impl Options {
+impl UiOptions {
     /// Returns default options without saved files.
     pub(crate) fn default_options() -> Self {
         Self {
             theme: ThemeChoice::Auto,
             ground: Background::Dark,
-            colours: Colours::None,
+            colours: ColourDepth::None,
             pace: GuardTiming::default(),
             emulator: Emulator::default(),
             themes: None,
@@ -168,7 +168,7 @@ impl Options {
             tasks: RunTask(Arc::new(|_, _| Ok(()))),
             memory: false,
             mouse: true,
-            keys: KeyFile::default(),
+            keys: KeymapFile::default(),
             status: Vec::new(),
             sets_up: false,
             vim: false,
@@ -181,7 +181,7 @@ impl Options {
 
 /// Key binding file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct KeyFile {
+pub(crate) struct KeymapFile {
     pub path: String,
     /// Content or read error; `None` if there is no file.
     pub text: Option<Result<String, String>>,
@@ -206,7 +206,7 @@ impl Background {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ThemeChoice {
-    /// Chosen by the background that the terminal reports, or before its report by `Options::ground`.
+    /// Chosen by the background that the terminal reports, or before its report by `UiOptions::ground`.
     Auto,
     /// Built-in or user theme.
     Named(String),
@@ -224,7 +224,7 @@ pub(crate) enum Notices {
 /// Data that the UI needs once loading is complete.
 #[derive(Debug)]
 pub(crate) struct Start {
-    pub header: Header,
+    pub header: SessionHeader,
     /// Events of a resumed session, for display only.
     pub history: Vec<Event>,
     /// Journal position at which the history begins, if earlier entries exist.
@@ -346,7 +346,7 @@ pub(crate) enum TrustAnswer {
 
 /// Data for the greeting and the status row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct SessionHeader {
     pub branch: Option<String>,
     pub model: String,
     /// Model that writes summaries, if it is not the model in use.
@@ -361,7 +361,7 @@ pub(crate) struct Header {
     pub sandbox: String,
 }
 
-impl Header {
+impl SessionHeader {
     /// Returns whether commands run unsandboxed.
     pub(crate) fn is_unsandboxed(&self) -> bool {
         let sandbox = self.sandbox.to_ascii_lowercase();

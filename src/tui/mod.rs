@@ -67,14 +67,14 @@ pub(crate) use host::run;
 #[cfg(feature = "fuzzing")]
 pub use input::decode_inputs;
 pub(crate) use interface::{
-    Background, Editor, EditorTarget, ExitReason, Header, KeyFile, LockAnswer, LockQuestion, ModelAccess, Notices, OpenInEditor,
-    Options, ProjectFile, RunTask, SessionTarget, Start, StartupQuestion, TaskProgram, ThemeChoice, TrustAnswer, TrustQuestion,
-    TuiHandles, TuiOutcome,
+    Background, Editor, EditorTarget, ExitReason, KeymapFile, LockAnswer, LockQuestion, ModelAccess, Notices, OpenInEditor,
+    ProjectFile, RunTask, SessionHeader, SessionTarget, Start, StartupQuestion, TaskProgram, ThemeChoice, TrustAnswer,
+    TrustQuestion, TuiHandles, TuiOutcome, UiOptions,
 };
 pub(crate) use keymap::problems as key_problems;
 pub(crate) use onboarding::provider_of_key;
 pub(crate) use plain::run as run_plain;
 pub(crate) use slash::{COMMANDS, is_built_in as is_built_in_command};
 pub(crate) use terminal::{Emulator, columns, restore_from_signal, set_contained_check};
-pub(crate) use theme::Colours;
+pub(crate) use theme::ColourDepth;
 pub(crate) use typeahead_guard::GuardTiming;

@@ -1,16 +1,16 @@
 //! State of the screen, independent of its drawing.
 
-use super::agents::Agents;
+use super::agents::AgentOverview;
 use super::approval::DialogStack;
 use super::browse::Browse;
 use super::clipboard::Clip;
 use super::composer::Composer;
 use super::draft_state::DraftState;
-pub(crate) use super::draft_state::{EditFile, Editable};
+pub(crate) use super::draft_state::{Editable, EditorText};
 use super::glyphs::{ASCII, UNICODE};
-use super::interface::{Background, ExitReason, LockAnswer, Options, ThemeChoice, TrustAnswer};
+use super::interface::{Background, ExitReason, LockAnswer, ThemeChoice, TrustAnswer, UiOptions};
 use super::keymap::{Focus, Keymap};
-use super::layers::{Canvas, LayerStack, Surroundings};
+use super::layers::{Canvas, LayerContext, LayerStack};
 use super::listed_tasks::ListedTasks;
 use super::memory_proposals::MemoryProposals;
 use super::menu::Menu;
@@ -20,10 +20,10 @@ use super::picker;
 use super::pointer::Pointer;
 use super::reviews::Reviews;
 use super::screen::Screen;
-use super::servers::Servers;
+use super::servers::ServerOverview;
 use super::session_info::SessionInfo;
 use super::startup::Startup;
-pub(crate) use super::task::{Activity, RetractState, RetractedMessage, Retry, Task};
+pub(crate) use super::task::{Activity, RetractState, RetractedMessage, Retry, TaskView};
 use super::terminal::{TerminalCapabilities, TerminalMode};
 use super::theme::{self, Theme};
 use super::transcript::{RenderContext, Transcript};
@@ -36,7 +36,7 @@ pub(crate) const TOAST_MS: u64 = 6000;
 
 /// Action for the owner of the model.
 #[derive(Debug)]
-pub(crate) enum Effect {
+pub(crate) enum UiEffect {
     Send(Command),
     SendToHost(HostCommand),
     Ask(Query),
@@ -58,22 +58,22 @@ pub(crate) enum Effect {
     /// Runs a command about a task in a copy of the workspace, which replaces the screen.
     RunTask(String, super::interface::TaskProgram),
     /// Opens the user's editor; answered by `Msg::Edited`.
-    EditFile(EditFile),
+    EditFile(EditorText),
     Exit(ExitReason),
 }
 
-pub(crate) struct Model {
-    pub options: Options,
+pub(crate) struct UiModel {
+    pub options: UiOptions,
     pub composer: Composer,
     /// Work on the draft besides typing.
     pub draft: DraftState,
     pub transcript: Transcript,
     pub dialogs: DialogStack,
-    pub task: Task,
-    pub servers: Servers,
+    pub task: TaskView,
+    pub servers: ServerOverview,
     pub tasks: ListedTasks,
     pub memory: MemoryProposals,
-    pub agents: Agents,
+    pub agents: AgentOverview,
     /// Notice above the composer, and the time at which it disappears.
     pub toast: Option<(String, u64)>,
     /// Key bindings.
@@ -134,8 +134,8 @@ impl KeyboardState {
     }
 }
 
-impl Model {
-    pub(crate) fn new(options: Options, prompt: Option<String>, size: Size) -> Self {
+impl UiModel {
+    pub(crate) fn new(options: UiOptions, prompt: Option<String>, size: Size) -> Self {
         let (keymap, key_problems) = match &options.keys.text {
             None => Keymap::new(None),
             Some(Ok(text)) => Keymap::new(Some(text)),
@@ -147,11 +147,11 @@ impl Model {
             draft: DraftState::default(),
             transcript: Transcript::default(),
             dialogs: DialogStack::with_timing(options.pace),
-            task: Task::default(),
-            servers: Servers::default(),
+            task: TaskView::default(),
+            servers: ServerOverview::default(),
             tasks: ListedTasks::default(),
             memory: MemoryProposals::default(),
-            agents: Agents::default(),
+            agents: AgentOverview::default(),
             toast: None,
             menu: Menu::default(),
             reviews: Reviews::default(),
@@ -246,8 +246,8 @@ impl Model {
     }
 
     /// Returns the facts about the screen that layers need.
-    pub(crate) fn surroundings(&self) -> Surroundings {
-        Surroundings { is_wide: self.screen.size.width >= picker::WIDE, has_questions: !self.dialogs.is_empty() }
+    pub(crate) fn surroundings(&self) -> LayerContext {
+        LayerContext { is_wide: self.screen.size.width >= picker::WIDE, has_questions: !self.dialogs.is_empty() }
     }
 
     /// Returns the layers, and the context for drawing them.
@@ -316,7 +316,7 @@ impl Model {
 }
 
 /// Returns the chosen theme, or the default theme for this background.
-fn theme(options: &Options, ground: Option<(u8, u8, u8)>) -> Theme {
+fn theme(options: &UiOptions, ground: Option<(u8, u8, u8)>) -> Theme {
     let named = match &options.theme {
         ThemeChoice::Auto => None,
         ThemeChoice::Named(name) => theme::find(options.themes.as_deref(), name).ok(),

@@ -2,7 +2,7 @@
 
 /// Progress state that the terminal shows in its title bar or taskbar entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Progress {
+pub(crate) enum TerminalProgress {
     #[default]
     None,
     Ended,
@@ -15,12 +15,12 @@ pub(crate) struct Notifications {
     pub is_focused: bool,
     pub waiting: usize,
     pub was_running: bool,
-    pub progress: Progress,
+    pub progress: TerminalProgress,
 }
 
 impl Default for Notifications {
     fn default() -> Self {
         // A terminal that does not report focus counts as focused.
-        Self { is_focused: true, waiting: 0, was_running: false, progress: Progress::None }
+        Self { is_focused: true, waiting: 0, was_running: false, progress: TerminalProgress::None }
     }
 }

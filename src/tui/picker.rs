@@ -349,7 +349,7 @@ impl Picker {
         let top = self.top.min(found.len().saturating_sub(room.into())).clamp(at.saturating_sub(usize::from(room) - 1), at);
         let has_more = found.len() > top + usize::from(room);
         let width = if found.len() > room.into() { width.saturating_sub(MORE) } else { width };
-        let layout = Layout::compute(&found, self.columns, width, self.cuts_last || self.filtering == Filtering::Fuzzy);
+        let layout = ColumnWidths::compute(&found, self.columns, width, self.cuts_last || self.filtering == Filtering::Fuzzy);
         if has_heads {
             buffer.set_line(inner.x, y, &layout.heads(self.columns, theme), inner.width);
             y += 1;
@@ -448,12 +448,12 @@ fn tail(words: &str, cells: usize) -> &str {
 }
 
 /// Widths of the columns in cells; 0 for a dropped column.
-struct Layout {
+struct ColumnWidths {
     widths: Vec<usize>,
     numbers: Vec<bool>,
 }
 
-impl Layout {
+impl ColumnWidths {
     /// Calculates the layout. `cuts`: the last column is truncated before another one is dropped.
     fn compute(rows: &[&Row], columns: &[Column], width: usize, cuts: bool) -> Self {
         let mut widths: Vec<usize> = columns

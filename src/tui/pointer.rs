@@ -1,6 +1,6 @@
 //! Mouse pointer: its state and its clickable targets.
 
-use super::transcript::Point;
+use super::transcript::EntryCell;
 use crossterm::event::MouseEvent;
 
 /// Effect of a mouse click on a row.
@@ -22,7 +22,7 @@ pub(crate) struct Pointer {
     /// Time at which the window got the focus.
     pub focused: Option<u64>,
     /// Entry and cell in which the button was pressed.
-    pub pressed: Option<(usize, Point)>,
+    pub pressed: Option<(usize, EntryCell)>,
     /// Clickable rows below the transcript, as drawn.
     pub strip: Vec<(u16, Click)>,
     /// Last event of a pointer that is held at an edge, and the time of the next scroll.

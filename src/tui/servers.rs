@@ -7,7 +7,7 @@ use crate::text;
 const FRESH_MS: u64 = 500;
 
 #[derive(Debug, Default)]
-pub(crate) struct Servers {
+pub(crate) struct ServerOverview {
     /// Servers, in the order of the settings.
     pub statuses: Vec<ServerStatus>,
     /// Latest resource results, and their search text.
@@ -20,7 +20,7 @@ pub(crate) struct Servers {
     pub put_at: Option<u64>,
 }
 
-impl Servers {
+impl ServerOverview {
     pub(crate) fn find_by_name(&self, name: &str) -> Option<&ServerStatus> {
         self.statuses.iter().find(|status| status.name == name)
     }

@@ -1,10 +1,10 @@
 //! Facts about the session: its model, policy, cost, commands and saved state.
 
-use super::interface::{Header, ModelAccess};
+use super::interface::{ModelAccess, SessionHeader};
 use super::rewind::Rewind;
 use super::save_state::SaveState;
-use super::task::UserCommand;
-use super::worktree::Worktree;
+use super::task::RunningUserCommand;
+use super::worktree::WorktreeState;
 use crate::protocol::{
     Artifact, Budget, BudgetScope, BudgetUnit, Mode, ModelFacts, PolicyLayer, RunningCommand, SessionId, ToolUses, Usage,
 };
@@ -58,7 +58,7 @@ impl SessionTotals {
 
 /// Policy in effect.
 #[derive(Debug, Default)]
-pub(crate) struct Policy {
+pub(crate) struct PolicyInfo {
     pub layers: Vec<PolicyLayer>,
     /// Reason why a changed policy file is not applied, until it is fixed.
     pub broken: Option<String>,
@@ -74,7 +74,7 @@ const ENDS_NEAR_MS: i64 = 60 * 60 * 1000;
 /// Time before the expiry from which it is a warning, in milliseconds.
 const ENDS_SOON_MS: i64 = 10 * 60 * 1000;
 
-impl Policy {
+impl PolicyInfo {
     /// Returns the expiry, if it is near or past.
     pub(crate) fn upcoming_expiry(&self, now: u64) -> Option<(jiff::Timestamp, ExpiryStage)> {
         let (end, left, came) = self.time_left()?;
@@ -118,12 +118,12 @@ pub(crate) struct SessionInfo {
     pub awaits_changes: bool,
     /// The session, once it can be resumed.
     pub session: Option<SessionId>,
-    pub header: Header,
+    pub header: SessionHeader,
     /// Access to the model, once loading is complete.
     pub model_access: Option<ModelAccess>,
     /// Limits, prices and capabilities of the model.
     pub facts: Option<ModelFacts>,
-    pub policy: Policy,
+    pub policy: PolicyInfo,
     pub tally: SessionTotals,
     /// Tool usage so far.
     pub tool_uses: ToolUses,
@@ -136,7 +136,7 @@ pub(crate) struct SessionInfo {
     /// Last response, which is printed to the main screen at exit.
     pub last_answer: Option<String>,
     pub saving: SaveState,
-    pub worktree: Worktree,
+    pub worktree: WorktreeState,
     /// The user's running command.
-    pub user_command: Option<UserCommand>,
+    pub user_command: Option<RunningUserCommand>,
 }

@@ -6,9 +6,9 @@ use super::interface::ModelAccess;
 use super::keymap::Focus;
 use super::menu::Typing;
 use super::metrics::GUTTER;
-use super::model::{Activity, Model};
+use super::model::{Activity, UiModel};
 use super::session_info::ExpiryStage;
-use super::status_items::{Field, fields, is_wanted};
+use super::status_items::{StatusItem, fields, is_wanted};
 use super::task::KILL_MS;
 use super::theme::Token;
 use super::update::focus::focus;
@@ -76,7 +76,7 @@ const STOPS: &[&str] = &["esc stop"];
 /// Text of an item and its colour.
 type Item = (String, Token);
 
-pub(crate) fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
+pub(crate) fn draw_status(model: &UiModel, area: Rect, buffer: &mut Buffer, now: u64) {
     let separator = format!(" {} ", model.screen.glyphs.separator);
     let room = usize::from(area.width.saturating_sub(GUTTER));
     let wide = |items: &[Item]| items.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>() > room + 3;
@@ -92,7 +92,7 @@ pub(crate) fn draw_status(model: &Model, area: Rect, buffer: &mut Buffer, now: u
     buffer.set_line(area.x + GUTTER, area.y, &Line::from(spans), area.width.saturating_sub(GUTTER));
 }
 
-fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
+fn items(model: &UiModel, left: DropOrder, now: u64) -> Vec<Item> {
     let header = &model.info.header;
     let plain = |words: &str, from: DropOrder| (if left < from { words.to_owned() } else { String::new() }, Token::Muted);
     let name = match header.model.rsplit_once('/') {
@@ -106,22 +106,22 @@ fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
         Some(_) | None => name.to_owned(),
     };
     let all = fields(&model.options.status).into_iter().flat_map(|field| match field {
-        Field::Model if is_without_model(model) => vec![("no model".to_owned(), Token::Warn)],
-        Field::Model => vec![plain(&name, DropOrder::Model)],
+        StatusItem::Model if is_without_model(model) => vec![("no model".to_owned(), Token::Warn)],
+        StatusItem::Model => vec![plain(&name, DropOrder::Model)],
         // Without a model there is no context window.
-        Field::Context if is_without_model(model) || left >= DropOrder::Context => Vec::new(),
-        Field::Context => vec![context(model, left)],
-        Field::Cost => vec![cost(model, left)],
-        Field::Mode => states(model, left, now),
+        StatusItem::Context if is_without_model(model) || left >= DropOrder::Context => Vec::new(),
+        StatusItem::Context => vec![context(model, left)],
+        StatusItem::Cost => vec![cost(model, left)],
+        StatusItem::Mode => states(model, left, now),
         // A missing sandbox is shown even if the user removed the item.
-        Field::Sandbox if !header.is_unsandboxed() && left >= DropOrder::Held => Vec::new(),
-        Field::Sandbox if !header.is_unsandboxed() && !is_wanted(&model.options.status, field) => Vec::new(),
-        Field::Sandbox => {
+        StatusItem::Sandbox if !header.is_unsandboxed() && left >= DropOrder::Held => Vec::new(),
+        StatusItem::Sandbox if !header.is_unsandboxed() && !is_wanted(&model.options.status, field) => Vec::new(),
+        StatusItem::Sandbox => {
             vec![(sandbox(&header.sandbox, left), if header.is_unsandboxed() { Token::Danger } else { Token::Muted })]
         }
-        Field::Branch => vec![plain(&branch(model), DropOrder::Branch)],
-        Field::Directory => vec![plain(&model.options.cwd, DropOrder::Cwd)],
-        Field::Command => {
+        StatusItem::Branch => vec![plain(&branch(model), DropOrder::Branch)],
+        StatusItem::Directory => vec![plain(&model.options.cwd, DropOrder::Cwd)],
+        StatusItem::Command => {
             let line = model.info.worktree.line.as_deref().unwrap_or_default();
             vec![plain(&text::truncate(&text::clean(line), OWN_CELLS), DropOrder::Own)]
         }
@@ -131,12 +131,12 @@ fn items(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
 }
 
 /// Returns whether loading is complete, but no model is selected.
-fn is_without_model(model: &Model) -> bool {
+fn is_without_model(model: &UiModel) -> bool {
     model.info.header.model.is_empty() && matches!(model.info.model_access, Some(ModelAccess::NoKey { .. }))
 }
 
 /// Returns the approval mode, and every state that needs attention.
-fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
+fn states(model: &UiModel, left: DropOrder, now: u64) -> Vec<Item> {
     let mode = match &model.info.model_access {
         Some(_) => model.info.header.mode.as_str(),
         None if model.startup.is_session_chooser || model.options.sets_up => "",
@@ -154,7 +154,7 @@ fn states(model: &Model, left: DropOrder, now: u64) -> Vec<Item> {
 }
 
 /// Formats the branch and its changes: `main ±3`, or `main ±3+` if there may be more.
-fn branch(model: &Model) -> String {
+fn branch(model: &UiModel) -> String {
     let branch = model.info.header.branch.as_deref().unwrap_or_default();
     match model.info.worktree.changed {
         Some(changed) if changed > 0 && !branch.is_empty() => {
@@ -166,7 +166,7 @@ fn branch(model: &Model) -> String {
 }
 
 /// Formats the session cost and, with a budget, the remaining amount. Free models have no cost item.
-fn cost(model: &Model, left: DropOrder) -> Item {
+fn cost(model: &UiModel, left: DropOrder) -> Item {
     let price = model.info.facts.as_ref().map(|facts| facts.price);
     let is_free = matches!(price, Some(Some(price)) if price.input == 0.0 && price.output == 0.0);
     let is_here = ["local/", "demo/"].iter().any(|provider| model.info.header.model.starts_with(provider));
@@ -189,7 +189,7 @@ fn cost(model: &Model, left: DropOrder) -> Item {
 }
 
 /// Formats the policy's expiry once it is near. A time of day stays correct without redrawing.
-fn ending(model: &Model, left: DropOrder, now: u64) -> Item {
+fn ending(model: &UiModel, left: DropOrder, now: u64) -> Item {
     let words = |end: jiff::Timestamp| {
         let form = if left < DropOrder::Long { "policy ends %H:%M UTC" } else { "ends %H:%M" };
         end.strftime(form).to_string()
@@ -212,7 +212,7 @@ fn sandbox(words: &str, left: DropOrder) -> String {
     }
 }
 
-fn context(model: &Model, left: DropOrder) -> Item {
+fn context(model: &UiModel, left: DropOrder) -> Item {
     let used = model.info.tally.context_tokens;
     let Some(limit) = model.context_limit() else {
         return (if used > 0 { format!("ctx {}", tokens(used)) } else { String::new() }, Token::Muted);
@@ -233,7 +233,7 @@ fn context(model: &Model, left: DropOrder) -> Item {
     }
 }
 
-pub(crate) fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u64) {
+pub(crate) fn draw_hints(model: &UiModel, area: Rect, buffer: &mut Buffer, now: u64) {
     let at = focus(model);
     // The hint for leaving is dropped last.
     let hints = hints(model, now).into_iter().map(|hint| (hint.starts_with("esc"), model.keymap.hint(at, hint)));
@@ -270,7 +270,7 @@ pub(crate) fn draw_hints(model: &Model, area: Rect, buffer: &mut Buffer, now: u6
 }
 
 /// Returns the current key hints, most likely first.
-fn hints(model: &Model, now: u64) -> Vec<&'static str> {
+fn hints(model: &UiModel, now: u64) -> Vec<&'static str> {
     if let Some(layer) = model.layers.top().filter(|layer| layer.covers_questions() || !model.dialogs.is_open()) {
         return layer.hints(model.surroundings());
     }
@@ -308,7 +308,7 @@ fn hints(model: &Model, now: u64) -> Vec<&'static str> {
 }
 
 /// Returns the key hints while the composer has the keyboard and nothing is pending.
-fn composer_hints(model: &Model, now: u64) -> Vec<&'static str> {
+fn composer_hints(model: &UiModel, now: u64) -> Vec<&'static str> {
     let running = model.is_running();
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
     if running && !model.composer.is_empty() && model.task.activity != Activity::Stopping {
@@ -331,7 +331,7 @@ fn composer_hints(model: &Model, now: u64) -> Vec<&'static str> {
 }
 
 /// Returns the hint for Enter, even if the row above already contains it.
-fn enter_hint(model: &Model) -> &'static str {
+fn enter_hint(model: &UiModel) -> &'static str {
     let replaces = model.composer.is_empty() && model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if replaces {
         "enter replace key"
@@ -343,7 +343,7 @@ fn enter_hint(model: &Model) -> &'static str {
 }
 
 /// Returns the current activity for the strip: symbol, text, and key hints on the right.
-pub(crate) fn activity(model: &Model, now: u64) -> Option<(&'static str, String, &'static [&'static str])> {
+pub(crate) fn activity(model: &UiModel, now: u64) -> Option<(&'static str, String, &'static [&'static str])> {
     let g = &model.screen.glyphs;
     // The dialog shows this itself, even if it is closed.
     if model.is_waiting_for_user() {
@@ -420,7 +420,7 @@ fn running(calls: &[(CallId, String)]) -> Vec<String> {
 }
 
 /// Returns the terminal title: `aye · greeter · ▲ 1 waiting`.
-pub(crate) fn title(model: &Model) -> String {
+pub(crate) fn title(model: &UiModel) -> String {
     let dot = model.screen.glyphs.dot;
     let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();
     let waiting = match model.dialogs.len() {

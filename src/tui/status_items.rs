@@ -2,7 +2,7 @@
 
 /// Item of the status row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Field {
+pub(crate) enum StatusItem {
     Model,
     Context,
     Cost,
@@ -14,27 +14,27 @@ pub(crate) enum Field {
     Command,
 }
 
-const FIELDS: [(&str, Field); 8] = [
-    ("model", Field::Model),
-    ("context", Field::Context),
-    ("cost", Field::Cost),
-    ("mode", Field::Mode),
-    ("sandbox", Field::Sandbox),
-    ("branch", Field::Branch),
-    ("directory", Field::Directory),
-    ("command", Field::Command),
+const FIELDS: [(&str, StatusItem); 8] = [
+    ("model", StatusItem::Model),
+    ("context", StatusItem::Context),
+    ("cost", StatusItem::Cost),
+    ("mode", StatusItem::Mode),
+    ("sandbox", StatusItem::Sandbox),
+    ("branch", StatusItem::Branch),
+    ("directory", StatusItem::Directory),
+    ("command", StatusItem::Command),
 ];
 
-fn field_from_name(name: &str) -> Option<Field> {
+fn field_from_name(name: &str) -> Option<StatusItem> {
     FIELDS.iter().find(|(known, _)| *known == name).map(|(_, field)| *field)
 }
 
 /// Returns the configured items, each once, in order. Mandatory items are appended if missing.
-pub(crate) fn fields(names: &[String]) -> Vec<Field> {
-    let mut fields: Vec<Field> = Vec::new();
+pub(crate) fn fields(names: &[String]) -> Vec<StatusItem> {
+    let mut fields: Vec<StatusItem> = Vec::new();
     let usual = FIELDS.iter().map(|(_, field)| *field);
     let wanted = names.iter().filter_map(|name| field_from_name(name));
-    let always = [Field::Mode, Field::Sandbox];
+    let always = [StatusItem::Mode, StatusItem::Sandbox];
     for field in if names.is_empty() { usual.collect() } else { wanted.chain(always).collect::<Vec<_>>() } {
         if !fields.contains(&field) {
             fields.push(field);
@@ -44,13 +44,13 @@ pub(crate) fn fields(names: &[String]) -> Vec<Field> {
 }
 
 /// Returns whether an item is configured, not just shown because it is mandatory.
-pub(crate) fn is_wanted(names: &[String], field: Field) -> bool {
+pub(crate) fn is_wanted(names: &[String], field: StatusItem) -> bool {
     names.is_empty() || names.iter().any(|name| field_from_name(name) == Some(field))
 }
 
 /// Returns whether any item needs the git state of the workspace.
 pub(crate) fn shows_worktree(names: &[String]) -> bool {
-    is_wanted(names, Field::Branch) || is_wanted(names, Field::Command)
+    is_wanted(names, StatusItem::Branch) || is_wanted(names, StatusItem::Command)
 }
 
 /// Returns a warning about unknown item names.
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn status_items_keep_the_configured_order_and_mandatory_ones_stay() {
-        use Field::{Branch, Command, Context, Cost, Directory, Mode, Model, Sandbox};
+        use StatusItem::{Branch, Command, Context, Cost, Directory, Mode, Model, Sandbox};
         for (given, expected) in [
             (&[][..], vec![Model, Context, Cost, Mode, Sandbox, Branch, Directory, Command]),
             (&["branch", "model"], vec![Branch, Model, Mode, Sandbox]),

@@ -268,7 +268,7 @@ impl StyledText {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::theme::Colours;
+    use crate::tui::theme::ColourDepth;
     use ratatui::buffer::Buffer;
     use ratatui::layout::Rect;
 
@@ -279,7 +279,7 @@ mod tests {
         line.push("\u{301}", SpanStyle::from_token(Token::Danger));
         line.push(") {}", SpanStyle::from_token(Token::Text));
         let mut buffer = Buffer::empty(Rect::new(0, 0, 12, 1));
-        buffer.set_line(0, 0, &line.line(&Theme::choose(None, Colours::True)), 12);
+        buffer.set_line(0, 0, &line.line(&Theme::choose(None, ColourDepth::True)), 12);
         let cells: Vec<&str> = buffer.content().iter().map(|cell| cell.symbol()).collect();
         assert_eq!(cells.concat().trim_end(), "if a(\u{338}b\u{301}) {}");
     }

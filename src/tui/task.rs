@@ -104,7 +104,7 @@ impl PauseNotice {
 
 /// The task and its cost so far.
 #[derive(Debug)]
-pub(crate) struct Task {
+pub(crate) struct TaskView {
     /// Whether a task has started and has not ended.
     pub goes_on: bool,
     /// Number of messages that are being summarized, regardless of the state of the request.
@@ -137,7 +137,7 @@ pub(crate) struct Task {
     pub goal_session_cost: Option<f64>,
 }
 
-impl Default for Task {
+impl Default for TaskView {
     fn default() -> Self {
         Self {
             goes_on: false,
@@ -163,7 +163,7 @@ impl Default for Task {
 
 /// The user's running command.
 #[derive(Debug)]
-pub(crate) struct UserCommand {
+pub(crate) struct RunningUserCommand {
     pub id: CallId,
     /// Label on its card.
     pub whose: &'static str,

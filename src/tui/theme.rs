@@ -6,7 +6,7 @@ mod palette;
 mod user_themes;
 
 pub(crate) use colour::Rgb;
-pub(crate) use colour_depth::Colours;
+pub(crate) use colour_depth::ColourDepth;
 pub(crate) use palette::ThemeError;
 pub(crate) use user_themes::{find, list};
 
@@ -86,7 +86,7 @@ pub(crate) struct Theme {
     pub name: String,
     pub light: bool,
     palette: Palette,
-    colours: Colours,
+    colours: ColourDepth,
 }
 
 impl Theme {
@@ -101,13 +101,13 @@ impl Theme {
     /// Parses a theme file.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ThemeError> {
         let palette = Palette::parse(text)?;
-        Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
+        Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: ColourDepth::True })
     }
 
     /// Parses a user theme. Missing values come from the built-in theme for the same background.
     pub(crate) fn parse_user_theme(name: &str, text: &str) -> Result<Self, ThemeError> {
         let palette = Palette::parse_over(text, &Self::dark().palette, &Self::light().palette)?;
-        Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: Colours::True })
+        Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: ColourDepth::True })
     }
 
     /// Returns a built-in theme.
@@ -122,13 +122,13 @@ impl Theme {
     }
 
     /// Returns the default theme for a background, which may be unknown.
-    pub(crate) fn choose(background: Option<(u8, u8, u8)>, colours: Colours) -> Self {
+    pub(crate) fn choose(background: Option<(u8, u8, u8)>, colours: ColourDepth) -> Self {
         let light = background.is_some_and(|(red, green, blue)| Rgb { red, green, blue }.is_light());
         if light { Self::light().with_colours(colours) } else { Self::dark().with_colours(colours) }
     }
 
     /// Returns the theme for a terminal with this colour support.
-    pub(crate) fn with_colours(self, colours: Colours) -> Self {
+    pub(crate) fn with_colours(self, colours: ColourDepth) -> Self {
         Self { colours, ..self }
     }
 
@@ -164,7 +164,7 @@ impl Theme {
     }
 
     fn plain(name: &str) -> Self {
-        Self { name: name.to_owned(), light: false, palette: Palette::default(), colours: Colours::None }
+        Self { name: name.to_owned(), light: false, palette: Palette::default(), colours: ColourDepth::None }
     }
 }
 

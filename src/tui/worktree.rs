@@ -2,7 +2,7 @@
 
 /// Git state of the workspace.
 #[derive(Debug, Default)]
-pub(crate) struct Worktree {
+pub(crate) struct WorktreeState {
     /// Number of files with uncommitted changes.
     pub changed: Option<u64>,
     /// Whether the scan was incomplete, so that there may be more changes.

@@ -26,14 +26,14 @@ const WALKERS: usize = 2;
 const STRETCH: usize = 4096;
 
 /// A file or a folder. The path of a folder ends with `/`.
-pub(crate) struct Entry {
+pub(crate) struct WorkspaceEntry {
     pub path: String,
     pub changed: Option<SystemTime>,
 }
 
 /// Files at the time of the listing.
 pub(crate) struct FileListing {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<WorkspaceEntry>,
     at: Instant,
 }
 
@@ -98,8 +98,8 @@ impl Files {
 
     /// Returns the best results; `None` if there is a newer search.
     fn best(&self, listed: &FileListing, words: &str, number: u64) -> Option<Vec<FoundFile>> {
-        let found: Vec<&Entry> = if words.is_empty() {
-            let mut files: Vec<&Entry> = listed.entries.iter().filter(|entry| !entry.path.ends_with('/')).collect();
+        let found: Vec<&WorkspaceEntry> = if words.is_empty() {
+            let mut files: Vec<&WorkspaceEntry> = listed.entries.iter().filter(|entry| !entry.path.ends_with('/')).collect();
             let last = files.len().min(FOUND);
             if files.len() > last {
                 files.select_nth_unstable_by_key(last, |entry| std::cmp::Reverse(entry.changed));
@@ -109,14 +109,14 @@ impl Files {
             files
         } else {
             let mut fuzzy = Fuzzy::paths(words);
-            let mut scored: Vec<(u32, &Entry)> = Vec::new();
+            let mut scored: Vec<(u32, &WorkspaceEntry)> = Vec::new();
             for entries in listed.entries.chunks(STRETCH) {
                 if self.current_query().0 != number {
                     return None;
                 }
                 scored.extend(entries.iter().filter_map(|entry| Some((fuzzy.score(&entry.path)?, entry))));
             }
-            let order = |(score, entry): &(u32, &Entry)| (std::cmp::Reverse(*score), entry.path.len());
+            let order = |(score, entry): &(u32, &WorkspaceEntry)| (std::cmp::Reverse(*score), entry.path.len());
             if scored.len() > FOUND {
                 scored.select_nth_unstable_by_key(FOUND, order);
                 scored.truncate(FOUND);
@@ -127,7 +127,7 @@ impl Files {
         Some(found.into_iter().map(|entry| self.to_found_file(entry)).collect())
     }
 
-    fn to_found_file(&self, entry: &Entry) -> FoundFile {
+    fn to_found_file(&self, entry: &WorkspaceEntry) -> FoundFile {
         let metadata = if entry.path.ends_with('/') { None } else { self.workspace.join(&entry.path).symlink_metadata().ok() };
         let bytes = metadata.filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
         let tokens = bytes.filter(|bytes| *bytes <= MAX_BYTES).map(|bytes| bytes.div_ceil(TOKEN_BYTES));
@@ -136,7 +136,7 @@ impl Files {
 }
 
 /// Lists all files that git does not ignore, including hidden ones. Symlinks are listed but not followed.
-fn walk(workspace: &Path) -> Vec<Entry> {
+fn walk(workspace: &Path) -> Vec<WorkspaceEntry> {
     let (entries, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
     let mut walk = WalkBuilder::new(workspace);
     walk.hidden(false).require_git(false).threads(WALKERS);
@@ -160,8 +160,8 @@ fn walk(workspace: &Path) -> Vec<Entry> {
 
 /// Results of one thread, which are merged when it ends.
 struct Batch<'a> {
-    entries: &'a Mutex<Vec<Entry>>,
-    own: Vec<Entry>,
+    entries: &'a Mutex<Vec<WorkspaceEntry>>,
+    own: Vec<WorkspaceEntry>,
 }
 
 impl Drop for Batch<'_> {
@@ -171,7 +171,7 @@ impl Drop for Batch<'_> {
 }
 
 /// Returns the path relative to the workspace; `None` if it cannot be written in a prompt.
-fn to_entry(workspace: &Path, entry: &DirEntry) -> Option<Entry> {
+fn to_entry(workspace: &Path, entry: &DirEntry) -> Option<WorkspaceEntry> {
     let path = entry.path().strip_prefix(workspace).ok()?.to_str()?;
     if path.is_empty() || path.contains(|letter: char| letter.is_control() || letter == '"') {
         return None;
@@ -179,7 +179,7 @@ fn to_entry(workspace: &Path, entry: &DirEntry) -> Option<Entry> {
     let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
     let path = if is_folder { format!("{path}/") } else { path.to_owned() };
     let changed = if is_folder { None } else { entry.metadata().ok().and_then(|metadata| metadata.modified().ok()) };
-    Some(Entry { path, changed })
+    Some(WorkspaceEntry { path, changed })
 }
 
 #[cfg(test)]

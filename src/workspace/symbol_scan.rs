@@ -24,13 +24,13 @@ pub(crate) struct Symbol {
 
 /// Declarations of a language: file extensions, and patterns with the group `name` and, if a keyword names the kind,
 /// the group `kind`.
-struct Language {
+struct SymbolPatterns {
     endings: &'static [&'static str],
     patterns: &'static [&'static str],
 }
 
-const LANGUAGES: &[Language] = &[
-    Language {
+const LANGUAGES: &[SymbolPatterns] = &[
+    SymbolPatterns {
         endings: &["rs"],
         patterns: &[
             r#"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:default\s+)?(?:const\s+)?(?:async\s+)?(?:unsafe\s+)?(?:extern\s+"[^"]*"\s+)?(?<kind>fn)\s+(?<name>\w+)"#,
@@ -38,8 +38,8 @@ const LANGUAGES: &[Language] = &[
             r"^\s*(?<kind>macro)_rules!\s*(?<name>\w+)",
         ],
     },
-    Language { endings: &["py", "pyi"], patterns: &[r"^\s*(?:async\s+)?(?<kind>def|class)\s+(?<name>\w+)"] },
-    Language {
+    SymbolPatterns { endings: &["py", "pyi"], patterns: &[r"^\s*(?:async\s+)?(?<kind>def|class)\s+(?<name>\w+)"] },
+    SymbolPatterns {
         endings: &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte"],
         patterns: &[
             r"^\s*(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?<kind>function|class|interface|enum|type|namespace)\b\*?\s+(?<name>[\w$]+)",
@@ -47,18 +47,18 @@ const LANGUAGES: &[Language] = &[
             r"^\s+(?:(?:public|private|protected|static|async|override|readonly|get|set)\s+)*(?<name>[\w$#]+)\s*(?:<[^>]*>)?\([^;=]*\)\s*(?::[^{;]+)?\{\s*$",
         ],
     },
-    Language {
+    SymbolPatterns {
         endings: &["go"],
         patterns: &[r"^(?<kind>func)\s+(?:\([^)]*\)\s*)?(?<name>\w+)", r"^\s*(?<kind>type)\s+(?<name>\w+)"],
     },
-    Language {
+    SymbolPatterns {
         endings: &["java", "kt", "kts", "scala", "cs", "swift", "dart", "groovy"],
         patterns: &[
             r"^\s*(?:@\w+\s+)*(?:[a-z]+\s+)*(?<kind>class|interface|enum|record|struct|object|trait|protocol|extension|actor|fun|func|def|typealias)\s+(?:<[^>]*>\s*)?(?:\w+\.)?(?<name>\w+)",
             r"^\s+(?:(?:public|private|protected|internal|static|final|abstract|async|override|virtual|synchronized|sealed|default)\s+)+[\w<>\[\],.?\s]+\s(?<name>\w+)\s*\(",
         ],
     },
-    Language {
+    SymbolPatterns {
         endings: &["c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx", "m", "mm"],
         patterns: &[
             r"^\s*(?:typedef\s+)?(?<kind>struct|class|enum|union|namespace)\s+(?:class\s+)?(?<name>\w+)\s*(?:final\s*)?(?:[:{]|$)",
@@ -66,20 +66,20 @@ const LANGUAGES: &[Language] = &[
             r"^(?:[\w:*&<>,~]+\s+)+[*&]*(?<name>[\w:~]+)\s*\([^;]*$",
         ],
     },
-    Language { endings: &["rb"], patterns: &[r"^\s*(?<kind>def|class|module)\s+(?:self\.)?(?<name>[\w:]+[?!]?)"] },
-    Language {
+    SymbolPatterns { endings: &["rb"], patterns: &[r"^\s*(?<kind>def|class|module)\s+(?:self\.)?(?<name>[\w:]+[?!]?)"] },
+    SymbolPatterns {
         endings: &["php"],
         patterns: &[
             r"^\s*(?:(?:abstract|final|public|private|protected|static)\s+)*(?<kind>function|class|interface|trait|enum)\s+&?(?<name>\w+)",
         ],
     },
-    Language {
+    SymbolPatterns {
         endings: &["sh", "bash", "zsh"],
         patterns: &[r"^\s*function\s+(?<name>[\w:-]+)", r"^\s*(?<name>[\w:-]+)\s*\(\s*\)"],
     },
-    Language { endings: &["lua"], patterns: &[r"^\s*(?:local\s+)?(?<kind>function)\s+(?<name>[\w.:]+)"] },
-    Language { endings: &["ex", "exs"], patterns: &[r"^\s*(?<kind>def|defp|defmacro|defmodule)\s+(?<name>[\w.]+[?!]?)"] },
-    Language {
+    SymbolPatterns { endings: &["lua"], patterns: &[r"^\s*(?:local\s+)?(?<kind>function)\s+(?<name>[\w.:]+)"] },
+    SymbolPatterns { endings: &["ex", "exs"], patterns: &[r"^\s*(?<kind>def|defp|defmacro|defmodule)\s+(?<name>[\w.]+[?!]?)"] },
+    SymbolPatterns {
         endings: &["zig"],
         patterns: &[
             r"^\s*(?:pub\s+)?(?:export\s+)?(?:inline\s+)?(?<kind>fn)\s+(?<name>\w+)",
@@ -94,8 +94,8 @@ const NO_NAMES: &[&str] =
 /// Kind of declarations without a keyword.
 const FUNCTION: &str = "function";
 
-static COMPILED: LazyLock<Vec<(&'static Language, Vec<Regex>)>> = LazyLock::new(|| {
-    let compiled = |language: &'static Language| language.patterns.iter().filter_map(|one| Regex::new(one).ok()).collect();
+static COMPILED: LazyLock<Vec<(&'static SymbolPatterns, Vec<Regex>)>> = LazyLock::new(|| {
+    let compiled = |language: &'static SymbolPatterns| language.patterns.iter().filter_map(|one| Regex::new(one).ok()).collect();
     LANGUAGES.iter().map(|language| (language, compiled(language))).collect()
 });
 

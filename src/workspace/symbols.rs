@@ -1,7 +1,7 @@
 //! Symbol search in a workspace by parts of the name. Files are read in the background, and again only after they
 //! change.
 
-use super::files::{Entry, Files, TOKEN_BYTES};
+use super::files::{Files, TOKEN_BYTES, WorkspaceEntry};
 use super::symbol_scan::{Symbol, is_known, scan_symbols};
 use crate::protocol::FoundSymbol;
 use crate::text::Fuzzy;
@@ -57,8 +57,8 @@ impl Symbols {
     pub(crate) fn find(&self, words: &str, number: u64, files: &Files, tell: &dyn Fn(Vec<FoundSymbol>)) {
         let (within, name) = words.rsplit_once('#').unwrap_or(("", words));
         let listed = files.list_all();
-        let is_meant = |entry: &&Entry| is_known(&entry.path) && (within.is_empty() || entry.path.starts_with(within));
-        let mut entries: Vec<&Entry> = listed.entries.iter().filter(is_meant).collect();
+        let is_meant = |entry: &&WorkspaceEntry| is_known(&entry.path) && (within.is_empty() || entry.path.starts_with(within));
+        let mut entries: Vec<&WorkspaceEntry> = listed.entries.iter().filter(is_meant).collect();
         if entries.len() > MAX_FILES {
             entries.select_nth_unstable_by_key(MAX_FILES, |entry| std::cmp::Reverse(entry.changed));
             entries.truncate(MAX_FILES);

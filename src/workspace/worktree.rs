@@ -4,7 +4,7 @@
 use super::git::Repository;
 use crate::config::Environment;
 use crate::protocol::HostResponse;
-use crate::sys::process::{End, Helper, OutputReceivers, Shell, Spec, run_with_receivers};
+use crate::sys::process::{CommandSpec, End, Helper, OutputReceivers, Shell, run_with_receivers};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -89,7 +89,7 @@ impl Worktree {
     async fn line(&self) -> Option<String> {
         let line = self.command.clone()?;
         let variables = self.environment.variables().map(|(name, value)| (name.into(), value.into()));
-        let spec = Spec {
+        let spec = CommandSpec {
             line,
             shell: Shell::Sh,
             directory: self.workspace.clone(),

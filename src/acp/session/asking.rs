@@ -1,6 +1,6 @@
 //! Questions that were sent to the editor and have not been answered.
 
-use super::Session;
+use super::EditorSession;
 use crate::acp::client::Client;
 use crate::acp::diffs::{self, Direction};
 use crate::acp::permission::{self, PermissionOutcome};
@@ -88,7 +88,7 @@ impl PendingQuestions {
     }
 }
 
-impl Session {
+impl EditorSession {
     pub(super) async fn ask(&mut self, approval: &Approval) {
         let looks = self.client.looks;
         let proposal = &approval.proposal;

@@ -1,6 +1,6 @@
 //! Option changes by the editor whose outcome is pending.
 
-use super::Session;
+use super::EditorSession;
 use crate::acp::options::Options;
 use crate::acp::rpc::{Reply, invalid_params, reply};
 use crate::protocol::{Command, EventKind};
@@ -60,7 +60,7 @@ impl PendingSettings {
     }
 }
 
-impl Session {
+impl EditorSession {
     pub(super) async fn set_mode(&mut self, request: &SetSessionModeRequest, to: Reply) {
         let command = self.options.set_mode(&request.mode_id.0);
         self.set(command, to, false).await;

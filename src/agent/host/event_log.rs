@@ -245,7 +245,7 @@ fn shorten(message: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Arguments, CallId, Failure, ToolStatus, Usage};
+    use crate::protocol::{CallArguments, CallId, Failure, ToolStatus, Usage};
 
     const SAID: &str = "the very words of somebody";
 
@@ -300,7 +300,7 @@ mod tests {
                 tool_call_id: CallId::new("c"),
                 tool_name: "ReadFile".to_owned(),
                 capability: None,
-                arguments: Arguments::Malformed(SAID.to_owned()),
+                arguments: CallArguments::Malformed(SAID.to_owned()),
                 summary: SAID.to_owned(),
             },
         ] {

@@ -2,7 +2,7 @@
 
 use super::call_context::CallContext;
 use super::call_timeout::{CallTimeout, with_timeout};
-use crate::agent::turn::{Input, Planned};
+use crate::agent::turn::{Input, PlanResult};
 use crate::ports::{Plan, ToolRouter};
 use crate::protocol::{Amendment, SandboxAccess, ToolCall, ToolError};
 use futures_util::future::join_all;
@@ -26,7 +26,7 @@ pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
                 let scope = with_timeout(scope, CallTimeout::Short, &killed, &nobody).await;
                 scope.ok().and_then(Result::ok).unwrap_or_default()
             };
-            Planned { index, scope, plan }
+            PlanResult { index, scope, plan }
         }
     });
     let plans = join_all(plans.collect::<Vec<_>>());
@@ -89,7 +89,7 @@ fn plan_one(
     tokio::spawn(async move {
         let plan = plan.await;
         let plan = if has_hooks { with_hooks(plan, &*router, &stopped).await } else { plan };
-        let planned = Planned { index, scope: Vec::new(), plan };
+        let planned = PlanResult { index, scope: Vec::new(), plan };
         let _ = inputs.send(Input::Planned(vec![planned])).await;
     });
 }

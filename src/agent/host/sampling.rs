@@ -9,7 +9,7 @@ use crate::agent::turn::SamplingUsage;
 use crate::ports::{Completion, Delta, ModelRequest, ModelStream};
 use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, ModelFacts, Part, StopReason, Usage};
 use futures_util::StreamExt;
-use request::{Conversation, read};
+use request::{SamplingMessages, read};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(super) enum SamplingPhase {
 
 pub(super) struct ApprovedSampling {
     server: String,
-    conversation: Conversation,
+    conversation: SamplingMessages,
     answer: oneshot::Sender<Result<Value, String>>,
 }
 
@@ -101,7 +101,7 @@ impl SamplingQueue {
         person: bool,
         asks: Result<bool, String>,
         facts: &ModelFacts,
-    ) -> Result<(Conversation, Option<String>), String> {
+    ) -> Result<(SamplingMessages, Option<String>), String> {
         let asks = asks?;
         if asks && !person {
             return Err("the policy requires approval for each request, and no user can approve it".to_owned());

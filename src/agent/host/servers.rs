@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 const RESOURCE: &str = "ReadResource";
 
 /// Servers of a session.
-pub(super) struct Servers {
+pub(super) struct ServerStates {
     remote: Option<Arc<dyn RemoteServers>>,
     /// States reported last.
     reported: Vec<ServerStatus>,
@@ -34,7 +34,7 @@ pub(super) struct Servers {
     sender: EventSender,
 }
 
-impl Servers {
+impl ServerStates {
     pub(crate) fn new(remote: Option<Arc<dyn RemoteServers>>, sender: EventSender) -> Self {
         Self {
             remote,

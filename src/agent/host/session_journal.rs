@@ -10,11 +10,11 @@ use std::sync::Arc;
 /// Records that a crash would lose.
 #[derive(Default)]
 struct UnsavedRecords {
-    batches: VecDeque<Batch>,
+    batches: VecDeque<UnsavedBatch>,
     bytes: usize,
 }
 
-struct Batch {
+struct UnsavedBatch {
     records: Vec<Record>,
     bytes: usize,
 }
@@ -23,7 +23,7 @@ impl UnsavedRecords {
     fn push(&mut self, records: Vec<Record>) {
         let bytes = records.iter().map(length).sum();
         self.bytes += bytes;
-        self.batches.push_back(Batch { records, bytes });
+        self.batches.push_back(UnsavedBatch { records, bytes });
     }
 
     fn drop_last(&mut self) {

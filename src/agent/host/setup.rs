@@ -2,7 +2,7 @@
 
 use super::policy_updates::PolicyUpdates;
 use super::server_requests::ServerConnections;
-use crate::agent::turn::{Options, ResumePolicy, SandboxStatus};
+use crate::agent::turn::{AgentOptions, ResumePolicy, SandboxStatus};
 use crate::policy::{Enforcer, redact::Redactor};
 use crate::ports::{
     Artifacts, InstructionSource, Journal, Model, Models, Record, RecoveredCalls, Rules, ToolRouter, UserQuestion,
@@ -23,7 +23,7 @@ pub(crate) struct SummaryModelSetup {
 /// Components and settings of a session.
 pub(crate) struct Setup {
     pub policy: Enforcer,
-    pub options: Options,
+    pub options: AgentOptions,
     pub model: Arc<dyn Model>,
     /// Models that can replace it.
     pub models: Arc<dyn Models>,

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 /// Sources that no other part of the host owns.
-pub(super) struct Sources {
+pub(super) struct InputSources {
     /// Commands of the front end; `None` once it has disconnected.
     pub commands: Option<mpsc::Receiver<SessionCommand>>,
     /// Results of background work.
@@ -45,7 +45,7 @@ pub(super) enum Occurrence {
     Deadline,
 }
 
-impl Sources {
+impl InputSources {
     /// Waits for the next occurrence.
     pub(crate) async fn next(&mut self, model: &mut ModelClient, policy: &mut PolicySource, timers: Timers) -> Occurrence {
         loop {

@@ -1,7 +1,7 @@
 //! Sessions whose store cannot be written: nothing happens unsaved, no message is lost, and the session can continue.
 
 use super::*;
-use crate::agent::turn::{Approver, Options, SandboxStatus};
+use crate::agent::turn::{AgentOptions, Approver, SandboxStatus};
 use crate::agent::{Backoff, ResumePolicy};
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Permit, Sandbox, Scope};
@@ -10,9 +10,9 @@ use crate::ports::{
     PlanAmendments, Record, RecoveredCalls, Rules, RunContext,
 };
 use crate::protocol::{
-    Action, Arguments, CallId, Command, ErrorCode, Failure, FailureKind, HookEvents, ListedModel, Mode, ModelFacts, Part, Place,
-    PreviewOffer, SandboxTier, SecretString, SessionCommand, SessionId, SessionStatus, StopReason, Target, ToolCall, ToolError,
-    ToolResult, Usage, WorkspaceId,
+    Action, CallArguments, CallId, Command, ErrorCode, Failure, FailureKind, HookEvents, ListedModel, Mode, ModelFacts, Part,
+    Place, PreviewOffer, SandboxTier, SecretString, SessionCommand, SessionId, SessionStatus, StopReason, Target, ToolCall,
+    ToolError, ToolResult, Usage, WorkspaceId,
 };
 use futures_util::StreamExt;
 use jiff::Timestamp;
@@ -79,7 +79,7 @@ fn said(text: &str, stop_reason: StopReason, call: Option<&str>) -> Completion {
         Part::ToolCall(ToolCall {
             tool_call_id: CallId::new(id),
             tool_name: "RunCommand".to_owned(),
-            arguments: Arguments::parse("{}"),
+            arguments: CallArguments::parse("{}"),
         })
     }));
     Completion { content, stop_reason, usage: Usage::default(), model: None }
@@ -144,7 +144,7 @@ fn make(call: ToolCall) -> Plan {
 
 #[test]
 fn only_file_changes_finish_after_an_interrupt() {
-    let arguments = crate::protocol::Arguments::parse("{}");
+    let arguments = crate::protocol::CallArguments::parse("{}");
     let call = || ToolCall { tool_call_id: CallId::new("c"), tool_name: "T".to_owned(), arguments: arguments.clone() };
     let target = || Target { given: "a".to_owned(), real: PathBuf::from("/w/a"), place: Place::Missing };
     let finishes = super::tool_runs::must_finish;
@@ -215,7 +215,7 @@ impl Models for NoModels {
 }
 
 fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: Arc<Script>) -> Setup {
-    let options = Options {
+    let options = AgentOptions {
         model: model.facts(),
         effort: None,
         max_output_tokens: 1_000,

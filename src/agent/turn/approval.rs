@@ -2,7 +2,7 @@
 
 use super::amend::no_amendment;
 use super::call::{Call, CallState, Pending};
-use super::call_runner::{Batch, CallRunner};
+use super::call_runner::{CallRunner, FollowUpActions};
 use super::denial::{CANCELLED, NO_ANSWER, denial, new_errors_note};
 use super::io::{Effect, InputTime};
 use super::layer::build_output_clause;
@@ -46,7 +46,7 @@ impl CallRunner<'_> {
         index: usize,
         mut plan: Plan,
         question: Question,
-        batch: &mut Batch,
+        batch: &mut FollowUpActions,
         at: InputTime,
     ) {
         if self.cx.options.approver == Approver::Everyone {
@@ -124,7 +124,7 @@ impl CallRunner<'_> {
         index: usize,
         plan: Plan,
         reason: String,
-        batch: &mut Batch,
+        batch: &mut FollowUpActions,
         at: InputTime,
     ) {
         match self.cx.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
@@ -140,7 +140,7 @@ impl CallRunner<'_> {
         call: &mut Call,
         index: usize,
         mut plan: Plan,
-        batch: &mut Batch,
+        batch: &mut FollowUpActions,
         at: InputTime,
     ) {
         if let Verdict::Deny(denial) = verdict {
@@ -177,7 +177,14 @@ impl CallRunner<'_> {
     }
 
     /// Asks to run a command once outside the sandbox. No rule can allow this; only the user can.
-    pub(super) fn ask_unsandboxed(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
+    pub(super) fn ask_unsandboxed(
+        &mut self,
+        call: &mut Call,
+        index: usize,
+        plan: Plan,
+        batch: &mut FollowUpActions,
+        at: InputTime,
+    ) {
         let asked = match self.cx.options.approver {
             Approver::User => self.cx.policy.ask_unsandboxed(&plan.tool_name, &plan.actions, at.now),
             Approver::Service { .. } | Approver::Everyone | Approver::Nobody => {
@@ -201,7 +208,7 @@ impl CallRunner<'_> {
     }
 
     /// Asks to allow additional access for one run. No rule can allow this; only the user can.
-    pub(super) fn ask_to_open(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch, at: InputTime) {
+    pub(super) fn ask_to_open(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut FollowUpActions, at: InputTime) {
         if plan.opens.is_empty() && call.layered {
             return self.ask_before(call, index);
         }
@@ -317,7 +324,7 @@ impl CallRunner<'_> {
         if !no && let Some(denial) = self.current_denial(&plan, at) {
             return self.refuse_by_policy(call, &denial);
         }
-        let mut batch = Batch::default();
+        let mut batch = FollowUpActions::default();
         match decision {
             Decision::Denied { reason } if plan.task_plan.is_some() => {
                 call.refuse(ErrorCode::UserDenied, plan_denial(reason.as_deref()));
@@ -414,7 +421,14 @@ impl CallRunner<'_> {
         yes.is_some_and(|asked| plan.actions.iter().all(|action| asked.contains(action)))
     }
 
-    pub(super) fn on_run_approved(&mut self, verdict: Verdict, call: &mut Call, index: usize, plan: Plan, batch: &mut Batch) {
+    pub(super) fn on_run_approved(
+        &mut self,
+        verdict: Verdict,
+        call: &mut Call,
+        index: usize,
+        plan: Plan,
+        batch: &mut FollowUpActions,
+    ) {
         let permit = match verdict {
             Verdict::Deny(denial) => return self.refuse_by_policy(call, &denial),
             Verdict::Ask(question) => question.approve(),
@@ -559,7 +573,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Arguments, CallId, Place, ToolCall};
+    use crate::protocol::{CallArguments, CallId, Place, ToolCall};
 
     #[test]
     fn a_path_that_is_read_and_deleted_is_listed_once() {
@@ -567,7 +581,7 @@ mod tests {
         let call = ToolCall {
             tool_call_id: CallId::new("c1"),
             tool_name: "Move".to_owned(),
-            arguments: Arguments::Object(serde_json::Map::new()),
+            arguments: CallArguments::Object(serde_json::Map::new()),
         };
         let actions = vec![
             Action::Read { target: target("/w/a") },

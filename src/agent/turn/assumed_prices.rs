@@ -1,6 +1,6 @@
 //! Prices that the user assumes for models whose price is unknown, so that a budget in dollars can be enforced.
 
-use super::options::{Options, PriceAssumption};
+use super::options::{AgentOptions, PriceAssumption};
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, Record};
 use crate::protocol::{AssumedPrice, EventKind, ModelFacts};
@@ -17,7 +17,7 @@ pub(super) struct AssumedPrices {
 }
 
 impl AssumedPrices {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &AgentOptions) -> Self {
         Self { general: options.assumed_price, of_session: BTreeMap::new(), recorded: BTreeMap::new() }
     }
 

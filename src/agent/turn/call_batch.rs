@@ -1,16 +1,16 @@
 //! Calls of one response: planning, judgement, approval and execution. Results are in the order of the calls.
 
 use super::call::{Call, CallState, Pending};
-use super::call_runner::{Batch, CallRunner};
-use super::io::{InputTime, Planned};
+use super::call_runner::{CallRunner, FollowUpActions};
+use super::io::{InputTime, PlanResult};
 use super::loop_guard::RepeatCount;
-use super::options::Options;
+use super::options::AgentOptions;
 use super::policy::denial_for;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::TaskStatus::{self, CheckingPolicy, ExecutingTools, WaitingForApproval};
 use crate::protocol::{
-    Action, ApprovalId, ArgumentFault, Arguments, CallHooks, CallId, Decision, ErrorCode, Part, PlaceChange, Resolution,
+    Action, ApprovalId, ArgumentFault, CallArguments, CallHooks, CallId, Decision, ErrorCode, Part, PlaceChange, Resolution,
     RuleInfo, RuleQuery, TaskId, ToolCall, ToolError, ToolResult,
 };
 
@@ -27,8 +27,8 @@ impl CallBatch {
     pub(crate) fn from_response(calls: Vec<ToolCall>, rows: Vec<RepeatCount>, cut: bool) -> Self {
         let call = |(call, row): (ToolCall, RepeatCount)| {
             let state = match &call.arguments {
-                Arguments::Object(_) => CallState::Planning,
-                Arguments::Malformed(text) => CallState::Done(malformed_result(&call, text, cut)),
+                CallArguments::Object(_) => CallState::Planning,
+                CallArguments::Malformed(text) => CallState::Done(malformed_result(&call, text, cut)),
             };
             Call { row, ..Call::new(call, state) }
         };
@@ -122,14 +122,14 @@ impl CallBatch {
     }
 
     /// Returns the results in order, once all calls have one.
-    fn finished_results(&self, options: &Options) -> Option<Vec<Part>> {
+    fn finished_results(&self, options: &AgentOptions) -> Option<Vec<Part>> {
         let most_bytes = options.result_bytes(self.calls.len());
         let fitted = |call: &Call| call.result().map(|result| Part::ToolResult(result.truncate_to(most_bytes)));
         self.calls.iter().map(fitted).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
     }
 
     /// Returns the results in order. A call without a result gets an unknown outcome.
-    pub(crate) fn results(&mut self, options: &Options) -> Vec<Part> {
+    pub(crate) fn results(&mut self, options: &AgentOptions) -> Vec<Part> {
         let most_bytes = options.result_bytes(self.calls.len());
         let result = |call: &mut Call| {
             if !call.is_done() {
@@ -143,8 +143,8 @@ impl CallBatch {
 
 /// Plans, runs and previews.
 impl CallBatch {
-    pub(crate) fn on_plans(&mut self, plans: Vec<Planned>, runner: &mut CallRunner<'_>, at: InputTime) {
-        let mut batch = Batch::default();
+    pub(crate) fn on_plans(&mut self, plans: Vec<PlanResult>, runner: &mut CallRunner<'_>, at: InputTime) {
+        let mut batch = FollowUpActions::default();
         for (index, plan) in sort_by_index(plans, self.calls.len()).into_iter().enumerate() {
             let (before, from) = self.calls.split_at_mut(index);
             runner.settle_plan(before, &mut from[0], index, plan, &mut batch, at);
@@ -190,7 +190,7 @@ impl CallBatch {
         if runner.cancelling {
             return runner.interrupt_layer(call, outcome);
         }
-        let mut batch = Batch::default();
+        let mut batch = FollowUpActions::default();
         match outcome {
             Ok(mut plan) => {
                 plan.doubts.hook = call.hook_question();
@@ -426,7 +426,7 @@ fn current_denial(call: &Call, runner: &CallRunner<'_>, at: InputTime) -> Option
     }
 }
 
-fn sort_by_index(plans: Vec<Planned>, count: usize) -> Vec<Option<Planned>> {
+fn sort_by_index(plans: Vec<PlanResult>, count: usize) -> Vec<Option<PlanResult>> {
     let mut slots: Vec<_> = (0..count).map(|_| None).collect();
     for planned in plans {
         if let Some(slot) = slots.get_mut(planned.index) {

@@ -9,7 +9,7 @@ use super::loop_guard::RepeatCount;
 use super::options::Approver;
 use super::sandbox_escalation::BlockedRun;
 use crate::ports::{CallOrder, Durability, RecoveredCalls, RecoveredState};
-use crate::protocol::{Arguments, ErrorCode, ToolResult};
+use crate::protocol::{CallArguments, ErrorCode, ToolResult};
 use crate::session::{CallStage, OpenCall};
 
 /// Calls of a step that an earlier process started.
@@ -151,7 +151,7 @@ fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumptio
         runner.drop_preview(call);
         runner.cx.out.notice(format!("the preview of `{}` was discarded when aye exited", call.summary));
     }
-    if let Arguments::Malformed(_) = call.call.arguments {
+    if let CallArguments::Malformed(_) = call.call.arguments {
         runner.announce(call, &[]);
         call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, so nothing was run");
         runner.report(call, 0);

@@ -6,7 +6,7 @@ use super::super::limits::SAME_POLLS;
 use super::amend::AppliedAmendments;
 use super::call::{Call, CallState};
 use super::grants::Grants;
-use super::io::{Effect, InputTime, Planned};
+use super::io::{Effect, InputTime, PlanResult};
 use super::loop_guard::{LoopGuard, RepeatCount, ordinal};
 use super::options::Approver;
 use super::policy::denial_for;
@@ -29,7 +29,7 @@ const PLAN_FIRST: &str = "; propose a plan with ProposePlan, and make changes on
 
 /// Actions to perform for a batch of plans once its records are committed.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct FollowUpActions {
     pub asks: Vec<Approval>,
     pub previews: Vec<(u64, PreviewRequest)>,
     pub runs: Vec<(usize, Plan, Permit)>,
@@ -75,8 +75,8 @@ impl CallRunner<'_> {
         before: &[Call],
         call: &mut Call,
         index: usize,
-        planned: Option<Planned>,
-        batch: &mut Batch,
+        planned: Option<PlanResult>,
+        batch: &mut FollowUpActions,
         at: InputTime,
     ) {
         let cancelling = self.cancelling;
@@ -172,7 +172,7 @@ impl CallRunner<'_> {
         call: &mut Call,
         index: usize,
         plan: Plan,
-        batch: &mut Batch,
+        batch: &mut FollowUpActions,
         at: InputTime,
     ) {
         if plan.task_plan.is_some() {
@@ -353,7 +353,7 @@ impl CallRunner<'_> {
 
 /// Runs, previews and their results.
 impl CallRunner<'_> {
-    pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
+    pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut FollowUpActions) {
         if self.check
             && let Some(permit) = self.check_permit(&plan, &permit)
         {
@@ -391,7 +391,7 @@ impl CallRunner<'_> {
         self.guard.allow(row);
     }
 
-    pub(super) fn begin_preview(&mut self, call: &mut Call, looked: PreviewRequest, batch: &mut Batch) {
+    pub(super) fn begin_preview(&mut self, call: &mut Call, looked: PreviewRequest, batch: &mut FollowUpActions) {
         let ticket = self.cx.numbers.next_ticket();
         call.previewed = true;
         call.conflict = None;
@@ -422,7 +422,7 @@ impl CallRunner<'_> {
     }
 
     /// Commits the intents of the batch, then performs its actions.
-    pub(super) fn commit_and_dispatch(&mut self, calls: &[Call], batch: Batch) {
+    pub(super) fn commit_and_dispatch(&mut self, calls: &[Call], batch: FollowUpActions) {
         // A question of the model may stay open for long, so it must survive the process.
         let waits_for_user = batch.runs.iter().any(|(_, plan, _)| plan.waits_for_user);
         if batch.runs.iter().any(|(_, plan, _)| plan.changes) {

@@ -3,7 +3,7 @@
 use super::call_batch::CallBatch;
 use super::call_runner::{CallRunner, LayerNotices};
 use super::grants::{GrantInput, Grants};
-use super::io::{Effect, InputTime, Planned};
+use super::io::{Effect, InputTime, PlanResult};
 use super::side_effects::SideEffects;
 use super::tasks::CurrentCalls;
 use super::turn_context::TurnContext;
@@ -26,7 +26,7 @@ pub(super) struct Calls {
 /// Input of the tool calls.
 #[derive(Debug)]
 pub(super) enum CallsInput {
-    Planned(Vec<Planned>),
+    Planned(Vec<PlanResult>),
     /// The hooks before these calls have run.
     Hooked(Vec<(usize, CallHooks)>),
     Previewed {

@@ -3,7 +3,7 @@
 use super::super::context::{TokenCounts, estimate_tokens, image_tokens, images, part_bytes, tool_tokens};
 use super::super::limits::MESSAGE_OVERHEAD_TOKENS;
 use super::super::thread::Thread;
-use super::options::Options;
+use super::options::AgentOptions;
 use crate::protocol::{ContextShare, Message, Part, Role};
 
 /// Heading of instructions in the system prompt.
@@ -64,7 +64,7 @@ impl Sums {
 }
 
 /// Returns the shares of the context window. Empty shares are left out.
-pub(super) fn shares(thread: &Thread, counting: &TokenCounts, options: &Options) -> Vec<ContextShare> {
+pub(super) fn shares(thread: &Thread, counting: &TokenCounts, options: &AgentOptions) -> Vec<ContextShare> {
     let mut sums = Sums::default();
     let mut messages = thread.messages().iter();
     if let Some(summary) = thread.summary() {

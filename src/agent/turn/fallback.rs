@@ -1,7 +1,7 @@
 //! Fallback models: the model that continues a task while the provider of the chosen model is overloaded. The choice of
 //! the user is unchanged: the next task, and a later run of the session, begin with the chosen model again.
 
-use super::options::Options;
+use super::options::AgentOptions;
 use super::turn_context::TurnContext;
 use crate::protocol::{Failure, FailureKind, ModelFacts};
 
@@ -28,7 +28,7 @@ pub(super) enum OpenedFallback {
 }
 
 impl FallbackModels {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &AgentOptions) -> Self {
         Self { names: options.fallback_models.clone(), failed: Vec::new(), chosen: None, opening: None }
     }
 

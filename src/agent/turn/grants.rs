@@ -1,7 +1,7 @@
 //! "Always allow": saves rules in memory or in policy files, and removes them again.
 
 use super::io::{Effect, InputTime};
-use super::rule_files::{Grant, RuleFileResult};
+use super::rule_files::{RuleFileResult, RuleGrant};
 use super::turn_context::TurnContext;
 use crate::policy::Enforcer;
 use crate::ports::{Durability, Plan, Record};
@@ -15,7 +15,7 @@ use crate::session::Mandate;
 #[derive(Debug, Default)]
 pub(super) struct Grants {
     /// Saved rules, oldest first.
-    saved: Vec<Grant>,
+    saved: Vec<RuleGrant>,
     /// Number of pending changes of the policy files.
     changes: usize,
     /// Actions named by the approved plan of the running task.
@@ -61,7 +61,7 @@ impl Grants {
             return out.notice(format!("no rule was saved: {why}; allowed this once"));
         }
         let rules = offer.rules_for(remember.scope).to_vec();
-        let grant = Grant { rules, scope: remember.scope, names: Vec::new(), directory };
+        let grant = RuleGrant { rules, scope: remember.scope, names: Vec::new(), directory };
         match (remember.scope, &offer.memory_only) {
             (GrantScope::Session, _) => {
                 if let Err(error) = policy.keep(&grant.rules, grant.directory.clone()) {
@@ -155,7 +155,7 @@ impl Grants {
         match outcome {
             RuleFileResult::Saved(grant, Ok(saved)) => {
                 let names = saved.names.join(", ");
-                let grant = Grant { names: saved.names, ..grant };
+                let grant = RuleGrant { names: saved.names, ..grant };
                 policy.replace_user_layer(saved.layer, grant.scope);
                 out.record(Record::RuleSaved { rules: grant.rules.clone(), scope: grant.scope, names: grant.names.clone() });
                 out.commit(Durability::Process);

@@ -1,13 +1,13 @@
 //! Outcome of the hooks before a call, with the original arguments of the model.
 
-use crate::protocol::{Arguments, CallHooks, ToolResult};
+use crate::protocol::{CallArguments, CallHooks, ToolResult};
 
 /// Call after its hooks.
 #[derive(Debug)]
 pub(super) struct HookedCall {
     pub hooks: CallHooks,
     /// Original arguments of the model.
-    pub requested: Arguments,
+    pub requested: CallArguments,
 }
 
 impl HookedCall {

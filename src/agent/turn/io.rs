@@ -1,7 +1,7 @@
 //! Inputs and effects of the turn machine.
 
 use super::policy::PolicyChange;
-use super::rule_files::{Grant, RuleFileResult};
+use super::rule_files::{RuleFileResult, RuleGrant};
 use super::sampling::SamplingUsage;
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{
@@ -39,7 +39,7 @@ pub(crate) struct Resource {
 
 /// Result of planning a call.
 #[derive(Debug)]
-pub(crate) struct Planned {
+pub(crate) struct PlanResult {
     pub index: usize,
     /// Actions derived from the arguments alone; empty if the arguments name nothing, or if the plan lists all actions.
     pub scope: Vec<Action>,
@@ -52,7 +52,7 @@ pub(crate) enum Input {
     Command(Command),
     Delta(Delta),
     ModelFailed(ModelError),
-    Planned(Vec<Planned>),
+    Planned(Vec<PlanResult>),
     /// Result of `Effect::HookCalls`, by the index of each call.
     CallsHooked(Vec<(usize, CallHooks)>),
     /// Result of `Effect::Hook`.
@@ -189,10 +189,10 @@ pub(crate) enum Effect {
         id: String,
     },
     Remember {
-        grant: Grant,
+        grant: RuleGrant,
         until: Option<Timestamp>,
     },
-    Forget(Grant),
+    Forget(RuleGrant),
     ListGrants,
     /// Finds the recent commands that this rule would have allowed.
     Recent {

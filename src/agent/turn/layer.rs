@@ -1,7 +1,7 @@
 //! Commands approved by their effects: each runs in a layer first, and its changes require approval.
 
 use super::call::{Call, CallState};
-use super::call_runner::{Batch, CallRunner};
+use super::call_runner::{CallRunner, FollowUpActions};
 use super::io::{Effect, InputTime};
 use super::options::Approver;
 use super::preview::ActivePreview;
@@ -54,7 +54,7 @@ impl CallRunner<'_> {
         call: &mut Call,
         index: usize,
         plan: Plan,
-        batch: &mut Batch,
+        batch: &mut FollowUpActions,
         at: InputTime,
     ) {
         let (LayerRun::Ended(end), Some(effects)) = (&plan.layer, plan.effects.as_deref()) else {
@@ -98,7 +98,7 @@ impl CallRunner<'_> {
         matches!(verdict, Verdict::Allow(permit) if permit.layer().is_some())
     }
 
-    fn keep_effects(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut Batch) {
+    fn keep_effects(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut FollowUpActions) {
         if let Some(effects) = plan.effects.as_deref() {
             self.report_layers(call, effects);
         }
@@ -111,7 +111,7 @@ impl CallRunner<'_> {
         call: &mut Call,
         index: usize,
         plan: Plan,
-        batch: &mut Batch,
+        batch: &mut FollowUpActions,
         at: InputTime,
     ) {
         ASKED_ABOUT.clone_into(&mut question.reason);
@@ -155,7 +155,7 @@ impl CallRunner<'_> {
         call: &mut Call,
         index: usize,
         mut plan: Plan,
-        batch: &mut Batch,
+        batch: &mut FollowUpActions,
         at: InputTime,
     ) {
         let conflict = call.conflict.clone().unwrap_or_default();

@@ -4,7 +4,7 @@
 //! are therefore not loops. Times of day and durations in outcomes are ignored.
 
 use super::super::limits::SAME_CALLS;
-use crate::protocol::{Arguments, ErrorCode, ToolCall, ToolResult};
+use crate::protocol::{CallArguments, ErrorCode, ToolCall, ToolResult};
 use regex::Regex;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ static TIMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Consecutive identical calls at the end of a task.
 #[derive(Debug, Default)]
 pub(super) struct LoopGuard {
-    last: Option<(String, Arguments)>,
+    last: Option<(String, CallArguments)>,
     /// Outcome of the last call.
     outcome: Option<u64>,
     row: RepeatCount,
@@ -134,7 +134,7 @@ mod tests {
     use crate::protocol::CallId;
 
     fn call(name: &str, arguments: &str) -> ToolCall {
-        ToolCall { tool_call_id: CallId::new("c"), tool_name: name.to_owned(), arguments: Arguments::parse(arguments) }
+        ToolCall { tool_call_id: CallId::new("c"), tool_name: name.to_owned(), arguments: CallArguments::parse(arguments) }
     }
 
     fn times(guard: &mut LoopGuard, calls: &[ToolCall]) -> Vec<u32> {

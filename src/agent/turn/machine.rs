@@ -10,7 +10,7 @@ use super::grants::GrantInput;
 use super::guardrail::GuardrailNote;
 use super::io::{Effect, Input, InputTime};
 use super::models::{ModelInput, ModelOutput, Models, RequestState};
-use super::options::{Options, ResumePolicy};
+use super::options::{AgentOptions, ResumePolicy};
 use super::policy::{PolicyChange, denial_for};
 use super::policy_in_force::{replace_policy, set_approve, set_mode};
 use super::prompts::{PromptInput, PromptOutput, Prompts};
@@ -57,7 +57,7 @@ pub(crate) struct TurnMachine {
 
 /// Inputs.
 impl TurnMachine {
-    pub(crate) fn new(policy: Enforcer, options: Options) -> Self {
+    pub(crate) fn new(policy: Enforcer, options: AgentOptions) -> Self {
         let mut machine = Self {
             models: Models::new(&options),
             cx: TurnContext::new(policy, options),

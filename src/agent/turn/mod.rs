@@ -61,9 +61,9 @@ mod unasked_runs;
 mod usage;
 mod user_command;
 
-pub(crate) use io::{Effect, Input, InputTime, Planned, Resource};
+pub(crate) use io::{Effect, Input, InputTime, PlanResult, Resource};
 pub(crate) use machine::TurnMachine;
-pub(crate) use options::{Approver, BudgetSetting, Options, PriceAssumption, ResumePolicy};
+pub(crate) use options::{AgentOptions, Approver, BudgetSetting, PriceAssumption, ResumePolicy};
 pub(crate) use policy::{PolicyChange, SandboxStatus};
 pub(crate) use rule_files::RuleFileResult;
 pub(crate) use sampling::SamplingUsage;

@@ -2,7 +2,7 @@
 //! is still completed by the model to which it was sent.
 
 use super::io::Effect;
-use super::options::Options;
+use super::options::AgentOptions;
 use super::turn_context::TurnContext;
 use crate::policy::permit::Denial;
 use crate::ports::Record;
@@ -10,7 +10,7 @@ use crate::protocol::{Effort, EventKind, Failure, ModelFacts, SecretString};
 
 /// User's model choices.
 #[derive(Debug)]
-pub(super) struct ModelChoice {
+pub(super) struct ModelChoices {
     /// Name of the model being opened.
     opening: Option<String>,
     /// Last choice recorded in the journal.
@@ -30,8 +30,8 @@ pub(super) enum ModelUpdate {
     Chosen(ModelFacts),
 }
 
-impl ModelChoice {
-    pub(crate) fn new(options: &Options) -> Self {
+impl ModelChoices {
+    pub(crate) fn new(options: &AgentOptions) -> Self {
         Self { opening: None, last: None, output_tokens: options.max_output_tokens, replaced: None }
     }
 

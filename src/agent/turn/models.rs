@@ -2,8 +2,8 @@
 
 use super::assumed_prices::AssumedPrices;
 use super::fallback::{FallbackModels, OpenedFallback};
-use super::model::{ModelChoice, ModelUpdate};
-use super::options::Options;
+use super::model::{ModelChoices, ModelUpdate};
+use super::options::AgentOptions;
 use super::summary_model::SummaryModel;
 use super::turn_context::TurnContext;
 use crate::protocol::{AssumedPrice, Effort, Failure, ModelFacts, SecretString};
@@ -11,7 +11,7 @@ use crate::protocol::{AssumedPrice, Effort, Failure, ModelFacts, SecretString};
 /// Models of a session.
 #[derive(Debug)]
 pub(super) struct Models {
-    choice: ModelChoice,
+    choice: ModelChoices,
     prices: AssumedPrices,
     fallbacks: FallbackModels,
     summaries: SummaryModel,
@@ -73,9 +73,9 @@ pub(super) enum ModelOutput {
 }
 
 impl Models {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &AgentOptions) -> Self {
         Self {
-            choice: ModelChoice::new(options),
+            choice: ModelChoices::new(options),
             prices: AssumedPrices::new(options),
             fallbacks: FallbackModels::new(options),
             summaries: SummaryModel::new(options),
@@ -165,7 +165,7 @@ impl Models {
 #[cfg(test)]
 impl Models {
     /// Uses the fallback models and the summary model of these options.
-    pub(super) fn reload(&mut self, options: &Options) {
+    pub(super) fn reload(&mut self, options: &AgentOptions) {
         self.fallbacks = FallbackModels::new(options);
         self.summaries = SummaryModel::new(options);
     }

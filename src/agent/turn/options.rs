@@ -62,7 +62,7 @@ pub(crate) struct PriceAssumption {
 }
 
 /// Options of a session.
-pub(crate) struct Options {
+pub(crate) struct AgentOptions {
     pub model: ModelFacts,
     pub effort: Option<Effort>,
     /// Maximum number of tokens of a response, if the model supports that many.
@@ -101,7 +101,7 @@ pub(crate) struct Options {
     pub service_session: Option<Box<ServiceSession>>,
 }
 
-impl Options {
+impl AgentOptions {
     /// Returns the maximum bytes in the thread for each of `count` results. The journal and the user get the whole
     /// output.
     pub(super) fn result_bytes(&self, count: usize) -> usize {

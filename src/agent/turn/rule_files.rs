@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Rule saved in this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Grant {
+pub(crate) struct RuleGrant {
     pub rules: Vec<GrantRule>,
     pub scope: GrantScope,
     /// Rule names, as in verdicts.
@@ -18,8 +18,8 @@ pub(crate) struct Grant {
 /// Result of reading or changing the policy files.
 #[derive(Debug)]
 pub(crate) enum RuleFileResult {
-    Saved(Grant, Result<SavedRules, String>),
-    Removed(Grant, Result<SavedRules, String>),
+    Saved(RuleGrant, Result<SavedRules, String>),
+    Removed(RuleGrant, Result<SavedRules, String>),
     Listed(Result<Vec<ListedGrant>, String>),
     /// Recent commands, to be compared with this rule of an approval.
     Recent {

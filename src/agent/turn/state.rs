@@ -166,7 +166,7 @@ pub(super) fn left_behind_failure() -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{SessionState, TaskState};
+    use crate::protocol::{SessionSnapshot, TaskState};
 
     /// Calls the function for all pairs of different states, with whether the transition is allowed.
     fn each_pair<S: Copy + PartialEq>(all: &[S], tables: [&[Change<S>]; 2], mut look: impl FnMut(S, S, bool)) {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_session_state_serializes_to_the_documented_names() {
-        let state = SessionState {
+        let state = SessionSnapshot {
             session_status: Running,
             task: Some(TaskState {
                 task_id: crate::protocol::TaskId::new("task_001"),

@@ -1,7 +1,7 @@
 //! Summary model, as named in the settings. If it cannot write a summary, the model in use writes it.
 
 use super::assumed_prices::AssumedPrices;
-use super::options::Options;
+use super::options::AgentOptions;
 use super::turn_context::TurnContext;
 use crate::protocol::ModelFacts;
 
@@ -13,7 +13,7 @@ pub(super) struct SummaryModel {
 }
 
 impl SummaryModel {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &AgentOptions) -> Self {
         Self { facts: options.summary_model.clone() }
     }
 

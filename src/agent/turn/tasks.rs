@@ -10,7 +10,7 @@ use super::usage::TaskUsage;
 use super::user_command::UserCommand;
 use crate::ports::TaskEnd;
 use crate::protocol::SessionStatus::{self, Paused, Running};
-use crate::protocol::{EventKind, Message, Part, SessionState, StepId, StopReason, TaskId, TaskState, TaskStatus, ToolCall};
+use crate::protocol::{EventKind, Message, Part, SessionSnapshot, StepId, StopReason, TaskId, TaskState, TaskStatus, ToolCall};
 use crate::session::{Expense, ResponseParts, Totals};
 
 /// Task from its prompt to its end.
@@ -216,7 +216,7 @@ impl Tasks {
         Some(TaskUsage { totals: task.totals, step_count: task.step_count, max_steps: task.max_steps })
     }
 
-    fn state(&self) -> SessionState {
+    fn state(&self) -> SessionSnapshot {
         let now = self.current.as_ref().map(|task| TaskState {
             task_id: task.id.clone(),
             status: self.states.task(),
@@ -224,7 +224,7 @@ impl Tasks {
             max_steps: task.max_steps,
         });
         let last = || self.reported.clone().map(|task| TaskState { status: self.states.task(), ..task });
-        SessionState { session_status: self.states.session(), task: now.or_else(last) }
+        SessionSnapshot { session_status: self.states.session(), task: now.or_else(last) }
     }
 
     pub(crate) fn session_status(&self) -> SessionStatus {
@@ -274,7 +274,7 @@ impl Tasks {
     }
 
     fn state_event(&self) -> EventKind {
-        let SessionState { session_status, task } = self.state();
+        let SessionSnapshot { session_status, task } = self.state();
         EventKind::StateChanged { session_status, task }
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::retry::Backoff;
 use super::call_batch::CallBatch;
-use super::rule_files::Grant;
+use super::rule_files::RuleGrant;
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
 use crate::ports::{
@@ -10,12 +10,12 @@ use crate::ports::{
     RecoveredState, SavedTail,
 };
 use crate::protocol::{
-    Action, Amendable, Amendment, Approval, ApprovalId, Arguments, AssumedPrice, Budget, BudgetLimit, BudgetScope, BudgetUnit,
-    CallHooks, CallId, ChangeStatus, ChangedFile, ChangedFiles, Command, CountedEffects, Decision, DiscardedEffect, EffectKind,
-    EffectPart, Effects, Effort, ErrorCode, EventHooks, EventKind, Failure, FailureKind, FileDiffs, FileEffect, Goal,
-    GrantChoice, GrantScope, HookDecision, HookEvent, HookEvents, HookRun, Hunk, HunkChoice, Message, Mode, ModelFacts, Part,
-    Place, PreviewOffer, Price, Proposal, Resolution, RewindScope, RewindTarget, Role, SandboxAccess, SandboxTier, StopReason,
-    Target, TaskId, ToolCall, ToolError, ToolResult, Usage,
+    Action, Amendable, Amendment, Approval, ApprovalId, AssumedPrice, Budget, BudgetLimit, BudgetScope, BudgetUnit,
+    CallArguments, CallHooks, CallId, ChangeStatus, ChangedFile, ChangedFiles, Command, CountedEffects, Decision,
+    DiscardedEffect, EffectKind, EffectPart, Effects, Effort, ErrorCode, EventHooks, EventKind, Failure, FailureKind, FileDiffs,
+    FileEffect, Goal, GrantChoice, GrantScope, HookDecision, HookEvent, HookEvents, HookRun, Hunk, HunkChoice, Message, Mode,
+    ModelFacts, Part, Place, PreviewOffer, Price, Proposal, Resolution, RewindScope, RewindTarget, Role, SandboxAccess,
+    SandboxTier, StopReason, Target, TaskId, ToolCall, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -95,7 +95,7 @@ fn machine_with(
     approval_timeout: Option<Duration>,
 ) -> TurnMachine {
     let price = Price { input: 1.0, output: 0.0, cache_read: 1.0, cache_write: 1.0 };
-    let options = Options {
+    let options = AgentOptions {
         model: ModelFacts::for_test("test/model", 100_000, Some(price)),
         effort: None,
         max_output_tokens: 1_000,
@@ -497,7 +497,7 @@ impl Sim {
             })),
             // Result of the last rule to be saved.
             "kept" => {
-                let grant = Grant { rules: Vec::new(), scope: GrantScope::Project, names: Vec::new(), directory: None };
+                let grant = RuleGrant { rules: Vec::new(), scope: GrantScope::Project, names: Vec::new(), directory: None };
                 Input::RuleFiles(RuleFileResult::Saved(grant, Err(rest.to_owned())))
             }
             "woken" => Input::Woken { ticket: rest.parse().unwrap() },
@@ -561,7 +561,7 @@ impl Sim {
                     Part::ToolCall(ToolCall {
                         tool_call_id: CallId::new(words.next().unwrap()),
                         tool_name: words.next().unwrap().to_owned(),
-                        arguments: Arguments::parse(words.next().unwrap_or("{}")),
+                        arguments: CallArguments::parse(words.next().unwrap_or("{}")),
                     })
                 }
             })
@@ -709,7 +709,7 @@ impl Sim {
 
     /// Parses a plan, with the actions based on its arguments: `missing PATH` and `same PATH` would write there, `missing-to-read PATH`
     /// would read there.
-    fn planned(&self, item: &str) -> Planned {
+    fn planned(&self, item: &str) -> PlanResult {
         let target = |path: &str| Target { given: path.to_owned(), real: PathBuf::from("/w").join(path), place: Place::Missing };
         let named = item.split_once('=').and_then(|(_, what)| what.split_once(' '));
         let scope = match named {
@@ -718,7 +718,7 @@ impl Sim {
             _ => Vec::new(),
         };
         let (index, plan) = self.plan(item);
-        Planned { index, scope, plan }
+        PlanResult { index, scope, plan }
     }
 
     fn perform(&mut self, effects: Vec<Effect>) -> String {
@@ -859,7 +859,7 @@ fn call_hooks(item: &str) -> (usize, CallHooks) {
         "ask" => CallHooks { runs: with(HookDecision::Ask), arguments: None },
         "context" => CallHooks { runs: vec![HookRun { context: reason, ..run }], arguments: None },
         "rewrite" => {
-            let arguments = Some(Arguments::Object(serde_json::from_str(rest).unwrap()));
+            let arguments = Some(CallArguments::Object(serde_json::from_str(rest).unwrap()));
             CallHooks { runs: vec![HookRun { rewrote: true, ..run }], arguments }
         }
         other => panic!("hook {other}"),

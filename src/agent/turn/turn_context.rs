@@ -1,7 +1,7 @@
 //! Context of the sub-machines: the policy in effect, the options of the session, the numbering, and the output buffer.
 
 use super::numbering::Numbering;
-use super::options::Options;
+use super::options::AgentOptions;
 use super::outputs::Outputs;
 use crate::policy::Enforcer;
 use crate::ports::{Durability, Record};
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 /// Shared state of the session, and the buffer for the outputs of the sub-machines.
 pub(super) struct TurnContext {
     pub policy: Enforcer,
-    pub options: Options,
+    pub options: AgentOptions,
     pub numbers: Numbering,
     pub out: Outputs,
     /// Steps that the model planned for the task.
@@ -25,7 +25,7 @@ pub(super) struct TurnContext {
 }
 
 impl TurnContext {
-    pub(crate) fn new(policy: Enforcer, options: Options) -> Self {
+    pub(crate) fn new(policy: Enforcer, options: AgentOptions) -> Self {
         Self {
             policy,
             options,

@@ -7,7 +7,7 @@ use super::guardrail::insert_after_prompt;
 use crate::agent::context::estimate;
 use crate::agent::limits::CHECK_SECONDS;
 use crate::agent::thread::Thread;
-use crate::protocol::{Arguments, CallId, ErrorCode, Message, Part, Role, ToolCall, ToolResult, ToolStatus};
+use crate::protocol::{CallArguments, CallId, ErrorCode, Message, Part, Role, ToolCall, ToolResult, ToolStatus};
 
 /// Tool that runs the command.
 const TOOL: &str = "RunCommand";
@@ -63,7 +63,7 @@ impl UserCommand {
         ToolCall {
             tool_call_id: CallId::new(format!("{kind}_{number:03}")),
             tool_name: TOOL.to_owned(),
-            arguments: Arguments::parse(&arguments.to_string()),
+            arguments: CallArguments::parse(&arguments.to_string()),
         }
     }
 

@@ -1,12 +1,12 @@
 //! Tool access to files that are open in the editor: by canonical path, within the directories of the session.
 
-use crate::acp::{Buffers, SessionOpening};
+use crate::acp::{EditorBuffers, SessionOpening};
 use crate::ports;
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use std::path::{Path, PathBuf};
 
 pub(crate) struct EditorPaths {
-    buffers: Buffers,
+    buffers: EditorBuffers,
     /// Directories of the session: their canonical paths, and their paths in the editor.
     directories: Vec<(PathBuf, PathBuf)>,
 }

@@ -1,6 +1,6 @@
 //! MCP servers that an editor passes with a session.
 
-use crate::acp::{Server, ServerReach};
+use crate::acp::{EditorServer, ServerReach};
 use crate::mcp::{Header, HttpKind, Reach, SignIn, Spec};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Returns the valid servers, and an error for each invalid one. For this session, they are treated like the user's own
 /// servers under the policy.
-pub(crate) fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {
+pub(crate) fn specs(servers: Vec<EditorServer>) -> (Vec<Spec>, Vec<String>) {
     let (mut specs, mut problems, mut names) = (Vec::<Spec>::new(), Vec::new(), HashSet::new());
     let left_out = servers.len().saturating_sub(MAX);
     if left_out > 0 {
@@ -35,8 +35,8 @@ pub(crate) fn specs(servers: Vec<Server>) -> (Vec<Spec>, Vec<String>) {
     (specs, problems)
 }
 
-fn spec(server: Server) -> Result<Spec, String> {
-    let Server { name, reach } = server;
+fn spec(server: EditorServer) -> Result<Spec, String> {
+    let EditorServer { name, reach } = server;
     if name.trim().is_empty() || name.contains('/') || name.chars().any(char::is_control) || name.len() > 100 {
         return Err("the name must be 1 to 100 characters without `/`".to_owned());
     }
@@ -99,11 +99,11 @@ mod tests {
 
     #[test]
     fn servers_from_the_editor_are_validated_like_configured_ones() {
-        let http = |name: &str, url: &str| Server {
+        let http = |name: &str, url: &str| EditorServer {
             name: name.to_owned(),
             reach: ServerReach::Http { url: url.to_owned(), headers: vec![("Authorization".to_owned(), "Bearer x".to_owned())] },
         };
-        let program = Server {
+        let program = EditorServer {
             name: "files".to_owned(),
             reach: ServerReach::Program { command: "/bin/x".into(), arguments: vec!["-y".to_owned()], environment: Vec::new() },
         };

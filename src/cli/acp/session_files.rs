@@ -1,6 +1,6 @@
 //! File access for an editor's session: file content for diffs, and artifacts for prompts.
 
-use crate::acp::Files;
+use crate::acp::FileProvider;
 use crate::host::context::AppContext;
 use crate::host::query::store_image;
 use crate::ports::{ArtifactError, Artifacts, NewArtifact};
@@ -26,7 +26,7 @@ impl SessionFiles {
     }
 }
 
-impl Files for SessionFiles {
+impl FileProvider for SessionFiles {
     fn text(&self, path: &Path) -> BoxFuture<'static, Option<String>> {
         let (path, roots) = (path.to_owned(), self.roots.clone());
         tokio::task::spawn_blocking(move || text(&path, &roots)).map(|read| read.ok().flatten()).boxed()

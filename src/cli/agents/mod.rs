@@ -11,8 +11,8 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
 use crate::protocol::{Effort, Problem};
-use crate::skills::Report;
-use crate::subagents::{AgentDefinition, AgentFolder, AgentOrigin, AgentSet, Format, PROJECT_FOLDERS, check};
+use crate::skills::SkillReport;
+use crate::subagents::{AgentDefinition, AgentFolder, AgentFormat, AgentOrigin, AgentSet, PROJECT_FOLDERS, check};
 use crate::text::{clean, clean_line, reveal_line, truncate, width};
 use crate::tools::AgentTools;
 use args::AgentsAction;
@@ -139,10 +139,10 @@ fn unknown(set: &AgentSet, name: &str) -> CliError {
 
 /// Checks the agents at a path, or those of the project and the user. The files are only parsed, so no trust is needed.
 fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
-    let reports: Vec<Report> = if let Some(path) = path {
+    let reports: Vec<SkillReport> = if let Some(path) = path {
         check_path(place, path)?
     } else {
-        let folder = |(name, format): &(&str, Format)| folder(place, &place.workspace.join(name), *format);
+        let folder = |(name, format): &(&str, AgentFormat)| folder(place, &place.workspace.join(name), *format);
         let own = own_folders(&place.directories, &place.home);
         PROJECT_FOLDERS.iter().map(folder).chain(own).flat_map(|folder| check_folder(&folder)).collect()
     };
@@ -150,10 +150,10 @@ fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit
 }
 
 /// Returns the errors in each file of a folder, and in the folder itself.
-fn check_folder(folder: &AgentFolder) -> Vec<Report> {
+fn check_folder(folder: &AgentFolder) -> Vec<SkillReport> {
     let (files, limit) = folder.read();
-    let mut reports: Vec<Report> = files.iter().map(check).collect();
-    reports.extend(limit.map(|limit| Report {
+    let mut reports: Vec<SkillReport> = files.iter().map(check).collect();
+    reports.extend(limit.map(|limit| SkillReport {
         file: folder.shown.clone(),
         errors: vec![crate::skills::Fault::general(limit)],
         warnings: Vec::new(),
@@ -162,7 +162,7 @@ fn check_folder(folder: &AgentFolder) -> Vec<Report> {
 }
 
 /// Returns the errors in the agent file or folder of agents at a path.
-fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> {
+fn check_path(place: &AppContext, path: &Path) -> Result<Vec<SkillReport>, CliError> {
     let given = path.display().to_string();
     let failed = |why: String| CliError::usage(Problem::new(format!("cannot check `{given}`")).because(why));
     let full = place.workspace.join(path);
@@ -170,18 +170,18 @@ fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> 
     if real.is_file() {
         let parent = real.parent().unwrap_or(&real);
         let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let Some(format) = Format::of_file(&name) else {
+        let Some(format) = AgentFormat::of_file(&name) else {
             return Err(failed("the file is not a Markdown or TOML file".to_owned()));
         };
         return Ok(vec![check(&folder(place, parent, format).file(&name))]);
     }
-    let formats = [Format::Markdown, Format::Toml];
-    let reports: Vec<Report> = formats.iter().flat_map(|format| check_folder(&folder(place, &real, *format))).collect();
+    let formats = [AgentFormat::Markdown, AgentFormat::Toml];
+    let reports: Vec<SkillReport> = formats.iter().flat_map(|format| check_folder(&folder(place, &real, *format))).collect();
     let hint = "an agent is a Markdown file with front matter, or a TOML file";
     if reports.is_empty() { Err(failed("no agent found".to_owned()).hint(hint)) } else { Ok(reports) }
 }
 
-fn folder(place: &AppContext, path: &Path, format: Format) -> AgentFolder {
+fn folder(place: &AppContext, path: &Path, format: AgentFormat) -> AgentFolder {
     AgentFolder {
         path: path.to_owned(),
         shown: path.strip_prefix(&place.workspace).unwrap_or(path).display().to_string(),

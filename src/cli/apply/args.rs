@@ -1,6 +1,6 @@
 //! `aye apply`: clap definition and checked action.
 
-use super::{Form, Request};
+use super::{ApplyRequest, Form};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -19,12 +19,12 @@ pub(crate) struct ApplyArgs {
 }
 
 impl ApplyArgs {
-    pub(crate) fn check(self) -> Request {
+    pub(crate) fn check(self) -> ApplyRequest {
         let form = match (self.check, self.yes) {
             (true, _) => Form::Check,
             (false, true) => Form::Yes,
             (false, false) => Form::Ask,
         };
-        Request { file: self.file, form }
+        ApplyRequest { file: self.file, form }
     }
 }

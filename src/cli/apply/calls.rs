@@ -3,7 +3,7 @@
 
 use crate::ports::{Completion, Delta, Model, ModelRequest, ModelStream};
 use crate::protocol::{
-    Arguments, CallId, Message, ModelFacts, Part, Price, Role, StopReason, ToolCall, ToolResult, ToolStatus, Usage,
+    CallArguments, CallId, Message, ModelFacts, Part, Price, Role, StopReason, ToolCall, ToolResult, ToolStatus, Usage,
 };
 use crate::tools::{APPLY_PATCH_FILE, FILES_PER_CALL, PatchFile};
 use serde_json::json;
@@ -17,7 +17,7 @@ pub(super) fn calls(patch: &PatchFile) -> Vec<ToolCall> {
     let call = |first: usize| ToolCall {
         tool_call_id: CallId::new(format!("apply_{first}")),
         tool_name: APPLY_PATCH_FILE.to_owned(),
-        arguments: Arguments::parse(&json!({"digest": patch.digest(), "first": first}).to_string()),
+        arguments: CallArguments::parse(&json!({"digest": patch.digest(), "first": first}).to_string()),
     };
     (0..patch.header().files.len()).step_by(FILES_PER_CALL).map(call).collect()
 }

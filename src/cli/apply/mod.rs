@@ -35,7 +35,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct ApplyRequest {
     pub file: PathBuf,
     pub form: Form,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Application {
     pub has_terminal: bool,
 }
 
-pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, request: &ApplyRequest) -> Result<Exit, CliError> {
     let mut place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 /// Run a coding agent in the terminal
 ///
 /// Without a subcommand, aye opens a session in the full-screen UI.
-pub(super) struct Line {
+pub(super) struct Cli {
     #[command(flatten)]
     pub session: SessionArgs,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! Help of the command line. Long help has examples, and only `aye --help` lists the global options.
 
-use super::definition::Line;
+use super::definition::Cli;
 use super::examples::examples;
 use clap::builder::styling::Styles;
 use clap::{Command, CommandFactory};
@@ -12,7 +12,7 @@ const GLOBAL: &str = "Global options, such as -C, -m and --mode, are listed by `
 /// Returns the definition of the command line with examples. Global options are hidden in subcommands, but still work
 /// there.
 pub(super) fn command() -> Command {
-    with_examples(Line::command(), "")
+    with_examples(Cli::command(), "")
 }
 
 /// Adds the examples to a command. `path`: the words of the command after `aye`.

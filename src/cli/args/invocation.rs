@@ -1,20 +1,20 @@
 //! Validated command line: the action and its options.
 
 use super::definition::{
-    CommonArgs, ConfigSub, Fork, FormatArg, Line, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, ReviewArgs, RunArgs,
+    Cli, CommonArgs, ConfigSub, Fork, FormatArg, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, ReviewArgs, RunArgs,
     SessionArgs, Sub, ToolSub, UpdateArgs,
 };
 use super::single_word;
 use crate::cli::agents::args::AgentsAction;
-use crate::cli::apply::{Form as ApplyForm, Request as ApplyRequest};
+use crate::cli::apply::{ApplyRequest, Form as ApplyForm};
 use crate::cli::auth::args::AuthAction;
 use crate::cli::hooks::args::HooksAction;
-use crate::cli::import::args::{Form as ImportForm, Request as Import};
+use crate::cli::import::args::{Form as ImportForm, ImportRequest as Import};
 use crate::cli::mcp::args::McpAction;
 use crate::cli::memory::args::MemorySub;
 use crate::cli::plugin::args::PluginAction;
 use crate::cli::policy::args::PolicyAction;
-use crate::cli::rewind::{Form as RewindForm, Request as Rewind};
+use crate::cli::rewind::{Form as RewindForm, RewindRequest as Rewind};
 use crate::cli::serve::ServeEndpoint;
 use crate::cli::session_ids::session_id;
 use crate::cli::sessions::args::SessionsAction;
@@ -27,13 +27,13 @@ use clap_complete::Shell;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Invocation {
+pub(crate) struct CliInvocation {
     pub common: Common,
-    pub action: Action,
+    pub action: CliAction,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum CliAction {
     Interactive {
         prompt: Option<String>,
         /// Whether the prompt came after `--` and is sent unchanged.
@@ -156,8 +156,8 @@ struct GivenPrompt {
     written: PromptPosition,
 }
 
-impl Line {
-    pub(super) fn check(self, written: PromptPosition) -> Result<Invocation, Problem> {
+impl Cli {
+    pub(super) fn check(self, written: PromptPosition) -> Result<CliInvocation, Problem> {
         let (take_over, is_new) = match &self.subcommand {
             Some(Sub::Exec { session, .. }) => (session.take_over, session.choice() == SessionChoice::New),
             Some(Sub::Resume(args)) => (args.take_over, false),
@@ -177,7 +177,7 @@ impl Line {
                 } else {
                     check_interactive(&self.output, &self.run, self.no_stdin)?;
                     let prompt = self.prompt.filter(|text| !text.trim().is_empty());
-                    Action::Interactive { prompt, is_literal: written == PromptPosition::Literally, session }
+                    CliAction::Interactive { prompt, is_literal: written == PromptPosition::Literally, session }
                 }
             }
             Some(subcommand) => {
@@ -196,7 +196,7 @@ impl Line {
                 subcommand.check(written)?
             }
         };
-        Ok(Invocation { common, action })
+        Ok(CliInvocation { common, action })
     }
 }
 
@@ -225,7 +225,7 @@ fn exec(
     format: Option<OutputFormat>,
     takes_input: bool,
     run: RunArgs,
-) -> Result<Action, Problem> {
+) -> Result<CliAction, Problem> {
     let options = run.check(&session)?;
     let is_literal = prompt.written == PromptPosition::Literally;
     let prompt = match (prompt.text, &session) {
@@ -249,11 +249,11 @@ fn exec(
     if options.goal.is_some() && prompt == ExecPrompt::GoOn {
         return Err(Problem::new("missing prompt: `--until` requires one").hint("run `aye exec --until COMMAND PROMPT`"));
     }
-    Ok(Action::Exec { prompt, takes_input, session, format: format.unwrap_or(OutputFormat::Text), options })
+    Ok(CliAction::Exec { prompt, takes_input, session, format: format.unwrap_or(OutputFormat::Text), options })
 }
 
 impl Sub {
-    fn check(self, written: PromptPosition) -> Result<Action, Problem> {
+    fn check(self, written: PromptPosition) -> Result<CliAction, Problem> {
         Ok(match self {
             Self::Resume(args) => args.check(written)?,
             Self::Exec { session, output, run, print: _, no_stdin, prompt } => {
@@ -261,46 +261,46 @@ impl Sub {
                 check_prompt(prompt.as_deref(), &session, written, "aye exec")?;
                 return exec(GivenPrompt { text: prompt, written }, session, output.format(), !no_stdin, run);
             }
-            Self::Serve { stdio: _, socket } => Action::Serve(socket.map_or(ServeEndpoint::Stdio, ServeEndpoint::Socket)),
-            Self::Demo { yes } => Action::Demo { answers: answers(yes) },
-            Self::Tool { tool: ToolSub::List { json } } => Action::ToolList { json },
-            Self::Tool { tool: ToolSub::Schema { name: Some(name), .. } } => Action::ToolSchema { name },
-            Self::Tool { tool: ToolSub::Schema { name: None, .. } } => Action::ToolManifest,
+            Self::Serve { stdio: _, socket } => CliAction::Serve(socket.map_or(ServeEndpoint::Stdio, ServeEndpoint::Socket)),
+            Self::Demo { yes } => CliAction::Demo { answers: answers(yes) },
+            Self::Tool { tool: ToolSub::List { json } } => CliAction::ToolList { json },
+            Self::Tool { tool: ToolSub::Schema { name: Some(name), .. } } => CliAction::ToolSchema { name },
+            Self::Tool { tool: ToolSub::Schema { name: None, .. } } => CliAction::ToolManifest,
             Self::Tool { tool: ToolSub::Call { name, args, plan: true, json: _, yes: _ } } => {
-                Action::ToolPlan { name, arguments: args }
+                CliAction::ToolPlan { name, arguments: args }
             }
             Self::Tool { tool: ToolSub::Call { name, args, plan: false, json, yes } } => {
-                Action::ToolCall { name, arguments: args, json, answers: answers(yes) }
+                CliAction::ToolCall { name, arguments: args, json, answers: answers(yes) }
             }
-            Self::Policy { policy } => Action::Policy(policy.check()),
-            Self::Review(args) => Action::Review(args.check()),
-            Self::Apply(args) => Action::Apply(args.check()),
-            Self::Task { task } => Action::Task(task.check()?),
-            Self::Tasks(args) => Action::Task(args.check()),
-            Self::Rewind(args) => Action::Rewind(args.check()),
-            Self::Sessions { sessions } => Action::Sessions(sessions.check()?),
-            Self::Usage(args) => Action::Usage(args.check()),
-            Self::Auth { auth } => Action::Auth(auth.check()),
-            Self::Mcp { mcp } => Action::Mcp(mcp.check()?),
-            Self::Hooks { hooks } => Action::Hooks(hooks.check()),
-            Self::Agents { agents } => Action::Agents(agents.check()),
-            Self::Skills { skills } => Action::Skills(skills.check()),
-            Self::Memory { memory } => Action::Memory(memory),
-            Self::Plugin { plugin } => Action::Plugin(plugin.check()),
-            Self::Import(args) => Action::Import(args.check()),
-            Self::Models { models: Some(ModelsSub::Update(args)), .. } => Action::ModelsUpdate(args),
-            Self::Models { models: None, ask, json, filter } => Action::Models { ask, json, filter },
-            Self::Config { config: ConfigSub::Path } => Action::ConfigPath,
-            Self::Config { config: ConfigSub::Show } => Action::ConfigShow,
-            Self::Config { config: ConfigSub::Keys } => Action::ConfigKeys,
-            Self::Config { config: ConfigSub::Schema } => Action::ConfigSchema,
-            Self::Doctor { json } => Action::Doctor { json },
-            Self::Setup { yes } => Action::Setup { answers: answers(yes) },
-            Self::Update(args) => Action::Update(args),
-            Self::Sync { json } => Action::Sync { json },
-            Self::Acp => Action::Acp,
-            Self::Completions { shell } => Action::Completions { shell },
-            Self::Man { dir } => Action::Man { dir },
+            Self::Policy { policy } => CliAction::Policy(policy.check()),
+            Self::Review(args) => CliAction::Review(args.check()),
+            Self::Apply(args) => CliAction::Apply(args.check()),
+            Self::Task { task } => CliAction::Task(task.check()?),
+            Self::Tasks(args) => CliAction::Task(args.check()),
+            Self::Rewind(args) => CliAction::Rewind(args.check()),
+            Self::Sessions { sessions } => CliAction::Sessions(sessions.check()?),
+            Self::Usage(args) => CliAction::Usage(args.check()),
+            Self::Auth { auth } => CliAction::Auth(auth.check()),
+            Self::Mcp { mcp } => CliAction::Mcp(mcp.check()?),
+            Self::Hooks { hooks } => CliAction::Hooks(hooks.check()),
+            Self::Agents { agents } => CliAction::Agents(agents.check()),
+            Self::Skills { skills } => CliAction::Skills(skills.check()),
+            Self::Memory { memory } => CliAction::Memory(memory),
+            Self::Plugin { plugin } => CliAction::Plugin(plugin.check()),
+            Self::Import(args) => CliAction::Import(args.check()),
+            Self::Models { models: Some(ModelsSub::Update(args)), .. } => CliAction::ModelsUpdate(args),
+            Self::Models { models: None, ask, json, filter } => CliAction::Models { ask, json, filter },
+            Self::Config { config: ConfigSub::Path } => CliAction::ConfigPath,
+            Self::Config { config: ConfigSub::Show } => CliAction::ConfigShow,
+            Self::Config { config: ConfigSub::Keys } => CliAction::ConfigKeys,
+            Self::Config { config: ConfigSub::Schema } => CliAction::ConfigSchema,
+            Self::Doctor { json } => CliAction::Doctor { json },
+            Self::Setup { yes } => CliAction::Setup { answers: answers(yes) },
+            Self::Update(args) => CliAction::Update(args),
+            Self::Sync { json } => CliAction::Sync { json },
+            Self::Acp => CliAction::Acp,
+            Self::Completions { shell } => CliAction::Completions { shell },
+            Self::Man { dir } => CliAction::Man { dir },
         })
     }
 }
@@ -328,7 +328,7 @@ impl SessionArgs {
 impl ResumeArgs {
     /// Validates the arguments. A single word that cannot be an ID counts as a mistyped ID, but
     /// several words are a prompt.
-    fn check(self, written: PromptPosition) -> Result<Action, Problem> {
+    fn check(self, written: PromptPosition) -> Result<CliAction, Problem> {
         let (session, prompt) = match (self.id, self.last) {
             (Some(words), last) if words.contains(char::is_whitespace) => {
                 if let Some(more) = self.prompt {
@@ -348,7 +348,7 @@ impl ResumeArgs {
             (None, true) => (SessionChoice::Latest, None),
             (None, false) => (SessionChoice::Pick, None),
         };
-        Ok(Action::Interactive { prompt, is_literal: written == PromptPosition::Literally, session })
+        Ok(CliAction::Interactive { prompt, is_literal: written == PromptPosition::Literally, session })
     }
 }
 
@@ -457,46 +457,46 @@ impl From<CommonArgs> for Common {
     }
 }
 
-impl Invocation {
+impl CliInvocation {
     /// Rejects options with which a command that aye runs could extend its own permissions.
     pub(super) fn refuse_widening(&self) -> Result<(), Problem> {
         let says_yes = match &self.action {
-            Action::Demo { answers } | Action::ToolCall { answers, .. } => *answers == Answers::Yes,
-            Action::Rewind(rewind) => rewind.form == RewindForm::Yes,
-            Action::Apply(apply) => apply.form == ApplyForm::Yes,
-            Action::Interactive { .. }
-            | Action::Exec { .. }
-            | Action::Serve(_)
-            | Action::ToolList { .. }
-            | Action::ToolSchema { .. }
-            | Action::ToolManifest
-            | Action::ToolPlan { .. }
-            | Action::Policy(_)
-            | Action::Task(_)
-            | Action::Review(_)
-            | Action::Sessions(_)
-            | Action::Usage(_)
-            | Action::Auth(_)
-            | Action::Mcp(_)
-            | Action::Hooks(_)
-            | Action::Agents(_)
-            | Action::Skills(_)
-            | Action::Memory(_)
-            | Action::Plugin(_)
-            | Action::Import(_)
-            | Action::Models { .. }
-            | Action::ModelsUpdate(_)
-            | Action::ConfigPath
-            | Action::ConfigShow
-            | Action::ConfigKeys
-            | Action::ConfigSchema
-            | Action::Completions { .. }
-            | Action::Man { .. }
-            | Action::Setup { .. }
-            | Action::Update(_)
-            | Action::Sync { .. }
-            | Action::Acp
-            | Action::Doctor { .. } => false,
+            CliAction::Demo { answers } | CliAction::ToolCall { answers, .. } => *answers == Answers::Yes,
+            CliAction::Rewind(rewind) => rewind.form == RewindForm::Yes,
+            CliAction::Apply(apply) => apply.form == ApplyForm::Yes,
+            CliAction::Interactive { .. }
+            | CliAction::Exec { .. }
+            | CliAction::Serve(_)
+            | CliAction::ToolList { .. }
+            | CliAction::ToolSchema { .. }
+            | CliAction::ToolManifest
+            | CliAction::ToolPlan { .. }
+            | CliAction::Policy(_)
+            | CliAction::Task(_)
+            | CliAction::Review(_)
+            | CliAction::Sessions(_)
+            | CliAction::Usage(_)
+            | CliAction::Auth(_)
+            | CliAction::Mcp(_)
+            | CliAction::Hooks(_)
+            | CliAction::Agents(_)
+            | CliAction::Skills(_)
+            | CliAction::Memory(_)
+            | CliAction::Plugin(_)
+            | CliAction::Import(_)
+            | CliAction::Models { .. }
+            | CliAction::ModelsUpdate(_)
+            | CliAction::ConfigPath
+            | CliAction::ConfigShow
+            | CliAction::ConfigKeys
+            | CliAction::ConfigSchema
+            | CliAction::Completions { .. }
+            | CliAction::Man { .. }
+            | CliAction::Setup { .. }
+            | CliAction::Update(_)
+            | CliAction::Sync { .. }
+            | CliAction::Acp
+            | CliAction::Doctor { .. } => false,
         };
         let checks = [
             ("--trust", self.common.trust == Trust::ForThisRun),
@@ -505,16 +505,16 @@ impl Invocation {
             ("--mode auto", matches!(self.common.mode, Some(Mode::AutoEdit | Mode::Auto))),
             ("--take-over", self.common.take_over),
             ("--yes", says_yes),
-            ("aye auth", matches!(&self.action, Action::Auth(auth) if auth.changes_keys())),
-            ("aye sync", matches!(&self.action, Action::Sync { .. })),
-            ("aye mcp serve", matches!(&self.action, Action::Mcp(McpAction::Serve { .. }))),
-            ("aye mcp", matches!(&self.action, Action::Mcp(mcp) if mcp.changes_servers())),
-            ("aye task", matches!(&self.action, Action::Task(task) if task.changes_tasks())),
-            ("aye import", matches!(&self.action, Action::Import(import) if import.form != ImportForm::Plan)),
-            ("aye memory", matches!(&self.action, Action::Memory(memory) if memory.changes_memory())),
-            ("aye plugin", matches!(&self.action, Action::Plugin(plugin) if plugin.changes_plugins())),
-            ("aye setup", matches!(self.action, Action::Setup { .. })),
-            ("aye policy init", matches!(&self.action, Action::Policy(policy) if policy.changes_policy())),
+            ("aye auth", matches!(&self.action, CliAction::Auth(auth) if auth.changes_keys())),
+            ("aye sync", matches!(&self.action, CliAction::Sync { .. })),
+            ("aye mcp serve", matches!(&self.action, CliAction::Mcp(McpAction::Serve { .. }))),
+            ("aye mcp", matches!(&self.action, CliAction::Mcp(mcp) if mcp.changes_servers())),
+            ("aye task", matches!(&self.action, CliAction::Task(task) if task.changes_tasks())),
+            ("aye import", matches!(&self.action, CliAction::Import(import) if import.form != ImportForm::Plan)),
+            ("aye memory", matches!(&self.action, CliAction::Memory(memory) if memory.changes_memory())),
+            ("aye plugin", matches!(&self.action, CliAction::Plugin(plugin) if plugin.changes_plugins())),
+            ("aye setup", matches!(self.action, CliAction::Setup { .. })),
+            ("aye policy init", matches!(&self.action, CliAction::Policy(policy) if policy.changes_policy())),
         ];
         match checks.iter().find(|(_, given)| *given) {
             Some((flag, _)) => {

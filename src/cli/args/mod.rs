@@ -10,14 +10,14 @@ mod single_word;
 mod usage_error;
 
 use crate::cli::session_ids::is_possible_id;
-pub(crate) use invocation::{Action, ExecPrompt, Invocation, OutputFormat, ReviewRequest};
+pub(crate) use invocation::{CliAction, CliInvocation, ExecPrompt, OutputFormat, ReviewRequest};
 pub(crate) use pages::{completions, manual, write_manual};
 
 use crate::host::nesting::Nesting;
 use crate::protocol::Problem;
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use definition::Line;
+use definition::Cli;
 use invocation::PromptPosition;
 use other_agents::Translation;
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ pub(crate) enum ParseExit {
 }
 
 /// Parses the arguments, including the program name.
-pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<Invocation, ParseExit> {
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<CliInvocation, ParseExit> {
     let (words, line) = read_any(words.into_iter().collect());
     let is_literal = words.iter().any(|word| word == "--");
     let asks_for_help =
@@ -75,7 +75,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
 
 /// Parses a command line. Options of other agents are replaced with the equivalent options of aye. Also returns the
 /// line that was parsed.
-fn read_any(mut typed: Vec<OsString>) -> (Vec<OsString>, Result<Line, clap::Error>) {
+fn read_any(mut typed: Vec<OsString>) -> (Vec<OsString>, Result<Cli, clap::Error>) {
     loop {
         let words = gather_repeatable(mark_session_ids(typed.iter().cloned()));
         let line = read(&words);
@@ -109,10 +109,10 @@ fn foreign_option(error: &clap::Error, words: &[OsString]) -> Option<Problem> {
     }
 }
 
-fn read(words: &[OsString]) -> Result<Line, clap::Error> {
+fn read(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = help::command();
     let mut matches = command.try_get_matches_from_mut(words)?;
-    Line::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Returns the word that clap did not expect, unless it is an option.

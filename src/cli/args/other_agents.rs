@@ -188,7 +188,7 @@ fn find<'a>(words: &'a [OsString], option: &str) -> Option<(usize, Option<&'a st
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::Line;
+    use super::super::definition::Cli;
     use super::*;
     use clap::CommandFactory;
 
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn options_are_listed_once_are_foreign_and_have_existing_equivalents() {
-        let command = Line::command();
+        let command = Cli::command();
         let own: Vec<String> = command.get_arguments().flat_map(names_of).collect();
         let mut seen = Vec::new();
         for (names, meaning) in OPTIONS {

@@ -1,6 +1,6 @@
 //! Shell completions and manual pages, generated from the definition of the command line.
 
-use super::definition::Line;
+use super::definition::Cli;
 use super::examples::examples;
 use super::help;
 use crate::config::{Credentials, Directories, provider_variables};
@@ -29,7 +29,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 /// Returns a completion script, which completes global options after every subcommand.
 pub(crate) fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Line::command(), "aye", &mut script);
+    clap_complete::generate(shell, &mut Cli::command(), "aye", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 

@@ -1,6 +1,6 @@
 //! Prompts that consist of a command name of aye or another agent. They are not sent to a model.
 
-use super::definition::Line;
+use super::definition::Cli;
 use crate::protocol::Problem;
 use clap::CommandFactory;
 use strsim::osa_distance;
@@ -61,7 +61,7 @@ pub(super) fn refuse(prompt: &str, start: &str) -> Option<Problem> {
 
 /// Returns a description of the word, and the alternative in aye.
 fn find_meaning(word: &str) -> Option<(&'static str, String)> {
-    let line = Line::command();
+    let line = Cli::command();
     let names = || line.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
     let run = |name: &str| format!("run `aye {name}`");
     if names().chain(["help"]).any(|name| name == word) {
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn foreign_command_words_are_unique_and_are_not_aye_commands() {
         let mut seen = Vec::new();
-        let line = Line::command();
+        let line = Cli::command();
         for name in ELSEWHERE.iter().flat_map(|(names, _)| names.iter()) {
             assert!(!seen.contains(name), "{name}");
             assert!(line.get_subcommands().all(|command| command.get_name() != *name), "{name}");

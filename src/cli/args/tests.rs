@@ -18,7 +18,7 @@ fn words(line: &str) -> Vec<OsString> {
 }
 
 #[track_caller]
-fn invocation(line: &str) -> Invocation {
+fn invocation(line: &str) -> CliInvocation {
     match parse(words(line), Nesting::Outermost) {
         Ok(invocation) => invocation,
         Err(stop) => panic!("{line}: {stop:?}"),
@@ -33,16 +33,16 @@ fn usage_error(line: &str, nesting: Nesting) -> String {
     }
 }
 
-fn interactive(prompt: Option<&str>, session: SessionChoice) -> Action {
-    Action::Interactive { prompt: prompt.map(str::to_owned), is_literal: false, session }
+fn interactive(prompt: Option<&str>, session: SessionChoice) -> CliAction {
+    CliAction::Interactive { prompt: prompt.map(str::to_owned), is_literal: false, session }
 }
 
-fn literally(prompt: &str, session: SessionChoice) -> Action {
-    Action::Interactive { prompt: Some(prompt.to_owned()), is_literal: true, session }
+fn literally(prompt: &str, session: SessionChoice) -> CliAction {
+    CliAction::Interactive { prompt: Some(prompt.to_owned()), is_literal: true, session }
 }
 
-fn run(prompt: ExecPrompt, session: SessionChoice, format: OutputFormat) -> Action {
-    Action::Exec { prompt, takes_input: true, session, format, options: RunOptions::default() }
+fn run(prompt: ExecPrompt, session: SessionChoice, format: OutputFormat) -> CliAction {
+    CliAction::Exec { prompt, takes_input: true, session, format, options: RunOptions::default() }
 }
 
 fn say(text: &str) -> ExecPrompt {
@@ -51,7 +51,7 @@ fn say(text: &str) -> ExecPrompt {
 
 #[test]
 fn the_command_definition_is_valid() {
-    definition::Line::command().debug_assert();
+    definition::Cli::command().debug_assert();
 }
 
 #[test]
@@ -117,72 +117,75 @@ fn arguments_are_parsed_into_actions() {
         ("-p --output-format json hi", run(say("hi"), New, Json)),
         ("-p -c", run(GoOn, Latest, Text)),
         ("-p -", run(Stdin, New, Text)),
-        ("demo", Action::Demo { answers: Answers::Person }),
-        ("demo --yes", Action::Demo { answers: Answers::Yes }),
-        ("tool list", Action::ToolList { json: false }),
-        ("tool list --json", Action::ToolList { json: true }),
-        ("tool schema ReadFile", Action::ToolSchema { name: "ReadFile".to_owned() }),
+        ("demo", CliAction::Demo { answers: Answers::Person }),
+        ("demo --yes", CliAction::Demo { answers: Answers::Yes }),
+        ("tool list", CliAction::ToolList { json: false }),
+        ("tool list --json", CliAction::ToolList { json: true }),
+        ("tool schema ReadFile", CliAction::ToolSchema { name: "ReadFile".to_owned() }),
         (
             "tool call ReadFile --args {\"path\":\"a\"} --json --yes",
-            Action::ToolCall {
+            CliAction::ToolCall {
                 name: "ReadFile".to_owned(),
                 arguments: "{\"path\":\"a\"}".to_owned(),
                 json: true,
                 answers: Answers::Yes,
             },
         ),
-        ("tool call EditFile --args - --plan", Action::ToolPlan { name: "EditFile".to_owned(), arguments: "-".to_owned() }),
-        ("policy check --jsonl", Action::Policy(PolicyAction::Check)),
-        ("sessions list", Action::Sessions(SessionsAction::List { json: false, scope: SessionScope::Project, archived: false })),
+        ("tool call EditFile --args - --plan", CliAction::ToolPlan { name: "EditFile".to_owned(), arguments: "-".to_owned() }),
+        ("policy check --jsonl", CliAction::Policy(PolicyAction::Check)),
+        (
+            "sessions list",
+            CliAction::Sessions(SessionsAction::List { json: false, scope: SessionScope::Project, archived: false }),
+        ),
         (
             "sessions list --json --all",
-            Action::Sessions(SessionsAction::List { json: true, scope: SessionScope::All, archived: false }),
+            CliAction::Sessions(SessionsAction::List { json: true, scope: SessionScope::All, archived: false }),
         ),
         (
             "sessions list --archived",
-            Action::Sessions(SessionsAction::List { json: false, scope: SessionScope::Project, archived: true }),
+            CliAction::Sessions(SessionsAction::List { json: false, scope: SessionScope::Project, archived: true }),
         ),
-        ("sessions archive 7f3a01", Action::Sessions(SessionsAction::Archive { id: "7f3a01".to_owned(), archived: true })),
-        ("sessions unarchive 7f3a01", Action::Sessions(SessionsAction::Archive { id: "7f3a01".to_owned(), archived: false })),
-        ("sessions show 7f3a01", Action::Sessions(SessionsAction::Show { id: "7f3a01".to_owned(), json: false })),
-        ("sessions delete 7f3a01", Action::Sessions(SessionsAction::Delete { id: "7f3a01".to_owned() })),
+        ("sessions archive 7f3a01", CliAction::Sessions(SessionsAction::Archive { id: "7f3a01".to_owned(), archived: true })),
+        ("sessions unarchive 7f3a01", CliAction::Sessions(SessionsAction::Archive { id: "7f3a01".to_owned(), archived: false })),
+        ("sessions show 7f3a01", CliAction::Sessions(SessionsAction::Show { id: "7f3a01".to_owned(), json: false })),
+        ("sessions delete 7f3a01", CliAction::Sessions(SessionsAction::Delete { id: "7f3a01".to_owned() })),
         (
             "sessions export 7f3a01 --format md -o -",
-            Action::Sessions(SessionsAction::Export {
+            CliAction::Sessions(SessionsAction::Export {
                 id: "7f3a01".to_owned(),
                 form: ExportForm::Markdown,
                 output: None,
                 artifacts: WithArtifacts::No,
             }),
         ),
-        ("sessions import -", Action::Sessions(SessionsAction::Import { file: "-".into() })),
+        ("sessions import -", CliAction::Sessions(SessionsAction::Import { file: "-".into() })),
         (
             "sessions prune --dry-run --older-than 30",
-            Action::Sessions(SessionsAction::Prune {
+            CliAction::Sessions(SessionsAction::Prune {
                 run: PruneRun::Say,
                 older_than: Some(30),
                 scope: SessionScope::Project,
                 json: false,
             }),
         ),
-        ("auth login", Action::Auth(AuthAction::LogIn { provider: None, key_on_stdin: false })),
+        ("auth login", CliAction::Auth(AuthAction::LogIn { provider: None, key_on_stdin: false })),
         (
             "auth login anthropic --key-stdin",
-            Action::Auth(AuthAction::LogIn { provider: Some("anthropic".to_owned()), key_on_stdin: true }),
+            CliAction::Auth(AuthAction::LogIn { provider: Some("anthropic".to_owned()), key_on_stdin: true }),
         ),
-        ("auth logout openai", Action::Auth(AuthAction::LogOut(LogOut::Of("openai".to_owned())))),
-        ("auth logout --all", Action::Auth(AuthAction::LogOut(LogOut::All))),
-        ("auth status --check", Action::Auth(AuthAction::Status { json: false, check: true })),
-        ("models", Action::Models { ask: false, json: false, filter: None }),
-        ("models --ask --json qwen", Action::Models { ask: true, json: true, filter: Some("qwen".to_owned()) }),
-        ("config path", Action::ConfigPath),
-        ("config show", Action::ConfigShow),
-        ("config keys", Action::ConfigKeys),
-        ("config schema", Action::ConfigSchema),
-        ("doctor", Action::Doctor { json: false }),
-        ("sync", Action::Sync { json: false }),
-        ("sync --json", Action::Sync { json: true }),
-        ("doctor --json", Action::Doctor { json: true }),
+        ("auth logout openai", CliAction::Auth(AuthAction::LogOut(LogOut::Of("openai".to_owned())))),
+        ("auth logout --all", CliAction::Auth(AuthAction::LogOut(LogOut::All))),
+        ("auth status --check", CliAction::Auth(AuthAction::Status { json: false, check: true })),
+        ("models", CliAction::Models { ask: false, json: false, filter: None }),
+        ("models --ask --json qwen", CliAction::Models { ask: true, json: true, filter: Some("qwen".to_owned()) }),
+        ("config path", CliAction::ConfigPath),
+        ("config show", CliAction::ConfigShow),
+        ("config keys", CliAction::ConfigKeys),
+        ("config schema", CliAction::ConfigSchema),
+        ("doctor", CliAction::Doctor { json: false }),
+        ("sync", CliAction::Sync { json: false }),
+        ("sync --json", CliAction::Sync { json: true }),
+        ("doctor --json", CliAction::Doctor { json: true }),
     ] {
         assert_eq!(invocation(line).action, expected, "aye {line}");
     }
@@ -255,7 +258,7 @@ fn allowed_tools_are_separated_by_commas_or_spaces_and_repeatable() {
         ("exec --allowed-tools Bash(git~log:*),Read hi", Some(vec!["Bash(git log:*)", "Read"])),
         ("exec --tools= hi", Some(vec![])),
     ] {
-        let Action::Exec { options, .. } = invocation(line).action else { panic!("{line}") };
+        let CliAction::Exec { options, .. } = invocation(line).action else { panic!("{line}") };
         let expected = expected.map(|names| names.into_iter().map(str::to_owned).collect());
         assert_eq!(options.allowed_tools, expected, "{line}");
     }
@@ -406,7 +409,7 @@ fn documented_commands_exist() {
 #[test]
 fn usage_accepts_a_period_a_group_and_a_project() {
     let request = UsageRequest { period: Period::HoursAgo(168), by: UsageGroup::Day, this_project: true, json: true };
-    assert_eq!(invocation("usage --since 7d --by day --project --json").action, Action::Usage(request));
+    assert_eq!(invocation("usage --since 7d --by day --project --json").action, CliAction::Usage(request));
     let request = UsageRequest { period: Period::HoursAgo(720), by: UsageGroup::Model, this_project: false, json: false };
-    assert_eq!(invocation("usage").action, Action::Usage(request));
+    assert_eq!(invocation("usage").action, CliAction::Usage(request));
 }

@@ -1,7 +1,7 @@
 //! Text of usage errors: `error: what failed: why`, followed by one `hint:` line for each
 //! suggestion.
 
-use super::definition::Line;
+use super::definition::Cli;
 use super::single_word;
 use crate::protocol::{HINT, Problem};
 use clap::CommandFactory;
@@ -57,7 +57,7 @@ fn help_hint(line: &[OsString]) -> String {
 
 /// Returns the command in a line, such as `aye policy explain`.
 fn named_command(line: &[OsString]) -> String {
-    let root = Line::command();
+    let root = Cli::command();
     let (mut command, mut path) = (&root, vec!["aye"]);
     for word in line.iter().skip(1).filter_map(|word| word.to_str()).take_while(|word| *word != "--") {
         match command.find_subcommand(word) {
@@ -74,7 +74,7 @@ fn named_command(line: &[OsString]) -> String {
 
 /// Returns the error for `aye help` with an unknown command.
 pub(super) fn unknown_help(line: &[OsString]) -> Option<Problem> {
-    let root = Line::command();
+    let root = Cli::command();
     let (mut command, mut path) = (&root, "aye help".to_owned());
     let asked = line.iter().filter_map(|word| word.to_str()).skip_while(|word| *word != "help").skip(1);
     for word in asked.filter(|word| !word.starts_with('-')) {

@@ -26,7 +26,7 @@ pub(super) async fn drive(prepared: PreparedSession, first: Option<Command>, pri
     if let Some(command) = first {
         let _ = commands.send(command.into()).await;
     }
-    let task = TaskWatch { commands, tell, schema: printing.schema.clone(), repairs: REPAIRS, goal_runs: sets_goal };
+    let task = ExecWatch { commands, tell, schema: printing.schema.clone(), repairs: REPAIRS, goal_runs: sets_goal };
     let watch = tokio::spawn(task.run(receive_events));
     let outcome = print_notices(told, printing, REPAIRS).await;
     let mut signalled = None;
@@ -41,7 +41,7 @@ pub(super) async fn drive(prepared: PreparedSession, first: Option<Command>, pri
 }
 
 /// Forwards the events of a session, and ends the session after its task or a signal.
-struct TaskWatch {
+struct ExecWatch {
     commands: mpsc::Sender<SessionCommand>,
     tell: UnboundedSender<Event>,
     schema: Option<Arc<OutputSchema>>,
@@ -51,7 +51,7 @@ struct TaskWatch {
     goal_runs: bool,
 }
 
-impl TaskWatch {
+impl ExecWatch {
     /// Runs the session. Returns the exit code for the signal that ended it, if any.
     async fn run(mut self, mut events: UnboundedReceiver<Event>) -> Option<Exit> {
         let mut signalled = None;

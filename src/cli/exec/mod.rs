@@ -6,7 +6,7 @@ pub(crate) mod piped_input;
 
 use super::args::{ExecPrompt, OutputFormat};
 use crate::agent::{self, Approver, ResumePolicy};
-use crate::headless::{self, Check, Format, Output};
+use crate::headless::{self, Format, Output, RunCheck};
 use crate::host::console::{warn, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -23,14 +23,14 @@ use crate::protocol::{Command, Event, EventKind, Goal, Problem};
 use crate::store::Store;
 use crate::tools::PolicyStamp;
 use patch::PatchRun;
-use piped_input::Piped;
+use piped_input::PipedInput;
 use std::io::{IsTerminal, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
-pub(crate) struct Request {
+pub(crate) struct ExecRequest {
     pub prompt: ExecPrompt,
     /// True if piped input is part of the prompt.
     pub takes_input: bool,
@@ -55,7 +55,7 @@ fn no_prompt() -> CliError {
 /// Input for the model: a prompt, piped input, both, or nothing if the session only continues.
 struct ExecInput {
     prompt: Option<String>,
-    input: Option<Piped>,
+    input: Option<PipedInput>,
 }
 
 impl ExecInput {
@@ -104,7 +104,7 @@ impl ExecInput {
     }
 }
 
-pub(crate) fn run(common: &Common, request: Request) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, request: ExecRequest) -> Result<Exit, CliError> {
     let mut place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
@@ -142,7 +142,7 @@ pub(crate) fn run_for_value(common: &Common, mut place: AppContext, task: ValueT
     let ephemeral = if task.is_ephemeral { Some(place.save_nothing()?) } else { None };
     let _log = start_log(&place, common.verbosity);
     let value = CapturedOutput::default();
-    let request = Request {
+    let request = ExecRequest {
         prompt: ExecPrompt::Literal(task.prompt),
         takes_input: false,
         session: SessionChoice::New,
@@ -194,7 +194,7 @@ struct EndedTask {
 fn run_task(
     common: &Common,
     place: AppContext,
-    request: Request,
+    request: ExecRequest,
     schema: Option<Arc<OutputSchema>>,
     output: TaskOutput,
 ) -> Result<EndedTask, CliError> {
@@ -209,7 +209,7 @@ fn run_task_in(
     runtime: &Runtime,
     common: &Common,
     place: AppContext,
-    request: Request,
+    request: ExecRequest,
     schema: Option<Arc<OutputSchema>>,
     output: TaskOutput,
 ) -> Result<EndedTask, CliError> {
@@ -299,7 +299,7 @@ struct OutputMode {
 /// response.
 async fn print_notices(told: UnboundedReceiver<Event>, printing: &OutputMode, repairs: usize) -> headless::Outcome {
     let OutputMode { format, schema, is_saved, captured } = printing;
-    let check = schema.as_deref().map(|schema| Check { by: schema, repairs });
+    let check = schema.as_deref().map(|schema| RunCheck { by: schema, repairs });
     let mut err = std::io::stderr();
     let out_is_terminal = captured.is_none() && std::io::stdout().is_terminal();
     let mut out: Box<dyn Write + Send> = match captured {

@@ -40,7 +40,7 @@ const TIMEOUT: Patience = Patience { quiet: Duration::from_secs(1), first_byte: 
 
 /// Input after reading.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Piped {
+pub(crate) struct PipedInput {
     pub text: String,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Piped {
 /// # Errors
 ///
 /// Returns an error if standard input cannot be read, is larger than [`MAX_READ`], or is not text.
-pub(crate) fn read(say: &mut dyn FnMut(Problem)) -> Result<Option<Piped>, CliError> {
+pub(crate) fn read(say: &mut dyn FnMut(Problem)) -> Result<Option<PipedInput>, CliError> {
     if !is_connected() {
         if has_data(io::stdin()) {
             let notice = Problem::new("standard input is a socket, which aye does not read; continuing without it");
@@ -81,7 +81,7 @@ pub(crate) fn read(say: &mut dyn FnMut(Problem)) -> Result<Option<Piped>, CliErr
     let collected = collect(&told, TIMEOUT, say);
     let bytes = collected.map_err(|error| CliError::usage(Problem::new("cannot read standard input").because(error)))?;
     let text = decode(&bytes.ok_or_else(too_large_error)?, say)?;
-    Ok((!text.trim().is_empty()).then_some(Piped { text }))
+    Ok((!text.trim().is_empty()).then_some(PipedInput { text }))
 }
 
 /// Returns the error for an input that is larger than [`MAX_READ`].
@@ -188,7 +188,7 @@ pub(crate) struct InputStorage<'a> {
 
 /// Returns the prompt followed by the input. If the input is long, only its start and end are included, and the
 /// complete input becomes an artifact.
-pub(crate) fn attach(prompt: &str, input: &Piped, room: &InputStorage<'_>, say: &mut dyn FnMut(Problem)) -> String {
+pub(crate) fn attach(prompt: &str, input: &PipedInput, room: &InputStorage<'_>, say: &mut dyn FnMut(Problem)) -> String {
     let most = usize::try_from(room.context_window.min(MAX_ATTACHED)).unwrap_or(usize::MAX);
     if input.text.len() <= most {
         say(format!("attached standard input ({})", size(input.text.len() as u64)).into());
@@ -296,7 +296,7 @@ mod tests {
         let room = InputStorage { redactor: &redactor, artifacts: None, context_window: 1000 };
         let lines = (0..1000).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat();
         let mut said = Vec::new();
-        let piped = Piped { text: lines.clone() };
+        let piped = PipedInput { text: lines.clone() };
         let prompt = attach("explain", &piped, &room, &mut |notice| said.push(notice.text()));
         assert!(prompt.starts_with("explain\n\n<stdin>\nline 0\n") && prompt.ends_with("line 999\n</stdin>"), "{prompt}");
         assert!(prompt.len() < 1300, "{}", prompt.len());
@@ -305,7 +305,7 @@ mod tests {
         // The two line breaks at the cut are neither sent nor counted.
         assert!(lines.len().abs_diff(left_out + sent) <= 2, "{left_out} and {sent} of {}", lines.len());
         assert_eq!(said.len(), 1);
-        let short = Piped { text: "a\n".to_owned() };
+        let short = PipedInput { text: "a\n".to_owned() };
         assert_eq!(attach("explain", &short, &room, &mut |_| {}), "explain\n\n<stdin>\na\n</stdin>");
     }
 }

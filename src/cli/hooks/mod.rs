@@ -14,7 +14,7 @@ use crate::host::startup;
 use crate::host::tool_runner::{Starts, ToolEnvironment, hooks_of};
 use crate::ports::{HookOccasion, Hooks};
 use crate::protocol::{
-    Arguments, AskingAgent, CallHooks, CallId, EventHooks, HookDecision, HookEvent, Problem, SessionId, ToolCall, ToolResult,
+    AskingAgent, CallArguments, CallHooks, CallId, EventHooks, HookDecision, HookEvent, Problem, SessionId, ToolCall, ToolResult,
     format_count,
 };
 use crate::text::{abbreviate_home, clean, clean_line};
@@ -126,7 +126,7 @@ fn test(
     let call = ToolCall {
         tool_call_id: CallId::new("call_test"),
         tool_name: tool_name(&tool).to_owned(),
-        arguments: Arguments::Object(parsed),
+        arguments: CallArguments::Object(parsed),
     };
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));

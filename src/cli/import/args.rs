@@ -45,14 +45,14 @@ pub(crate) enum Form {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct ImportRequest {
     pub agent: Agent,
     pub form: Form,
     pub json: bool,
 }
 
 impl ImportArgs {
-    pub(crate) fn check(self) -> Request {
+    pub(crate) fn check(self) -> ImportRequest {
         let agent = match self.agent {
             AgentArg::Claude => Agent::Claude,
             AgentArg::Codex => Agent::Codex,
@@ -64,6 +64,6 @@ impl ImportArgs {
             (false, true) => Form::Yes,
             (false, false) => Form::Ask,
         };
-        Request { agent, form, json: self.json }
+        ImportRequest { agent, form, json: self.json }
     }
 }

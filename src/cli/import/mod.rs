@@ -17,7 +17,7 @@ use crate::protocol::Mode;
 use crate::text::{abbreviate_home, clean, reveal_line};
 use crate::tools::RepositoryTrust;
 use crate::tui::is_built_in_command;
-use args::{Form, Request};
+use args::{Form, ImportRequest};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// Maximum number of entries on one line; the rest is counted.
 const NAMES: usize = 8;
 
-pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, request: &ImportRequest) -> Result<Exit, CliError> {
     if common.policy.is_some() {
         return Err(CliError::usage("`aye import` changes your policy.toml").hint("remove `--policy`"));
     }
@@ -52,7 +52,7 @@ pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> 
     import(&place, request, &plan, &targets)
 }
 
-fn plan(place: &AppContext, common: &Common, request: &Request, targets: &Targets) -> Result<ImportPlan, CliError> {
+fn plan(place: &AppContext, common: &Common, request: &ImportRequest, targets: &Targets) -> Result<ImportPlan, CliError> {
     let secrets = SecretFinder::new(Arc::new(redactor(place)));
     let mut sources = Sources::new(request.agent, &place.home, &place.workspace, &place.environment);
     let settings = crate::import::read(request.agent, &mut sources, &secrets);
@@ -104,7 +104,7 @@ fn redactor(place: &AppContext) -> Redactor {
     Redactor::new(Vec::new(), known.iter().map(String::as_str), key)
 }
 
-fn import(place: &AppContext, request: &Request, plan: &ImportPlan, targets: &Targets) -> Result<Exit, CliError> {
+fn import(place: &AppContext, request: &ImportRequest, plan: &ImportPlan, targets: &Targets) -> Result<Exit, CliError> {
     let mut written = Vec::new();
     let outcome = crate::import::write(plan, targets, &place.directories.config, &place.workspace, |file| written.push(file));
     if request.json {
@@ -125,7 +125,7 @@ fn import(place: &AppContext, request: &Request, plan: &ImportPlan, targets: &Ta
     outcome.map(|()| Exit::Completed).map_err(interrupted)
 }
 
-fn show(request: &Request, plan: &ImportPlan) -> Exit {
+fn show(request: &ImportRequest, plan: &ImportPlan) -> Exit {
     if request.json {
         print_json(&as_json(request.agent, plan, None));
     } else {
@@ -204,7 +204,7 @@ fn receipt(file: &WrittenFile, home: &Path) -> String {
 }
 
 fn as_json(agent: Agent, plan: &ImportPlan, written: Option<&[WrittenFile]>) -> serde_json::Value {
-    let file = |file: &crate::import::PlannedFile| {
+    let file = |file: &crate::import::FileRewrite| {
         let kind = if file.old.is_some() { "changed" } else { "created" };
         json!({"path": file.path, "kind": kind, "diff": file.diff().to_string()})
     };

@@ -41,7 +41,7 @@ const LEFTOVERS: Duration = Duration::from_secs(2);
 const STARTED: Duration = Duration::from_millis(1500);
 
 /// Request for a screen, from the command line or from the previous screen.
-pub(crate) struct Request {
+pub(crate) struct ScreenRequest {
     prompt: Option<String>,
     session: SessionChoice,
     /// Text typed on the previous screen.
@@ -57,7 +57,7 @@ pub(crate) struct PreviousSession {
     pub mode: Mode,
 }
 
-impl Request {
+impl ScreenRequest {
     pub(crate) fn new(prompt: Option<String>, session: SessionChoice) -> Self {
         Self { prompt, session, typed: String::new(), before: None }
     }
@@ -77,7 +77,7 @@ impl Request {
     }
 }
 
-pub(crate) fn run(common: &Common, mut request: Request) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, mut request: ScreenRequest) -> Result<Exit, CliError> {
     let watch = CrashHandler::install();
     loop {
         match screen(common, request, &watch)? {
@@ -88,7 +88,7 @@ pub(crate) fn run(common: &Common, mut request: Request) -> Result<Exit, CliErro
                 if let Err(trouble) = super::setup::run(&Common { policy: None, model: None, ..common.clone() }, false) {
                     fail(&trouble);
                 }
-                request = Request::new(None, session.map_or(SessionChoice::New, |id| SessionChoice::Id(id.to_string())));
+                request = ScreenRequest::new(None, session.map_or(SessionChoice::New, |id| SessionChoice::Id(id.to_string())));
             }
         }
     }
@@ -97,13 +97,13 @@ pub(crate) fn run(common: &Common, mut request: Request) -> Result<Exit, CliErro
 /// Action after a screen.
 enum AfterScreen {
     Ended(Exit),
-    For(Request),
+    For(ScreenRequest),
     /// Run first-time setup, then continue this session.
     Setup(Option<SessionId>),
 }
 
 /// Runs a screen to its end.
-fn screen(common: &Common, request: Request, watch: &CrashHandler) -> Result<AfterScreen, CliError> {
+fn screen(common: &Common, request: ScreenRequest, watch: &CrashHandler) -> Result<AfterScreen, CliError> {
     if !(io::stdin().is_terminal() || common.plain) {
         return Err(CliError::usage("stdin is not a terminal")
             .hint("run `aye exec PROMPT` for a single task, or `aye --plain` to read lines from stdin"));
@@ -132,13 +132,13 @@ async fn show(
     common: &Common,
     place: AppContext,
     policy: &Policy,
-    request: Request,
+    request: ScreenRequest,
     watch: &CrashHandler,
 ) -> Result<AfterScreen, CliError> {
     let (plain, logs) = (is_plain(common, &place), place.directories.data.join("logs"));
     let here = CurrentWorkspace::new(&place, policy);
     let options = crate::cli::screen::tui_options::options(&place, &here, common.color);
-    let Request { prompt, session: choice, typed, before } = request;
+    let ScreenRequest { prompt, session: choice, typed, before } = request;
     let (front, wires) = connect(options, prompt.clone(), typed);
     tokio::spawn(async {
         tokio::time::sleep(STARTED).await;
@@ -217,5 +217,5 @@ fn after_screen(
             return Ok(AfterScreen::Ended(farewell(&outcome, &remains.changed)));
         }
     };
-    Ok(AfterScreen::For(Request { prompt: outcome.unsent, session, typed: outcome.typed, before }))
+    Ok(AfterScreen::For(ScreenRequest { prompt: outcome.unsent, session, typed: outcome.typed, before }))
 }

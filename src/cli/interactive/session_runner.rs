@@ -18,7 +18,7 @@ use crate::host::review::ReviewService;
 use crate::host::sandbox_host::SandboxHost;
 use crate::host::session_builder::ClaimedSession;
 use crate::protocol::{ChangedFiles, Command, Event, EventKind, Problem, SessionCommand, SessionId};
-use crate::tui::{Header, ModelAccess, Start, TrustAnswer, TrustQuestion};
+use crate::tui::{ModelAccess, SessionHeader, Start, TrustAnswer, TrustQuestion};
 use tokio::sync::{mpsc, oneshot};
 
 /// Result of a session, after the screen has closed.
@@ -269,14 +269,14 @@ fn head(
     (model, wanted): (&ModelSelection, Option<String>),
     summary_model: Option<String>,
     standing: &SandboxHost,
-) -> (Header, ModelAccess) {
+) -> (SessionHeader, ModelAccess) {
     let enforcer = standing.enforcer(place, policy);
     let access = match model {
         Ok(_) => ModelAccess::Ready,
         Err(error) => ModelAccess::NoKey { message: error.to_string(), model: wanted },
     };
     let model = model.as_ref().ok();
-    let header = Header {
+    let header = SessionHeader {
         branch: place.branch(),
         model: model.map_or_else(String::new, |model| model.name().to_owned()),
         summary_model,

@@ -1,9 +1,9 @@
 //! Tool calls of an MCP client: evaluated, approved if possible, and run as by `aye tool call`.
 
 use super::convert;
-use super::convert::{Offer, offers};
+use super::convert::{OfferedTool, offers};
 use super::elicitation;
-use super::elicitation::{Answer, ElicitationSupport, PendingApprovals, PendingQuestion, drop_in_background, form};
+use super::elicitation::{ClientAnswer, ElicitationSupport, PendingApprovals, PendingQuestion, drop_in_background, form};
 use super::progress;
 use super::scheduler::{Arrival, Scheduler};
 use crate::agent::CHANNEL_DEPTH;
@@ -12,7 +12,7 @@ use crate::host::tool_runner::{CallVerdict, ToolRunner};
 use crate::policy::redact::Redactor;
 use crate::policy::{Permit, Question};
 use crate::ports::{Artifacts, CallOrder, Plan, RunContext, ToolRouter};
-use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, VerdictKind};
+use crate::protocol::{Action, CallArguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, VerdictKind};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, JsonObject, Tool};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 const CLIENTS_PERSON: &str = "the user of the client";
 
 /// State shared by all calls.
-pub(crate) struct Calls {
+pub(crate) struct CallService {
     pub bench: ToolRunner,
     pub asks: ApprovalMode,
     /// Timeout of an approval.
@@ -37,7 +37,7 @@ pub(crate) struct Calls {
     pub end: CancellationToken,
     /// Order of the calls. The connection sees the calls first.
     pub scheduler: Arc<Scheduler>,
-    offers: Vec<Offer>,
+    offers: Vec<OfferedTool>,
     waiting: PendingApprovals,
     count: AtomicU64,
 }
@@ -60,7 +60,7 @@ struct ClientCall {
     arguments: Option<JsonObject>,
 }
 
-impl Calls {
+impl CallService {
     pub(crate) fn new(
         bench: ToolRunner,
         asks: ApprovalMode,
@@ -99,7 +99,7 @@ impl Calls {
         let kill = self.end.child_token();
         let answered = match request_state {
             Some(state) => {
-                let answer = input_responses.as_ref().map_or(Answer::No, Answer::from_responses);
+                let answer = input_responses.as_ref().map_or(ClientAnswer::No, ClientAnswer::from_responses);
                 let Some(waits) = self.waiting.take(&state, &name, arguments.as_ref()) else {
                     let words = "no approval is pending under this `requestState` for this call; repeat the call \
                         without `requestState`";
@@ -138,7 +138,7 @@ impl Calls {
         self: &Arc<Self>,
         made: ClientCall,
         arrival: &Arrival,
-        answered: Option<(PendingQuestion, Answer)>,
+        answered: Option<(PendingQuestion, ClientAnswer)>,
         context: &RequestContext<RoleServer>,
         kill: &CancellationToken,
     ) -> Result<End, ErrorData> {
@@ -230,8 +230,8 @@ impl Calls {
     }
 
     /// Handles the answer. Evaluates the policy again, because time has passed.
-    async fn on_answer(&self, call: &ToolCall, plan: Plan, question: Question, answer: Answer) -> CallProgress {
-        if answer == Answer::No {
+    async fn on_answer(&self, call: &ToolCall, plan: Plan, question: Question, answer: ClientAnswer) -> CallProgress {
+        if answer == ClientAnswer::No {
             self.bench.keep(&plan, "deny", CLIENTS_PERSON, &question.reason).await;
             drop_in_background(plan);
             let message = "the client's user did not approve the call; ask the user what to do instead";
@@ -322,11 +322,11 @@ fn allow_hint(action: &Action) -> Option<String> {
 
 /// Returns the arguments of a call. If they exceed the limits of a session, they are marked as malformed, and the call
 /// does not run.
-fn within_limits(arguments: JsonObject) -> Arguments {
+fn within_limits(arguments: JsonObject) -> CallArguments {
     let json = Value::Object(arguments);
-    match (Arguments::describe_exceeded_limit(&json.to_string()), json) {
-        (None, Value::Object(arguments)) => Arguments::Object(arguments),
-        (limit, _) => Arguments::over_limit("", &limit.unwrap_or_default()),
+    match (CallArguments::describe_exceeded_limit(&json.to_string()), json) {
+        (None, Value::Object(arguments)) => CallArguments::Object(arguments),
+        (limit, _) => CallArguments::over_limit("", &limit.unwrap_or_default()),
     }
 }
 

@@ -18,21 +18,21 @@ const IMAGE_BYTES: u64 = 5 << 20;
 const MAX_IMAGES: usize = 8;
 
 /// Tool that is offered to other agents.
-pub(crate) struct Offer {
+pub(crate) struct OfferedTool {
     pub tool: Tool,
     /// True if its results also have structured content.
     pub structured: bool,
 }
 
 /// Returns the tools that the policy offers, except those that need a session.
-pub(crate) fn offers(bench: &ToolRunner) -> Vec<Offer> {
+pub(crate) fn offers(bench: &ToolRunner) -> Vec<OfferedTool> {
     let served = |definition: ToolDefinition| {
         bench.router.details_for_client(&definition.tool_name).map(|served| offer(definition, served))
     };
     offered_tools::tools_for_model(&bench.router, &bench.policy).into_iter().filter_map(served).collect()
 }
 
-fn offer(definition: ToolDefinition, served: ToolDetails) -> Offer {
+fn offer(definition: ToolDefinition, served: ToolDetails) -> OfferedTool {
     let ToolDefinition { tool_name, description, input_schema } = definition;
     let ToolHints { reads_only, destructive, idempotent, open_world } = served.hints;
     let annotations =
@@ -45,9 +45,9 @@ fn offer(definition: ToolDefinition, served: ToolDetails) -> Offer {
     match served.output_schema {
         // A result that is not an object is sent only as text, because some protocol versions support nothing else.
         Some(Value::Object(schema)) if schema.get("type").is_some_and(|kind| kind == "object") => {
-            Offer { tool: tool.with_raw_output_schema(Arc::new(schema)), structured: true }
+            OfferedTool { tool: tool.with_raw_output_schema(Arc::new(schema)), structured: true }
         }
-        _ => Offer { tool, structured: false },
+        _ => OfferedTool { tool, structured: false },
     }
 }
 

@@ -58,12 +58,12 @@ impl ElicitationSupport {
 
 /// The user's answer. Only the exact value approves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ClientAnswer {
     Yes,
     No,
 }
 
-impl Answer {
+impl ClientAnswer {
     fn from_result(result: &ElicitResult) -> Self {
         let said = result.content.as_ref().and_then(|content| content.get(FIELD)).and_then(Value::as_str);
         if result.action == ElicitationAction::Accept && said == Some(YES) { Self::Yes } else { Self::No }
@@ -104,12 +104,12 @@ pub(crate) fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestPara
 
 /// Asks during the call. If the client does not support it or does not answer in time, the call is
 /// denied.
-pub(crate) async fn ask(context: &RequestContext<RoleServer>, form: ElicitRequestParams, patience: Duration) -> Answer {
+pub(crate) async fn ask(context: &RequestContext<RoleServer>, form: ElicitRequestParams, patience: Duration) -> ClientAnswer {
     match context.peer.create_elicitation_with_timeout(form, Some(patience)).await {
-        Ok(result) => Answer::from_result(&result),
+        Ok(result) => ClientAnswer::from_result(&result),
         Err(error) => {
             tracing::debug!(%error, "the client did not answer an approval prompt");
-            Answer::No
+            ClientAnswer::No
         }
     }
 }
@@ -180,21 +180,21 @@ mod tests {
     #[test]
     fn only_an_accepted_form_with_yes_counts_as_approval() {
         let cases = [
-            (json!({"action": "accept", "content": {"allow": "yes"}}), Answer::Yes),
-            (json!({"action": "accept", "content": {"allow": "no"}}), Answer::No),
-            (json!({"action": "accept", "content": {"allow": true}}), Answer::No),
-            (json!({"action": "accept", "content": {"allow": "YES"}}), Answer::No),
-            (json!({"action": "accept", "content": "yes"}), Answer::No),
-            (json!({"action": "accept"}), Answer::No),
-            (json!({"action": "decline", "content": {"allow": "yes"}}), Answer::No),
-            (json!({"action": "cancel", "content": {"allow": "yes"}}), Answer::No),
-            (json!({"action": "sure"}), Answer::No),
-            (json!("yes"), Answer::No),
+            (json!({"action": "accept", "content": {"allow": "yes"}}), ClientAnswer::Yes),
+            (json!({"action": "accept", "content": {"allow": "no"}}), ClientAnswer::No),
+            (json!({"action": "accept", "content": {"allow": true}}), ClientAnswer::No),
+            (json!({"action": "accept", "content": {"allow": "YES"}}), ClientAnswer::No),
+            (json!({"action": "accept", "content": "yes"}), ClientAnswer::No),
+            (json!({"action": "accept"}), ClientAnswer::No),
+            (json!({"action": "decline", "content": {"allow": "yes"}}), ClientAnswer::No),
+            (json!({"action": "cancel", "content": {"allow": "yes"}}), ClientAnswer::No),
+            (json!({"action": "sure"}), ClientAnswer::No),
+            (json!("yes"), ClientAnswer::No),
         ];
         for (answer, meant) in cases {
             let answers = rmcp::model::InputResponses::from([(APPROVAL.to_owned(), answer.clone())]);
-            assert_eq!(Answer::from_responses(&answers), meant, "{answer}");
+            assert_eq!(ClientAnswer::from_responses(&answers), meant, "{answer}");
         }
-        assert_eq!(Answer::from_responses(&rmcp::model::InputResponses::new()), Answer::No);
+        assert_eq!(ClientAnswer::from_responses(&rmcp::model::InputResponses::new()), ClientAnswer::No);
     }
 }

@@ -1,6 +1,6 @@
 //! Handlers of MCP requests: the list of tools, and tool calls.
 
-use super::calls::Calls;
+use super::calls::CallService;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig,
@@ -14,7 +14,7 @@ const METHODS: &[&str] = &["initialize", "server/discover", "ping", "tools/list"
 
 #[derive(Clone)]
 pub(crate) struct Handler {
-    pub calls: Arc<Calls>,
+    pub calls: Arc<CallService>,
     /// Instructions for the client's model.
     pub instructions: Arc<str>,
 }

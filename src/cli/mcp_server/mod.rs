@@ -9,7 +9,7 @@ mod scheduler;
 mod transport;
 
 use super::serve::Signals;
-use super::serve::transport::Client;
+use super::serve::transport::ServeClient;
 use crate::host::console::warn;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -20,7 +20,7 @@ use crate::host::redaction::redactor;
 use crate::host::startup;
 use crate::host::startup::start_log;
 use crate::host::tool_runner::{Starts, ToolEnvironment, ToolRunner};
-use calls::Calls;
+use calls::CallService;
 use handler::Handler;
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use std::sync::Arc;
@@ -57,8 +57,8 @@ pub(crate) fn run(place: &AppContext, common: &Common, asks: ApprovalMode) -> Re
     let runtime = startup::runtime()?;
     let exit = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
-        let client = Client::stdio().map_err(|error| CliError::failed(format!("cannot read stdin: {error}")))?;
-        let calls = Arc::new(Calls::new(ToolRunner::new(ground, None), asks, patience, redactor, artifacts, end));
+        let client = ServeClient::stdio().map_err(|error| CliError::failed(format!("cannot read stdin: {error}")))?;
+        let calls = Arc::new(CallService::new(ToolRunner::new(ground, None), asks, patience, redactor, artifacts, end));
         let wire = ClientTransport::new(client, Arc::clone(&calls.scheduler));
         let hand = Handler { calls: Arc::clone(&calls), instructions: instructions.into() };
         let exit = serve_until_end(&wire, hand, &mut signals, &calls.end).await;

@@ -7,12 +7,12 @@ use tokio::sync::watch;
 /// Open calls of one client, in the order of arrival.
 #[derive(Default)]
 pub(crate) struct Scheduler {
-    open: Mutex<Vec<OpenCall>>,
+    open: Mutex<Vec<ScheduledCall>>,
     /// Notified when a call ends, and when its order is known.
     changed: watch::Sender<u64>,
 }
 
-struct OpenCall {
+struct ScheduledCall {
     number: u64,
     /// Order; unknown until the arguments have been examined.
     order: Option<CallOrder>,
@@ -32,7 +32,7 @@ impl Scheduler {
     pub(crate) fn arrive(self: &Arc<Self>) -> Arrival {
         let mut open = self.open();
         let number = open.last().map_or(0, |last| last.number + 1);
-        open.push(OpenCall { number, order: None });
+        open.push(ScheduledCall { number, order: None });
         Arrival(Arc::new(QueueSlot { scheduler: Arc::clone(self), number }))
     }
 
@@ -54,7 +54,7 @@ impl Scheduler {
         !earlier.any(|call| call.order.as_ref().is_none_or(|order| own.waits_for(order)))
     }
 
-    fn open(&self) -> MutexGuard<'_, Vec<OpenCall>> {
+    fn open(&self) -> MutexGuard<'_, Vec<ScheduledCall>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -2,8 +2,8 @@
 //! with errors.
 
 use super::scheduler::Scheduler;
-use crate::cli::serve::transport::{Client, Outbox};
-use crate::serve::{LINE_BYTES, Line};
+use crate::cli::serve::transport::{Outbox, ServeClient};
+use crate::serve::{BoundedLine, LINE_BYTES};
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetExtensions as _, JsonRpcMessage, RequestId,
@@ -24,7 +24,7 @@ const BUSY: ErrorCode = ErrorCode(-32000);
 /// One end of the connection. Cheap to clone; only one clone may receive at a time.
 #[derive(Clone)]
 pub(crate) struct ClientTransport {
-    lines: Arc<Mutex<mpsc::Receiver<Line>>>,
+    lines: Arc<Mutex<mpsc::Receiver<BoundedLine>>>,
     out: Arc<Outbox>,
     requests: Arc<Semaphore>,
     /// Order of the calls. The connection sees the calls first.
@@ -38,7 +38,7 @@ pub(crate) struct ClientTransport {
 struct RequestPermit(#[expect(dead_code, reason = "dropping it releases its permit")] Arc<OwnedSemaphorePermit>);
 
 impl ClientTransport {
-    pub(crate) fn new(client: Client, scheduler: Arc<Scheduler>) -> Self {
+    pub(crate) fn new(client: ServeClient, scheduler: Arc<Scheduler>) -> Self {
         Self {
             lines: Arc::new(Mutex::new(client.lines)),
             out: Arc::new(client.out),
@@ -60,7 +60,7 @@ impl ClientTransport {
     }
 
     /// Returns the next line, once the client has read enough of its responses.
-    async fn line(&self) -> Option<Line> {
+    async fn line(&self) -> Option<BoundedLine> {
         let mut lines = self.lines.lock().await;
         if !self.out.has_room() {
             tokio::select! {
@@ -75,7 +75,7 @@ impl ClientTransport {
     }
 
     /// Parses a message; `None` if it was invalid, in which case an error was sent.
-    fn message(&self, line: Line) -> Option<ClientJsonRpcMessage> {
+    fn message(&self, line: BoundedLine) -> Option<ClientJsonRpcMessage> {
         let mut message = match read(line) {
             Ok(message) => message?,
             Err(wrong) => {
@@ -102,10 +102,10 @@ impl ClientTransport {
 }
 
 /// Parses a line; `None` for an invalid notification. An error contains the request ID if it is readable.
-fn read(line: Line) -> Result<Option<ClientJsonRpcMessage>, Box<(ErrorData, Option<RequestId>)>> {
+fn read(line: BoundedLine) -> Result<Option<ClientJsonRpcMessage>, Box<(ErrorData, Option<RequestId>)>> {
     let bytes = match line {
-        Line::Whole(bytes) => bytes,
-        Line::TooLong => {
+        BoundedLine::Whole(bytes) => bytes,
+        BoundedLine::TooLong => {
             let words = format!("the line is longer than {LINE_BYTES} bytes and was discarded");
             return Err(Box::new((ErrorData::invalid_request(words, None), None)));
         }

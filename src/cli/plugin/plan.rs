@@ -1,6 +1,6 @@
 //! Plan of the addition or update of a plugin, as text.
 
-use crate::host::plugins::{Contents, Manifest, Part, Plugin};
+use crate::host::plugins::{Contents, Part, Plugin, PluginManifest};
 use crate::protocol::{FileDiff, format_count, size};
 use crate::text::{clean, clean_line, reveal_line, truncate};
 use crate::tools::line_hunks;
@@ -17,7 +17,7 @@ const DIFF_LINES: usize = 400;
 const DIGITS: usize = 16;
 
 /// Describes the name, origin, size and parts of a plugin.
-pub(super) fn describe(plugin: &Plugin, manifest: Option<&Manifest>, contents: &Contents) -> String {
+pub(super) fn describe(plugin: &Plugin, manifest: Option<&PluginManifest>, contents: &Contents) -> String {
     let pin = &plugin.pin;
     let mut text = String::new();
     let mut line = |key: &str, value: &str| {

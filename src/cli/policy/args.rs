@@ -172,7 +172,7 @@ impl ValueEnum for Preset {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PolicyAction {
-    Explain { subject: Subject, json: bool },
+    Explain { subject: ExplainSubject, json: bool },
     Show { form: ShowForm },
     Test { files: Vec<PathBuf>, json: bool },
     Validate { file: Option<PathBuf>, json: bool },
@@ -187,7 +187,7 @@ pub(crate) enum PolicyAction {
 
 /// Command or call to explain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Subject {
+pub(crate) enum ExplainSubject {
     /// One word is a shell line; several are a program and its arguments.
     Command { words: Vec<String>, cwd: Option<String> },
     /// A tool call; `arguments` as on the command line of `aye tool call`.
@@ -205,10 +205,10 @@ impl PolicySub {
     pub(crate) fn check(self) -> PolicyAction {
         match self {
             Self::Explain(ExplainArgs { json, tool: Some(tool), args, .. }) => {
-                PolicyAction::Explain { subject: Subject::Call { tool, arguments: args.unwrap_or_default() }, json }
+                PolicyAction::Explain { subject: ExplainSubject::Call { tool, arguments: args.unwrap_or_default() }, json }
             }
             Self::Explain(ExplainArgs { json, cwd, command, .. }) => {
-                PolicyAction::Explain { subject: Subject::Command { words: command, cwd }, json }
+                PolicyAction::Explain { subject: ExplainSubject::Command { words: command, cwd }, json }
             }
             Self::Show { json: true, .. } => PolicyAction::Show { form: ShowForm::Json },
             Self::Show { toml: true, .. } => PolicyAction::Show { form: ShowForm::Toml },

@@ -8,8 +8,8 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
 use crate::policy::{Enforcer, Explanation, Sandbox, guard};
-use crate::protocol::{Arguments, Mode};
-use crate::text::{Line, LineSplitter};
+use crate::protocol::{CallArguments, Mode};
+use crate::text::{BoundedLine, LineSplitter};
 use crate::tools::Toolset;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -38,7 +38,7 @@ pub(crate) fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError>
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut splitter = LineSplitter::new(LINE_BYTES);
-    let mut write = |line: &Line, more: bool| {
+    let mut write = |line: &BoundedLine, more: bool| {
         let written = lines::write(&mut out, &answer(line, &enforcer, &toolset, &servers));
         // Flush if there is no more input, because the caller may wait for this verdict.
         if more { written } else { written.and_then(|()| out.flush()) }
@@ -68,9 +68,9 @@ pub(crate) fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError>
     Ok(Exit::Completed)
 }
 
-fn answer<'a>(line: &'a Line, enforcer: &Enforcer, toolset: &Toolset, servers: &ServerTools) -> Answer<'a> {
+fn answer<'a>(line: &'a BoundedLine, enforcer: &Enforcer, toolset: &Toolset, servers: &ServerTools) -> Answer<'a> {
     let unreadable = |reason: String| Answer { id: None, explanation: Explanation::unreadable(reason) };
-    let Line::Whole(line) = line else { return unreadable(format!("the line is longer than {LINE_BYTES} bytes")) };
+    let BoundedLine::Whole(line) = line else { return unreadable(format!("the line is longer than {LINE_BYTES} bytes")) };
     if line.trim_ascii().is_empty() {
         return unreadable(format!("the line is empty, {EXPECTED}"));
     }
@@ -96,7 +96,7 @@ fn explain_request(
         return Explanation::unreadable(EXPECTED.to_owned());
     };
     // A panic on one line must not affect the next.
-    match guard::catch_panic(|| super::judge_call(&tool, &Arguments::parse(arguments.get()), enforcer, toolset, servers)) {
+    match guard::catch_panic(|| super::judge_call(&tool, &CallArguments::parse(arguments.get()), enforcer, toolset, servers)) {
         Some(Ok((_, told))) => told,
         Some(Err(why)) => Explanation::unreadable(why),
         None => Explanation::unreadable(guard::FAILED.to_owned()),
@@ -128,7 +128,7 @@ mod tests {
         let servers = ServerTools::empty();
         let said = |command: &str, id: u32| {
             let line = format!("{{\"id\": {id}, \"tool\": \"RunCommand\", \"arguments\": {{\"command\": \"{command}\"}}}}");
-            let line = Line::Whole(line.into_bytes());
+            let line = BoundedLine::Whole(line.into_bytes());
             let answer = answer(&line, &enforcer, &bench.toolset(), &servers);
             serde_json::to_value(&answer).unwrap()
         };

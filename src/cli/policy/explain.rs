@@ -1,8 +1,8 @@
 //! `aye policy explain`: explains the verdict for a command or tool call, with its rule and reason.
 
-use super::args::Subject;
-use super::origin::{Origin, Origins};
-use super::paint::{Paint, Tone};
+use super::args::ExplainSubject;
+use super::origin::{Origins, RuleLocation};
+use super::paint::{OutputStyle, OutputTone};
 use super::server_tools::ServerTools;
 use crate::cli::tool;
 use crate::host::console::{print_json, print_text};
@@ -14,7 +14,7 @@ use crate::host::policy_error::number_line;
 use crate::host::project::ProjectConfig;
 use crate::host::sandbox_host::SandboxHost;
 use crate::policy::{Explanation, Sandbox};
-use crate::protocol::{Action, ApproveWhen, Arguments, Mode, Risk, VerdictKind};
+use crate::protocol::{Action, ApproveWhen, CallArguments, Mode, Risk, VerdictKind};
 use crate::text::quoted_line;
 use crate::tools;
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub(crate) struct ExplainedCall {
     pub mode: Mode,
     pub steps: Vec<Step>,
     /// Matching rules in the order of the steps. The first one decides.
-    pub origins: Vec<(String, Option<Origin>)>,
+    pub origins: Vec<(String, Option<RuleLocation>)>,
 }
 
 /// Simple command of a shell line, or action of a call.
@@ -42,10 +42,10 @@ pub(crate) struct Step {
     pub critical: bool,
 }
 
-pub(crate) fn run(place: &AppContext, common: &Common, subject: Subject, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(place: &AppContext, common: &Common, subject: ExplainSubject, json: bool) -> Result<Exit, CliError> {
     let (name, arguments) = match subject {
-        Subject::Command { words, cwd } => ("RunCommand".to_owned(), command(&words, cwd)),
-        Subject::Call { tool, arguments } => {
+        ExplainSubject::Command { words, cwd } => ("RunCommand".to_owned(), command(&words, cwd)),
+        ExplainSubject::Call { tool, arguments } => {
             let arguments = tool::tool_call(&tool, &arguments)?.arguments;
             (tool, arguments)
         }
@@ -83,16 +83,16 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: Subject, json: b
     if json {
         print_json(&account.as_json());
     } else {
-        print_text(&account.as_text(&Paint::for_stdout(common.color)));
+        print_text(&account.as_text(&OutputStyle::for_stdout(common.color)));
     }
     Ok(Exit::Completed)
 }
 
-fn command(words: &[String], cwd: Option<String>) -> Arguments {
+fn command(words: &[String], cwd: Option<String>) -> CallArguments {
     let mut arguments = serde_json::Map::new();
     arguments.insert("command".to_owned(), quoted_line(words).into());
     arguments.extend(cwd.map(|cwd| ("cwd".to_owned(), cwd.into())));
-    Arguments::Object(arguments)
+    CallArguments::Object(arguments)
 }
 
 /// Returns the commands of a shell line, or the actions of a call.
@@ -175,7 +175,7 @@ impl ExplainedCall {
         }
     }
 
-    pub(crate) fn as_text(&self, paint: &Paint) -> String {
+    pub(crate) fn as_text(&self, paint: &OutputStyle) -> String {
         let mut rows = self.head(paint);
         rows.push(String::new());
         rows.extend(self.table(paint));
@@ -187,7 +187,7 @@ impl ExplainedCall {
         rows.join("\n") + "\n"
     }
 
-    fn head(&self, paint: &Paint) -> Vec<String> {
+    fn head(&self, paint: &OutputStyle) -> Vec<String> {
         let told = &self.by_rules;
         let critical = if told.critical { ", critical" } else { "" };
         let plain = format!("{} · {} risk{critical} · ", told.verdict.as_str(), told.risk.as_str());
@@ -199,13 +199,13 @@ impl ExplainedCall {
         if self.now.verdict != told.verdict || (self.now.reason != told.reason && self.now.rule != told.rule) {
             let text = format!("at run time: {} · {}", self.now.verdict.as_str(), self.now.reason);
             let mut lines = paint.wrap_sentence(&text, 0).into_iter();
-            rows.extend(lines.next().map(|line| paint.tone(Tone::Careful, &line)));
+            rows.extend(lines.next().map(|line| paint.tone(OutputTone::Careful, &line)));
             rows.extend(lines);
         }
         rows
     }
 
-    fn table(&self, paint: &Paint) -> Vec<String> {
+    fn table(&self, paint: &OutputStyle) -> Vec<String> {
         let number = self.steps.len().to_string().len();
         let rule = self.steps.iter().map(|step| crate::text::width(&step.rule)).max().unwrap_or_default().min(24);
         let risks = if self.steps.iter().any(|step| step.critical) { 8 } else { 6 };
@@ -219,17 +219,17 @@ impl ExplainedCall {
                 at + 1,
                 paint.verdict(step.verdict, 5),
                 paint.risk(step.risk, step.critical, risks),
-                Paint::cell(&step.rule, rule),
-                paint.tone(Tone::Strong, &first)
+                OutputStyle::cell(&step.rule, rule),
+                paint.tone(OutputTone::Strong, &first)
             ));
             let blank = " ".repeat(indent);
-            rows.extend(code.map(|row| format!("{blank}{}", paint.tone(Tone::Strong, &row))));
+            rows.extend(code.map(|row| format!("{blank}{}", paint.tone(OutputTone::Strong, &row))));
             if self.steps.len() > 1 || step.reason != self.by_rules.reason {
                 rows.extend(
                     paint
                         .wrap_sentence(&step.reason, indent)
                         .into_iter()
-                        .map(|row| format!("{blank}{}", paint.tone(Tone::Quiet, &row))),
+                        .map(|row| format!("{blank}{}", paint.tone(OutputTone::Quiet, &row))),
                 );
             }
         }
@@ -260,7 +260,7 @@ impl ExplainedCall {
     }
 }
 
-fn rule_rows(rule: &str, origin: Option<&Origin>, decides: bool, paint: &Paint) -> Vec<String> {
+fn rule_rows(rule: &str, origin: Option<&RuleLocation>, decides: bool, paint: &OutputStyle) -> Vec<String> {
     let label = if decides { "decided by" } else { "and" };
     let Some(origin) = origin else {
         let whose = match rule {
@@ -270,13 +270,13 @@ fn rule_rows(rule: &str, origin: Option<&Origin>, decides: bool, paint: &Paint) 
         };
         return vec![format!("{label:10} {whose}")];
     };
-    let mut rows = vec![format!("{label:10} {}", paint.tone(Tone::Strong, &crate::text::reveal(&origin.location())))];
+    let mut rows = vec![format!("{label:10} {}", paint.tone(OutputTone::Strong, &crate::text::reveal(&origin.location())))];
     let numbered = origin.source.iter().enumerate().map(|(at, line)| number_line(origin.line + at, line));
-    rows.extend(numbered.map(|line| paint.tone(Tone::Quiet, &crate::text::truncate(&line, paint.width))));
+    rows.extend(numbered.map(|line| paint.tone(OutputTone::Quiet, &crate::text::truncate(&line, paint.width))));
     rows
 }
 
-fn note_rows(note: &str, paint: &Paint) -> Vec<String> {
+fn note_rows(note: &str, paint: &OutputStyle) -> Vec<String> {
     let mut rows = paint.wrap_sentence(note, 11).into_iter();
     let first = rows.next().unwrap_or_default();
     std::iter::once(format!("{:10} {first}", "note")).chain(rows.map(|row| format!("{:11}{row}", ""))).collect()

@@ -28,7 +28,7 @@ use crate::host::policy_layers::Policy;
 use crate::host::project::ProjectConfig;
 use crate::host::session;
 use crate::policy::{Enforcer, Explanation};
-use crate::protocol::{Action, ApproveWhen, Arguments};
+use crate::protocol::{Action, ApproveWhen, CallArguments};
 use crate::tools::{self, SandboxPolicy, Toolset};
 use args::PolicyAction;
 use server_tools::ServerTools;
@@ -72,8 +72,12 @@ fn toolset(place: &AppContext, enforcer: &Enforcer) -> Toolset {
     Toolset::new(settings, session::tool_sources(place, enforcer))
 }
 
-fn judge_server_tool(action: Action, arguments: &Arguments, enforcer: &Enforcer) -> Result<(Vec<Action>, Explanation), String> {
-    if let Arguments::Malformed(_) = arguments {
+fn judge_server_tool(
+    action: Action,
+    arguments: &CallArguments,
+    enforcer: &Enforcer,
+) -> Result<(Vec<Action>, Explanation), String> {
+    if let CallArguments::Malformed(_) = arguments {
         return Err("the arguments are not a JSON object".to_owned());
     }
     if let Action::Invoke { server, tool, .. } = &action
@@ -86,14 +90,14 @@ fn judge_server_tool(action: Action, arguments: &Arguments, enforcer: &Enforcer)
     Ok((actions, told))
 }
 
-fn in_background(arguments: &Arguments) -> bool {
-    matches!(arguments, Arguments::Object(object) if object.get("background").is_some_and(|value| value.as_bool() == Some(true)))
+fn in_background(arguments: &CallArguments) -> bool {
+    matches!(arguments, CallArguments::Object(object) if object.get("background").is_some_and(|value| value.as_bool() == Some(true)))
 }
 
 /// Evaluates a call by its arguments alone. Returns its actions and the verdict, or the reason why it is invalid.
 fn judge_call(
     tool: &str,
-    arguments: &Arguments,
+    arguments: &CallArguments,
     enforcer: &Enforcer,
     toolset: &Toolset,
     servers: &ServerTools,

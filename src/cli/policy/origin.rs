@@ -11,7 +11,7 @@ pub(crate) struct Origins {
 
 /// Location in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct RuleLocation {
     pub file: PathBuf,
     pub line: usize,
     /// Source line, or the first lines of the table.
@@ -31,15 +31,15 @@ impl Origins {
     }
 
     /// Finds a rule by its name in verdicts: `user:31`.
-    pub(crate) fn find(&self, rule: &str) -> Option<Origin> {
+    pub(crate) fn find(&self, rule: &str) -> Option<RuleLocation> {
         let (scope, line) = rule.split_once(':')?;
         let line: usize = line.parse().ok()?;
         let (_, file, text) = self.files.iter().find(|(known, ..)| known == scope)?;
-        Some(Origin { file: file.clone(), line, source: quote_entry(text, line) })
+        Some(RuleLocation { file: file.clone(), line, source: quote_entry(text, line) })
     }
 }
 
-impl Origin {
+impl RuleLocation {
     pub(crate) fn location(&self) -> String {
         format_location(&self.file, self.line)
     }

@@ -13,13 +13,13 @@ const WIDEST: usize = 140;
 const MAX_ROWS: usize = 40;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Paint {
+pub(crate) struct OutputStyle {
     pub width: usize,
     colors: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Tone {
+pub(crate) enum OutputTone {
     Good,
     Careful,
     Bad,
@@ -27,7 +27,7 @@ pub(crate) enum Tone {
     Quiet,
 }
 
-impl Paint {
+impl OutputStyle {
     /// Returns the format for stdout.
     pub(crate) fn for_stdout(color: Color) -> Self {
         let seen = std::io::stdout().is_terminal();
@@ -46,13 +46,13 @@ impl Paint {
         Self { width, colors: true }
     }
 
-    pub(crate) fn tone(&self, tone: Tone, text: &str) -> String {
+    pub(crate) fn tone(&self, tone: OutputTone, text: &str) -> String {
         let code = match tone {
-            Tone::Good => 32,
-            Tone::Careful => 33,
-            Tone::Bad => 31,
-            Tone::Strong => 1,
-            Tone::Quiet => 2,
+            OutputTone::Good => 32,
+            OutputTone::Careful => 33,
+            OutputTone::Bad => 31,
+            OutputTone::Strong => 1,
+            OutputTone::Quiet => 2,
         };
         if self.colors { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
@@ -60,9 +60,9 @@ impl Paint {
     /// Returns `allow`, `ask` or `deny`, padded to a number of cells.
     pub(crate) fn verdict(&self, verdict: VerdictKind, cells: usize) -> String {
         let tone = match verdict {
-            VerdictKind::Allow => Tone::Good,
-            VerdictKind::Ask => Tone::Careful,
-            VerdictKind::Deny => Tone::Bad,
+            VerdictKind::Allow => OutputTone::Good,
+            VerdictKind::Ask => OutputTone::Careful,
+            VerdictKind::Deny => OutputTone::Bad,
         };
         self.tone(tone, &format!("{:cells$}", verdict.as_str()))
     }
@@ -71,9 +71,9 @@ impl Paint {
     pub(crate) fn risk(&self, risk: Risk, critical: bool, cells: usize) -> String {
         let text = format!("{:cells$}", if critical { "CRITICAL" } else { risk.as_str() });
         match risk {
-            Risk::Low => self.tone(Tone::Quiet, &text),
+            Risk::Low => self.tone(OutputTone::Quiet, &text),
             Risk::Medium => text,
-            Risk::High => self.tone(Tone::Bad, &text),
+            Risk::High => self.tone(OutputTone::Bad, &text),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `aye policy show`: shows the policy in effect, entry by entry, with file and line.
 
 use super::args::ShowForm;
-use super::paint::{Paint, Tone};
+use super::paint::{OutputStyle, OutputTone};
 use crate::config::trust::{Project, TrustStatus};
 use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
@@ -9,7 +9,7 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, Trust};
 use crate::host::policy_layers::Policy;
-use crate::policy::{Entry, Layer, Sandbox, Scope};
+use crate::policy::{EffectiveSetting, Layer, Sandbox, Scope};
 use crate::protocol::Mode;
 use serde::Serialize;
 use std::fmt::Write;
@@ -29,7 +29,7 @@ pub(crate) struct InForce {
     pub workspace: PathBuf,
     /// State of the project's policy.
     pub project: String,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<EffectiveSetting>,
     #[serde(skip)]
     pub home: PathBuf,
 }
@@ -63,7 +63,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result
     match form {
         ShowForm::Json => print_json(&in_force),
         ShowForm::Toml => print_text(&in_force.as_toml()),
-        ShowForm::Table => print_text(&in_force.as_text(&Paint::for_stdout(common.color), jiff::Timestamp::now())),
+        ShowForm::Table => print_text(&in_force.as_text(&OutputStyle::for_stdout(common.color), jiff::Timestamp::now())),
     }
     Ok(Exit::Completed)
 }
@@ -103,7 +103,7 @@ impl InForce {
     }
 
     /// Returns the entries by section: those that affect verdicts first, those that only define names last.
-    fn sections(&self) -> Vec<(&str, Vec<&Entry>)> {
+    fn sections(&self) -> Vec<(&str, Vec<&EffectiveSetting>)> {
         let rank = |section: &str| match section {
             "" => 0,
             "llm" => 1,
@@ -111,10 +111,10 @@ impl InForce {
             section if section.starts_with("capabilities") => 3,
             _ => 4,
         };
-        let mut entries: Vec<&Entry> =
+        let mut entries: Vec<&EffectiveSetting> =
             self.entries.iter().filter(|entry| !(entry.section.is_empty() && entry.key == "tests")).collect();
         entries.sort_by_key(|entry| (rank(&entry.section), &entry.section, entry.key == "rules"));
-        let mut sections: Vec<(&str, Vec<&Entry>)> = Vec::new();
+        let mut sections: Vec<(&str, Vec<&EffectiveSetting>)> = Vec::new();
         for entry in entries {
             match sections.last_mut() {
                 Some((section, entries)) if *section == entry.section => entries.push(entry),
@@ -124,11 +124,11 @@ impl InForce {
         sections
     }
 
-    fn origin(&self, entry: &Entry) -> String {
+    fn origin(&self, entry: &EffectiveSetting) -> String {
         entry.file.as_ref().map_or_else(|| entry.origin.clone(), |file| format!("{}:{}", self.display_path(file), entry.line))
     }
 
-    pub(crate) fn as_text(&self, paint: &Paint, now: jiff::Timestamp) -> String {
+    pub(crate) fn as_text(&self, paint: &OutputStyle, now: jiff::Timestamp) -> String {
         let mut out = self.head(paint, now);
         let origins = self.entries.iter().map(|entry| crate::text::width(&self.origin(entry))).max().unwrap_or_default();
         let widest = self.entries.iter().map(|entry| crate::text::width(&format_entry(entry)));
@@ -138,7 +138,7 @@ impl InForce {
         for (section, entries) in self.sections() {
             out.push('\n');
             if !section.is_empty() {
-                let _ = writeln!(out, "{}", paint.tone(Tone::Strong, &crate::text::reveal(&format!("[{section}]"))));
+                let _ = writeln!(out, "{}", paint.tone(OutputTone::Strong, &crate::text::reveal(&format!("[{section}]"))));
             }
             for entry in entries {
                 self.row(entry, cells, beside, paint, &mut out);
@@ -147,7 +147,7 @@ impl InForce {
         out
     }
 
-    fn head(&self, paint: &Paint, now: jiff::Timestamp) -> String {
+    fn head(&self, paint: &OutputStyle, now: jiff::Timestamp) -> String {
         let mut out = String::new();
         for (at, layer) in self.layers.iter().enumerate() {
             let label = if at == 0 { "layers" } else { "" };
@@ -169,12 +169,12 @@ impl InForce {
         ] {
             let _ = writeln!(out, "{label:10}{}", crate::text::reveal(&value));
         }
-        out.push_str(&paint.tone(Tone::Quiet, "the strictest entry wins; deny before ask before allow"));
+        out.push_str(&paint.tone(OutputTone::Quiet, "the strictest entry wins; deny before ask before allow"));
         out.push('\n');
         out
     }
 
-    fn row(&self, entry: &Entry, cells: usize, beside: bool, paint: &Paint, out: &mut String) {
+    fn row(&self, entry: &EffectiveSetting, cells: usize, beside: bool, paint: &OutputStyle, out: &mut String) {
         let text = format_entry(entry);
         let endless = paint.width > 10_000;
         let mut rows = if endless {
@@ -182,13 +182,13 @@ impl InForce {
         } else {
             paint.code(&text, paint.width.saturating_sub(cells))
         };
-        let origin = paint.tone(Tone::Quiet, &self.origin(entry));
+        let origin = paint.tone(OutputTone::Quiet, &self.origin(entry));
         let first = rows.remove(0);
         if beside {
             let _ = writeln!(
                 out,
                 "  {}  {origin}",
-                Paint::cell(&first, cells.max(if endless { crate::text::width(&first) } else { 0 }))
+                OutputStyle::cell(&first, cells.max(if endless { crate::text::width(&first) } else { 0 }))
             );
         } else {
             let _ = writeln!(out, "  {first}");
@@ -200,7 +200,7 @@ impl InForce {
             let _ = writeln!(out, "    {origin}");
         }
         if let Some(note) = &entry.note {
-            let _ = writeln!(out, "    {}", paint.tone(Tone::Careful, &format!("↳ {note}")));
+            let _ = writeln!(out, "    {}", paint.tone(OutputTone::Careful, &format!("↳ {note}")));
         }
     }
 
@@ -231,8 +231,8 @@ impl InForce {
         out
     }
 
-    fn toml_key(&self, same: &[&Entry], out: &mut String) {
-        let comment = |entry: &Entry| {
+    fn toml_key(&self, same: &[&EffectiveSetting], out: &mut String) {
+        let comment = |entry: &EffectiveSetting| {
             let note = entry.note.as_ref().map(|note| format!(", {note}")).unwrap_or_default();
             crate::text::reveal(&format!("# {}{note}", self.origin(entry))).replace('\n', " ")
         };
@@ -265,7 +265,7 @@ impl InForce {
 
 /// Formats an entry as `key = value`. For a rule, returns its condition, decision and reason,
 /// without examples.
-fn format_entry(entry: &Entry) -> String {
+fn format_entry(entry: &EffectiveSetting) -> String {
     let rule = (entry.key == "rules").then(|| format!("rule = {}", entry.value).parse::<toml::Table>().ok()).flatten();
     let rule = rule.and_then(|table| table.get("rule")?.as_table().cloned());
     let Some(rule) = rule else { return format!("{} = {}", entry.key, entry.value) };

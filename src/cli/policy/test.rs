@@ -1,7 +1,7 @@
 //! `aye policy test`: runs the `[[tests]]` of policies, for example in CI.
 
 use super::origin::format_location as shown_place;
-use super::paint::{Paint, Tone};
+use super::paint::{OutputStyle, OutputTone};
 use super::server_tools::{ServerTools, is_server_form, parse_qualified as named_of_server};
 use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
@@ -10,7 +10,7 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_layers::{Policy, policy_bytes};
 use crate::policy::{Bundle, Enforcer, Explanation, Layer, Sandbox, Scope, Test};
-use crate::protocol::{ApproveWhen, Arguments, Mode, Risk};
+use crate::protocol::{ApproveWhen, CallArguments, Mode, Risk};
 use crate::tools::{self, Toolset};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -24,17 +24,17 @@ pub(crate) struct Suite {
 
 /// Results of all tests.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Outcome {
+pub(crate) struct TestTotals {
     pub tests: usize,
     pub failed: usize,
     /// Number of `match` and `not_match` examples, which were checked when the files were read.
     pub examples: usize,
-    pub failures: Vec<Failure>,
+    pub failures: Vec<TestFailure>,
 }
 
 /// A failed test.
 #[derive(Debug, Serialize)]
-pub(crate) struct Failure {
+pub(crate) struct TestFailure {
     pub file: PathBuf,
     pub line: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,14 +49,14 @@ pub(crate) struct Failure {
 
 pub(crate) fn run(place: &AppContext, common: &Common, files: &[PathBuf], json: bool) -> Result<Exit, CliError> {
     let suites = if files.is_empty() { load_layer_suites(place, common)? } else { load_suites(place, common, files)? };
-    let mut outcome = Outcome::default();
+    let mut outcome = TestTotals::default();
     for suite in &suites {
         judge(place, suite, &mut outcome)?;
     }
     if json {
         print_json(&outcome);
     } else {
-        print_text(&text(&outcome, &suites, &Paint::for_stdout(common.color)));
+        print_text(&text(&outcome, &suites, &OutputStyle::for_stdout(common.color)));
     }
     Ok(if outcome.failed == 0 { Exit::Completed } else { Exit::Failed })
 }
@@ -103,7 +103,7 @@ pub(crate) fn is_of_project(file: &Path) -> bool {
     file.ends_with(".aye/policy.toml") || std::path::absolute(file).is_ok_and(|file| file.ends_with(".aye/policy.toml"))
 }
 
-pub(crate) fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) -> Result<(), CliError> {
+pub(crate) fn judge(place: &AppContext, suite: &Suite, outcome: &mut TestTotals) -> Result<(), CliError> {
     outcome.examples += suite.bundle.examples();
     let servers = ServerTools::from_config(place, None);
     let mut enforcers: Vec<(Mode, Enforcer, Toolset)> = Vec::new();
@@ -116,13 +116,13 @@ pub(crate) fn judge(place: &AppContext, suite: &Suite, outcome: &mut Outcome) ->
             enforcers.push((test.mode, enforcer, toolset));
         }
         let Some((_, enforcer, toolset)) = enforcers.iter().find(|(mode, ..)| *mode == test.mode) else { continue };
-        let arguments = Arguments::Object(test.arguments.clone());
+        let arguments = CallArguments::Object(test.arguments.clone());
         let (_, told) = super::judge_call(&test.tool, &arguments, enforcer, toolset, &servers)
             .map_err(|why| CliError::usage(format!("{}: the call is invalid: {why}", place_of(test.line))))?;
         outcome.tests += 1;
         if let Some((expected, got)) = difference(test, &told) {
             outcome.failed += 1;
-            outcome.failures.push(Failure {
+            outcome.failures.push(TestFailure {
                 file: suite.file.clone(),
                 line: test.line,
                 name: test.name.clone(),
@@ -188,7 +188,7 @@ fn rule_matches(wanted: &str, rule: &str) -> bool {
     }
 }
 
-fn text(outcome: &Outcome, suites: &[Suite], paint: &Paint) -> String {
+fn text(outcome: &TestTotals, suites: &[Suite], paint: &OutputStyle) -> String {
     let mut out = String::new();
     for failure in &outcome.failures {
         let call = match failure.arguments.get("command").or_else(|| failure.arguments.get("path")) {
@@ -205,7 +205,7 @@ fn text(outcome: &Outcome, suites: &[Suite], paint: &Paint) -> String {
             failure.rule,
             failure.reason
         );
-        out.push_str(&paint.tone(Tone::Bad, "failed "));
+        out.push_str(&paint.tone(OutputTone::Bad, "failed "));
         out.push_str(&crate::text::reveal(&line.replace('\n', "⏎")));
         out.push('\n');
     }
@@ -219,7 +219,7 @@ fn text(outcome: &Outcome, suites: &[Suite], paint: &Paint) -> String {
         (_, 0) => format!("{tests} passed, {examples} of rules passed"),
         (_, failed) => format!("{failed} of {tests} failed, {examples} of rules passed"),
     };
-    let tone = if outcome.failed == 0 { Tone::Good } else { Tone::Bad };
+    let tone = if outcome.failed == 0 { OutputTone::Good } else { OutputTone::Bad };
     out.push_str(&paint.tone(tone, &crate::text::reveal(&summary)));
     out.push('\n');
     out

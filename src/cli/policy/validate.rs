@@ -1,7 +1,7 @@
 //! `aye policy validate`: reports all errors of a policy, and likely mistakes.
 
 use super::origin::format_location as shown_place;
-use super::paint::{Paint, Tone};
+use super::paint::{OutputStyle, OutputTone};
 use super::test::check_tool_exists;
 use crate::cli::policy::test::is_of_project;
 use crate::host::console::{print_json, print_text};
@@ -45,7 +45,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, file: Option<&Path>, json
     if json {
         print_json(&reports);
     } else {
-        print_text(&text(&reports, &Paint::for_stdout(common.color)));
+        print_text(&text(&reports, &OutputStyle::for_stdout(common.color)));
     }
     Ok(if reports.iter().all(|report| report.mistakes.is_empty()) { Exit::Completed } else { Exit::Usage })
 }
@@ -86,25 +86,27 @@ pub(crate) fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report 
     report
 }
 
-pub(crate) fn text(reports: &[Report], paint: &Paint) -> String {
+pub(crate) fn text(reports: &[Report], paint: &OutputStyle) -> String {
     let mut out = String::new();
     for report in reports {
-        let said = report.mistakes.iter().map(|remark| (Tone::Bad, "error", remark));
-        for (tone, label, remark) in said.chain(report.warnings.iter().map(|remark| (Tone::Careful, "warning", remark))) {
+        let said = report.mistakes.iter().map(|remark| (OutputTone::Bad, "error", remark));
+        for (tone, label, remark) in said.chain(report.warnings.iter().map(|remark| (OutputTone::Careful, "warning", remark))) {
             let place = remark.line.map_or_else(|| report.file.display().to_string(), |line| shown_place(&report.file, line));
             let mut rows = paint.wrap_sentence(&format!("{place}: {}", remark.message), label.len() + 1).into_iter();
             let first = rows.next().unwrap_or_default();
             out.extend([paint.tone(tone, label), format!(" {first}\n")]);
             out.extend(rows.map(|row| format!("{}{row}\n", " ".repeat(label.len() + 1))));
             let source = remark.source.as_ref().filter(|source| !source.trim().is_empty()).zip(remark.line);
-            out.extend(source.map(|(source, line)| paint.tone(Tone::Quiet, &number_line(line, source)) + "\n"));
+            out.extend(source.map(|(source, line)| paint.tone(OutputTone::Quiet, &number_line(line, source)) + "\n"));
         }
         let count = |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
         let name = report.file.display();
         let (tone, summary) = match (report.mistakes.len(), report.warnings.len()) {
-            (0, 0) => (Tone::Good, format!("{name}: valid")),
-            (0, warnings) => (Tone::Good, format!("{name}: valid, with {}", count(warnings, "warning"))),
-            (mistakes, _) => (Tone::Bad, format!("{name}: {}; nothing runs under an invalid policy", count(mistakes, "error"))),
+            (0, 0) => (OutputTone::Good, format!("{name}: valid")),
+            (0, warnings) => (OutputTone::Good, format!("{name}: valid, with {}", count(warnings, "warning"))),
+            (mistakes, _) => {
+                (OutputTone::Bad, format!("{name}: {}; nothing runs under an invalid policy", count(mistakes, "error")))
+            }
         };
         out.push_str(&paint.tone(tone, &crate::text::reveal(&summary)));
         out.push('\n');

@@ -1,6 +1,6 @@
 //! `aye rewind`: clap definition and checked action.
 
-use super::{Form, Request};
+use super::{Form, RewindRequest};
 use crate::cli::session_ids::session_id;
 use crate::protocol::RewindScope;
 use clap::Args;
@@ -37,8 +37,8 @@ pub(crate) struct RewindArgs {
 }
 
 impl RewindArgs {
-    pub(crate) fn check(self) -> Request {
-        Request {
+    pub(crate) fn check(self) -> RewindRequest {
+        RewindRequest {
             session: self.session,
             to: self.to,
             scope: match (self.files, self.conversation) {

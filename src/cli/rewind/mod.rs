@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use tokio::sync::mpsc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct RewindRequest {
     pub session: Option<String>,
     /// Number of a prompt, or the ID of its task.
     pub to: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) enum Form {
 
 const SEE_LOG: &str = "see the log in the data directory";
 
-pub(crate) fn run(common: &Common, request: &Request) -> Result<Exit, CliError> {
+pub(crate) fn run(common: &Common, request: &RewindRequest) -> Result<Exit, CliError> {
     let place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
     place.policy(common.policy.as_deref(), None)?;
@@ -144,7 +144,7 @@ impl RewindSession {
     }
 }
 
-async fn plan(setup: agent::Setup, request: &Request) -> Result<RewindPlan, CliError> {
+async fn plan(setup: agent::Setup, request: &RewindRequest) -> Result<RewindPlan, CliError> {
     let (mut asked, commands, events) = RewindSession::connect();
     let ended = agent::spawn(setup, commands, events).ended;
     let points = asked.points().await?;
@@ -178,7 +178,7 @@ async fn apply_plan(prepared: PreparedSession, plan: &RewindPlan, overwrite: Vec
     done
 }
 
-fn target(request: &Request, points: &[RewindPoint]) -> Result<RewindTarget, CliError> {
+fn target(request: &RewindRequest, points: &[RewindPoint]) -> Result<RewindTarget, CliError> {
     let Some(to) = &request.to else {
         return Ok(if request.redo { RewindTarget::Redo } else { RewindTarget::Last });
     };

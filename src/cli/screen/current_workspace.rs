@@ -3,7 +3,7 @@
 use crate::host::context::AppContext;
 use crate::host::policy_layers::Policy;
 use crate::host::redaction;
-use crate::policy::redact::{Redactor, Rule};
+use crate::policy::redact::{RedactionRule, Redactor};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ pub(crate) struct CurrentWorkspace(Arc<Mutex<Inner>>);
 struct Inner {
     place: AppContext,
     /// Redaction rules of the policy.
-    rules: Vec<Rule>,
+    rules: Vec<RedactionRule>,
     /// Redactor, which is created for the first prompt, so that the first frame is not delayed.
     redactor: Option<Arc<Redactor>>,
 }

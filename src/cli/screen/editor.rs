@@ -25,20 +25,20 @@ pub(crate) fn open(path: &Path, directory: &Path) -> Result<(), String> {
 }
 
 /// Editor command, and the variable that contains it, if any.
-struct Editor {
+struct EditorCommand {
     line: OsString,
     from: &'static str,
 }
 
-fn find_editor() -> Editor {
+fn find_editor() -> EditorCommand {
     let named = |from: &'static str| {
         let line = env::var_os(from).filter(|line| !line.is_empty())?;
-        Some(Editor { line, from })
+        Some(EditorCommand { line, from })
     };
-    VARIABLES.into_iter().find_map(named).unwrap_or_else(|| Editor { line: OsString::from(USUAL), from: "" })
+    VARIABLES.into_iter().find_map(named).unwrap_or_else(|| EditorCommand { line: OsString::from(USUAL), from: "" })
 }
 
-fn edit_with(editor: &Editor, name: &str, text: &str) -> Result<String, String> {
+fn edit_with(editor: &EditorCommand, name: &str, text: &str) -> Result<String, String> {
     let cannot = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what} the draft for the editor: {error}");
     let directory = tempfile::Builder::new().prefix("aye-edit-").permissions(fs::Permissions::from_mode(0o700)).tempdir();
     let directory = directory.map_err(|error| cannot("create", &error))?;
@@ -52,7 +52,7 @@ fn edit_with(editor: &Editor, name: &str, text: &str) -> Result<String, String> 
 }
 
 /// Runs the editor in the terminal until it exits.
-fn run(Editor { line, from }: &Editor, path: &Path, directory: Option<&Path>) -> Result<(), String> {
+fn run(EditorCommand { line, from }: &EditorCommand, path: &Path, directory: Option<&Path>) -> Result<(), String> {
     // Use a shell, because the variables may contain options.
     let mut command = Command::new("sh");
     command.arg("-c").arg("eval \"$AYE_EDITOR\" '\"$1\"'").arg("sh").arg(path).env("AYE_EDITOR", line);
@@ -76,8 +76,8 @@ fn run(Editor { line, from }: &Editor, path: &Path, directory: Option<&Path>) ->
 mod tests {
     use crate::cli::screen::editor::*;
 
-    fn editor(line: &str, from: &'static str) -> Editor {
-        Editor { line: OsString::from(line), from }
+    fn editor(line: &str, from: &'static str) -> EditorCommand {
+        EditorCommand { line: OsString::from(line), from }
     }
 
     #[test]

@@ -3,27 +3,27 @@
 use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::cli::screen::desktop;
 use crate::cli::screen::task_programs;
-use crate::config::Notifications;
+use crate::config::NotificationSetting;
 use crate::host::context::AppContext;
 use crate::host::memory;
 use crate::host::options::Color;
 use crate::host::query::keymap_watch::keys;
-use crate::tui::{Background, Colours, Emulator, GuardTiming, HistoryRedactor, Notices, Options, ThemeChoice};
+use crate::tui::{Background, ColourDepth, Emulator, GuardTiming, HistoryRedactor, Notices, ThemeChoice, UiOptions};
 use std::sync::Arc;
 
 /// Returns the options of the screen. `here`: the workspace of its session.
-pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color) -> Options {
+pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color) -> UiOptions {
     let own = here.clone();
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
     let screen = place.settings.screen();
     let emulator = Emulator::detect(variable);
     let colours =
-        if color == Color::Never || !variable("NO_COLOR").is_empty() { Colours::None } else { emulator.colours(variable) };
+        if color == Color::Never || !variable("NO_COLOR").is_empty() { ColourDepth::None } else { emulator.colours(variable) };
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(variable).find(|value| !value.is_empty()).unwrap_or_default();
     let locale = locale.to_ascii_lowercase();
     let is_unicode = (locale.contains("utf-8") || locale.contains("utf8")) && !emulator.is_console();
     let lacks = missing_features_notice(screen.ascii.is_none() && !is_unicode, emulator.is_console(), colours, color, variable);
-    Options {
+    UiOptions {
         theme: match screen.theme.as_str() {
             "auto" => ThemeChoice::Auto,
             name => ThemeChoice::Named(name.to_owned()),
@@ -35,9 +35,9 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
         themes: Some(place.directories.config.join("themes")),
         reduce_motion: screen.reduce_motion || !matches!(variable("AYE_REDUCE_MOTION"), "" | "0"),
         notices: match screen.notifications {
-            Notifications::Auto => Notices::Auto,
-            Notifications::Off => Notices::Off,
-            Notifications::Bell => Notices::Bell,
+            NotificationSetting::Auto => Notices::Auto,
+            NotificationSetting::Off => Notices::Off,
+            NotificationSetting::Bell => Notices::Bell,
         },
         ascii: screen.ascii.unwrap_or(!is_unicode),
         lacks,
@@ -66,7 +66,7 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
 fn missing_features_notice<'a>(
     signs: bool,
     console: bool,
-    colours: Colours,
+    colours: ColourDepth,
     color: Color,
     variable: impl Fn(&str) -> &'a str,
 ) -> Option<String> {
@@ -78,7 +78,7 @@ fn missing_features_notice<'a>(
         }
     };
     let asked = color == Color::Never || !variable("NO_COLOR").is_empty();
-    let colours = (colours == Colours::None && !asked)
+    let colours = (colours == ColourDepth::None && !asked)
         .then(|| format!("the terminal `{}` has no colours; symbols and text carry the same information", variable("TERM")));
     let all: Vec<String> = signs.into_iter().chain(colours).collect();
     (!all.is_empty()).then(|| all.join("; "))

@@ -2,14 +2,14 @@
 //! connection or the session ends.
 
 use super::session_open::{OpenSession, SessionFactory};
-use super::transport::Client;
+use super::transport::ServeClient;
 use crate::agent;
 use crate::host::context::AppContext;
 use crate::host::exit::Exit;
 use crate::host::query::QueryHandler;
 use crate::host::session_builder::StartedSession;
 use crate::protocol::{Event, SessionCommand};
-use crate::serve::{ClientConnection, ConnectionAction, Fault, FaultCode, Line, OpeningRequest};
+use crate::serve::{BoundedLine, ClientConnection, ConnectionAction, FaultCode, OpeningRequest, RpcError};
 use crate::store::Store;
 use crate::sys::signals::is_hangup_ignored;
 use std::collections::VecDeque;
@@ -72,7 +72,7 @@ impl Signals {
 }
 
 /// Running session.
-struct Run {
+struct ServedSession {
     commands: mpsc::Sender<SessionCommand>,
     events: mpsc::UnboundedReceiver<Event>,
     /// Sends whether the client accepts more streamed text.
@@ -83,11 +83,11 @@ struct Run {
 }
 
 pub(crate) struct Host {
-    client: Client,
+    client: ServeClient,
     opener: SessionFactory,
     desk: ClientConnection,
-    run: Option<Run>,
-    opening: Option<JoinHandle<Result<Box<OpenSession>, Fault>>>,
+    run: Option<ServedSession>,
+    opening: Option<JoinHandle<Result<Box<OpenSession>, RpcError>>>,
     /// Commands that have not been sent to the session yet.
     commands: VecDeque<SessionCommand>,
     ends: bool,
@@ -96,10 +96,10 @@ pub(crate) struct Host {
 }
 
 /// Next event to handle.
-enum Next {
-    Line(Option<Line>),
+enum ConnectionInput {
+    Line(Option<BoundedLine>),
     Event(Option<Event>),
-    Opened(Result<Box<OpenSession>, Fault>),
+    Opened(Result<Box<OpenSession>, RpcError>),
     Given,
     Room,
     Soon,
@@ -108,7 +108,7 @@ enum Next {
 }
 
 impl Host {
-    pub(crate) fn new(client: Client, opener: SessionFactory) -> Self {
+    pub(crate) fn new(client: ServeClient, opener: SessionFactory) -> Self {
         let (desk, commands) = (ClientConnection::default(), VecDeque::new());
         Self { client, opener, desk, run: None, opening: None, commands, ends: false, deaf: false }
     }
@@ -126,29 +126,29 @@ impl Host {
                 soon = None;
             }
             match self.next(signals, due).await {
-                Next::Line(Some(line)) => {
+                ConnectionInput::Line(Some(line)) => {
                     self.drain_events();
                     let acts = self.desk.line(line);
                     self.perform(acts);
                     soon = None;
                 }
                 // The end of the input counts as a disconnect, because nobody can make decisions.
-                Next::Line(None) => self.deaf = true,
-                Next::Event(Some(event)) => {
+                ConnectionInput::Line(None) => self.deaf = true,
+                ConnectionInput::Event(Some(event)) => {
                     let acts = self.desk.event(event);
                     self.perform(acts);
                 }
-                Next::Event(None) => self.on_session_end().await,
-                Next::Opened(outcome) => self.on_opened(outcome),
-                Next::Given | Next::Soon => {}
-                Next::Room => {
+                ConnectionInput::Event(None) => self.on_session_end().await,
+                ConnectionInput::Opened(outcome) => self.on_opened(outcome),
+                ConnectionInput::Given | ConnectionInput::Soon => {}
+                ConnectionInput::Room => {
                     let has_room = self.client.out.has_room();
                     if let Some(run) = &self.run {
                         run.room.send_replace(has_room);
                     }
                 }
-                Next::Gone => break SessionEnd::Gone { worked: self.desk.is_running() },
-                Next::Signalled(exit) => break SessionEnd::Signalled(exit),
+                ConnectionInput::Gone => break SessionEnd::Gone { worked: self.desk.is_running() },
+                ConnectionInput::Signalled(exit) => break SessionEnd::Signalled(exit),
             }
         };
         Box::pin(self.end(left)).await;
@@ -164,7 +164,7 @@ impl Host {
         }
     }
 
-    async fn next(&mut self, signals: &mut Signals, due: Option<Instant>) -> Next {
+    async fn next(&mut self, signals: &mut Signals, due: Option<Instant>) -> ConnectionInput {
         let has_room = self.client.out.has_room();
         let now = Instant::now();
         let early = due.is_some_and(|due| due > now);
@@ -173,19 +173,19 @@ impl Host {
         let leaves = self.deaf && self.opening.is_none() && !early;
         let told_room = self.run.as_ref().is_none_or(|run| *run.room.borrow() == has_room);
         if leaves {
-            return Next::Gone;
+            return ConnectionInput::Gone;
         }
         if !told_room {
-            return Next::Room;
+            return ConnectionInput::Room;
         }
         let (events, give) = match &mut self.run {
-            Some(Run { events, commands, .. }) => (Some(events), Some(&*commands)),
+            Some(ServedSession { events, commands, .. }) => (Some(events), Some(&*commands)),
             None => (None, None),
         };
         let opening = self.opening.as_mut();
         let waits_to_be_given = !self.commands.is_empty();
         let next = tokio::select! {
-            event = async { match events { Some(events) => events.recv().await, None => std::future::pending().await } } => Next::Event(event),
+            event = async { match events { Some(events) => events.recv().await, None => std::future::pending().await } } => ConnectionInput::Event(event),
             permit = async { match give { Some(give) => give.reserve().await, None => std::future::pending().await } }, if waits_to_be_given => {
                 match permit {
                     Ok(permit) => {
@@ -196,20 +196,20 @@ impl Host {
                     // The session is ending, and its last events report that.
                     Err(_) => self.commands.clear(),
                 }
-                Next::Given
+                ConnectionInput::Given
             }
-            line = self.client.lines.recv(), if takes => Next::Line(line),
+            line = self.client.lines.recv(), if takes => ConnectionInput::Line(line),
             opened = async { match opening { Some(opening) => opening.await, None => std::future::pending().await } } => {
-                Next::Opened(opened.unwrap_or_else(|error| {
-                    Err(Fault::new(FaultCode::Internal, format!("cannot open the session: {error}")))
+                ConnectionInput::Opened(opened.unwrap_or_else(|error| {
+                    Err(RpcError::new(FaultCode::Internal, format!("cannot open the session: {error}")))
                 }))
             }
-            () = self.client.out.wait_for_room_change(has_room) => Next::Room,
-            () = sleep_until(due.unwrap_or(now)), if early => Next::Soon,
-            () = self.client.out.wait_for_disconnect() => Next::Gone,
-            exit = signals.next() => Next::Signalled(exit),
+            () = self.client.out.wait_for_room_change(has_room) => ConnectionInput::Room,
+            () = sleep_until(due.unwrap_or(now)), if early => ConnectionInput::Soon,
+            () = self.client.out.wait_for_disconnect() => ConnectionInput::Gone,
+            exit = signals.next() => ConnectionInput::Signalled(exit),
         };
-        if matches!(next, Next::Opened(_)) {
+        if matches!(next, ConnectionInput::Opened(_)) {
             self.opening = None;
         }
         next
@@ -244,7 +244,7 @@ impl Host {
         self.opening = Some(tokio::task::spawn_blocking(move || opener.open(asked, &runtime)));
     }
 
-    fn on_opened(&mut self, outcome: Result<Box<OpenSession>, Fault>) {
+    fn on_opened(&mut self, outcome: Result<Box<OpenSession>, RpcError>) {
         let opened = outcome.map(|ready| {
             let OpenSession { prepared, opened } = *ready;
             let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
@@ -253,7 +253,7 @@ impl Host {
             // A strong sender would keep the events of an ended session open.
             let look_ups = (prepared.session().store.clone(), prepared.context().clone(), events.downgrade());
             let session = prepared.start(receive_commands, events, Some(has_room));
-            self.run = Some(Run { commands, events: receive_events, room, session, look_ups });
+            self.run = Some(ServedSession { commands, events: receive_events, room, session, look_ups });
             opened
         });
         let acts = self.desk.on_opened(opened);
@@ -262,7 +262,7 @@ impl Host {
 
     /// Handles the end of the session.
     async fn on_session_end(&mut self) {
-        if let Some(Run { mut session, .. }) = self.run.take() {
+        if let Some(ServedSession { mut session, .. }) = self.run.take() {
             session.wait_until_ended().await;
             session.close().await;
         }
@@ -281,7 +281,7 @@ impl Host {
             ready.prepared.close().await;
         }
         if let Some(run) = self.run.take() {
-            let Run { commands, mut events, room, mut session, .. } = run;
+            let ServedSession { commands, mut events, room, mut session, .. } = run;
             // Streaming must no longer wait for a reader.
             room.send_replace(true);
             // Dropping the sender ends the session: it stops running work and saves the outcome.

@@ -13,13 +13,13 @@ use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
-use crate::serve::{Fault, FaultCode, Outgoing};
-use crate::sys::socket::{Listener, Peer};
+use crate::serve::{FaultCode, Outgoing, RpcError};
+use crate::sys::socket::{Peer, SocketListener};
 use connection::{Host, SessionEnd};
 use session_open::SessionFactory;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use transport::Client;
+use transport::ServeClient;
 
 /// Time to wait at exit for remaining reads and writes.
 const LEFTOVERS: Duration = Duration::from_secs(2);
@@ -40,7 +40,7 @@ pub(crate) fn run(common: &Common, door: &ServeEndpoint) -> Result<Exit, CliErro
         let mut signals = Signals::listen().map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
         match door {
             ServeEndpoint::Stdio => {
-                let client = Client::stdio().map_err(|error| CliError::failed(format!("cannot read stdin: {error}")))?;
+                let client = ServeClient::stdio().map_err(|error| CliError::failed(format!("cannot read stdin: {error}")))?;
                 Ok(match Box::pin(Host::new(client, opener).run(&mut signals)).await {
                     SessionEnd::Done | SessionEnd::Gone { .. } => Exit::Completed,
                     SessionEnd::Signalled(exit) => exit,
@@ -56,7 +56,7 @@ pub(crate) fn run(common: &Common, door: &ServeEndpoint) -> Result<Exit, CliErro
 /// Serves one client at a time. If a client disconnects during a task, the process ends; otherwise the next client may
 /// connect.
 async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) -> Result<Exit, CliError> {
-    let listener = Listener::bind(path).map_err(|error| {
+    let listener = SocketListener::bind(path).map_err(|error| {
         let problem = CliError::usage(format!("--socket: {}", error.why));
         error.hint.into_iter().fold(problem, CliError::hint)
     })?;
@@ -77,7 +77,7 @@ async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) 
             },
             exit = signals.next() => return Ok(exit),
         };
-        let client = match Client::from_stream(stream) {
+        let client = match ServeClient::from_stream(stream) {
             Ok(client) => client,
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a client");
@@ -112,12 +112,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 fn busy_response() -> Outgoing {
     let message = "another client is connected; this host serves one client at a time";
-    Outgoing::refusal(Fault::new(FaultCode::SessionExists, message))
+    Outgoing::refusal(RpcError::new(FaultCode::SessionExists, message))
 }
 
 fn other_user_response(uid: Option<u32>) -> Outgoing {
     let who = uid.map_or_else(|| "an unknown user".to_owned(), |uid| format!("user {uid}"));
-    Outgoing::refusal(Fault::new(
+    Outgoing::refusal(RpcError::new(
         FaultCode::InvalidRequest,
         format!("{who} may not use this host: it serves only the user who started it"),
     ))

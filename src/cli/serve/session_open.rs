@@ -10,7 +10,7 @@ use crate::host::session_builder::front_end::FrontEnd;
 use crate::host::session_builder::{PreparedSession, SessionBuilder};
 use crate::host::session_error::SessionError;
 use crate::protocol::{Event, EventKind, Mode, Problem, StepId, TaskState, TaskStatus};
-use crate::serve::{CreateSession, Fault, FaultCode, OpenedSession, OpeningRequest, ResumeSession};
+use crate::serve::{CreateSession, FaultCode, OpenedSession, OpeningRequest, ResumeSession, RpcError};
 use crate::session::SessionState;
 use crate::store::{Store, StoreError};
 use serde_json::json;
@@ -56,7 +56,7 @@ impl SessionFactory {
     }
 
     /// Opens a session. Reads the disk and may query local servers, so it must run on a thread that may block.
-    pub(crate) fn open(&self, request: OpeningRequest, runtime: &Handle) -> Result<Box<OpenSession>, Fault> {
+    pub(crate) fn open(&self, request: OpeningRequest, runtime: &Handle) -> Result<Box<OpenSession>, RpcError> {
         let wanted = SessionRequest::from(request);
         let mode = self.mode(wanted.mode)?.or(self.common.mode);
         if let Some(directory) = &wanted.directory {
@@ -67,7 +67,7 @@ impl SessionFactory {
             model.filter(|name| name.split_once('/').is_none_or(|(provider, name)| provider.is_empty() || name.is_empty()))
         {
             let message = format!("`model` is `{name}`, expected PROVIDER/NAME, for example `anthropic/claude-sonnet-5`");
-            return Err(Fault::new(FaultCode::InvalidParams, message));
+            return Err(RpcError::new(FaultCode::InvalidParams, message));
         }
         let directory = wanted.directory.or_else(|| self.common.directory.clone());
         let model = wanted.model.or_else(|| self.common.model.clone());
@@ -82,7 +82,7 @@ impl SessionFactory {
         let builder = SessionBuilder::find(FrontEnd::serve(), common, place, store, &choice).map_err(fault)?;
         let builder = runtime.block_on(builder.with_model()).map_err(fault)?;
         if let Some(message) = builder.expired_policy() {
-            return Err(Fault::new(FaultCode::PolicyInvalid, message).with_data(json!({"reason": "expired"})));
+            return Err(RpcError::new(FaultCode::PolicyInvalid, message).with_data(json!({"reason": "expired"})));
         }
         let (resumed, policy_bundle_version) = (builder.resumed_session().is_some(), policy_version(builder.policy()));
         let claimed = builder.claim().map_err(fault)?;
@@ -108,7 +108,7 @@ impl SessionFactory {
 
     /// Returns the mode that the client requested. It is never more permissive than that of the process or, in a
     /// command that aye runs, than the default.
-    fn mode(&self, wanted: Option<Mode>) -> Result<Option<Mode>, Fault> {
+    fn mode(&self, wanted: Option<Mode>) -> Result<Option<Mode>, RpcError> {
         let laxest = match (self.common.mode, Nesting::detect()) {
             (Some(mode), _) => mode,
             (None, Nesting::Outermost) => Mode::Auto,
@@ -118,7 +118,7 @@ impl SessionFactory {
             Some(mode) if mode > laxest => {
                 let (mode, laxest) = (mode.as_str(), laxest.as_str());
                 let message = format!("`mode` is `{mode}`, but the most permissive mode that this process allows is `{laxest}`");
-                Err(Fault::new(FaultCode::InvalidParams, message))
+                Err(RpcError::new(FaultCode::InvalidParams, message))
             }
             wanted => Ok(wanted),
         }
@@ -136,7 +136,7 @@ fn notice(opened: &OpenedSession, message: String) -> Event {
     }
 }
 
-fn is_directory(directory: &Path) -> Result<(), Fault> {
+fn is_directory(directory: &Path) -> Result<(), RpcError> {
     let found = directory.metadata();
     let why = match &found {
         Ok(found) if found.is_dir() => return Ok(()),
@@ -144,28 +144,28 @@ fn is_directory(directory: &Path) -> Result<(), Fault> {
         Err(error) => error.to_string(),
     };
     let message = format!("cannot use `workspaceHint` `{}` as the workspace: {why}", directory.display());
-    Err(Fault::new(FaultCode::InvalidParams, message))
+    Err(RpcError::new(FaultCode::InvalidParams, message))
 }
 
 /// Returns the fault for a session that cannot be opened. `is_named`: whether the client or the command line named the
 /// model.
-fn fault(error: SessionError, is_named: bool) -> Fault {
+fn fault(error: SessionError, is_named: bool) -> RpcError {
     match error {
         SessionError::Store(
             error @ (StoreError::NotAnId { .. } | StoreError::NoSession { .. } | StoreError::Ambiguous { .. }),
-        ) => Fault::new(FaultCode::NoSession, Problem::from(error).one_line()),
+        ) => RpcError::new(FaultCode::NoSession, Problem::from(error).one_line()),
         SessionError::Locked { id, pid } => {
             let message = format!("session `{id}` is open in process {pid}; it becomes available when that process exits");
-            Fault::new(FaultCode::SessionHeld, message).with_data(json!({"pid": pid}))
+            RpcError::new(FaultCode::SessionHeld, message).with_data(json!({"pid": pid}))
         }
         SessionError::Policy(trouble) => policy(&trouble),
         SessionError::Model(NoModel::NoKey(problem)) => {
-            Fault::new(FaultCode::Internal, problem.one_line()).with_data(json!({"kind": "authentication"}))
+            RpcError::new(FaultCode::Internal, problem.one_line()).with_data(json!({"kind": "authentication"}))
         }
         SessionError::Model(NoModel::Forbidden(problem)) => {
-            Fault::new(FaultCode::Internal, problem.one_line()).with_data(json!({"kind": "permission"}))
+            RpcError::new(FaultCode::Internal, problem.one_line()).with_data(json!({"kind": "permission"}))
         }
-        SessionError::Model(NoModel::Wrong(error)) if is_named => Fault::new(FaultCode::InvalidParams, error.to_string()),
+        SessionError::Model(NoModel::Wrong(error)) if is_named => RpcError::new(FaultCode::InvalidParams, error.to_string()),
         error => internal(&error.into()),
     }
 }
@@ -187,10 +187,10 @@ fn policy_version(policy: &Policy) -> String {
     version.unwrap_or_else(|| policy.name.clone())
 }
 
-fn internal(trouble: &CliError) -> Fault {
-    Fault::new(FaultCode::Internal, trouble.to_string())
+fn internal(trouble: &CliError) -> RpcError {
+    RpcError::new(FaultCode::Internal, trouble.to_string())
 }
 
-fn policy(trouble: &CliError) -> Fault {
-    Fault::new(FaultCode::PolicyInvalid, trouble.to_string())
+fn policy(trouble: &CliError) -> RpcError {
+    RpcError::new(FaultCode::PolicyInvalid, trouble.to_string())
 }

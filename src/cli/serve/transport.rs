@@ -1,7 +1,7 @@
 //! Byte transport of a client: a reader thread, a writer thread, and limited queues between them and the session.
 
 use crate::headless::lines;
-use crate::serve::{Line, Lines, Outgoing};
+use crate::serve::{BoundedLine, Lines, Outgoing};
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -22,8 +22,8 @@ const MAX_BACKLOG_BYTES: usize = 64 << 20;
 const FLUSH: Duration = Duration::from_secs(2);
 
 /// Client, as seen by the session.
-pub(crate) struct Client {
-    pub lines: mpsc::Receiver<Line>,
+pub(crate) struct ServeClient {
+    pub lines: mpsc::Receiver<BoundedLine>,
     pub out: Outbox,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Outbox {
     done: CancellationToken,
 }
 
-impl Client {
+impl ServeClient {
     pub(crate) fn stdio() -> io::Result<Self> {
         Self::start(io::stdin(), io::stdout())
     }
@@ -142,7 +142,7 @@ fn thread_builder(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_owned())
 }
 
-fn read(mut from: impl Read, to: &mpsc::Sender<Line>) {
+fn read(mut from: impl Read, to: &mpsc::Sender<BoundedLine>) {
     let mut lines = Lines::default();
     let mut piece = vec![0; PIECE_BYTES];
     loop {

@@ -9,7 +9,7 @@ use crate::host::exit::Exit;
 use crate::host::session_uploads::SessionUploads;
 use crate::host::startup::{open_store, runtime};
 use crate::protocol::{Problem, SessionId};
-use crate::services::workspace::{ListedSession, PullOptions, PullResult, find, list, pull};
+use crate::services::workspace::{BucketSession, PullOptions, PullResult, find, list, pull};
 use crate::transfer::format::{format_count, format_size};
 use std::fmt::Write;
 
@@ -76,7 +76,7 @@ pub(crate) fn list_stored(place: &AppContext, json: bool) -> Result<Exit, CliErr
     Ok(Exit::Completed)
 }
 
-fn line(session: &ListedSession) -> String {
+fn line(session: &BucketSession) -> String {
     let mut line = format!(
         "{}  {}  {}  {}",
         short_id(&session.session_id),

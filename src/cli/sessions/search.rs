@@ -19,7 +19,7 @@ const MAX_SHOWN: usize = 5;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Hit<'a> {
+struct SearchHit<'a> {
     session_id: &'a str,
     workspace: &'a str,
     title: Option<&'a str>,
@@ -42,7 +42,7 @@ pub(crate) fn run(place: &AppContext, text: &str, json: bool, scope: SessionScop
         let looked = search_session(&store, &session, &pattern, |time, part, line| {
             hits += 1;
             if json {
-                print_json(&Hit {
+                print_json(&SearchHit {
                     session_id: session.session_id.as_str(),
                     workspace: &session.workspace,
                     title: session.title.as_deref(),

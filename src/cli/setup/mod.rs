@@ -10,7 +10,7 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::policy_templates::Preset;
-use crate::host::setup::approvals::{self, Answer};
+use crate::host::setup::approvals::{self, ApprovalPreset};
 use crate::host::startup::runtime;
 use crate::sys::secret_prompt;
 use std::io::{BufRead, IsTerminal};
@@ -23,7 +23,7 @@ const KEY: &str = "key";
 struct Chosen {
     model: Option<String>,
     preset: Option<Preset>,
-    approvals: Option<&'static Answer>,
+    approvals: Option<&'static ApprovalPreset>,
     /// Whether to check daily for a new list of models.
     looks_daily: bool,
 }
@@ -151,7 +151,7 @@ fn suggested_model(place: &AppContext) -> Option<String> {
     place.settings.choose_model(None, &place.environment, &place.credentials).ok().map(|choice| choice.name())
 }
 
-fn ask_for_approvals(place: &AppContext) -> Result<Option<&'static Answer>, CliError> {
+fn ask_for_approvals(place: &AppContext) -> Result<Option<&'static ApprovalPreset>, CliError> {
     print_text("\nWhat should aye ask about?\n");
     for choice in approvals::choices() {
         let suggested = if choice.suggested { "  (suggested)" } else { "" };

@@ -28,7 +28,7 @@ pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError>
     let runtime = startup::runtime()?;
     runtime.block_on(async {
         let here = CurrentWorkspace::new(place, &policy);
-        let options = tui::Options { sets_up: true, ..tui_options::options(place, &here, common.color) };
+        let options = tui::UiOptions { sets_up: true, ..tui_options::options(place, &here, common.color) };
         let (front, wires) = connect(options, None, String::new());
         let answers = tokio::spawn(answer_queries(place.clone(), wires.queries, wires.events));
         let outcome = tui::run(front).await.map_err(|error| CliError::failed(format!("terminal error: {error}")))?;

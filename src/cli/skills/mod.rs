@@ -12,7 +12,7 @@ use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
 use crate::host::skills::own_folders;
 use crate::protocol::{Problem, size};
-use crate::skills::{Folder, Origin, PROJECT_FOLDERS, Report, SKILL_FILE, Skill, SkillSet, check, check_one};
+use crate::skills::{Folder, Origin, PROJECT_FOLDERS, SKILL_FILE, Skill, SkillReport, SkillSet, check, check_one};
 use crate::text::{clean, clean_line, reveal_line, truncate, width};
 use args::SkillsAction;
 use serde::Serialize;
@@ -140,7 +140,7 @@ fn unknown_skill(set: &SkillSet, name: &str) -> CliError {
 
 /// Checks the skills at a path, or those of the project and the user. The files are only parsed, so no trust is needed.
 fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
-    let reports: Vec<Report> = if let Some(path) = path {
+    let reports: Vec<SkillReport> = if let Some(path) = path {
         check_path(place, path)?
     } else {
         let of_project = PROJECT_FOLDERS.iter().map(|name| project_folder(&place.workspace, name));
@@ -151,7 +151,7 @@ fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit
 }
 
 /// Returns the errors in the skill or folder of skills at a path.
-fn check_path(place: &AppContext, path: &Path) -> Result<Vec<Report>, CliError> {
+fn check_path(place: &AppContext, path: &Path) -> Result<Vec<SkillReport>, CliError> {
     let given = path.display().to_string();
     let failed = |why: String| CliError::usage(Problem::new(format!("cannot check `{given}`")).because(why));
     let full = place.workspace.join(path);

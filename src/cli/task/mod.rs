@@ -20,7 +20,7 @@ use crate::host::tasks::{TaskDirectory, TaskUse, copy};
 use crate::protocol::Problem;
 use args::TaskAction;
 use drive::OutputTarget;
-use run::RunRequest;
+use run::TaskRunRequest;
 use std::io::IsTerminal;
 
 pub(crate) fn run(common: &Common, action: TaskAction) -> Result<Exit, CliError> {
@@ -37,14 +37,14 @@ pub(crate) fn run(common: &Common, action: TaskAction) -> Result<Exit, CliError>
             if detach {
                 return start::detach(&task, prompt.as_deref());
             }
-            run::run(common, &task, RunRequest { prompt, target: OutputTarget::Terminal, is_attached })
+            run::run(common, &task, TaskRunRequest { prompt, target: OutputTarget::Terminal, is_attached })
         }
         TaskAction::Stop { id } => stop::run(&find(&id)?),
         TaskAction::Diff(request) => diff::run(&find(&request.id)?, &request),
         TaskAction::Keep(request) => keep::run(common, &find(&request.id)?, &request),
         TaskAction::Drop { id, force } => remove::run(&find(&id)?, force),
         TaskAction::Run { id, prompt } => {
-            run::run(common, &find(&id)?, RunRequest { prompt, target: OutputTarget::Log, is_attached: false })
+            run::run(common, &find(&id)?, TaskRunRequest { prompt, target: OutputTarget::Log, is_attached: false })
         }
     }
 }
@@ -64,7 +64,7 @@ fn open(common: &Common, task: &TaskDirectory) -> Result<Exit, CliError> {
     let (prompt, session) =
         if is_new { (Some(entered.description.prompt.clone()), SessionChoice::New) } else { (None, SessionChoice::Latest) };
     task.update_notes(|notes| (notes.is_stopped, notes.needs_user) = (false, false))?;
-    let exit = interactive::run(&entered.common, interactive::Request::new(prompt, session))?;
+    let exit = interactive::run(&entered.common, interactive::ScreenRequest::new(prompt, session))?;
     drop(entered.lock);
     Ok(exit)
 }

@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 pub(super) const READY: &str = "ready";
 
 /// Request to run a task.
-pub(super) struct RunRequest {
+pub(super) struct TaskRunRequest {
     /// Message for the model in addition to the prompt of the task.
     pub prompt: Option<String>,
     pub target: OutputTarget,
@@ -32,7 +32,7 @@ pub(super) struct RunRequest {
 }
 
 /// Runs a task until it has ended, needs the user, or is stopped.
-pub(super) fn run(common: &Common, task: &TaskDirectory, request: RunRequest) -> Result<Exit, CliError> {
+pub(super) fn run(common: &Common, task: &TaskDirectory, request: TaskRunRequest) -> Result<Exit, CliError> {
     if request.target == OutputTarget::Log || request.is_attached {
         // Signals of the terminal are meant for the process that started this one.
         leave_terminal();

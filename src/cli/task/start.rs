@@ -1,7 +1,7 @@
 //! `aye task start`: creates a task, and runs it in this process or in the background.
 
 use super::drive::OutputTarget;
-use super::run::{self, READY, RunRequest};
+use super::run::{self, READY, TaskRunRequest};
 use crate::host::console::{print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -10,7 +10,7 @@ use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
 use crate::host::tasks::description::VERSION;
 use crate::host::tasks::directory::SHORT_DIGITS;
-use crate::host::tasks::{CopyKind, TaskDescription, TaskDirectory, TaskOptions, worktree};
+use crate::host::tasks::{CopyKind, StartOptions, TaskDescription, TaskDirectory, worktree};
 use crate::protocol::Problem;
 use crate::tools::RepositoryTrust;
 use std::fs::OpenOptions;
@@ -48,7 +48,7 @@ pub(super) fn run(common: &Common, place: &AppContext, request: StartRequest) ->
     }
     warn(Problem::new(format!("task {} runs in its own copy of the workspace", task.short_id())));
     let prompt = None;
-    run::run(common, &task, RunRequest { prompt, target: OutputTarget::Terminal, is_attached: request.is_attached })
+    run::run(common, &task, TaskRunRequest { prompt, target: OutputTarget::Terminal, is_attached: request.is_attached })
 }
 
 /// Creates the directory of the task, and its worktree.
@@ -60,7 +60,7 @@ fn create(common: &Common, place: &AppContext, request: &StartRequest) -> Result
         workspace: place.workspace.clone(),
         created: jiff::Timestamp::now(),
         copy: CopyKind::Layer,
-        options: TaskOptions::new(common),
+        options: StartOptions::new(common),
         check: request.check.clone(),
     };
     if request.has_worktree {

@@ -1,9 +1,9 @@
 //! Credentials of the container or machine on which aye runs.
 
-use super::Credentials;
+use super::AwsCredentials;
 use crate::cloud::{Surroundings, headers, json, metadata_server, read, server};
 use crate::protocol::Problem;
-use crate::sys::http::{Headers, Reply, Server};
+use crate::sys::http::{Headers, HttpServer, Reply};
 
 /// Address of the credentials of containers.
 const CONTAINER: &str = "http://169.254.170.2";
@@ -14,14 +14,14 @@ const ROLE_PATH: &str = "/latest/meta-data/iam/security-credentials/";
 const TOKEN_SECONDS: &str = "300";
 
 /// Returns the credentials of the container or machine, if any.
-pub(super) async fn credentials(surroundings: &Surroundings) -> Result<Option<Credentials>, Problem> {
+pub(super) async fn credentials(surroundings: &Surroundings) -> Result<Option<AwsCredentials>, Problem> {
     if let Some((server, path)) = container(surroundings)? {
         let token = container_token(surroundings)?;
         let headers = token.as_deref().map(|token| headers([("authorization", token)])).unwrap_or_default();
         let problem = || Problem::new("the container returned no AWS credentials");
         let reply = server.get(&path, &headers).await.map_err(|error| problem().because(error))?;
         let (status, value) = json(reply).await;
-        return Credentials::from_json(&value).map(Some).ok_or_else(|| problem().because(format!("status {status}")));
+        return AwsCredentials::from_json(&value).map(Some).ok_or_else(|| problem().because(format!("status {status}")));
     }
     if surroundings.variable("AWS_EC2_METADATA_DISABLED").is_some_and(|flag| flag.eq_ignore_ascii_case("true")) {
         return Ok(None);
@@ -31,13 +31,13 @@ pub(super) async fn credentials(surroundings: &Surroundings) -> Result<Option<Cr
 }
 
 /// Returns the credentials of the machine's role; `None` if the machine is not in this cloud, or has no role.
-async fn fetch_from_metadata(server: &Server) -> Option<Credentials> {
+async fn fetch_from_metadata(server: &HttpServer) -> Option<AwsCredentials> {
     let lifetime = headers([("x-aws-ec2-metadata-token-ttl-seconds", TOKEN_SECONDS)]);
     let token = line(server.put("/latest/api/token", &lifetime).await.ok()?).await?;
     let headers: Headers = headers([("x-aws-ec2-metadata-token", token.as_str())]);
     let role = line(server.get(ROLE_PATH, &headers).await.ok()?).await?;
     let (_, value) = json(server.get(&format!("{ROLE_PATH}{role}"), &headers).await.ok()?).await;
-    Credentials::from_json(&value)
+    AwsCredentials::from_json(&value)
 }
 
 /// Returns the first line of a successful response.
@@ -50,7 +50,7 @@ async fn line(reply: Reply) -> Option<String> {
     (!line.is_empty() && line.bytes().all(|byte| byte.is_ascii_graphic())).then_some(line)
 }
 
-fn container(surroundings: &Surroundings) -> Result<Option<(Server, String)>, Problem> {
+fn container(surroundings: &Surroundings) -> Result<Option<(HttpServer, String)>, Problem> {
     if let Some(path) = surroundings.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
         return Ok(Some((metadata_server(CONTAINER)?, path.to_owned())));
     }

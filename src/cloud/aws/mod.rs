@@ -12,9 +12,9 @@ use super::{Surroundings, text};
 use crate::protocol::Problem;
 use crate::sys::http::Headers;
 use jiff::Timestamp;
-use profile::Profile;
+use profile::AwsProfile;
 use serde_json::Value;
-use signature::{Scope, sign};
+use signature::{SignatureScope, sign};
 use std::fmt;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -49,20 +49,20 @@ const MARGIN: Duration = Duration::from_secs(120);
 
 /// Credentials that sign requests. They are never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(super) struct Credentials {
+pub(super) struct AwsCredentials {
     pub access_key_id: String,
     pub secret_access_key: String,
     pub session_token: Option<String>,
     pub until: Option<Timestamp>,
 }
 
-impl fmt::Debug for Credentials {
+impl fmt::Debug for AwsCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Credentials")
     }
 }
 
-impl Credentials {
+impl AwsCredentials {
     /// Parses credentials in the format of programs and metadata servers.
     fn from_json(value: &Value) -> Option<Self> {
         let session_token = text(value, "SessionToken").or(text(value, "Token")).map(str::to_owned);
@@ -92,15 +92,15 @@ pub(crate) struct UnsignedRequest<'a> {
 
 /// Account that signs requests to one service in one region.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub(crate) struct AwsAccount {
     surroundings: Surroundings,
     /// Profile in the settings, which takes precedence over the environment.
     profile: Option<String>,
     region: String,
-    known: Mutex<Option<Credentials>>,
+    known: Mutex<Option<AwsCredentials>>,
 }
 
-impl Account {
+impl AwsAccount {
     pub(crate) fn new(surroundings: Surroundings, profile: Option<String>, region: String) -> Self {
         Self { surroundings, profile, region, known: Mutex::default() }
     }
@@ -108,7 +108,7 @@ impl Account {
     /// Returns the headers of a request to Bedrock. Reads the credentials if there are none, or if they expire soon.
     pub(crate) async fn headers(&self, request: UnsignedRequest<'_>) -> Result<Headers, Problem> {
         let credentials = self.credentials().await?;
-        let scope = Scope { region: &self.region, service: "bedrock" };
+        let scope = SignatureScope { region: &self.region, service: "bedrock" };
         Ok(sign(&request, scope, &credentials, Timestamp::now()))
     }
 
@@ -127,7 +127,7 @@ impl Account {
         sources::remedy(&self.surroundings, self.profile.as_deref())
     }
 
-    async fn credentials(&self) -> Result<Credentials, Problem> {
+    async fn credentials(&self) -> Result<AwsCredentials, Problem> {
         let mut known = self.known.lock().await;
         if let Some(known) = known.as_ref().filter(|known| known.is_valid(Timestamp::now())) {
             return Ok(known.clone());
@@ -143,7 +143,7 @@ impl Account {
 
 /// Returns the region of a profile, if its file contains one.
 pub(crate) fn region_of_profile(surroundings: &Surroundings, profile: Option<&str>) -> Result<Option<String>, Problem> {
-    Ok(Profile::read(surroundings, profile)?.and_then(|profile| profile.get("region").map(str::to_owned)))
+    Ok(AwsProfile::read(surroundings, profile)?.and_then(|profile| profile.get("region").map(str::to_owned)))
 }
 
 #[cfg(test)]

@@ -11,14 +11,14 @@ type Sections = BTreeMap<String, BTreeMap<String, String>>;
 
 /// One profile, from both files.
 #[derive(Debug)]
-pub(super) struct Profile {
+pub(super) struct AwsProfile {
     pub name: String,
     keys: BTreeMap<String, String>,
     /// All sections of the configuration file.
     sections: Sections,
 }
 
-impl Profile {
+impl AwsProfile {
     /// Reads the named profile, or else the one in AWS_PROFILE; `None` if none is named and there is no default
     /// profile.
     pub(super) fn read(surroundings: &Surroundings, named: Option<&str>) -> Result<Option<Self>, Problem> {

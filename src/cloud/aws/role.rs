@@ -1,9 +1,9 @@
 //! Roles of profiles (`role_arn`) and of web identities, for which the AWS Security Token Service issues temporary
 //! credentials.
 
-use super::profile::Profile;
-use super::signature::{Scope, sign};
-use super::{Credentials, UnsignedRequest};
+use super::profile::AwsProfile;
+use super::signature::{SignatureScope, sign};
+use super::{AwsCredentials, UnsignedRequest};
 use crate::cloud::{MAX_BYTES, Surroundings, read, server, text, unreachable};
 use crate::protocol::Problem;
 use crate::sys::http::Headers;
@@ -18,7 +18,7 @@ const DURATION: std::ops::RangeInclusive<u32> = 900..=43_200;
 
 /// Role to assume.
 #[derive(Debug)]
-pub(super) struct Role {
+pub(super) struct AwsRole {
     arn: String,
     session_name: String,
     external_id: Option<String>,
@@ -42,9 +42,9 @@ pub(super) enum Source {
     WebIdentity(PathBuf),
 }
 
-impl Role {
+impl AwsRole {
     /// Returns the role of a profile; `None` if it has none.
-    pub(super) fn of_profile(surroundings: &Surroundings, profile: &Profile) -> Result<Option<Self>, Problem> {
+    pub(super) fn of_profile(surroundings: &Surroundings, profile: &AwsProfile) -> Result<Option<Self>, Problem> {
         let Some(arn) = profile.get("role_arn") else { return Ok(None) };
         let name = &profile.name;
         if profile.get("mfa_serial").is_some() {
@@ -97,8 +97,8 @@ impl Role {
         &self,
         surroundings: &Surroundings,
         region: &str,
-        credentials: &Credentials,
-    ) -> Result<Credentials, Problem> {
+        credentials: &AwsCredentials,
+    ) -> Result<AwsCredentials, Problem> {
         (surroundings.learn)(&credentials.secret_access_key);
         let mut form = self.form("AssumeRole");
         form.extend(self.external_id.clone().map(|id| ("ExternalId", id)));
@@ -111,7 +111,7 @@ impl Role {
         surroundings: &Surroundings,
         region: &str,
         path: &std::path::Path,
-    ) -> Result<Credentials, Problem> {
+    ) -> Result<AwsCredentials, Problem> {
         let token = read(path)?.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
         let missing = || Problem::new(format!("cannot assume the role {}", self.origin));
         let token = token.ok_or_else(|| missing().because(format!("`{}` is missing or empty", path.display())))?;
@@ -138,13 +138,13 @@ impl Role {
         surroundings: &Surroundings,
         region: &str,
         form: &[(&str, String)],
-        credentials: Option<&Credentials>,
-    ) -> Result<Credentials, Problem> {
+        credentials: Option<&AwsCredentials>,
+    ) -> Result<AwsCredentials, Problem> {
         let server = server(&endpoint(surroundings, region))?;
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
         let path = format!("{}/", server.base_path());
         let request = UnsignedRequest { method: "POST", host: server.host(), path: &path, body: body.as_bytes() };
-        let scope = Scope { region, service: "sts" };
+        let scope = SignatureScope { region, service: "sts" };
         let headers: Headers = credentials.map(|keys| sign(&request, scope, keys, Timestamp::now())).unwrap_or_default();
         let sent = server.submit("/", &headers, form).await;
         let reply = sent.map_err(|error| unreachable("the AWS Security Token Service", &error))?;
@@ -171,15 +171,15 @@ fn endpoint(surroundings: &Surroundings, region: &str) -> String {
 }
 
 /// Parses a response: JSON, which aye requests, or XML, which some services send instead.
-fn parse(answer: &str) -> Option<Credentials> {
+fn parse(answer: &str) -> Option<AwsCredentials> {
     if let Ok(value) = serde_json::from_str::<Value>(answer) {
         let response = value.get("AssumeRoleResponse").or_else(|| value.get("AssumeRoleWithWebIdentityResponse"))?;
         let result = response.get("AssumeRoleResult").or_else(|| response.get("AssumeRoleWithWebIdentityResult"))?;
         let found = result.get("Credentials")?;
         let until = found.get("Expiration").and_then(Value::as_f64).and_then(|time| Timestamp::from_second(time as i64).ok());
-        return Credentials::from_json(found).map(|known| Credentials { until: known.until.or(until), ..known });
+        return AwsCredentials::from_json(found).map(|known| AwsCredentials { until: known.until.or(until), ..known });
     }
-    Some(Credentials {
+    Some(AwsCredentials {
         access_key_id: element(answer, "AccessKeyId")?,
         secret_access_key: element(answer, "SecretAccessKey")?,
         session_token: element(answer, "SessionToken"),

@@ -4,7 +4,7 @@
 //! derived from the secret for one day, region and service. The `aws-sigv4` crate does the same, but has a dozen
 //! further dependencies.
 
-use super::{Credentials, UnsignedRequest};
+use super::{AwsCredentials, UnsignedRequest};
 use crate::sys::http::Headers;
 use crate::text::hex;
 use jiff::Timestamp;
@@ -15,13 +15,18 @@ const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
 /// Day, region and service for which a signature is valid.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scope<'a> {
+pub(super) struct SignatureScope<'a> {
     pub region: &'a str,
     pub service: &'a str,
 }
 
 /// Returns the headers that authenticate a request.
-pub(super) fn sign(request: &UnsignedRequest<'_>, scope: Scope<'_>, credentials: &Credentials, now: Timestamp) -> Headers {
+pub(super) fn sign(
+    request: &UnsignedRequest<'_>,
+    scope: SignatureScope<'_>,
+    credentials: &AwsCredentials,
+    now: Timestamp,
+) -> Headers {
     let time = now.strftime("%Y%m%dT%H%M%SZ").to_string();
     let day = &time[..8];
     let mut signed = vec![("host", request.host), ("x-amz-date", time.as_str())];
@@ -73,13 +78,13 @@ mod tests {
     use super::*;
 
     fn signed(request: &UnsignedRequest<'_>, token: Option<&str>) -> Headers {
-        let credentials = Credentials {
+        let credentials = AwsCredentials {
             access_key_id: "AKIDEXAMPLE".to_owned(),
             secret_access_key: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned(),
             session_token: token.map(str::to_owned),
-            ..Credentials::default()
+            ..AwsCredentials::default()
         };
-        let scope = Scope { region: "us-east-1", service: "service" };
+        let scope = SignatureScope { region: "us-east-1", service: "service" };
         sign(request, scope, &credentials, "2015-08-30T12:36:00Z".parse().unwrap())
     }
 

@@ -1,11 +1,11 @@
 //! Sources of credentials, in the same order as in the tools of AWS.
 
-use super::profile::Profile;
-use super::role::{Role, Source};
-use super::{Credentials, machine, sso};
+use super::profile::AwsProfile;
+use super::role::{AwsRole, Source};
+use super::{AwsCredentials, machine, sso};
 use crate::cloud::Surroundings;
 use crate::protocol::Problem;
-use crate::sys::key_command::KeyCommand;
+use crate::sys::key_command::KeyProgram;
 use crate::text::split_words;
 use serde_json::Value;
 use std::time::Duration;
@@ -21,13 +21,13 @@ pub(super) async fn credentials(
     surroundings: &Surroundings,
     profile: Option<&str>,
     region: &str,
-) -> Result<Credentials, Problem> {
+) -> Result<AwsCredentials, Problem> {
     if profile.is_none()
         && let Some(credentials) = of_environment(surroundings)
     {
         return Ok(credentials);
     }
-    if let Some(role) = Role::of_environment(surroundings).filter(|_| profile.is_none())
+    if let Some(role) = AwsRole::of_environment(surroundings).filter(|_| profile.is_none())
         && let Source::WebIdentity(path) = &role.source
     {
         return role.assume_with_token(surroundings, region, path).await;
@@ -53,12 +53,12 @@ pub(super) fn remedy(surroundings: &Surroundings, profile: Option<&str>) -> Stri
     if is_of_environment {
         return "renew AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN".to_owned();
     }
-    let mut found = Profile::read(surroundings, profile);
+    let mut found = AwsProfile::read(surroundings, profile);
     for _ in 0..MAX_ROLES {
         // The sign-in belongs to the last profile of the chain.
         let source = found.as_ref().ok().and_then(Option::as_ref).and_then(|profile| profile.get("source_profile"));
         let Some(source) = source.map(str::to_owned) else { break };
-        found = Profile::read(surroundings, Some(&source));
+        found = AwsProfile::read(surroundings, Some(&source));
     }
     match found {
         Ok(Some(profile)) => sso::login_command(&profile.name),
@@ -66,14 +66,14 @@ pub(super) fn remedy(surroundings: &Surroundings, profile: Option<&str>) -> Stri
     }
 }
 
-async fn read_profile(surroundings: &Surroundings, name: Option<&str>) -> Result<Option<Profile>, Problem> {
+async fn read_profile(surroundings: &Surroundings, name: Option<&str>) -> Result<Option<AwsProfile>, Problem> {
     let (here, name) = (surroundings.clone(), name.map(str::to_owned));
-    let read = tokio::task::spawn_blocking(move || Profile::read(&here, name.as_deref())).await;
+    let read = tokio::task::spawn_blocking(move || AwsProfile::read(&here, name.as_deref())).await;
     read.unwrap_or_else(|_| Err(Problem::new("cannot read the AWS profiles")))
 }
 
-fn of_environment(surroundings: &Surroundings) -> Option<Credentials> {
-    Some(Credentials {
+fn of_environment(surroundings: &Surroundings) -> Option<AwsCredentials> {
+    Some(AwsCredentials {
         access_key_id: surroundings.variable("AWS_ACCESS_KEY_ID")?.to_owned(),
         secret_access_key: surroundings.variable("AWS_SECRET_ACCESS_KEY")?.to_owned(),
         session_token: surroundings.variable("AWS_SESSION_TOKEN").map(str::to_owned),
@@ -83,10 +83,14 @@ fn of_environment(surroundings: &Surroundings) -> Option<Credentials> {
 
 /// Returns the credentials of a profile, after assuming the roles between the profile and its source; `None` if it has
 /// none.
-async fn from_profile(surroundings: &Surroundings, mut profile: Profile, region: &str) -> Result<Option<Credentials>, Problem> {
-    let mut roles: Vec<Role> = Vec::new();
+async fn from_profile(
+    surroundings: &Surroundings,
+    mut profile: AwsProfile,
+    region: &str,
+) -> Result<Option<AwsCredentials>, Problem> {
+    let mut roles: Vec<AwsRole> = Vec::new();
     let mut credentials = loop {
-        let Some(role) = Role::of_profile(surroundings, &profile)? else {
+        let Some(role) = AwsRole::of_profile(surroundings, &profile)? else {
             let found = without_role(surroundings, &profile).await?;
             if found.is_none() && !roles.is_empty() {
                 return Err(Problem::new(format!(
@@ -119,11 +123,11 @@ async fn from_profile(surroundings: &Surroundings, mut profile: Profile, region:
 
 /// Identity that assumes a role.
 enum Base {
-    Keys(Credentials),
-    Profile(Profile),
+    Keys(AwsCredentials),
+    Profile(AwsProfile),
 }
 
-async fn base_of(surroundings: &Surroundings, role: &Role, profile: &Profile) -> Result<Base, Problem> {
+async fn base_of(surroundings: &Surroundings, role: &AwsRole, profile: &AwsProfile) -> Result<Base, Problem> {
     let name = &profile.name;
     let (keys, reason) = match &role.source {
         Source::Environment => (of_environment(surroundings), "the environment has no AWS keys".to_owned()),
@@ -140,8 +144,8 @@ async fn base_of(surroundings: &Surroundings, role: &Role, profile: &Profile) ->
     keys.map(Base::Keys).ok_or_else(|| problem().because(reason))
 }
 
-fn static_keys(profile: &Profile) -> Option<Credentials> {
-    Some(Credentials {
+fn static_keys(profile: &AwsProfile) -> Option<AwsCredentials> {
+    Some(AwsCredentials {
         access_key_id: profile.get("aws_access_key_id")?.to_owned(),
         secret_access_key: profile.get("aws_secret_access_key")?.to_owned(),
         session_token: profile.get("aws_session_token").map(str::to_owned),
@@ -149,7 +153,7 @@ fn static_keys(profile: &Profile) -> Option<Credentials> {
     })
 }
 
-async fn without_role(surroundings: &Surroundings, profile: &Profile) -> Result<Option<Credentials>, Problem> {
+async fn without_role(surroundings: &Surroundings, profile: &AwsProfile) -> Result<Option<AwsCredentials>, Problem> {
     if let Some(keys) = static_keys(profile) {
         return Ok(Some(keys));
     }
@@ -162,19 +166,19 @@ async fn without_role(surroundings: &Surroundings, profile: &Profile) -> Result<
     }
 }
 
-async fn from_process(surroundings: &Surroundings, profile: &Profile, line: &str) -> Result<Credentials, Problem> {
+async fn from_process(surroundings: &Surroundings, profile: &AwsProfile, line: &str) -> Result<AwsCredentials, Problem> {
     let what = format!("cannot get credentials with `credential_process` of the AWS profile `{}`", profile.name);
     let argv = split_words(line).filter(|argv| !argv.is_empty());
     let argv = argv.ok_or_else(|| Problem::new(&what).because("a quote is not closed, or the command is empty"))?;
     let here = surroundings.clone();
     let run = move || {
         let (argv, home, roots) = (&argv, &here.home, &here.roots);
-        KeyCommand { argv, home, timeout: TIMEOUT, withheld: &[], roots }.output()
+        KeyProgram { argv, home, timeout: TIMEOUT, withheld: &[], roots }.output()
     };
     let output = tokio::task::spawn_blocking(run).await.map_err(|_| Problem::new(&what))?;
     let output = output.map_err(|error| Problem::new(&what).because(error).hint(sso::login_command(&profile.name)))?;
     let value: Value =
         serde_json::from_str(&output).map_err(|_| Problem::new(&what).because("the program did not print JSON"))?;
-    Credentials::from_json(&value)
+    AwsCredentials::from_json(&value)
         .ok_or_else(|| Problem::new(&what).because("the JSON has no `AccessKeyId` and `SecretAccessKey`"))
 }

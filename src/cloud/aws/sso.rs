@@ -1,7 +1,7 @@
 //! Single sign-on: exchanges the token that `aws sso login` saved for credentials of a role.
 
-use super::Credentials;
-use super::profile::Profile;
+use super::AwsCredentials;
+use super::profile::AwsProfile;
 use crate::cloud::{Surroundings, headers, json, read, server, text, unreachable};
 use crate::protocol::Problem;
 use crate::text::hex;
@@ -15,7 +15,7 @@ pub(super) fn login_command(profile: &str) -> String {
 }
 
 /// Returns the credentials for the role of a profile.
-pub(super) async fn credentials(surroundings: &Surroundings, profile: &Profile) -> Result<Credentials, Problem> {
+pub(super) async fn credentials(surroundings: &Surroundings, profile: &AwsProfile) -> Result<AwsCredentials, Problem> {
     let name = &profile.name;
     let session = profile.get("sso_session").map(|session| format!("sso-session {session}"));
     let of_session = |key: &str| session.as_deref().and_then(|session| profile.section_value(session, key));
@@ -69,9 +69,9 @@ fn saved_token(surroundings: &Surroundings, profile: &str, session: &str) -> Res
     }
 }
 
-fn role_credentials(value: &Value) -> Option<Credentials> {
+fn role_credentials(value: &Value) -> Option<AwsCredentials> {
     let value = value.get("roleCredentials")?;
-    Some(Credentials {
+    Some(AwsCredentials {
         access_key_id: text(value, "accessKeyId")?.to_owned(),
         secret_access_key: text(value, "secretAccessKey")?.to_owned(),
         session_token: text(value, "sessionToken").map(str::to_owned),

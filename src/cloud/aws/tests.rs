@@ -11,14 +11,14 @@ fn token(expires: &str) -> String {
     json!({"accessToken": "sso-token-1", "expiresAt": expires}).to_string()
 }
 
-async fn read(home: &Home, profile: Option<&str>, variables: &[(&str, &str)]) -> Result<Credentials, String> {
+async fn read(home: &Home, profile: Option<&str>, variables: &[(&str, &str)]) -> Result<AwsCredentials, String> {
     // Tests must not query the machine on which they run.
     let mut all = vec![("AWS_EC2_METADATA_DISABLED", "true")];
     all.extend_from_slice(variables);
     sources::credentials(&home.surroundings(&all), profile, "eu-west-1").await.map_err(|problem| problem.one_line())
 }
 
-fn keys(credentials: Credentials) -> (String, String, Option<String>) {
+fn keys(credentials: AwsCredentials) -> (String, String, Option<String>) {
     (credentials.access_key_id, credentials.secret_access_key, credentials.session_token)
 }
 
@@ -144,7 +144,7 @@ async fn roles_are_assumed_one_after_the_other_from_the_source_profile() {
     let says = "cannot assume the role of the AWS profile `middle`: not authorized to perform sts:AssumeRole; check that this identity may \
                 assume `arn:aws:iam::1:role/inner`";
     assert_eq!(error, says);
-    let account = Account::new(home.surroundings(&[]), Some("work".to_owned()), "eu-west-1".to_owned());
+    let account = AwsAccount::new(home.surroundings(&[]), Some("work".to_owned()), "eu-west-1".to_owned());
     assert_eq!(account.remedy(), "run `aws sso login --profile base`");
 }
 
@@ -196,7 +196,7 @@ async fn container_and_instance_metadata_provide_role_credentials() {
 #[tokio::test]
 async fn credentials_are_read_once_and_registered_as_secrets() {
     let home = Home::with(&[(".aws/credentials", "[default]\naws_access_key_id = D\naws_secret_access_key = ds\n")]);
-    let account = Account::new(home.surroundings(&[]), None, "eu-west-1".to_owned());
+    let account = AwsAccount::new(home.surroundings(&[]), None, "eu-west-1".to_owned());
     let request = UnsignedRequest { method: "POST", host: "h", path: "/", body: b"" };
     for _ in 0..2 {
         let headers = account.headers(request).await.unwrap();

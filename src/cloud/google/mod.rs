@@ -25,26 +25,26 @@ const SIGN_IN: &str = "run `gcloud auth application-default login`";
 
 /// Account whose tokens authenticate requests.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub(crate) struct GoogleAccount {
     surroundings: Surroundings,
-    token: Mutex<Option<Token>>,
+    token: Mutex<Option<AccessToken>>,
 }
 
 #[derive(Clone)]
-struct Token {
+struct AccessToken {
     text: String,
     until: Instant,
     /// Project that is billed for requests of a user.
     quota_project: Option<String>,
 }
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token")
     }
 }
 
-impl Account {
+impl GoogleAccount {
     pub(crate) fn new(surroundings: Surroundings) -> Self {
         Self { surroundings, token: Mutex::default() }
     }
@@ -69,7 +69,7 @@ impl Account {
         *self.token.lock().await = None;
     }
 
-    async fn new_token(&self) -> Result<Token, Problem> {
+    async fn new_token(&self) -> Result<AccessToken, Problem> {
         let (path, is_named) = self.file();
         let from = path.clone();
         let content = tokio::task::spawn_blocking(move || read(&from)).await;
@@ -94,7 +94,7 @@ impl Account {
         (config.join("application_default_credentials.json"), false)
     }
 
-    async fn metadata_token(&self, path: &Path) -> Result<Token, Problem> {
+    async fn metadata_token(&self, path: &Path) -> Result<AccessToken, Problem> {
         let host = self.surroundings.variable("GCE_METADATA_HOST").unwrap_or(METADATA);
         let server = metadata_server(&format!("http://{host}"))?;
         let none = || {
@@ -117,7 +117,7 @@ impl Account {
 }
 
 /// Exchanges the content of a file for a token.
-async fn exchange_key_file(file: &KeyFile, path: &Path) -> Result<Token, Problem> {
+async fn exchange_key_file(file: &KeyFile, path: &Path) -> Result<AccessToken, Problem> {
     let form = file.form(SystemTime::now(), path)?;
     let server = server(file.token_uri())?;
     let sent = server.submit("", &Headers::new(), &form).await;
@@ -133,11 +133,11 @@ async fn exchange_key_file(file: &KeyFile, path: &Path) -> Result<Token, Problem
     Err(if status >= 500 { problem.hint("try again later") } else { problem.hint(file.remedy()) })
 }
 
-fn token(value: &Value, quota_project: Option<&str>) -> Option<Token> {
+fn token(value: &Value, quota_project: Option<&str>) -> Option<AccessToken> {
     let text = text(value, "access_token")?.to_owned();
     let seconds = value.get("expires_in").and_then(Value::as_u64).unwrap_or(LIFETIME);
     let until = Instant::now() + Duration::from_secs(seconds).saturating_sub(MARGIN);
-    Some(Token { text, until, quota_project: quota_project.map(str::to_owned) })
+    Some(AccessToken { text, until, quota_project: quota_project.map(str::to_owned) })
 }
 
 #[cfg(test)]

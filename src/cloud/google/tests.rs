@@ -23,7 +23,7 @@ fn granted(token: &str, seconds: u64) -> (u16, &'static str, Value) {
 async fn a_user_refresh_token_is_exchanged_once_until_the_access_token_expires() {
     let (address, requests) = serve(vec![granted("t-1", 3600), granted("t-2", 60), granted("t-3", 3600)]).await;
     let home = Home::with(&[(FILE, &user(&address))]);
-    let account = Account::new(home.surroundings(&[]));
+    let account = GoogleAccount::new(home.surroundings(&[]));
     let bearer = |token: &str| ("authorization".into(), format!("Bearer {token}"));
     for _ in 0..2 {
         let headers = account.headers().await.unwrap();
@@ -46,7 +46,7 @@ async fn a_service_account_signs_its_request() {
     let file = json!({"type": "service_account", "client_email": "me@p.iam", "private_key": key, "private_key_id": "k1",
         "token_uri": address});
     let home = Home::with(&[("key.json", &file.to_string())]);
-    let account = Account::new(home.surroundings(&[("GOOGLE_APPLICATION_CREDENTIALS", "~/key.json")]));
+    let account = GoogleAccount::new(home.surroundings(&[("GOOGLE_APPLICATION_CREDENTIALS", "~/key.json")]));
     account.headers().await.unwrap();
     let request = requests.lock().unwrap()[0].clone();
     let (_, body) = request.split_once("\r\n\r\n").unwrap();
@@ -71,7 +71,7 @@ async fn the_metadata_server_provides_a_token_if_there_is_no_file() {
     let (address, requests) = serve(vec![(status, "metadata-flavor: Google\r\n", body)]).await;
     let host = address.trim_start_matches("http://");
     let home = Home::with(&[]);
-    let account = Account::new(home.surroundings(&[("GCE_METADATA_HOST", host)]));
+    let account = GoogleAccount::new(home.surroundings(&[("GCE_METADATA_HOST", host)]));
     assert_eq!(account.headers().await.unwrap(), [("authorization".into(), "Bearer t".to_owned())]);
     assert!(requests.lock().unwrap()[0].to_lowercase().contains("metadata-flavor: google"));
 }
@@ -97,7 +97,7 @@ async fn credential_errors_name_the_command_that_renews_the_credentials() {
     ] {
         let files: Vec<(&str, &str)> = content.into_iter().map(|content| (FILE, content)).collect();
         let home = Home::with(&files);
-        let error = Account::new(home.surroundings(variables)).headers().await.unwrap_err().one_line();
+        let error = GoogleAccount::new(home.surroundings(variables)).headers().await.unwrap_err().one_line();
         assert!(error.contains(says) && !error.contains("hush"), "{error}");
     }
 }

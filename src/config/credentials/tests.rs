@@ -10,8 +10,8 @@ fn credentials(dir: &tempfile::TempDir) -> Credentials {
 #[test]
 fn saved_keys_can_be_read_and_removed() {
     let dir = tempfile::tempdir().unwrap();
-    credentials(&dir).keep_in_file("my own/provider", &Secret::new(KEY)).unwrap();
-    credentials(&dir).keep_in_file("anthropic", &Secret::new("other-key-1")).unwrap();
+    credentials(&dir).keep_in_file("my own/provider", &ApiKey::new(KEY)).unwrap();
+    credentials(&dir).keep_in_file("anthropic", &ApiKey::new("other-key-1")).unwrap();
     let read = credentials(&dir);
     assert_eq!(read.names().unwrap(), ["anthropic", "my own/provider"]);
     assert_eq!(read.secret("my own/provider").unwrap().unwrap().reveal(), KEY);
@@ -52,7 +52,7 @@ fn errors_in_a_credentials_file_name_the_line_and_never_quote_the_content() {
 #[test]
 fn credentials_readable_by_other_users_are_rejected_with_a_fix() {
     let dir = tempfile::tempdir().unwrap();
-    credentials(&dir).keep_in_file("anthropic", &Secret::new(KEY)).unwrap();
+    credentials(&dir).keep_in_file("anthropic", &ApiKey::new(KEY)).unwrap();
     let path = credentials(&dir).file().unwrap().to_owned();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
     for error in [credentials(&dir).storage_of("anthropic").unwrap_err(), credentials(&dir).forget("anthropic").unwrap_err()] {
@@ -66,11 +66,11 @@ fn keys_saved_by_other_processes_are_found_after_a_reload_and_old_keys_stay_reda
     let dir = tempfile::tempdir().unwrap();
     let here = credentials(&dir);
     assert_eq!(here.storage_of("anthropic"), Ok(None));
-    credentials(&dir).keep_in_file("anthropic", &Secret::new(KEY)).unwrap();
+    credentials(&dir).keep_in_file("anthropic", &ApiKey::new(KEY)).unwrap();
     assert_eq!(here.storage_of("anthropic"), Ok(None), "nothing is read twice without need");
     here.reload();
-    assert_eq!(here.file_secret("anthropic"), Ok(Some(Secret::new(KEY))));
-    here.keep_in_file("anthropic", &Secret::new("another-key-1")).unwrap();
-    assert_eq!(here.file_secret("anthropic"), Ok(Some(Secret::new("another-key-1"))));
+    assert_eq!(here.file_secret("anthropic"), Ok(Some(ApiKey::new(KEY))));
+    here.keep_in_file("anthropic", &ApiKey::new("another-key-1")).unwrap();
+    assert_eq!(here.file_secret("anthropic"), Ok(Some(ApiKey::new("another-key-1"))));
     assert_eq!(here.known_values(), ["another-key-1", KEY]);
 }

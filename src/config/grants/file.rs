@@ -3,7 +3,7 @@
 use crate::config::ConfigError;
 use crate::protocol::Problem;
 use crate::sys::file::{Parents, PreImage, ReadError, WriteError, replace};
-use crate::sys::path::{Kind, ResolvedPath, resolve};
+use crate::sys::path::{PathKind, ResolvedPath, resolve};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -111,11 +111,11 @@ fn resolve_file(path: &Path) -> Result<ResolvedPath, ConfigError> {
 
 fn read_bytes(place: &ResolvedPath, path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
     match place.kind {
-        Kind::Missing => Ok(None),
-        Kind::Directory | Kind::Special | Kind::Link { .. } => {
+        PathKind::Missing => Ok(None),
+        PathKind::Directory | PathKind::Special | PathKind::Link { .. } => {
             Err(ConfigError::single(Problem::new(format!("`{}` is not a regular file", path.display())).hint("move it away")))
         }
-        Kind::File { .. } => match crate::sys::file::read(&place.real, MAX_BYTES) {
+        PathKind::File { .. } => match crate::sys::file::read(&place.real, MAX_BYTES) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(ReadError::Io(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(file_error(path, "read", &error)),

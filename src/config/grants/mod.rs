@@ -53,7 +53,7 @@ fn projects(config_dir: &Path) -> PathBuf {
 
 /// Directory to which the rules of a project file apply.
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Owner {
+struct RulesDirectory {
     directory: String,
 }
 
@@ -61,7 +61,7 @@ struct Owner {
 /// hash.
 pub(crate) fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<()> {
     let path = file.with_file_name("project.toml");
-    let owner = Owner { directory: workspace.to_string_lossy().into_owned() };
+    let owner = RulesDirectory { directory: workspace.to_string_lossy().into_owned() };
     let text = toml::to_string(&owner).map_err(std::io::Error::other)?;
     if std::fs::read_to_string(&path).is_ok_and(|kept| kept == text) {
         return Ok(());
@@ -84,6 +84,6 @@ pub(crate) fn project_files(config_dir: &Path) -> Vec<(PathBuf, Option<String>)>
 fn directory_of(file: &Path) -> Option<String> {
     ["project.toml", "trust.toml"].into_iter().find_map(|name| {
         let text = std::fs::read_to_string(file.with_file_name(name)).ok()?;
-        toml::from_str::<Owner>(&text).ok().map(|owner| owner.directory)
+        toml::from_str::<RulesDirectory>(&text).ok().map(|owner| owner.directory)
     })
 }

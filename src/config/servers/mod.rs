@@ -22,7 +22,7 @@ const MAX_LETTERS: usize = 64;
 
 /// Enabled or disabled server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Server {
+pub(crate) struct ServerDefinition {
     pub name: String,
     /// File and line of the entry, or only the file.
     pub place: String,
@@ -40,11 +40,11 @@ pub(crate) struct Server {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerTransport {
     Program { argv: Vec<String>, environment: Values, directory: Option<PathBuf>, network: bool },
-    Http { url: String, kind: HttpKind, headers: Values, oauth: OAuth },
+    Http { url: String, kind: HttpTransport, headers: Values, oauth: OAuth },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum HttpKind {
+pub(crate) enum HttpTransport {
     #[default]
     Auto,
     Streamable,
@@ -80,8 +80,8 @@ type ConfigEdit = Result<Option<String>, ConfigError>;
 
 /// Servers of one file.
 #[derive(Debug, Default)]
-pub(crate) struct Servers {
-    pub servers: Vec<Server>,
+pub(crate) struct ServerFile {
+    pub servers: Vec<ServerDefinition>,
     /// Sentences about invalid entries and about risks of others.
     pub problems: Vec<String>,
     /// Secrets that the file contains in plain text.

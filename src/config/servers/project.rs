@@ -1,7 +1,7 @@
 //! Parser of the `.mcp.json` of a project or plugin, which other tools also read.
 
 use super::expand::{ExpandError, expand};
-use super::{HttpKind, OAuth, Server, ServerTransport, Servers, Values, check_header, check_name, check_url};
+use super::{HttpTransport, OAuth, ServerDefinition, ServerFile, ServerTransport, Values, check_header, check_name, check_url};
 use crate::config::Environment;
 use crate::hooks::PLUGIN_ROOT;
 use serde_json::{Map, Value};
@@ -12,8 +12,8 @@ use std::time::Duration;
 const MAX_SERVERS: usize = 100;
 
 /// Parses the servers of a project. `withheld`: environment variables that servers do not receive.
-pub(crate) fn parse_project_servers(bytes: &[u8], file: &Path, environment: &Environment, withheld: &[String]) -> Servers {
-    let mut found = Servers::default();
+pub(crate) fn parse_project_servers(bytes: &[u8], file: &Path, environment: &Environment, withheld: &[String]) -> ServerFile {
+    let mut found = ServerFile::default();
     let place = format!("`{}`", file.display());
     let document: Value = match serde_json::from_slice(bytes) {
         Ok(document) => document,
@@ -29,7 +29,7 @@ pub(crate) fn parse_project_servers(bytes: &[u8], file: &Path, environment: &Env
     let directory = file.parent().unwrap_or(Path::new(""));
     // Paths are relative to the project, even if the workspace of this run differs.
     let start = Some(directory.to_owned());
-    found.add(entries, &place, |entry| Description { entry, directory, start: start.clone(), environment, withheld });
+    found.add(entries, &place, |entry| ProjectServer { entry, directory, start: start.clone(), environment, withheld });
     found
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn parse_plugin_servers(
     (plugin, file, root): (&str, &str, &Path),
     environment: &Environment,
     withheld: &[String],
-) -> Servers {
-    let mut found = Servers::default();
+) -> ServerFile {
+    let mut found = ServerFile::default();
     let place = format!("`{file}`");
     let document: Value = match serde_json::from_slice(bytes) {
         Ok(document) => document,
@@ -59,7 +59,13 @@ pub(crate) fn parse_plugin_servers(
     let own = (PLUGIN_ROOT.to_owned(), root.to_string_lossy().into_owned());
     let given = environment.variables().map(|(name, value)| (name.to_owned(), value.to_owned()));
     let environment = Environment::from_pairs(given.chain([own.clone()]));
-    found.add(entries, &place, |entry| Description { entry, directory: root, start: None, environment: &environment, withheld });
+    found.add(entries, &place, |entry| ProjectServer {
+        entry,
+        directory: root,
+        start: None,
+        environment: &environment,
+        withheld,
+    });
     for server in &mut found.servers {
         server.name = format!("{plugin}:{}", server.name);
         if let ServerTransport::Program { environment, .. } = &mut server.way
@@ -71,13 +77,13 @@ pub(crate) fn parse_plugin_servers(
     found
 }
 
-impl Servers {
+impl ServerFile {
     /// Adds the entries of a file.
     fn add<'a>(
         &mut self,
         entries: &'a Map<String, Value>,
         place: &str,
-        describe: impl Fn(&'a Map<String, Value>) -> Description<'a>,
+        describe: impl Fn(&'a Map<String, Value>) -> ProjectServer<'a>,
     ) {
         for (name, entry) in entries.iter().take(MAX_SERVERS) {
             let read = check_name(name).and_then(|()| {
@@ -98,7 +104,7 @@ impl Servers {
     }
 }
 
-struct Description<'a> {
+struct ProjectServer<'a> {
     entry: &'a Map<String, Value>,
     /// Folder to which paths are relative.
     directory: &'a Path,
@@ -108,8 +114,8 @@ struct Description<'a> {
     withheld: &'a [String],
 }
 
-impl Description<'_> {
-    fn read(&self, name: &str, place: &str) -> Result<Server, String> {
+impl ProjectServer<'_> {
+    fn read(&self, name: &str, place: &str) -> Result<ServerDefinition, String> {
         let mut off = self.has_key("disabled").then(|| "disabled in its file".to_owned());
         if self.entry.get("enabled") == Some(&Value::Bool(false)) {
             off = Some("disabled in its file".to_owned());
@@ -124,7 +130,7 @@ impl Description<'_> {
             },
             (None, Some(url)) => self.http(url, kind, &mut off)?,
         };
-        Ok(Server {
+        Ok(ServerDefinition {
             name: name.to_owned(),
             place: place.to_owned(),
             way,
@@ -154,9 +160,9 @@ impl Description<'_> {
 
     fn http(&self, url: &str, kind: Option<&str>, off: &mut Option<String>) -> Result<ServerTransport, String> {
         let kind = match kind {
-            None => HttpKind::Auto,
-            Some("http" | "streamable-http" | "streamable_http" | "streamableHttp") => HttpKind::Streamable,
-            Some("sse") => HttpKind::Sse,
+            None => HttpTransport::Auto,
+            Some("http" | "streamable-http" | "streamable_http" | "streamableHttp") => HttpTransport::Streamable,
+            Some("sse") => HttpTransport::Sse,
             Some(other) => {
                 let other: String = other.chars().take(40).collect();
                 return Err(format!("`type` is `{other}`, but must be `http` or `sse` with a `url`"));

@@ -8,12 +8,12 @@ fn environment() -> Environment {
     )
 }
 
-fn own(toml: &str) -> Servers {
+fn own(toml: &str) -> ServerFile {
     let settings = Settings::from_values(file::parse(toml, Path::new("config.toml")).unwrap(), &[]).unwrap();
     settings.servers(&environment(), Path::new("/w"), Path::new("/h"))
 }
 
-fn project(json: &str) -> Servers {
+fn project(json: &str) -> ServerFile {
     parse_project_servers(json.as_bytes(), Path::new("/w/.mcp.json"), &environment(), &["KEY".to_owned()])
 }
 
@@ -34,7 +34,7 @@ fn program_and_http_servers_are_parsed_with_all_settings() {
     assert_eq!(a.tool_timeouts, [("build".to_owned(), Duration::from_secs(600))]);
     assert_eq!(a.place, "`config.toml` line 2");
     let ServerTransport::Http { kind, headers, oauth, .. } = &b.way else { panic!("{b:?}") };
-    assert_eq!((*kind, headers.0[0].1.as_str(), oauth.redirect_port), (HttpKind::Sse, "Bearer t-1", Some(81)));
+    assert_eq!((*kind, headers.0[0].1.as_str(), oauth.redirect_port), (HttpTransport::Sse, "Bearer t-1", Some(81)));
     assert!(b.off.as_deref().unwrap().contains("enabled = false"));
     assert!(!format!("{found:?}").contains("t-1"), "nothing prints a value");
 }

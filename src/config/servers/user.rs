@@ -2,10 +2,11 @@
 
 use super::expand::{expand, has_variable};
 use super::{
-    HttpKind, OAuth, Server, ServerTransport, Servers, Values, bearer, check_header, check_name, check_url, is_authentication,
+    HttpTransport, OAuth, ServerDefinition, ServerFile, ServerTransport, Values, bearer, check_header, check_name, check_url,
+    is_authentication,
 };
 use crate::config::Environment;
-use crate::config::file::{Entry, Value};
+use crate::config::file::{ConfigEntry, ConfigValue};
 use crate::config::settings::{Settings, flag, number};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,8 +15,8 @@ use std::time::Duration;
 impl Settings {
     /// Returns the user's servers. `${VAR}` is replaced from the environment; relative directories start at the
     /// workspace.
-    pub(crate) fn servers(&self, environment: &Environment, workspace: &Path, home: &Path) -> Servers {
-        let mut found = Servers::default();
+    pub(crate) fn servers(&self, environment: &Environment, workspace: &Path, home: &Path) -> ServerFile {
+        let mut found = ServerFile::default();
         for name in self.server_names() {
             let entry = Description { settings: self, name: &name, environment, workspace, home };
             match entry.read(&mut found) {
@@ -53,7 +54,7 @@ struct Description<'a> {
 }
 
 impl Description<'_> {
-    fn read(&self, found: &mut Servers) -> Result<Server, String> {
+    fn read(&self, found: &mut ServerFile) -> Result<ServerDefinition, String> {
         check_name(self.name)?;
         let mut off = (!self.flag("enabled")).then(|| "`enabled = false` in your settings".to_owned());
         let way = match (self.text("command"), self.text("url")) {
@@ -64,7 +65,7 @@ impl Description<'_> {
         };
         let seconds = |key| Duration::from_secs(self.number(key));
         let timeouts = self.table("tool_timeouts").into_iter().flatten();
-        Ok(Server {
+        Ok(ServerDefinition {
             name: self.name.to_owned(),
             place: self.location(),
             way,
@@ -89,7 +90,7 @@ impl Description<'_> {
         Ok(ServerTransport::Program { argv, environment, directory, network: self.flag("network") })
     }
 
-    fn http(&self, url: &str, off: &mut Option<String>, found: &mut Servers) -> Result<ServerTransport, String> {
+    fn http(&self, url: &str, off: &mut Option<String>, found: &mut ServerFile) -> Result<ServerTransport, String> {
         check_url(url)?;
         for (header, value) in self.table("headers").into_iter().flatten() {
             if is_authentication(header) && !has_variable(value) {
@@ -111,20 +112,20 @@ impl Description<'_> {
             off.get_or_insert(why);
         }
         let kind = match self.text("type") {
-            Some("http") => HttpKind::Streamable,
-            Some("sse") => HttpKind::Sse,
-            Some(_) | None => HttpKind::Auto,
+            Some("http") => HttpTransport::Streamable,
+            Some("sse") => HttpTransport::Sse,
+            Some(_) | None => HttpTransport::Auto,
         };
         let port = self.entry(&["oauth", "redirect_port"]).and_then(|entry| match entry.value {
-            Value::Number(port) => u16::try_from(port).ok(),
+            ConfigValue::Number(port) => u16::try_from(port).ok(),
             _ => None,
         });
         let scopes = match self.entry(&["oauth", "scopes"]).map(|entry| &entry.value) {
-            Some(Value::List(scopes)) => scopes.clone(),
+            Some(ConfigValue::List(scopes)) => scopes.clone(),
             _ => Vec::new(),
         };
         let client_id = self.entry(&["oauth", "client_id"]).and_then(|entry| match &entry.value {
-            Value::Text(id) => Some(id.clone()),
+            ConfigValue::Text(id) => Some(id.clone()),
             _ => None,
         });
         Ok(ServerTransport::Http { url: url.to_owned(), kind, headers, oauth: OAuth { client_id, scopes, redirect_port: port } })
@@ -154,27 +155,27 @@ impl Description<'_> {
         ["mcp", "servers", self.name].iter().chain(key).map(|&part| part.to_owned()).collect()
     }
 
-    fn entry(&self, key: &[&str]) -> Option<&Entry> {
+    fn entry(&self, key: &[&str]) -> Option<&ConfigEntry> {
         self.settings.values.get(&self.path(key))
     }
 
     fn text(&self, key: &str) -> Option<&str> {
         match &self.entry(&[key])?.value {
-            Value::Text(text) => Some(text),
+            ConfigValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
     fn list(&self, key: &str) -> Vec<String> {
         match self.entry(&[key]).map(|entry| &entry.value) {
-            Some(Value::List(texts)) => texts.clone(),
+            Some(ConfigValue::List(texts)) => texts.clone(),
             _ => Vec::new(),
         }
     }
 
     fn table(&self, key: &str) -> Option<&BTreeMap<String, String>> {
         match &self.entry(&[key])?.value {
-            Value::Table(table) => Some(table),
+            ConfigValue::Table(table) => Some(table),
             _ => None,
         }
     }
@@ -190,9 +191,9 @@ impl Description<'_> {
     /// Returns the location of the first key.
     fn location(&self) -> String {
         let keys = self.settings.values.iter().filter(|(path, _)| path.get(..3) == Some(self.path(&[]).as_slice()));
-        let line = |entry: &Entry| match &entry.origin {
-            crate::config::file::Origin::File { line, .. } => *line,
-            crate::config::file::Origin::Profile { .. } | crate::config::file::Origin::Flag => usize::MAX,
+        let line = |entry: &ConfigEntry| match &entry.origin {
+            crate::config::file::ValueOrigin::File { line, .. } => *line,
+            crate::config::file::ValueOrigin::Profile { .. } | crate::config::file::ValueOrigin::Flag => usize::MAX,
         };
         keys.map(|(_, entry)| entry).min_by_key(|entry| line(entry)).map_or_else(String::new, |entry| entry.origin.to_string())
     }

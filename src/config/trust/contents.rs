@@ -4,7 +4,7 @@
 use crate::config::instructions::{InstructionFile, InstructionFiles};
 use crate::hooks::{Hook, HookAction, HookFile, HookOrigin, PROJECT_FILES, read_claude_file, read_toml_file, simple_commands};
 use crate::protocol::size;
-use crate::skills::{Candidate, Contents, Folder, FolderContents, Origin, PROJECT_FOLDERS, SKILL_FILE};
+use crate::skills::{Candidate, CandidateContents, Folder, FolderContents, Origin, PROJECT_FOLDERS, SKILL_FILE};
 use crate::subagents;
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -32,12 +32,12 @@ const MAX_ENTRIES: usize = 10_000;
 pub(crate) struct Item {
     /// Path, relative to the workspace if inside it.
     pub name: String,
-    pub kind: Kind,
-    pub content: Content,
+    pub kind: TrustItemKind,
+    pub content: TrustContent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TrustItemKind {
     Policy,
     Config,
     Command,
@@ -60,7 +60,7 @@ pub(crate) enum Kind {
 
 /// Content of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum TrustContent {
     Text(Vec<u8>),
     /// Program, or text that is stored elsewhere.
     Hashed {
@@ -84,58 +84,61 @@ impl Item {
     /// Returns a string that identifies the content.
     pub(crate) fn fingerprint(&self) -> String {
         match &self.content {
-            Content::Text(bytes) => blake3::hash(bytes).to_hex().to_string(),
-            Content::Hashed { hash, .. } => hash.clone(),
-            Content::TooLarge { bytes } => format!("{bytes} bytes"),
-            Content::Outside { to } => format!("link to {}", to.display()),
-            Content::Closed { why } => why.clone(),
+            TrustContent::Text(bytes) => blake3::hash(bytes).to_hex().to_string(),
+            TrustContent::Hashed { hash, .. } => hash.clone(),
+            TrustContent::TooLarge { bytes } => format!("{bytes} bytes"),
+            TrustContent::Outside { to } => format!("link to {}", to.display()),
+            TrustContent::Closed { why } => why.clone(),
         }
     }
 
     /// Returns the text, if it was stored.
     pub(crate) fn text(&self) -> Option<&[u8]> {
         match &self.content {
-            Content::Text(bytes) => Some(bytes),
-            Content::Hashed { .. } | Content::TooLarge { .. } | Content::Outside { .. } | Content::Closed { .. } => None,
+            TrustContent::Text(bytes) => Some(bytes),
+            TrustContent::Hashed { .. }
+            | TrustContent::TooLarge { .. }
+            | TrustContent::Outside { .. }
+            | TrustContent::Closed { .. } => None,
         }
     }
 
     /// Returns true if the item can take effect.
     pub(crate) fn is_effective(&self) -> bool {
-        matches!(self.content, Content::Text(_) | Content::Hashed { .. })
+        matches!(self.content, TrustContent::Text(_) | TrustContent::Hashed { .. })
     }
 
     /// Returns a short description: the kind, and the reason why the item is ignored.
     pub(crate) fn summary(&self) -> String {
         let kind = match self.kind {
-            Kind::Policy => "policy, can only tighten",
-            Kind::Config => "settings",
-            Kind::Command => "command",
-            Kind::Tool => "tool",
-            Kind::Program => "program of a tool",
-            Kind::McpServers => "MCP servers",
-            Kind::Hooks => "hooks, which run at certain events",
-            Kind::HookProgram => "program of a hook",
-            Kind::Instructions => "instructions for the model",
-            Kind::Skill => "skill",
-            Kind::SkillFile => "file of a skill",
-            Kind::Agent => "agent",
-            Kind::Rest => "not inspected, ignored",
+            TrustItemKind::Policy => "policy, can only tighten",
+            TrustItemKind::Config => "settings",
+            TrustItemKind::Command => "command",
+            TrustItemKind::Tool => "tool",
+            TrustItemKind::Program => "program of a tool",
+            TrustItemKind::McpServers => "MCP servers",
+            TrustItemKind::Hooks => "hooks, which run at certain events",
+            TrustItemKind::HookProgram => "program of a hook",
+            TrustItemKind::Instructions => "instructions for the model",
+            TrustItemKind::Skill => "skill",
+            TrustItemKind::SkillFile => "file of a skill",
+            TrustItemKind::Agent => "agent",
+            TrustItemKind::Rest => "not inspected, ignored",
         };
         match &self.content {
-            Content::Text(bytes) => format!("{kind}, {}", size(bytes.len() as u64)),
-            Content::Hashed { bytes, .. } => format!("{kind}, {}", size(*bytes)),
-            Content::TooLarge { bytes } => format!("{kind}; too large ({}), ignored", size(*bytes)),
-            Content::Outside { to } => format!("{kind}; points outside the project to {}, ignored", to.display()),
-            Content::Closed { why } if self.kind == Kind::Rest => format!("{why}, {kind}"),
-            Content::Closed { why } => format!("{kind}; {why}, ignored"),
+            TrustContent::Text(bytes) => format!("{kind}, {}", size(bytes.len() as u64)),
+            TrustContent::Hashed { bytes, .. } => format!("{kind}, {}", size(*bytes)),
+            TrustContent::TooLarge { bytes } => format!("{kind}; too large ({}), ignored", size(*bytes)),
+            TrustContent::Outside { to } => format!("{kind}; points outside the project to {}, ignored", to.display()),
+            TrustContent::Closed { why } if self.kind == TrustItemKind::Rest => format!("{why}, {kind}"),
+            TrustContent::Closed { why } => format!("{kind}; {why}, ignored"),
         }
     }
 }
 
 /// Returns the policy of a project in its current state.
 pub(crate) fn policy(workspace: &Path) -> Option<Item> {
-    item(workspace, ".aye/policy.toml", Kind::Policy, ContentUse::Text)
+    item(workspace, ".aye/policy.toml", TrustItemKind::Policy, ContentUse::Text)
 }
 
 /// Returns all existing items, in the order of the trust prompt.
@@ -143,41 +146,45 @@ pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles, skills:
     let mut items = Vec::new();
     let one = |name: &str, kind| item(workspace, name, kind, ContentUse::Text);
     items.extend(policy(workspace));
-    items.extend(one(".aye/config.toml", Kind::Config));
-    items.extend(one(".mcp.json", Kind::McpServers));
+    items.extend(one(".aye/config.toml", TrustItemKind::Config));
+    items.extend(one(".mcp.json", TrustItemKind::McpServers));
     for directory in folders(workspace, COMMANDS) {
-        several(workspace, &directory, "md", Kind::Command, &mut items);
+        several(workspace, &directory, "md", TrustItemKind::Command, &mut items);
     }
     let tools = items.len();
-    several(workspace, TOOLS, "toml", Kind::Tool, &mut items);
+    several(workspace, TOOLS, "toml", TrustItemKind::Tool, &mut items);
     let mut programs: Vec<String> = items[tools..].iter().flat_map(|tool| programs(tool, workspace)).collect();
-    programs.extend(items.iter().filter(|item| item.kind == Kind::McpServers).flat_map(|file| server_programs(file, workspace)));
+    programs.extend(
+        items.iter().filter(|item| item.kind == TrustItemKind::McpServers).flat_map(|file| server_programs(file, workspace)),
+    );
     programs.sort();
     programs.dedup();
     let rest = programs.len().saturating_sub(MAX_FILES);
-    items.extend(programs.iter().take(MAX_FILES).filter_map(|name| item(workspace, name, Kind::Program, ContentUse::Hash)));
+    items.extend(
+        programs.iter().take(MAX_FILES).filter_map(|name| item(workspace, name, TrustItemKind::Program, ContentUse::Hash)),
+    );
     if rest > 0 {
-        let content = Content::Closed { why: format!("{rest} more") };
-        items.push(Item { name: "programs of tools".to_owned(), kind: Kind::Rest, content });
+        let content = TrustContent::Closed { why: format!("{rest} more") };
+        items.push(Item { name: "programs of tools".to_owned(), kind: TrustItemKind::Rest, content });
     }
     hook_items(workspace, &mut items);
     items.extend(instructions.files.iter().map(|file| instruction_item(workspace, file)));
     items.extend(instructions.outside.iter().map(|(path, to)| Item {
         name: relative(workspace, path),
-        kind: Kind::Instructions,
-        content: Content::Outside { to: to.clone() },
+        kind: TrustItemKind::Instructions,
+        content: TrustContent::Outside { to: to.clone() },
     }));
     items.extend(instructions.ignored.iter().map(|(name, why)| Item {
         name: name.clone(),
-        kind: Kind::Instructions,
-        content: Content::Closed { why: why.clone() },
+        kind: TrustItemKind::Instructions,
+        content: TrustContent::Closed { why: why.clone() },
     }));
     for (folder, contents) in PROJECT_FOLDERS.iter().zip(skills) {
         skill_items(folder, contents, &mut items);
     }
     for (folder, format) in subagents::PROJECT_FOLDERS {
         for directory in folders(workspace, folder) {
-            several(workspace, &directory, format.extension(), Kind::Agent, &mut items);
+            several(workspace, &directory, format.extension(), TrustItemKind::Agent, &mut items);
         }
     }
     items
@@ -201,31 +208,31 @@ pub(crate) fn project_folder(workspace: &Path, name: &str) -> Folder {
 }
 
 fn skill_items(folder: &str, contents: &FolderContents, items: &mut Vec<Item>) {
-    let whole = |content| Item { name: folder.to_owned(), kind: Kind::Skill, content };
-    items.extend(contents.problem.iter().map(|why| whole(Content::Closed { why: why.clone() })));
-    items.extend(contents.outside.iter().map(|to| whole(Content::Outside { to: to.clone() })));
+    let whole = |content| Item { name: folder.to_owned(), kind: TrustItemKind::Skill, content };
+    items.extend(contents.problem.iter().map(|why| whole(TrustContent::Closed { why: why.clone() })));
+    items.extend(contents.outside.iter().map(|to| whole(TrustContent::Outside { to: to.clone() })));
     contents.candidates.iter().for_each(|candidate| candidate_items(candidate, items));
     if contents.rest > 0 {
-        let content = Content::Closed { why: format!("{} more", contents.rest) };
-        items.push(Item { name: format!("{folder}/…"), kind: Kind::Rest, content });
+        let content = TrustContent::Closed { why: format!("{} more", contents.rest) };
+        items.push(Item { name: format!("{folder}/…"), kind: TrustItemKind::Rest, content });
     }
 }
 
 /// Adds the files of one skill, starting with `SKILL.md`.
 fn candidate_items(candidate: &Candidate, items: &mut Vec<Item>) {
-    let skill = |content| Item { name: candidate.file(), kind: Kind::Skill, content };
+    let skill = |content| Item { name: candidate.file(), kind: TrustItemKind::Skill, content };
     match &candidate.contents {
-        Contents::Read { text, files, .. } => {
-            items.push(skill(Content::Text(text.clone())));
+        CandidateContents::Read { text, files, .. } => {
+            items.push(skill(TrustContent::Text(text.clone())));
             let others = files.iter().flatten().filter(|file| file.path != SKILL_FILE);
             items.extend(others.map(|file| Item {
                 name: format!("{}/{}", candidate.shown, file.path),
-                kind: Kind::SkillFile,
-                content: Content::Hashed { hash: file.hash.clone(), bytes: file.bytes },
+                kind: TrustItemKind::SkillFile,
+                content: TrustContent::Hashed { hash: file.hash.clone(), bytes: file.bytes },
             }));
         }
-        Contents::Outside { to } => items.push(skill(Content::Outside { to: to.clone() })),
-        Contents::Closed { why } => items.push(skill(Content::Closed { why: why.clone() })),
+        CandidateContents::Outside { to } => items.push(skill(TrustContent::Outside { to: to.clone() })),
+        CandidateContents::Closed { why } => items.push(skill(TrustContent::Closed { why: why.clone() })),
     }
 }
 
@@ -237,23 +244,23 @@ enum ContentUse {
 
 /// Returns the item for an instruction file, with the part that the model would receive.
 pub(crate) fn instruction_item(workspace: &Path, file: &InstructionFile) -> Item {
-    let content = Content::Hashed { hash: file.digest(), bytes: file.text.len() as u64 };
-    Item { name: relative(workspace, &file.path), kind: Kind::Instructions, content }
+    let content = TrustContent::Hashed { hash: file.digest(), bytes: file.text.len() as u64 };
+    Item { name: relative(workspace, &file.path), kind: TrustItemKind::Instructions, content }
 }
 
 pub(crate) fn relative(workspace: &Path, path: &Path) -> String {
     path.strip_prefix(workspace).unwrap_or(path).to_string_lossy().into_owned()
 }
 
-fn item(workspace: &Path, name: &str, kind: Kind, keep: ContentUse) -> Option<Item> {
+fn item(workspace: &Path, name: &str, kind: TrustItemKind, keep: ContentUse) -> Option<Item> {
     let content = content(workspace, &workspace.join(name), keep)?;
     Some(Item { name: name.to_owned(), kind, content })
 }
 
 /// Reads the content of an item. Opens only regular files inside the project, and reads up to a
 /// limit.
-fn content(workspace: &Path, path: &Path, keep: ContentUse) -> Option<Content> {
-    let closed = |why: &str| Some(Content::Closed { why: why.to_owned() });
+fn content(workspace: &Path, path: &Path, keep: ContentUse) -> Option<TrustContent> {
+    let closed = |why: &str| Some(TrustContent::Closed { why: why.to_owned() });
     match path.symlink_metadata() {
         Ok(_) => {}
         Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return None,
@@ -261,17 +268,17 @@ fn content(workspace: &Path, path: &Path, keep: ContentUse) -> Option<Content> {
     }
     let Ok(real) = path.canonicalize() else { return closed("dangling symlink") };
     if !real.starts_with(workspace) {
-        return Some(Content::Outside { to: real });
+        return Some(TrustContent::Outside { to: real });
     }
     let most = if keep == ContentUse::Text { TEXT_BYTES } else { PROGRAM_BYTES };
     match real.metadata() {
         Ok(metadata) if !metadata.is_file() => return closed("not a file"),
-        Ok(metadata) if metadata.len() > most => return Some(Content::TooLarge { bytes: metadata.len() }),
+        Ok(metadata) if metadata.len() > most => return Some(TrustContent::TooLarge { bytes: metadata.len() }),
         Ok(_) => {}
         Err(_) => return closed("cannot be read"),
     }
     let read = match keep {
-        ContentUse::Text => read_small(&real, most).map(|read| read.map(Content::Text)),
+        ContentUse::Text => read_small(&real, most).map(|read| read.map(TrustContent::Text)),
         ContentUse::Hash => hash(&real, most),
     };
     match read {
@@ -295,11 +302,11 @@ pub(crate) fn read_if_unchanged(path: &Path, hash: &str) -> Option<Vec<u8>> {
     (is_same && std::str::from_utf8(&bytes).is_ok()).then_some(bytes)
 }
 
-fn hash(real: &Path, most: u64) -> std::io::Result<Option<Content>> {
+fn hash(real: &Path, most: u64) -> std::io::Result<Option<TrustContent>> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(crate::sys::path::open_file(real)?.take(most + 1))?;
     let (bytes, hash) = (hasher.count(), hasher.finalize().to_hex().to_string());
-    Ok((bytes <= most).then_some(Content::Hashed { hash, bytes }))
+    Ok((bytes <= most).then_some(TrustContent::Hashed { hash, bytes }))
 }
 
 /// Returns a directory and the folders in it, sorted by name, except those that point outside the project.
@@ -330,16 +337,16 @@ fn folders(workspace: &Path, top: &str) -> Vec<String> {
 }
 
 /// Adds the files with this extension in a directory, sorted by name.
-fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &mut Vec<Item>) {
+fn several(workspace: &Path, directory: &str, ending: &str, kind: TrustItemKind, items: &mut Vec<Item>) {
     let path = workspace.join(directory);
-    let closed = |why: &str| Item { name: directory.to_owned(), kind, content: Content::Closed { why: why.to_owned() } };
+    let closed = |why: &str| Item { name: directory.to_owned(), kind, content: TrustContent::Closed { why: why.to_owned() } };
     let real = match (path.symlink_metadata(), path.canonicalize()) {
         (Ok(_), Ok(real)) => real,
         (Ok(_), Err(_)) => return items.push(closed("cannot be read")),
         (Err(_), _) => return,
     };
     if !real.starts_with(workspace) {
-        return items.push(Item { name: directory.to_owned(), kind, content: Content::Outside { to: real } });
+        return items.push(Item { name: directory.to_owned(), kind, content: TrustContent::Outside { to: real } });
     }
     if !real.is_dir() {
         return items.push(closed("not a directory"));
@@ -355,8 +362,8 @@ fn several(workspace: &Path, directory: &str, ending: &str, kind: Kind, items: &
     let found = names.iter().take(MAX_FILES);
     items.extend(found.filter_map(|name| item(workspace, &format!("{directory}/{name}"), kind, ContentUse::Text)));
     if rest > 0 {
-        let content = Content::Closed { why: format!("{rest} more") };
-        items.push(Item { name: format!("{directory}/…"), kind: Kind::Rest, content });
+        let content = TrustContent::Closed { why: format!("{rest} more") };
+        items.push(Item { name: format!("{directory}/…"), kind: TrustItemKind::Rest, content });
     }
 }
 
@@ -369,7 +376,7 @@ fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
         input_schema_file: Option<String>,
         output_schema_file: Option<String>,
     }
-    let Content::Text(bytes) = &tool.content else { return Vec::new() };
+    let TrustContent::Text(bytes) = &tool.content else { return Vec::new() };
     let named = std::str::from_utf8(bytes).ok().and_then(|text| toml::from_str::<NamedPrograms>(text).ok());
     let Some(named) = named else { return Vec::new() };
     let schemas = named.input_schema_file.into_iter().chain(named.output_schema_file).map(|name| format!("./{name}"));
@@ -394,18 +401,20 @@ fn hook_items(workspace: &Path, items: &mut Vec<Item>) {
     programs.dedup();
     programs.retain(|name| !items.iter().any(|item| item.name == *name));
     let rest = programs.len().saturating_sub(MAX_FILES);
-    items.extend(programs.iter().take(MAX_FILES).filter_map(|name| item(workspace, name, Kind::HookProgram, ContentUse::Hash)));
+    items.extend(
+        programs.iter().take(MAX_FILES).filter_map(|name| item(workspace, name, TrustItemKind::HookProgram, ContentUse::Hash)),
+    );
     if rest > 0 {
-        let content = Content::Closed { why: format!("{rest} more") };
-        items.push(Item { name: "programs of hooks".to_owned(), kind: Kind::Rest, content });
+        let content = TrustContent::Closed { why: format!("{rest} more") };
+        items.push(Item { name: "programs of hooks".to_owned(), kind: TrustItemKind::Rest, content });
     }
 }
 
 /// Returns a hook file. In the settings of another agent, only the hooks are considered, so changes of other keys do
 /// not affect trust.
 fn hook_file(workspace: &Path, name: &str) -> Option<Item> {
-    let item = item(workspace, name, Kind::Hooks, ContentUse::Text)?;
-    let Content::Text(bytes) = &item.content else { return Some(item) };
+    let item = item(workspace, name, TrustItemKind::Hooks, ContentUse::Text)?;
+    let TrustContent::Text(bytes) = &item.content else { return Some(item) };
     if is_toml(name) {
         return Some(item);
     }
@@ -413,7 +422,7 @@ fn hook_file(workspace: &Path, name: &str) -> Option<Item> {
     settings.retain(|key, _| matches!(key.as_str(), "hooks" | "disableAllHooks"));
     let has_hooks = settings.get("hooks").is_some_and(|hooks| hooks.as_object().is_none_or(|hooks| !hooks.is_empty()));
     let text = has_hooks.then(|| serde_json::to_vec_pretty(&settings).ok()).flatten()?;
-    Some(Item { content: Content::Text(text), ..item })
+    Some(Item { content: TrustContent::Text(text), ..item })
 }
 
 fn is_toml(name: &str) -> bool {

@@ -7,7 +7,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use contents::{Content, Item, Kind, hook_programs, program_files, project_folder};
+pub(crate) use contents::{Item, TrustContent, TrustItemKind, hook_programs, program_files, project_folder};
 
 use super::{ConfigError, InstructionFile, instructions};
 use crate::hooks::HookFile;
@@ -16,7 +16,7 @@ use crate::skills::FolderContents;
 use contents::{collect, instruction_item, relative};
 use nested::NestedFiles;
 pub(super) use record::write as write_private;
-use record::{Note, StoredTrust};
+use record::{StoredTrust, TrustRecord};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,11 @@ impl Project {
         let mut items: Vec<Item> = nested.files.iter().map(|file| instruction_item(&self.real, file)).collect();
         if nested.is_cut {
             let why = "more folders, whose instructions are used only after you review them".to_owned();
-            items.push(Item { name: "other folders".to_owned(), kind: Kind::Rest, content: Content::Closed { why } });
+            items.push(Item {
+                name: "other folders".to_owned(),
+                kind: TrustItemKind::Rest,
+                content: TrustContent::Closed { why },
+            });
         }
         items
     }
@@ -109,7 +113,7 @@ impl Project {
         }
     }
 
-    fn note_about_it(&self, config_dir: &Path) -> Option<Note> {
+    fn note_about_it(&self, config_dir: &Path) -> Option<TrustRecord> {
         match record::read(&self.note_path(config_dir)) {
             StoredTrust::Note(note) if note.directory == self.real.to_string_lossy() && note.inode == inode(&self.real) => {
                 Some(note)
@@ -127,12 +131,12 @@ impl Project {
             Some(file.text.clone().into_bytes())
         };
         let text = |item: &Item| match &item.content {
-            Content::Text(bytes) => Some(bytes.clone()),
-            Content::Hashed { hash, .. } if item.kind == Kind::SkillFile => {
+            TrustContent::Text(bytes) => Some(bytes.clone()),
+            TrustContent::Hashed { hash, .. } if item.kind == TrustItemKind::SkillFile => {
                 contents::read_if_unchanged(&self.real.join(&item.name), hash)
             }
-            Content::Hashed { .. } => told(item),
-            Content::TooLarge { .. } | Content::Outside { .. } | Content::Closed { .. } => None,
+            TrustContent::Hashed { .. } => told(item),
+            TrustContent::TooLarge { .. } | TrustContent::Outside { .. } | TrustContent::Closed { .. } => None,
         };
         self.items.iter().chain(&self.nested_items()).filter_map(|item| Some((item.name.clone(), text(item)?))).collect()
     }
@@ -158,25 +162,26 @@ impl Project {
 
     /// Returns the hook files, as they were hashed.
     pub(crate) fn hooks(&self, proof: &TrustProof) -> Vec<HookFile> {
-        let files = self.texts_of_kind(Kind::Hooks, proof);
+        let files = self.texts_of_kind(TrustItemKind::Hooks, proof);
         files.into_iter().map(|(path, text)| contents::read_project_hooks(text, &relative(&self.real, &path))).collect()
     }
 
     /// Returns the path of the project's policy and the bytes that were hashed, or an error; `None` if there is no
     /// policy.
     pub(crate) fn policy(&self) -> Option<(PathBuf, Result<&[u8], String>)> {
-        let item = self.items.iter().find(|item| item.kind == Kind::Policy)?;
+        let item = self.items.iter().find(|item| item.kind == TrustItemKind::Policy)?;
         let bytes = match &item.content {
-            Content::Text(bytes) => Ok(bytes.as_slice()),
-            Content::Hashed { .. } | Content::TooLarge { .. } | Content::Outside { .. } | Content::Closed { .. } => {
-                Err(item.summary())
-            }
+            TrustContent::Text(bytes) => Ok(bytes.as_slice()),
+            TrustContent::Hashed { .. }
+            | TrustContent::TooLarge { .. }
+            | TrustContent::Outside { .. }
+            | TrustContent::Closed { .. } => Err(item.summary()),
         };
         Some((self.real.join(&item.name), bytes))
     }
 
     /// Returns the readable files of one kind, with the bytes that were hashed.
-    pub(crate) fn texts_of_kind(&self, kind: Kind, _proof: &TrustProof) -> Vec<(PathBuf, &[u8])> {
+    pub(crate) fn texts_of_kind(&self, kind: TrustItemKind, _proof: &TrustProof) -> Vec<(PathBuf, &[u8])> {
         let items = self.items.iter().filter(|item| item.kind == kind);
         items.filter_map(|item| Some((self.real.join(&item.name), item.text()?))).collect()
     }
@@ -208,7 +213,7 @@ impl Project {
 
     /// Returns true if the policy has not changed since it was examined. Reads no other file.
     pub(crate) fn is_policy_unchanged(&self) -> bool {
-        let kept = self.items.iter().find(|item| item.kind == Kind::Policy);
+        let kept = self.items.iter().find(|item| item.kind == TrustItemKind::Policy);
         contents::policy(&self.real).map(|item| item.fingerprint()) == kept.map(Item::fingerprint)
     }
 
@@ -232,7 +237,7 @@ impl Project {
     pub(crate) fn record(&self, config_dir: &Path) -> Result<TrustProof, ConfigError> {
         let path = self.note_path(config_dir);
         let nested = if self.nested.is_some() { self.nested_hashes() } else { self.trusted_nested_hashes(config_dir) };
-        let kept = Note { nested, ..self.note() }.keep(&path).map_err(|error| {
+        let kept = TrustRecord { nested, ..self.note() }.keep(&path).map_err(|error| {
             let what = format!("cannot save your decision to trust this project in `{}`", path.display());
             ConfigError::single(Problem::new(what).because(error).hint("make its directory writable"))
         });
@@ -281,8 +286,8 @@ impl Project {
         config_dir.join("projects").join(directory_name(&self.real)).join("trust-declined")
     }
 
-    fn note(&self) -> Note {
-        Note {
+    fn note(&self) -> TrustRecord {
+        TrustRecord {
             directory: self.real.to_string_lossy().into_owned(),
             inode: inode(&self.real),
             repository: git::repository(&self.real),

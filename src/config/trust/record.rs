@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Note {
+pub(crate) struct TrustRecord {
     pub directory: String,
     /// Inode of the directory, because another directory at the same path is another project.
     pub inode: String,
@@ -19,7 +19,7 @@ pub(crate) struct Note {
     pub nested: BTreeMap<String, String>,
 }
 
-impl Note {
+impl TrustRecord {
     /// Returns true if both records are equal except for the nested files.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let of = |note: &Self| (note.directory.clone(), note.inode.clone(), note.repository.clone(), note.files.clone());
@@ -71,7 +71,7 @@ pub(in crate::config) fn write(path: &Path, text: &str) -> std::io::Result<()> {
 /// State of a stored trust record.
 pub(crate) enum StoredTrust {
     Nothing,
-    Note(Note),
+    Note(TrustRecord),
     /// Written by another version, or owned by another user.
     Unreadable,
 }

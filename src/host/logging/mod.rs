@@ -3,7 +3,7 @@
 
 pub(crate) mod rotation;
 
-use rotation::{Budget, Rotating};
+use rotation::{LogLimits, Rotating};
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ const WAITING_LINES: usize = 4096;
 /// is used and a message is returned.
 pub(crate) fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (Log, Option<String>) {
     let (filter, problem) = read_filter(filter);
-    let file = LogFile::new(data_dir, Budget { all_bytes, ..Budget::default() });
+    let file = LogFile::new(data_dir, LogLimits { all_bytes, ..LogLimits::default() });
     let subscriber = tracing_subscriber::fmt()
         .event_format(Lines { json: Format::default().json() })
         .fmt_fields(JsonFields::new())
@@ -80,7 +80,7 @@ pub(crate) fn prune(data_dir: &Path, all_bytes: u64, dry_run: bool) -> u64 {
     if dry_run {
         return before.saturating_sub(all_bytes);
     }
-    rotation::prune(&directory, Budget { all_bytes, ..Budget::default() });
+    rotation::prune(&directory, LogLimits { all_bytes, ..LogLimits::default() });
     before.saturating_sub(rotation::bytes(&directory))
 }
 
@@ -98,14 +98,14 @@ struct LogFile(Arc<LogSink>);
 
 struct LogSink {
     directory: PathBuf,
-    budget: Budget,
+    budget: LogLimits,
     /// Empty if the file cannot be created, because the log must never stop the program.
     writer: OnceLock<Option<NonBlocking>>,
     guard: Mutex<Option<WorkerGuard>>,
 }
 
 impl LogFile {
-    fn new(data_dir: &Path, budget: Budget) -> Self {
+    fn new(data_dir: &Path, budget: LogLimits) -> Self {
         Self(Arc::new(LogSink { directory: data_dir.join(DIRECTORY), budget, writer: OnceLock::new(), guard: Mutex::new(None) }))
     }
 }
@@ -126,16 +126,16 @@ impl LogSink {
 }
 
 impl MakeWriter<'_> for LogFile {
-    type Writer = LineWriter;
+    type Writer = LogWriter;
 
-    fn make_writer(&self) -> LineWriter {
-        LineWriter(self.0.writer.get_or_init(|| self.0.open()).clone())
+    fn make_writer(&self) -> LogWriter {
+        LogWriter(self.0.writer.get_or_init(|| self.0.open()).clone())
     }
 }
 
-struct LineWriter(Option<NonBlocking>);
+struct LogWriter(Option<NonBlocking>);
 
-impl Write for LineWriter {
+impl Write for LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.0.as_mut().map_or(Ok(line.len()), |writer| writer.write(line))
     }
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn the_log_is_created_by_its_first_line_and_flushed_on_drop() {
         let dir = tempfile::TempDir::new().unwrap();
-        let file = LogFile::new(dir.path(), Budget::default());
+        let file = LogFile::new(dir.path(), LogLimits::default());
         let log = Log(file.clone());
         assert!(!dir.path().join("logs").exists());
         let subscriber = tracing_subscriber::fmt().json().with_writer(file).finish();
@@ -226,7 +226,7 @@ mod tests {
     fn a_log_that_cannot_be_created_is_ignored() {
         let dir = tempfile::TempDir::new().unwrap();
         std::fs::write(dir.path().join("logs"), "in the way").unwrap();
-        let file = LogFile::new(dir.path(), Budget::default());
+        let file = LogFile::new(dir.path(), LogLimits::default());
         assert_eq!(file.make_writer().write(b"line").unwrap(), 4);
     }
 }

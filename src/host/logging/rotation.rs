@@ -11,13 +11,13 @@ const PREFIX: &str = "aye.log.";
 
 /// Size limits of the log.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Budget {
+pub(crate) struct LogLimits {
     pub file_bytes: u64,
     pub all_bytes: u64,
     pub files: usize,
 }
 
-impl Default for Budget {
+impl Default for LogLimits {
     fn default() -> Self {
         Self { file_bytes: 8 << 20, all_bytes: 64 << 20, files: 30 }
     }
@@ -26,13 +26,13 @@ impl Default for Budget {
 /// Writer of whole lines. Several processes may write to one file, which is only appended to and never renamed.
 pub(crate) struct Rotating<Today> {
     directory: PathBuf,
-    budget: Budget,
+    budget: LogLimits,
     /// The date: `2026-11-21`.
     today: Today,
-    open: Option<Open>,
+    open: Option<OpenLog>,
 }
 
-struct Open {
+struct OpenLog {
     file: File,
     day: String,
     /// Size of the file in bytes, not counting later writes of other processes.
@@ -40,16 +40,16 @@ struct Open {
 }
 
 impl<Today: Fn() -> String> Rotating<Today> {
-    pub(crate) fn new(directory: PathBuf, budget: Budget, today: Today) -> io::Result<Self> {
+    pub(crate) fn new(directory: PathBuf, budget: LogLimits, today: Today) -> io::Result<Self> {
         let mut log = Self { directory, budget, today, open: None };
         log.open_for(0)?;
         Ok(log)
     }
 
     /// Returns a file that has space for this many more bytes.
-    fn open_for(&mut self, more: u64) -> io::Result<&mut Open> {
+    fn open_for(&mut self, more: u64) -> io::Result<&mut OpenLog> {
         let day = (self.today)();
-        let fits = |open: &Open| open.day == day && (open.bytes == 0 || open.bytes + more <= self.budget.file_bytes);
+        let fits = |open: &OpenLog| open.day == day && (open.bytes == 0 || open.bytes + more <= self.budget.file_bytes);
         if !self.open.as_ref().is_some_and(fits) {
             self.open = None;
             let open = next(&self.directory, day, more, self.budget.file_bytes)?;
@@ -74,7 +74,7 @@ impl<Today: Fn() -> String> Write for Rotating<Today> {
 }
 
 /// Opens the last file of the day, or the next one if it is full: `aye.log.DAY`, `aye.log.DAY.1`, …
-fn next(directory: &Path, day: String, more: u64, file_bytes: u64) -> io::Result<Open> {
+fn next(directory: &Path, day: String, more: u64, file_bytes: u64) -> io::Result<OpenLog> {
     let name =
         |number: u64| directory.join(if number == 0 { format!("{PREFIX}{day}") } else { format!("{PREFIX}{day}.{number}") });
     let mut number = 0;
@@ -89,7 +89,7 @@ fn next(directory: &Path, day: String, more: u64, file_bytes: u64) -> io::Result
         let file = options.open(name(number))?;
         let bytes = file.metadata()?.len();
         if bytes == 0 || bytes + more <= file_bytes {
-            return Ok(Open { file, day, bytes });
+            return Ok(OpenLog { file, day, bytes });
         }
         number += 1;
     }
@@ -104,7 +104,7 @@ pub(super) fn bytes(directory: &Path) -> u64 {
 
 /// Deletes the oldest files until the rest is within the limit. A file that cannot be deleted is skipped, because the
 /// log must never stop the program.
-pub(super) fn prune(directory: &Path, budget: Budget) {
+pub(super) fn prune(directory: &Path, budget: LogLimits) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let mut files: Vec<((String, u64), u64, PathBuf)> = entries
         .flatten()
@@ -134,7 +134,7 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    const SMALL: Budget = Budget { file_bytes: 20, all_bytes: 60, files: 5 };
+    const SMALL: LogLimits = LogLimits { file_bytes: 20, all_bytes: 60, files: 5 };
 
     fn names(directory: &Path) -> Vec<(String, u64)> {
         let entries = std::fs::read_dir(directory).unwrap().map(Result::unwrap);
@@ -150,7 +150,7 @@ mod tests {
         let day = Rc::new(RefCell::new("2026-11-21".to_owned()));
         let clock = day.clone();
         let mut log =
-            Rotating::new(dir.path().to_owned(), Budget { all_bytes: 1000, ..SMALL }, move || clock.borrow().clone()).unwrap();
+            Rotating::new(dir.path().to_owned(), LogLimits { all_bytes: 1000, ..SMALL }, move || clock.borrow().clone()).unwrap();
         for line in ["one line\n", "another line\n", "a line that is longer than any file may be\n", "short\n"] {
             log.write_all(line.as_bytes()).unwrap();
         }

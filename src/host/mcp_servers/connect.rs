@@ -3,7 +3,7 @@
 use super::token_store;
 use crate::host::context::AppContext;
 use crate::mcp::auth::TokenKeeper;
-use crate::mcp::{self, Approval, McpDeps, Spec};
+use crate::mcp::{self, McpDeps, ServerVerifier, Spec};
 use crate::ports::RemoteAsks;
 use crate::tools::ServerLauncher;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub(crate) fn servers(
     place: &AppContext,
     specs: Vec<Spec>,
     launcher: Arc<ServerLauncher>,
-    (asks, approval): (Arc<dyn RemoteAsks>, Arc<dyn Approval>),
+    (asks, approval): (Arc<dyn RemoteAsks>, Arc<dyn ServerVerifier>),
     known: PathBuf,
 ) -> mcp::Servers {
     let wires = McpDeps {

@@ -10,7 +10,7 @@ use super::project::ProjectConfig;
 use super::server_approval::ServerApproval;
 use crate::agent;
 use crate::config::servers::is_reserved;
-use crate::mcp::{self, Entry, Spec};
+use crate::mcp::{self, ServerChange, Spec};
 use crate::policy::Enforcer;
 use crate::ports::RemoteServers;
 use crate::protocol::{BACKEND_SERVER, ServerState, ServerStatus};
@@ -40,7 +40,7 @@ const MAX_NAMED: usize = 5;
 
 /// Handle to the MCP servers. Cheap to clone; all clones share the same servers.
 #[derive(Clone)]
-pub(crate) struct Servers {
+pub(crate) struct McpServers {
     port: Arc<WithToolCounts>,
     /// The servers themselves, whose settings may change.
     own: mcp::Servers,
@@ -58,7 +58,7 @@ pub(crate) struct Servers {
 
 /// The MCP servers as a session gets them.
 pub(crate) struct SessionServers {
-    pub servers: Servers,
+    pub servers: McpServers,
     pub remote: agent::ServerConnections,
     /// Problems with the servers.
     pub problems: Vec<String>,
@@ -70,7 +70,7 @@ pub(crate) fn connect(
     place: &AppContext,
     (specs, mut problems): (Vec<Spec>, Vec<String>),
     policy: &Enforcer,
-    settings: impl FnOnce() -> tools::Settings,
+    settings: impl FnOnce() -> tools::ToolSettings,
     approval: Arc<ServerApproval>,
     person: bool,
 ) -> SessionServers {
@@ -94,7 +94,7 @@ pub(crate) fn connect(
         all = Arc::new(WithBackendTools::new(all, manifest, environment, credentials));
     }
     let port = Arc::new(WithToolCounts::new(all));
-    let servers = Servers {
+    let servers = McpServers {
         port: port.clone(),
         own,
         passed: Vec::new().into(),
@@ -143,14 +143,14 @@ fn unlisted_reason(server: &str) -> String {
     )
 }
 
-impl Servers {
+impl McpServers {
     /// Sets the servers that the front end passed.
     pub(crate) fn set_passed(&mut self, passed: Vec<Spec>) {
         self.passed = passed.into();
     }
 
     /// Applies a policy, and returns the MCP servers for a toolset under it.
-    pub(crate) fn offer(&self, place: &AppContext, policy: &Enforcer, settings: &tools::Settings) -> RemoteConfig {
+    pub(crate) fn offer(&self, place: &AppContext, policy: &Enforcer, settings: &tools::ToolSettings) -> RemoteConfig {
         self.launcher.set_settings(settings.clone());
         self.disable_unlisted(policy);
         policy.clone_into(&mut self.in_force.lock().unwrap_or_else(PoisonError::into_inner));
@@ -203,11 +203,13 @@ impl Servers {
         all.extend(of_backend.map(|timeout| (BACKEND_SERVER.to_owned(), timeout)));
         drop(all);
         let off: HashMap<String, String> = specs.iter().filter_map(|spec| Some((spec.name.clone(), spec.off.clone()?))).collect();
-        let told = |(name, entry): (String, Entry)| match (entry, off.get(&name)) {
-            (Entry::Removed, _) => format!("{name} (MCP): removed from the settings"),
-            (Entry::Added, None) => format!("{name} (MCP): added to the settings"),
-            (Entry::Changed, None) => format!("{name} (MCP): its settings changed; restarting the server with them"),
-            (Entry::Added | Entry::Changed, Some(why)) => format!("{name} (MCP): its settings changed; the server is off: {why}"),
+        let told = |(name, entry): (String, ServerChange)| match (entry, off.get(&name)) {
+            (ServerChange::Removed, _) => format!("{name} (MCP): removed from the settings"),
+            (ServerChange::Added, None) => format!("{name} (MCP): added to the settings"),
+            (ServerChange::Changed, None) => format!("{name} (MCP): its settings changed; restarting the server with them"),
+            (ServerChange::Added | ServerChange::Changed, Some(why)) => {
+                format!("{name} (MCP): its settings changed; the server is off: {why}")
+            }
         };
         let changes = self.own.replace(specs);
         if !changes.is_empty() {

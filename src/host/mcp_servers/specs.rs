@@ -1,6 +1,6 @@
 //! Settings of MCP connections: servers of the user and of plugins, and approved servers of the project.
 
-use crate::config::servers::{self, HttpKind as Kind, Server, ServerTransport};
+use crate::config::servers::{self, HttpTransport as Kind, ServerDefinition, ServerTransport};
 use crate::host::context::AppContext;
 use crate::host::options::Trust;
 use crate::host::project::ProjectConfig;
@@ -69,7 +69,7 @@ pub(crate) fn find_servers(place: &AppContext, project: Option<&ProjectConfig>) 
 
 /// Sets the plugin's folder as the working directory of its server, unless its entry names one. A server with a
 /// directory in an untrusted project is turned off.
-fn start_outside_project(server: &mut Server, root: &Path, workspace: &Path) {
+fn start_outside_project(server: &mut ServerDefinition, root: &Path, workspace: &Path) {
     let ServerTransport::Program { directory, .. } = &mut server.way else { return };
     let started = directory.get_or_insert_with(|| root.to_owned());
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -122,7 +122,7 @@ pub(crate) fn secrets(place: &AppContext) -> Vec<String> {
     place.settings.servers(&place.environment, &place.workspace, &place.home).literal_secrets
 }
 
-fn spec(server: Server, of_project: bool) -> ConfiguredServer {
+fn spec(server: ServerDefinition, of_project: bool) -> ConfiguredServer {
     let reach = match server.way {
         ServerTransport::Program { argv, environment, directory, network } => {
             Reach::Program { argv, environment: environment.0, directory, network }

@@ -1,6 +1,6 @@
 //! Storage for MCP tokens: the system keyring, or the credentials file if there is none.
 
-use crate::config::{Credentials, KeyringFailure, Secret, server_key};
+use crate::config::{ApiKey, Credentials, KeyringFailure, server_key};
 use crate::host::context::AppContext;
 use crate::mcp::auth::Vault;
 use crate::sys::keyring::KeyringError;
@@ -34,7 +34,7 @@ impl Vault for TokenStore {
     }
 
     fn save(&self, server: &str, url: &str, tokens: &str) -> Result<(), String> {
-        let (name, secret) = (server_key(server, url), Secret::new(tokens));
+        let (name, secret) = (server_key(server, url), ApiKey::new(tokens));
         if self.uses_keyring {
             match self.credentials.keep_in_keyring(&name, &secret) {
                 Ok(()) => return Ok(()),

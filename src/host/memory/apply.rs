@@ -2,8 +2,8 @@
 
 use super::Memory;
 use super::document;
-use super::inbox::{Change, End, Ended, Inbox, Proposal};
-use super::target::{self, Planned, TargetFile, hash};
+use super::inbox::{Change, ClosedProposal, End, InboxContent, OpenProposal};
+use super::target::{self, PlannedInstruction, TargetFile, hash};
 use crate::config::trust::{Project, TrustStatus};
 use crate::host::error::CliError;
 use crate::host::options::Trust;
@@ -128,7 +128,7 @@ pub(super) fn settle_one(memory: &Memory, id: &str) -> Result<Option<AppliedProp
     Ok(ended.iter().any(|ended| ended.id == wanted.id).then(|| already_there(memory, &wanted)))
 }
 
-fn already_there(memory: &Memory, proposal: &Proposal) -> AppliedProposal {
+fn already_there(memory: &Memory, proposal: &OpenProposal) -> AppliedProposal {
     let file = target::show(&memory.place, proposal).file;
     AppliedProposal { id: proposal.id.clone(), text: proposal.text.clone(), file, outcome: ApplyOutcome::AlreadyThere }
 }
@@ -175,7 +175,7 @@ pub(super) fn undo(memory: &Memory, id: &str) -> Result<AppliedProposal, CliErro
     let change = Change { trusted_name, ..change };
     keep_trust(memory, &change, file.before.as_deref(), Some(after.as_str()).filter(|_| !is_removed));
     memory.file.update(|inbox| {
-        let is_it = |known: &&mut Ended| known.id == ended.id && matches!(known.end, End::Applied { .. });
+        let is_it = |known: &&mut ClosedProposal| known.id == ended.id && matches!(known.end, End::Applied { .. });
         if let Some(known) = inbox.ended.iter_mut().rev().find(is_it) {
             known.end = End::Undone;
         }
@@ -185,7 +185,7 @@ pub(super) fn undo(memory: &Memory, id: &str) -> Result<AppliedProposal, CliErro
 }
 
 /// Ends and returns all proposals whose text is already in the file, for example after an interrupted application.
-pub(super) fn settle(memory: &Memory, inbox: &mut Inbox) -> Vec<Ended> {
+pub(super) fn settle(memory: &Memory, inbox: &mut InboxContent) -> Vec<ClosedProposal> {
     let mut ended = Vec::new();
     for at in (0..inbox.proposals.len()).rev() {
         let proposal = &inbox.proposals[at];
@@ -229,7 +229,7 @@ fn keep_trust(memory: &Memory, change: &Change, before: Option<&str>, after: Opt
 }
 
 /// Checks that no policy denies the change of a file in the workspace.
-fn check_policy(memory: &Memory, proposal: &Proposal, planned: &Planned) -> Result<(), CliError> {
+fn check_policy(memory: &Memory, proposal: &OpenProposal, planned: &PlannedInstruction) -> Result<(), CliError> {
     if proposal.target != MemoryTarget::Project {
         return Ok(());
     }

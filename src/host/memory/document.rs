@@ -1,6 +1,6 @@
 //! Instruction files as text: adds an instruction to a list in a section, and removes it again.
 
-use super::similarity::Meaning;
+use super::similarity::WordWeights;
 
 /// Heading of the section to which aye adds instructions.
 const HEADING: &str = "## Memory";
@@ -79,8 +79,8 @@ pub(super) fn has_line(text: &str, instruction: &str) -> bool {
 
 /// Returns whether a line of a text has the same meaning as an instruction.
 pub(super) fn says(text: &str, instruction: &str) -> bool {
-    let meaning = Meaning::from_text(instruction);
-    text.lines().any(|line| Meaning::from_text(line).is_same(&meaning))
+    let meaning = WordWeights::from_text(instruction);
+    text.lines().any(|line| WordWeights::from_text(line).is_same(&meaning))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The inbox of a workspace: a private file in the data directory with open proposals and the outcomes of earlier ones.
 
-use super::similarity::Meaning;
+use super::similarity::WordWeights;
 use crate::host::error::CliError;
 use crate::protocol::{MemoryQuote, MemorySource, MemoryTarget, MessageId, Problem, SessionId};
 use crate::sys::file::private::{self, PrivateError};
@@ -32,10 +32,10 @@ pub(crate) struct InboxFile {
 /// Content of the file.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Inbox {
+pub(super) struct InboxContent {
     directory: String,
-    pub proposals: Vec<Proposal>,
-    pub ended: Vec<Ended>,
+    pub proposals: Vec<OpenProposal>,
+    pub ended: Vec<ClosedProposal>,
     /// Instructions found in prompts, to recognize repeated ones.
     pub said: Vec<StatedInstruction>,
     /// Time up to which prompts have been searched.
@@ -45,7 +45,7 @@ pub(super) struct Inbox {
 /// An open proposal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Proposal {
+pub(super) struct OpenProposal {
     pub id: String,
     pub text: String,
     pub target: MemoryTarget,
@@ -78,7 +78,7 @@ pub(super) struct Change {
 /// A proposal that is no longer open.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Ended {
+pub(super) struct ClosedProposal {
     pub id: String,
     pub text: String,
     pub target: MemoryTarget,
@@ -127,30 +127,30 @@ impl InboxFile {
     }
 
     /// Returns the content; an empty inbox if the file does not exist.
-    pub(super) fn read(&self) -> Result<Inbox, CliError> {
+    pub(super) fn read(&self) -> Result<InboxContent, CliError> {
         self.parse(private::read(&self.path, FILE_BYTES).map_err(|error| self.problem(&error))?.as_deref())
     }
 
     /// Changes the content under a lock. Writes nothing if `change` fails or changes nothing.
-    pub(super) fn update<T>(&self, change: impl FnOnce(&mut Inbox) -> Result<T, CliError>) -> Result<T, CliError> {
+    pub(super) fn update<T>(&self, change: impl FnOnce(&mut InboxContent) -> Result<T, CliError>) -> Result<T, CliError> {
         let mut outcome = None;
         let updated = private::update(&self.path, FILE_BYTES, |old| {
-            let before = self.parse(old.as_deref()).map_err(UpdateError::Inbox)?;
+            let before = self.parse(old.as_deref()).map_err(InboxError::Inbox)?;
             let mut inbox = before.clone();
-            outcome = Some(change(&mut inbox).map_err(UpdateError::Inbox)?);
+            outcome = Some(change(&mut inbox).map_err(InboxError::Inbox)?);
             if inbox == before {
                 return Ok(old);
             }
             inbox.directory.clone_from(&self.directory);
             inbox.limit();
             let bytes =
-                serde_json::to_vec_pretty(&inbox).map_err(|error| UpdateError::File(std::io::Error::other(error).into()))?;
+                serde_json::to_vec_pretty(&inbox).map_err(|error| InboxError::File(std::io::Error::other(error).into()))?;
             Ok(Some(bytes))
         });
         match (updated, outcome) {
             (Ok(()), Some(outcome)) => Ok(outcome),
-            (Err(UpdateError::Inbox(error)), _) => Err(error),
-            (Err(UpdateError::File(error)), _) => Err(self.problem(&error)),
+            (Err(InboxError::Inbox(error)), _) => Err(error),
+            (Err(InboxError::File(error)), _) => Err(self.problem(&error)),
             (Ok(()), None) => Err(CliError::failed("the memory inbox was not changed")),
         }
     }
@@ -165,8 +165,8 @@ impl InboxFile {
         crate::sys::file::lock(&self.path.with_extension("apply.lock")).map_err(failed)
     }
 
-    fn parse(&self, bytes: Option<&[u8]>) -> Result<Inbox, CliError> {
-        let Some(bytes) = bytes else { return Ok(Inbox::default()) };
+    fn parse(&self, bytes: Option<&[u8]>) -> Result<InboxContent, CliError> {
+        let Some(bytes) = bytes else { return Ok(InboxContent::default()) };
         serde_json::from_slice(bytes).map_err(|error| {
             let problem = Problem::new(format!("cannot read the memory inbox `{}`", self.path.display())).because(error);
             CliError::failed(problem.hint("move the file away to start with an empty inbox"))
@@ -182,12 +182,12 @@ impl InboxFile {
     }
 }
 
-enum UpdateError {
+enum InboxError {
     Inbox(CliError),
     File(PrivateError),
 }
 
-impl From<PrivateError> for UpdateError {
+impl From<PrivateError> for InboxError {
     fn from(error: PrivateError) -> Self {
         Self::File(error)
     }
@@ -195,18 +195,18 @@ impl From<PrivateError> for UpdateError {
 
 /// Returns the ID of an instruction for a target.
 pub(super) fn id(text: &str, target: MemoryTarget) -> String {
-    let key = Meaning::from_text(text).key();
+    let key = WordWeights::from_text(text).key();
     let key = if key.is_empty() { text.to_lowercase() } else { key };
     let hash = blake3::hash(format!("{}\n{key}", target.as_str()).as_bytes()).to_hex();
     hash.chars().take(ID_DIGITS).collect()
 }
 
-impl Inbox {
+impl InboxContent {
     /// Adds a proposal. It is merged with an open proposal of the same meaning, even if the targets differ. Only the
     /// user can add a dropped proposal again.
-    pub(super) fn add(&mut self, new: Proposal) -> AddOutcome {
-        let meaning = Meaning::from_text(&new.text);
-        let is_same = |text: &str| text == new.text || Meaning::from_text(text).is_same(&meaning);
+    pub(super) fn add(&mut self, new: OpenProposal) -> AddOutcome {
+        let meaning = WordWeights::from_text(&new.text);
+        let is_same = |text: &str| text == new.text || WordWeights::from_text(text).is_same(&meaning);
         if let Some(known) = self.proposals.iter_mut().find(|known| is_same(&known.text)) {
             known.reason = known.reason.take().or(new.reason);
             for quote in new.said {
@@ -236,7 +236,7 @@ impl Inbox {
             MemorySource::Repeated | MemorySource::User => (&[MemorySource::Repeated], &[MemorySource::Model]),
         };
         let oldest = |sources: &[MemorySource]| {
-            let gives_way = |proposal: &Proposal| sources.contains(&proposal.source) && proposal.applying.is_none();
+            let gives_way = |proposal: &OpenProposal| sources.contains(&proposal.source) && proposal.applying.is_none();
             self.proposals.iter().position(gives_way)
         };
         let Some(at) = oldest(weaker).or_else(|| oldest(own)) else { return false };
@@ -269,9 +269,9 @@ impl Inbox {
     }
 
     /// Ends the proposal at this position.
-    pub(super) fn end(&mut self, at: usize, end: End) -> Ended {
-        let Proposal { id, text, target, .. } = self.proposals.remove(at);
-        let ended = Ended { id, text, target, end, time: Timestamp::now() };
+    pub(super) fn end(&mut self, at: usize, end: End) -> ClosedProposal {
+        let OpenProposal { id, text, target, .. } = self.proposals.remove(at);
+        let ended = ClosedProposal { id, text, target, end, time: Timestamp::now() };
         self.ended.push(ended.clone());
         ended
     }
@@ -291,10 +291,10 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    fn proposal(text: &str, source: MemorySource) -> Proposal {
+    fn proposal(text: &str, source: MemorySource) -> OpenProposal {
         let target = MemoryTarget::Personal;
         let created = Timestamp::UNIX_EPOCH;
-        Proposal {
+        OpenProposal {
             id: id(text, target),
             text: text.to_owned(),
             target,
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn equivalent_proposals_are_merged_and_dropped_ones_do_not_return() {
-        let mut inbox = Inbox::default();
+        let mut inbox = InboxContent::default();
         assert_eq!(inbox.add(proposal("Use nextest", MemorySource::Model)), AddOutcome::Added);
         assert_eq!(inbox.add(proposal("please use nextest, not cargo test", MemorySource::Repeated)), AddOutcome::Merged);
         assert_eq!(inbox.proposals.len(), 1);
@@ -323,8 +323,8 @@ mod tests {
 
     #[test]
     fn a_full_inbox_gives_the_places_of_the_model_to_the_user_first() {
-        let mut inbox = Inbox::default();
-        let count = |inbox: &Inbox, source| inbox.proposals.iter().filter(|proposal| proposal.source == source).count();
+        let mut inbox = InboxContent::default();
+        let count = |inbox: &InboxContent, source| inbox.proposals.iter().filter(|proposal| proposal.source == source).count();
         inbox.add(proposal("use mine", MemorySource::User));
         for number in 1..MAX_OPEN {
             inbox.add(proposal(&format!("use tool{number}"), MemorySource::Model));
@@ -360,7 +360,7 @@ mod tests {
     fn a_damaged_file_is_reported_and_left_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let file = InboxFile::new(dir.path(), "here", Path::new("/w"));
-        assert_eq!(file.read().unwrap(), Inbox::default());
+        assert_eq!(file.read().unwrap(), InboxContent::default());
         file.update(|inbox| Ok(inbox.add(proposal("Use nextest", MemorySource::Model)))).unwrap();
         assert_eq!(file.read().unwrap().proposals.len(), 1);
         private::update::<PrivateError>(&file.path, FILE_BYTES, |_| Ok(Some(b"{".to_vec()))).unwrap();

@@ -17,7 +17,7 @@ use crate::policy::redact::Redactor;
 use crate::ports::{MemoryInbox, MemorySuggestion, SuggestionOutcome};
 use crate::protocol::{MemoryProposal, MemorySource, MemoryTarget, Problem};
 use crate::store::Store;
-use inbox::{AddOutcome, End, InboxFile, MAX_OPEN, Proposal};
+use inbox::{AddOutcome, End, InboxFile, MAX_OPEN, OpenProposal};
 use jiff::Timestamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -125,9 +125,10 @@ impl Memory {
         let added = self.file.update(|inbox| {
             let outcome = inbox.add(proposal.clone());
             // It was merged with a proposal of the same meaning.
-            let meaning = similarity::Meaning::from_text(&text);
-            let is_it =
-                |known: &&Proposal| known.id == proposal.id || similarity::Meaning::from_text(&known.text).is_same(&meaning);
+            let meaning = similarity::WordWeights::from_text(&text);
+            let is_it = |known: &&OpenProposal| {
+                known.id == proposal.id || similarity::WordWeights::from_text(&known.text).is_same(&meaning)
+            };
             Ok((outcome, inbox.proposals.iter().find(is_it).cloned()))
         })?;
         match added {
@@ -143,7 +144,7 @@ impl Memory {
             let at = inbox.find(id)?;
             let old = &inbox.proposals[at];
             let (text, target) = (text.unwrap_or_else(|| old.text.clone()), target.unwrap_or(old.target));
-            let new = Proposal { id: inbox::id(&text, target), text, target, applying: None, ..old.clone() };
+            let new = OpenProposal { id: inbox::id(&text, target), text, target, applying: None, ..old.clone() };
             if let Some(other) = inbox.proposals.iter().enumerate().find(|(other, known)| *other != at && known.id == new.id) {
                 let problem = Problem::new(format!("another proposal says the same thing: {}", other.1.id));
                 return Err(CliError::usage(problem.hint(format!("drop one of them: aye memory drop {}", old.id))));
@@ -163,9 +164,9 @@ impl Memory {
     }
 }
 
-fn new_proposal(text: &str, target: MemoryTarget, source: MemorySource, reason: Option<String>) -> Proposal {
+fn new_proposal(text: &str, target: MemoryTarget, source: MemorySource, reason: Option<String>) -> OpenProposal {
     let (id, text, created) = (inbox::id(text, target), text.to_owned(), Timestamp::now());
-    Proposal { id, text, target, source, reason, said: Vec::new(), created, applying: None }
+    OpenProposal { id, text, target, source, reason, said: Vec::new(), created, applying: None }
 }
 
 fn full() -> Problem {

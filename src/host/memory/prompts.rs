@@ -2,9 +2,9 @@
 
 use super::Memory;
 use super::document;
-use super::inbox::{AddOutcome, Inbox, Proposal, StatedInstruction, id};
+use super::inbox::{AddOutcome, InboxContent, OpenProposal, StatedInstruction, id};
 use super::instruction::instructions;
-use super::similarity::Meaning;
+use super::similarity::WordWeights;
 use super::statement;
 use super::target;
 use crate::host::context::AppContext;
@@ -56,7 +56,7 @@ pub(super) fn search(memory: &Memory, store: &Store) -> Result<(), CliError> {
     }
     let templates = templates(place);
     found.retain(|said| {
-        let meaning = Meaning::from_text(&said.quote.text);
+        let meaning = WordWeights::from_text(&said.quote.text);
         statement::checked(&said.quote.text, &memory.redactor).is_ok() && !templates.iter().any(|known| known.is_same(&meaning))
     });
     found.sort_by_key(|said| said.quote.time);
@@ -128,7 +128,7 @@ fn read(session: &SessionId, message: &Message, found: &mut Vec<StatedInstructio
 }
 
 /// Stores an instruction, and proposes it if another task contains it too.
-fn note(inbox: &mut Inbox, said: StatedInstruction, in_files: &[String]) {
+fn note(inbox: &mut InboxContent, said: StatedInstruction, in_files: &[String]) {
     // A fork contains the prompts of the session that it was forked from.
     let is_known = |known: &StatedInstruction| {
         let is_same_message = known.session == said.session && known.message == said.message;
@@ -137,12 +137,12 @@ fn note(inbox: &mut Inbox, said: StatedInstruction, in_files: &[String]) {
     if inbox.said.iter().any(is_known) {
         return;
     }
-    let meaning = Meaning::from_text(&said.quote.text);
+    let meaning = WordWeights::from_text(&said.quote.text);
     let is_repeated = |known: &&StatedInstruction| {
         // Tasks are numbered within a session.
         let is_other_task = known.session != said.session || known.task != said.task;
         let is_other = is_other_task && (known.prompt != said.prompt || known.alone);
-        is_other && Meaning::from_text(&known.quote.text).is_same(&meaning)
+        is_other && WordWeights::from_text(&known.quote.text).is_same(&meaning)
     };
     let mut quotes: Vec<MemoryQuote> = inbox.said.iter().filter(is_repeated).map(|known| known.quote.clone()).collect();
     let quote = said.quote.clone();
@@ -152,7 +152,7 @@ fn note(inbox: &mut Inbox, said: StatedInstruction, in_files: &[String]) {
     }
     let (text, target) = (quote.text.clone(), MemoryTarget::Personal);
     quotes.push(quote);
-    let proposal = Proposal {
+    let proposal = OpenProposal {
         id: id(&text, target),
         text,
         target,
@@ -168,13 +168,13 @@ fn note(inbox: &mut Inbox, said: StatedInstruction, in_files: &[String]) {
 }
 
 /// Returns the instructions in slash commands. Their text appears in prompts although the user did not type it.
-fn templates(place: &AppContext) -> Vec<Meaning> {
+fn templates(place: &AppContext) -> Vec<WordWeights> {
     let mut texts = Vec::new();
     visit(&place.directories.config.join("commands"), 0, &mut texts);
     for directory in COMMAND_DIRECTORIES {
         visit(&place.workspace.join(directory), 0, &mut texts);
     }
-    texts.iter().flat_map(|text| instructions(text)).map(|instruction| Meaning::from_text(&instruction)).collect()
+    texts.iter().flat_map(|text| instructions(text)).map(|instruction| WordWeights::from_text(&instruction)).collect()
 }
 
 fn visit(directory: &Path, depth: usize, texts: &mut Vec<String>) {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn proposals(all: Vec<StatedInstruction>, in_files: &[String]) -> Vec<(String, usize)> {
-        let mut inbox = Inbox::default();
+        let mut inbox = InboxContent::default();
         for said in all {
             note(&mut inbox, said, in_files);
         }

@@ -94,15 +94,15 @@ const NEGATIONS: &[&str] = &["avoid", "cannot", "dont", "never", "no", "not", "w
 
 /// The words of an instruction with their weights. A negated word begins with `-`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Meaning(BTreeMap<String, u32>);
+pub(super) struct WordWeights(BTreeMap<String, u32>);
 
-impl Meaning {
+impl WordWeights {
     /// Determines the meaning of a sentence.
     pub(super) fn from_text(text: &str) -> Self {
         let mut words: BTreeMap<String, u32> = BTreeMap::new();
         let (mut negated, mut has_subject, mut before) = (None, false, String::new());
         for word in tokens(text).take(MAX_WORDS) {
-            let Token::Word(word) = word else {
+            let WordToken::Word(word) = word else {
                 negated = None;
                 continue;
             };
@@ -159,22 +159,22 @@ impl Meaning {
     }
 }
 
-enum Token {
+enum WordToken {
     Word(String),
     /// The end of a clause.
     Break,
 }
 
-fn tokens(text: &str) -> impl Iterator<Item = Token> {
+fn tokens(text: &str) -> impl Iterator<Item = WordToken> {
     let mut found = Vec::new();
     let mut word = String::new();
-    let flush = |word: &mut String, found: &mut Vec<Token>| {
+    let flush = |word: &mut String, found: &mut Vec<WordToken>| {
         let bare = word.trim_matches('\'');
         if !bare.is_empty() {
             // `project's` is `project`.
             let is_negation = bare.ends_with("n't");
             let bare = if is_negation { bare } else { bare.split('\'').next().unwrap_or(bare) };
-            found.push(Token::Word(bare.to_owned()));
+            found.push(WordToken::Word(bare.to_owned()));
         }
         word.clear();
     };
@@ -185,7 +185,7 @@ fn tokens(text: &str) -> impl Iterator<Item = Token> {
             letter => {
                 flush(&mut word, &mut found);
                 if matches!(letter, ',' | ';' | ':' | '(' | ')') {
-                    found.push(Token::Break);
+                    found.push(WordToken::Break);
                 }
             }
         }
@@ -208,7 +208,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn are_same(one: &str, other: &str) -> bool {
-        Meaning::from_text(one).is_same(&Meaning::from_text(other))
+        WordWeights::from_text(one).is_same(&WordWeights::from_text(other))
     }
 
     #[test]
@@ -223,7 +223,11 @@ mod tests {
             ("always run the linter before a commit", "run the linter before each commit, always"),
             ("use `cargo nextest run`", "Use cargo nextest run!"),
         ] {
-            assert!(are_same(one, other), "{one} / {other}: {}", Meaning::from_text(one).similarity(&Meaning::from_text(other)));
+            assert!(
+                are_same(one, other),
+                "{one} / {other}: {}",
+                WordWeights::from_text(one).similarity(&WordWeights::from_text(other))
+            );
         }
     }
 
@@ -239,14 +243,18 @@ mod tests {
             ("", ""),
             ("use tabs instead of spaces", "use spaces instead of tabs"),
         ] {
-            assert!(!are_same(one, other), "{one} / {other}: {}", Meaning::from_text(one).similarity(&Meaning::from_text(other)));
+            assert!(
+                !are_same(one, other),
+                "{one} / {other}: {}",
+                WordWeights::from_text(one).similarity(&WordWeights::from_text(other))
+            );
         }
     }
 
     proptest! {
         #[test]
         fn similarity_is_symmetric_and_bounded_for_any_text(one in "\\PC{0,200}", other in ".{0,200}") {
-            let (one, other) = (Meaning::from_text(&one), Meaning::from_text(&other));
+            let (one, other) = (WordWeights::from_text(&one), WordWeights::from_text(&other));
             let similarity = one.similarity(&other);
             prop_assert_eq!(similarity.to_bits(), other.similarity(&one).to_bits());
             prop_assert!((0.0..=1.0).contains(&similarity));

@@ -1,7 +1,7 @@
 //! Targets of proposals: the instruction files, and the change that a proposal would make to them.
 
 use super::document::{self, Added};
-use super::inbox::{Change, Proposal};
+use super::inbox::{Change, OpenProposal};
 use crate::config::{INSTRUCTION_BYTES, project_instruction_file};
 use crate::host::context::AppContext;
 use crate::protocol::{FileDiff, MemoryProposal, MemoryTarget};
@@ -25,7 +25,7 @@ pub(super) struct TargetFile {
 }
 
 /// The change that a proposal would make.
-pub(super) struct Planned {
+pub(super) struct PlannedInstruction {
     pub file: TargetFile,
     pub after: String,
     pub added: String,
@@ -94,7 +94,7 @@ impl TargetFile {
     }
 
     /// Plans to add an instruction.
-    pub(super) fn plan(self, instruction: &str) -> Result<Planned, String> {
+    pub(super) fn plan(self, instruction: &str) -> Result<PlannedInstruction, String> {
         let Added { text: after, added } = document::add(self.text(), instruction);
         if after.len() as u64 > INSTRUCTION_BYTES {
             return Err(too_long(&self.shown));
@@ -109,11 +109,11 @@ impl TargetFile {
             }
             hasher.finalize().to_hex().chars().take(16).collect()
         };
-        Ok(Planned { file: self, after, added, diff, digest })
+        Ok(PlannedInstruction { file: self, after, added, diff, digest })
     }
 }
 
-impl Planned {
+impl PlannedInstruction {
     /// Returns the change in the form in which it is stored.
     pub(super) fn change(&self, is_trusted: bool) -> Change {
         Change {
@@ -136,7 +136,7 @@ fn hash_or_none(text: Option<&str>) -> String {
 }
 
 /// Returns a proposal for display, with the diff against the current file.
-pub(super) fn show(place: &AppContext, proposal: &Proposal) -> MemoryProposal {
+pub(super) fn show(place: &AppContext, proposal: &OpenProposal) -> MemoryProposal {
     let planned = file(place, proposal.target).and_then(|file| file.plan(&proposal.text));
     let (shown, diff, digest, problem) = match planned {
         Ok(planned) => (planned.file.shown, planned.diff, planned.digest, None),

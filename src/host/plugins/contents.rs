@@ -4,7 +4,7 @@ use super::installed::Plugin;
 use crate::config::Environment;
 use crate::config::servers::variable_names;
 use crate::hooks::{HookAction, PLUGIN_ROOT};
-use crate::skills::{Fault, Folder, Origin, Report, SkillSet, check};
+use crate::skills::{Fault, Folder, Origin, SkillReport, SkillSet, check};
 use crate::subagents::{self, AgentSet};
 use crate::text::{reveal_line, truncate};
 use crate::tools::{CustomTool, Source, ToolOwner};
@@ -102,7 +102,7 @@ impl Contents {
         }
     }
 
-    fn add_report(&mut self, report: Report) {
+    fn add_report(&mut self, report: SkillReport) {
         let lines = |faults: Vec<Fault>| faults.into_iter().map(|fault| fault.with_file(&report.file)).collect::<Vec<_>>();
         self.errors.extend(lines(report.errors));
         self.warnings.extend(lines(report.warnings));

@@ -54,7 +54,7 @@ const SYMLINK_MODE: &str = "120000";
 
 /// A repository, and the revision of the plugin in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Repository {
+pub(super) struct PluginRepository {
     /// URL, or absolute path.
     pub url: String,
     pub scheme: Scheme,
@@ -91,7 +91,7 @@ impl Scheme {
 /// # Errors
 /// Returns an error if git fails, the commit has entries other than files and folders, or a limit is exceeded.
 pub(super) fn fetch(
-    repository: &Repository,
+    repository: &PluginRepository,
     (scratch, target): (&Path, &Path),
     folder: Option<&str>,
     has_credentials: bool,

@@ -1,12 +1,12 @@
 //! Installed plugins and their files. Each file is compared with its pinned hash when it is read.
 
 use super::manifest::{Part, manifest_fields};
-use crate::config::servers::{Server, Servers, parse_plugin_servers};
+use crate::config::servers::{ServerDefinition, ServerFile, parse_plugin_servers};
 use crate::config::{Environment, FilePin, PluginPin};
 use crate::hooks::{HookFile, HookOrigin, MAX_FILE_BYTES, read_claude_file};
 use crate::host::command_file::{command_name, parse_command};
 use crate::protocol::{CustomCommand, HookEvent};
-use crate::skills::{Candidate, Contents, Origin, PinnedFile, PluginSkills, SKILL_FILE};
+use crate::skills::{Candidate, CandidateContents, Origin, PinnedFile, PluginSkills, SKILL_FILE};
 use crate::subagents::{AgentFile, AgentOrigin};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -75,9 +75,9 @@ impl Plugin {
             let contents = match self.read(&format!("{prefix}{SKILL_FILE}"), DEFINITION_BYTES) {
                 Ok(text) => {
                     let files = self.pin.files.iter().filter_map(pin).collect();
-                    Contents::Read { text, files: Some(files), left_out: Vec::new() }
+                    CandidateContents::Read { text, files: Some(files), left_out: Vec::new() }
                 }
-                Err(why) => Contents::Closed { why },
+                Err(why) => CandidateContents::Closed { why },
             };
             let (real, shown) = (self.root.join(&folder), self.shown(&folder));
             Candidate { name: name.to_owned(), real, shown, origin: Origin::Plugin, contents }
@@ -130,9 +130,9 @@ impl Plugin {
     }
 
     /// Returns the MCP servers. `withheld`: environment variables that no server gets.
-    pub(crate) fn servers(&self, environment: &Environment, withheld: &[String]) -> Servers {
+    pub(crate) fn servers(&self, environment: &Environment, withheld: &[String]) -> ServerFile {
         let (servers, problems) = self.servers_with_entries(environment, withheld);
-        Servers { servers: servers.into_iter().map(|(server, _)| server).collect(), problems, ..Servers::default() }
+        ServerFile { servers: servers.into_iter().map(|(server, _)| server).collect(), problems, ..ServerFile::default() }
     }
 
     /// Returns the MCP servers, each with its entry, and messages about ignored entries. If several servers have the
@@ -141,8 +141,8 @@ impl Plugin {
         &self,
         environment: &Environment,
         withheld: &[String],
-    ) -> (Vec<(Server, serde_json::Value)>, Vec<String>) {
-        let (mut all, mut problems) = (Vec::<(Server, serde_json::Value)>::new(), Vec::new());
+    ) -> (Vec<(ServerDefinition, serde_json::Value)>, Vec<String>) {
+        let (mut all, mut problems) = (Vec::<(ServerDefinition, serde_json::Value)>::new(), Vec::new());
         let prefix = format!("{}:", self.name());
         for (file, content) in self.parts("mcpServers", SERVERS) {
             let bytes = match content {

@@ -19,7 +19,7 @@ const FOLDER_KEYS: [&str; 5] = ["commands", "agents", "skills", "lspServers", "o
 
 /// The manifest of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Manifest {
+pub(crate) struct PluginManifest {
     pub name: String,
     pub version: Option<String>,
     pub description: String,
@@ -37,7 +37,7 @@ pub(super) fn has_manifest(root: &Path) -> bool {
 ///
 /// # Errors
 /// Returns an error if the folder has no manifest, or the manifest is invalid.
-pub(crate) fn find_manifest(root: &Path) -> Result<Manifest, Problem> {
+pub(crate) fn find_manifest(root: &Path) -> Result<PluginManifest, Problem> {
     let read = |file: &str| {
         let path = root.join(file);
         path.symlink_metadata().is_ok().then(|| crate::sys::file::read(&path, FILE_BYTES).map_err(|error| error.to_string()))
@@ -99,7 +99,7 @@ impl Part {
     }
 }
 
-fn parse(fields: &Map<String, Value>, file: &str) -> Result<Manifest, String> {
+fn parse(fields: &Map<String, Value>, file: &str) -> Result<PluginManifest, String> {
     let name = line(fields, "name", FIELD_CHARS)?.ok_or("`name` is missing; add `name`")?;
     if let Some(why) = wrong_name(&name) {
         return Err(why);
@@ -110,7 +110,7 @@ fn parse(fields: &Map<String, Value>, file: &str) -> Result<Manifest, String> {
     };
     let is_set = |key: &&str| fields.get(*key).is_some_and(|value| !value.is_null());
     let note = |key: &str| format!("`{key}` in `{file}` has no effect: aye reads only the standard folders of a plugin");
-    Ok(Manifest {
+    Ok(PluginManifest {
         name,
         version: line(fields, "version", FIELD_CHARS)?,
         description: line(fields, "description", DESCRIPTION_CHARS)?.unwrap_or_default(),
@@ -139,7 +139,7 @@ fn line(fields: &Map<String, Value>, key: &str, max_chars: usize) -> Result<Opti
 mod tests {
     use super::*;
 
-    fn read(file: &str, text: &str) -> Result<Manifest, String> {
+    fn read(file: &str, text: &str) -> Result<PluginManifest, String> {
         let root = tempfile::TempDir::new().unwrap();
         std::fs::create_dir(root.path().join(".claude-plugin")).unwrap();
         std::fs::write(root.path().join(file), text).unwrap();

@@ -13,6 +13,6 @@ mod unpacked;
 
 pub(crate) use contents::{Contents, Part};
 pub(crate) use installed::{Plugin, Plugins};
-pub(crate) use manifest::Manifest;
+pub(crate) use manifest::PluginManifest;
 pub(crate) use source::PluginSource;
 pub(crate) use store::{FetchOptions, PluginStore, StagedPlugin, StoreLock, copy_for_check};

@@ -1,7 +1,7 @@
 //! Sources of plugins: folders, git repositories and archives.
 
 use super::archive::{self, ARCHIVE_BYTES};
-use super::git::{self, Repository, Scheme};
+use super::git::{self, PluginRepository, Scheme};
 use super::manifest::has_manifest;
 use crate::host::download::download_following;
 use crate::protocol::Problem;
@@ -23,15 +23,15 @@ const REVISION_BYTES: usize = 200;
 /// Source of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PluginSource {
-    kind: Kind,
+    kind: SourceKind,
     /// Folder of the plugin in the repository or the archive.
     folder: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+enum SourceKind {
     Folder(PathBuf),
-    Repository(Repository),
+    Repository(PluginRepository),
     File(PathBuf),
     Url(String),
 }
@@ -59,8 +59,8 @@ impl PluginSource {
             return Err(Problem::new("`--path` must be a folder inside the repository or the archive"));
         }
         match kind {
-            Kind::Folder(path) => {
-                Ok(Self { kind: Kind::Folder(folder.map_or(path.clone(), |folder| path.join(folder))), folder: None })
+            SourceKind::Folder(path) => {
+                Ok(Self { kind: SourceKind::Folder(folder.map_or(path.clone(), |folder| path.join(folder))), folder: None })
             }
             kind => Ok(Self { kind, folder: folder.map(str::to_owned) }),
         }
@@ -69,9 +69,9 @@ impl PluginSource {
     /// Returns the source as text that does not depend on the working directory.
     pub(crate) fn text(&self) -> String {
         match &self.kind {
-            Kind::Folder(path) | Kind::File(path) => path.display().to_string(),
-            Kind::Url(url) => url.clone(),
-            Kind::Repository(Repository { url, revision, .. }) => match revision {
+            SourceKind::Folder(path) | SourceKind::File(path) => path.display().to_string(),
+            SourceKind::Url(url) => url.clone(),
+            SourceKind::Repository(PluginRepository { url, revision, .. }) => match revision {
                 Some(revision) if is_commit(revision) => format!("{url}@{revision}"),
                 Some(revision) => format!("{url}#{revision}"),
                 None => url.clone(),
@@ -86,14 +86,14 @@ impl PluginSource {
 
     /// Returns whether fetching needs a scratch folder.
     pub(crate) fn needs_scratch(&self) -> bool {
-        !matches!(self.kind, Kind::Folder(_))
+        !matches!(self.kind, SourceKind::Folder(_))
     }
 
     /// Returns the path of the source, if it is a folder.
     pub(crate) fn directory(&self) -> Option<&Path> {
         match &self.kind {
-            Kind::Folder(path) => Some(path),
-            Kind::Repository(_) | Kind::File(_) | Kind::Url(_) => None,
+            SourceKind::Folder(path) => Some(path),
+            SourceKind::Repository(_) | SourceKind::File(_) | SourceKind::Url(_) => None,
         }
     }
 
@@ -105,10 +105,12 @@ impl PluginSource {
     /// limit is exceeded.
     pub(crate) fn fetch(&self, scratch: &Path, has_credentials: bool, timeouts: Timeouts) -> Result<FetchedPlugin, Problem> {
         let bytes = match &self.kind {
-            Kind::Folder(path) => return Ok(FetchedPlugin { root: path.clone(), commit: None, archive_hash: None }),
-            Kind::Repository(repository) => return self.fetch_commit(repository, scratch, has_credentials),
-            Kind::File(path) => crate::sys::file::read(path, ARCHIVE_BYTES).map_err(|error| Problem::new(error.to_string()))?,
-            Kind::Url(url) => {
+            SourceKind::Folder(path) => return Ok(FetchedPlugin { root: path.clone(), commit: None, archive_hash: None }),
+            SourceKind::Repository(repository) => return self.fetch_commit(repository, scratch, has_credentials),
+            SourceKind::File(path) => {
+                crate::sys::file::read(path, ARCHIVE_BYTES).map_err(|error| Problem::new(error.to_string()))?
+            }
+            SourceKind::Url(url) => {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                 let runtime = runtime.map_err(|error| Problem::new("cannot download the archive").because(error))?;
                 let most_bytes = usize::try_from(ARCHIVE_BYTES).unwrap_or(usize::MAX);
@@ -126,7 +128,12 @@ impl PluginSource {
         Ok(FetchedPlugin { root, commit: None, archive_hash: Some(hash) })
     }
 
-    fn fetch_commit(&self, repository: &Repository, scratch: &Path, has_credentials: bool) -> Result<FetchedPlugin, Problem> {
+    fn fetch_commit(
+        &self,
+        repository: &PluginRepository,
+        scratch: &Path,
+        has_credentials: bool,
+    ) -> Result<FetchedPlugin, Problem> {
         if repository.scheme == Scheme::Ssh && !has_credentials {
             let problem = Problem::new("ssh needs your keys");
             return Err(problem.hint("pass `--credentials` to let git use them, or use the https URL of the repository"));
@@ -166,7 +173,7 @@ fn only_folder(root: PathBuf) -> PathBuf {
     }
 }
 
-fn kind(given: &str, workspace: &Path) -> Result<Kind, Problem> {
+fn kind(given: &str, workspace: &Path) -> Result<SourceKind, Problem> {
     if let Some(found) = local(given, workspace)? {
         return Ok(found);
     }
@@ -175,34 +182,34 @@ fn kind(given: &str, workspace: &Path) -> Result<Kind, Problem> {
         return remote(address, scheme, rest, revision);
     }
     if is_ssh_address(address) {
-        return Ok(Kind::Repository(Repository { url: address.to_owned(), scheme: Scheme::Ssh, revision }));
+        return Ok(SourceKind::Repository(PluginRepository { url: address.to_owned(), scheme: Scheme::Ssh, revision }));
     }
     if revision.is_some() {
         let full = workspace.join(address);
         let path = full.canonicalize().map_err(|error| Problem::new(format!("`{address}`")).because(error))?;
         let url = path.to_str().ok_or_else(|| Problem::new("the path is not plain text"))?.to_owned();
-        return Ok(Kind::Repository(Repository { url, scheme: Scheme::File, revision }));
+        return Ok(SourceKind::Repository(PluginRepository { url, scheme: Scheme::File, revision }));
     }
     let problem = Problem::new("there is no such folder or archive");
     Err(problem.hint("name a folder, an archive (.tar.gz or .zip), or the URL of a git repository"))
 }
 
 /// Returns the source if the given path exists.
-fn local(given: &str, workspace: &Path) -> Result<Option<Kind>, Problem> {
+fn local(given: &str, workspace: &Path) -> Result<Option<SourceKind>, Problem> {
     let Ok(real) = workspace.join(given).canonicalize() else { return Ok(None) };
     if real.is_dir() {
         let is_bare = !has_manifest(&real) && real.join("objects").is_dir() && real.join("HEAD").is_file();
         let url = real.to_str().filter(|_| is_bare).map(str::to_owned);
-        let repository = |url| Kind::Repository(Repository { url, scheme: Scheme::File, revision: None });
-        return Ok(Some(url.map_or(Kind::Folder(real), repository)));
+        let repository = |url| SourceKind::Repository(PluginRepository { url, scheme: Scheme::File, revision: None });
+        return Ok(Some(url.map_or(SourceKind::Folder(real), repository)));
     }
     if real.is_file() {
-        return Ok(Some(Kind::File(real)));
+        return Ok(Some(SourceKind::File(real)));
     }
     Err(Problem::new("the path is neither a folder nor a file"))
 }
 
-fn remote(address: &str, scheme: &str, rest: &str, revision: Option<String>) -> Result<Kind, Problem> {
+fn remote(address: &str, scheme: &str, rest: &str, revision: Option<String>) -> Result<SourceKind, Problem> {
     let scheme = match scheme {
         "https" => Scheme::Https,
         "http" => Scheme::Http,
@@ -226,9 +233,9 @@ fn remote(address: &str, scheme: &str, rest: &str, revision: Option<String>) -> 
     }
     let path = rest.split('?').next().unwrap_or_default().to_lowercase();
     if scheme != Scheme::Ssh && revision.is_none() && ARCHIVES.iter().any(|end| path.ends_with(end)) {
-        return Ok(Kind::Url(address.to_owned()));
+        return Ok(SourceKind::Url(address.to_owned()));
     }
-    Ok(Kind::Repository(Repository { url: address.to_owned(), scheme, revision }))
+    Ok(SourceKind::Repository(PluginRepository { url: address.to_owned(), scheme, revision }))
 }
 
 /// Splits `ADDRESS#BRANCH` or `ADDRESS@COMMIT` into the address and the revision.

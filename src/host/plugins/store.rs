@@ -4,7 +4,7 @@
 
 use super::copy::copy_files;
 use super::installed::{Plugin, Plugins};
-use super::manifest::{Manifest, find_manifest};
+use super::manifest::{PluginManifest, find_manifest};
 use super::source::{FetchedPlugin, PluginSource};
 use crate::config::{Directories, PluginPin, plugin_digest, remove_incomplete_pins};
 use crate::protocol::Problem;
@@ -40,7 +40,7 @@ pub(crate) struct StoreLock {
 
 /// A copy of a plugin that is not installed yet. Dropping it removes it.
 pub(crate) struct StagedPlugin {
-    pub manifest: Manifest,
+    pub manifest: PluginManifest,
     /// The plugin in its temporary folder.
     pub plugin: Plugin,
     directory: TempDir,

@@ -19,7 +19,7 @@ const POLICY_BYTES: u64 = 4 << 20;
 
 /// The sources of the layers.
 #[derive(Debug, Clone)]
-pub(crate) struct Sources {
+pub(crate) struct LayerSources {
     /// The user's policy.
     pub own: PathBuf,
     /// The file of `--policy FILE`, which replaces the user's policy.
@@ -50,7 +50,7 @@ pub(crate) struct Policy {
     pub print: String,
 }
 
-impl Sources {
+impl LayerSources {
     /// Returns all files whose changes affect the policy.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = match &self.given {
@@ -69,7 +69,7 @@ impl Policy {
     }
 
     /// Returns the redaction rules of all layers.
-    pub(crate) fn redactions(&self) -> Vec<redact::Rule> {
+    pub(crate) fn redactions(&self) -> Vec<redact::RedactionRule> {
         self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
@@ -83,7 +83,7 @@ impl Policy {
         PolicyStamp { hash: self.print.clone(), name: self.name.clone(), mode: mode.as_str().to_owned() }
     }
 
-    pub(crate) fn assemble(sources: &Sources, project: Option<&ProjectConfig>) -> Result<Self, CliError> {
+    pub(crate) fn assemble(sources: &LayerSources, project: Option<&ProjectConfig>) -> Result<Self, CliError> {
         let mut hasher = blake3::Hasher::new();
         let (user, name) = match &sources.given {
             Some(path) => {

@@ -2,7 +2,7 @@
 
 use super::sessions::age;
 use crate::protocol::{Branch, SessionId};
-use crate::session::{Change, RewindEffect, SessionState};
+use crate::session::{Change, PromptRewind, SessionState};
 use crate::store::{SessionSummary, Store, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -125,8 +125,8 @@ impl BranchScan {
             match state.apply(&written.record).change {
                 Change::TaskStarted { .. } => past.starts.push(state.records),
                 Change::RewindStarted { .. } => begun = state.records - 1,
-                Change::Rewound { effect: RewindEffect::Redone { prompts }, .. } if prompts > 0 => drop(past.undone.pop()),
-                Change::Rewound { effect: RewindEffect::Cut { prompts: gone, .. }, .. } if !gone.is_empty() => {
+                Change::Rewound { effect: PromptRewind::Redone { prompts }, .. } if prompts > 0 => drop(past.undone.pop()),
+                Change::Rewound { effect: PromptRewind::Cut { prompts: gone, .. }, .. } if !gone.is_empty() => {
                     past.undone.push(RewoundRange {
                         records: begun,
                         title: gone.first().map(|prompt| prompt.line.clone()),

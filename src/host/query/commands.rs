@@ -19,7 +19,7 @@ const MAX_FILES: usize = 500;
 const DEPTH: usize = 3;
 const ENDING: &str = "md";
 
-pub(crate) struct Commands {
+pub(crate) struct CustomCommands {
     own: PathBuf,
     /// The commands of the project, as the user trusted them.
     project: Mutex<Vec<(CustomCommand, Vec<String>)>>,
@@ -30,7 +30,7 @@ pub(crate) struct Commands {
     reported: Mutex<HashSet<String>>,
 }
 
-impl Commands {
+impl CustomCommands {
     pub(crate) fn new(own: PathBuf, skills: Skills, plugins: PluginStore) -> Self {
         Self { own, project: Mutex::default(), skills: Mutex::new(skills), plugins, reported: Mutex::default() }
     }
@@ -172,9 +172,9 @@ mod tests {
         {
             std::fs::write(own.path().join(path), text).unwrap();
         }
-        let commands = Commands::new(own.path().to_owned(), Skills::default(), PluginStore::default());
+        let commands = CustomCommands::new(own.path().to_owned(), Skills::default(), PluginStore::default());
         let file = |name: &str, text: &str| (root.join(".aye/commands").join(name), text.as_bytes().to_vec());
-        let names = |commands: &Commands| commands.now().0.into_iter().map(|one| one.name).collect::<Vec<_>>();
+        let names = |commands: &CustomCommands| commands.now().0.into_iter().map(|one| one.name).collect::<Vec<_>>();
         assert_eq!(names(&commands), ["fix", "git:commit"]);
         commands.trust_files(root, vec![file("fix.md", "Of the project"), file("lint.md", "Lint")]);
         let (now, notices) = commands.now();

@@ -4,7 +4,7 @@ use super::QueryHandler;
 use crate::host::context::AppContext;
 use crate::protocol::HostResponse;
 use crate::sys::watch::Watch;
-use crate::tui::KeyFile;
+use crate::tui::KeymapFile;
 use std::io::ErrorKind;
 
 impl QueryHandler {
@@ -21,7 +21,7 @@ impl QueryHandler {
             loop {
                 let inner = desk.inner.clone();
                 let Ok(read) = tokio::task::spawn_blocking(move || keys(&inner.place)).await else { return };
-                let KeyFile { path, text } = read;
+                let KeymapFile { path, text } = read;
                 desk.emit(HostResponse::Keys { path, text });
                 let changed = tokio::select! {
                     changed = watch.wait_for_change() => changed,
@@ -39,7 +39,7 @@ impl QueryHandler {
 const MAX_KEYS: u64 = 256 << 10;
 
 /// Reads the user's key bindings. A file that cannot be read is reported, but does not prevent startup.
-pub(crate) fn keys(place: &AppContext) -> KeyFile {
+pub(crate) fn keys(place: &AppContext) -> KeymapFile {
     let path = place.directories.keymap_file();
     let text = match std::fs::metadata(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -48,5 +48,5 @@ pub(crate) fn keys(place: &AppContext) -> KeyFile {
         Ok(known) if known.len() > MAX_KEYS => Some(Err(format!("larger than {} KiB", MAX_KEYS >> 10))),
         Ok(_) => Some(std::fs::read_to_string(&path).map_err(|error| error.to_string())),
     };
-    KeyFile { path: path.display().to_string(), text }
+    KeymapFile { path: path.display().to_string(), text }
 }

@@ -23,7 +23,7 @@ use crate::transfer;
 use crate::workspace::files::Files;
 use crate::workspace::symbols::Symbols;
 use crate::workspace::worktree::Worktree;
-use commands::Commands;
+use commands::CustomCommands;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -41,7 +41,7 @@ struct Inner {
     place: AppContext,
     files: Files,
     symbols: Symbols,
-    commands: Commands,
+    commands: CustomCommands,
     worktree: Arc<Worktree>,
     /// Number of the latest search. Older searches stop.
     searches: AtomicU64,
@@ -53,7 +53,7 @@ impl QueryHandler {
     pub(crate) fn new(store: Store, place: &AppContext, events: mpsc::UnboundedSender<Event>) -> Self {
         let files = Files::new(place.workspace.clone());
         let symbols = Symbols::new(place.workspace.clone());
-        let commands = Commands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
+        let commands = CustomCommands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
         let status_command = place.settings.status_command().map(str::to_owned);
         let (worktree, searches) =
             (Arc::new(Worktree::new(place.workspace.clone(), place.environment.clone(), status_command)), AtomicU64::new(0));

@@ -9,7 +9,7 @@ use crate::protocol::{
     EventKind, HostResponse, ListedSession, ListedState, PreviewLine, PreviewLineKind, SessionId, SessionPreview, ToolStatus,
     cut_position_before, exit_code_in,
 };
-use crate::session::{CallStage, OpenCall, SessionState, SessionStatus};
+use crate::session::{CallStage, OpenCall, SessionActivity, SessionState};
 use crate::store::{SessionSummary, Store, StoreError};
 use crate::tui;
 use crate::workspace::git::Repository;
@@ -103,11 +103,11 @@ pub(crate) fn list(
 fn to_listed_session(session: &SessionSummary, place: &AppContext, repository: Option<&Repository>) -> ListedSession {
     let state = match (session.status, session.held_by) {
         (_, Some(pid)) if pid != std::process::id() => ListedState::Elsewhere,
-        (SessionStatus::Idle, _) => ListedState::Done,
-        (SessionStatus::Waiting, _) => ListedState::Waits,
-        (SessionStatus::Paused, _) => ListedState::Paused,
-        (SessionStatus::Running, Some(_)) => ListedState::Done,
-        (SessionStatus::Running, None) => ListedState::Interrupted,
+        (SessionActivity::Idle, _) => ListedState::Done,
+        (SessionActivity::Waiting, _) => ListedState::Waits,
+        (SessionActivity::Paused, _) => ListedState::Paused,
+        (SessionActivity::Running, Some(_)) => ListedState::Done,
+        (SessionActivity::Running, None) => ListedState::Interrupted,
     };
     let is_here = session.workspace == place.workspace.to_string_lossy();
     let branch = if is_here {
@@ -254,7 +254,7 @@ pub(crate) fn delete(store: &Store, place: &AppContext, id: &SessionId) -> Resul
 mod tests {
     use super::*;
     use crate::ports::{Record, TaskEnd};
-    use crate::protocol::{Arguments, CallId, StepId, ToolCall, ToolResult};
+    use crate::protocol::{CallArguments, CallId, StepId, ToolCall, ToolResult};
 
     #[test]
     fn pending_and_started_calls_are_listed_as_open_and_answered_calls_are_not() {
@@ -264,7 +264,7 @@ mod tests {
             call: ToolCall {
                 tool_call_id: id(name),
                 tool_name: "RunCommand".to_owned(),
-                arguments: Arguments::Malformed(String::new()),
+                arguments: CallArguments::Malformed(String::new()),
             },
             summary: summary.to_owned(),
             actions: Vec::new(),

@@ -4,7 +4,7 @@ use super::QueryHandler;
 use super::sessions::age;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
-use crate::host::tasks::{TaskDirectory, TaskState, TaskSummary, TaskUse};
+use crate::host::tasks::{StoredTaskState, TaskDirectory, TaskSummary, TaskUse};
 use crate::protocol::{HostRequest, HostResponse, ListedTask, ListedTaskState, Problem};
 use crate::sys::watch::Watch;
 use std::path::PathBuf;
@@ -40,13 +40,13 @@ fn list(place: &AppContext) -> Vec<ListedTask> {
 fn to_listed_task(task: TaskSummary, now: i64) -> ListedTask {
     ListedTask {
         state: match task.state {
-            TaskState::Running => ListedTaskState::Running,
-            TaskState::Open => ListedTaskState::Open,
-            TaskState::NeedsYou => ListedTaskState::NeedsYou,
-            TaskState::Done => ListedTaskState::Done,
-            TaskState::Failed => ListedTaskState::Failed,
-            TaskState::Stopped => ListedTaskState::Stopped,
-            TaskState::Interrupted => ListedTaskState::Interrupted,
+            StoredTaskState::Running => ListedTaskState::Running,
+            StoredTaskState::Open => ListedTaskState::Open,
+            StoredTaskState::NeedsYou => ListedTaskState::NeedsYou,
+            StoredTaskState::Done => ListedTaskState::Done,
+            StoredTaskState::Failed => ListedTaskState::Failed,
+            StoredTaskState::Stopped => ListedTaskState::Stopped,
+            StoredTaskState::Interrupted => ListedTaskState::Interrupted,
         },
         age: age(now.saturating_sub(task.created.as_second())),
         check: task.check.as_ref().map(|check| format!("{}: {}", check.describe(), check.command)),

@@ -4,7 +4,9 @@
 use crate::host::error::CliError;
 use crate::host::tool_runner::{CallVerdict, ToolRunner};
 use crate::ports::RunContext;
-use crate::protocol::{Arguments, CallId, FileDiff, FileDiffs, Problem, ReviewSubject, ReviewedChanges, ToolCall, ToolStatus};
+use crate::protocol::{
+    CallArguments, CallId, FileDiff, FileDiffs, Problem, ReviewSubject, ReviewedChanges, ToolCall, ToolStatus,
+};
 use crate::tools::line_hunks;
 use serde_json::json;
 
@@ -30,7 +32,7 @@ const LABELS: [&str; 2] = ["fatal", "error"];
 /// # Errors
 /// Returns an error if git cannot read the changes, or the policy does not allow it.
 pub(crate) async fn collect(runner: &ToolRunner, subject: &ReviewSubject) -> Result<ReviewedChanges, CliError> {
-    let git = Git { runner };
+    let git = ReviewGit { runner };
     // Outside a repository, git compares files instead, and explains all its options.
     let status = git.lines("git status --short --untracked-files=all -- .").await?;
     match subject {
@@ -58,11 +60,11 @@ pub(crate) async fn collect(runner: &ToolRunner, subject: &ReviewSubject) -> Res
     }
 }
 
-struct Git<'a> {
+struct ReviewGit<'a> {
     runner: &'a ToolRunner,
 }
 
-impl Git<'_> {
+impl ReviewGit<'_> {
     async fn changes_since(&self, base: &str) -> Result<ReviewedChanges, CliError> {
         self.changes(&format!("changes since {base}"), &format!("{DIFF} --merge-base {}", quoted(base)), &[]).await
     }
@@ -113,7 +115,7 @@ impl Git<'_> {
 
     /// Runs a read-only command line, and returns its output.
     async fn run(&self, line: &str) -> Result<String, String> {
-        let arguments = Arguments::parse(&json!({"command": line}).to_string());
+        let arguments = CallArguments::parse(&json!({"command": line}).to_string());
         let call = ToolCall { tool_call_id: CallId::new("review"), tool_name: "RunCommand".to_owned(), arguments };
         let (plan, permit) = match self.runner.judge(call).await {
             Ok(CallVerdict::Allowed(plan, permit)) => (plan, permit),

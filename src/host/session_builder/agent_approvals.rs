@@ -9,12 +9,12 @@ const AGENT_ENDED: &str = "the agent ended";
 
 /// Pending approvals of one agent. An approval gets a different ID in the session that shows it, because each session
 /// numbers its own approvals.
-pub(super) struct AgentApprovals {
+pub(super) struct RelayedApprovals {
     prefix: String,
     open: Vec<(ApprovalId, CallId)>,
 }
 
-impl AgentApprovals {
+impl RelayedApprovals {
     pub(super) fn new(agent: &AskingAgent) -> Self {
         let id: String = agent.agent_session_id.as_str().chars().take(SESSION_CHARS).collect();
         Self { prefix: format!("agent_{id}_"), open: Vec::new() }
@@ -64,9 +64,9 @@ mod tests {
     use super::*;
     use crate::protocol::SessionId;
 
-    fn approvals() -> AgentApprovals {
+    fn approvals() -> RelayedApprovals {
         let agent_session_id = SessionId::new("0123456789abcdef0123456789abcdef");
-        AgentApprovals::new(&AskingAgent { name: "fixer".to_owned(), agent_session_id })
+        RelayedApprovals::new(&AskingAgent { name: "fixer".to_owned(), agent_session_id })
     }
 
     fn outdated(id: &str) -> EventKind {

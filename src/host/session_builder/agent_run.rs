@@ -1,6 +1,6 @@
 //! Run of one agent in its own session.
 
-use super::agent_approvals::AgentApprovals;
+use super::agent_approvals::RelayedApprovals;
 use super::agent_error::{failed, stopped};
 use super::front_end::FrontEnd;
 use super::{PreparedSession, SessionBuilder};
@@ -48,7 +48,7 @@ pub(super) struct AgentRun {
     task: AgentTask,
     /// Decisions about approvals, with the approval IDs of the session that shows them.
     decisions: mpsc::UnboundedReceiver<Command>,
-    approvals: AgentApprovals,
+    approvals: RelayedApprovals,
 }
 
 /// Calls and usage of an agent in this process.
@@ -70,7 +70,7 @@ enum Earlier {
 
 impl AgentRun {
     pub(super) fn new(setup: ChildSetup, task: AgentTask, decisions: mpsc::UnboundedReceiver<Command>) -> Self {
-        let approvals = AgentApprovals::new(&setup.parent.agent);
+        let approvals = RelayedApprovals::new(&setup.parent.agent);
         Self { setup, task, decisions, approvals }
     }
 

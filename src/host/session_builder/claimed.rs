@@ -12,7 +12,7 @@ use crate::host::background_uploads::BackgroundUploads;
 use crate::host::context::AppContext;
 use crate::host::drift;
 use crate::host::history::SessionHistory;
-use crate::host::language_servers::LanguageServers;
+use crate::host::language_servers::LanguageServerHandle;
 use crate::host::local_models::ModelSelection;
 use crate::host::mcp_servers::FIRST_WAIT;
 use crate::host::models::key_reader;
@@ -360,7 +360,7 @@ impl ClaimedSession {
     fn connect_language_servers(&mut self) {
         if self.place.parent.is_none()
             && self.project.is_trusted()
-            && let Some(servers) = LanguageServers::new(&self.place)
+            && let Some(servers) = LanguageServerHandle::new(&self.place)
         {
             self.session.kept.connect_language_servers(servers);
         }

@@ -1,10 +1,10 @@
 //! Approval question of first-time setup, with its three choices.
 
-use crate::config::{Approval, Settings};
+use crate::config::{ApprovalSettings, Settings};
 use crate::protocol::{ApprovalsChoice, Mode};
 
 /// A choice with its name, settings, title and consequences.
-pub(crate) struct Answer {
+pub(crate) struct ApprovalPreset {
     pub(crate) name: &'static str,
     /// The value of `[approval] approve`.
     pub(crate) approve: &'static str,
@@ -14,22 +14,22 @@ pub(crate) struct Answer {
     words: &'static str,
 }
 
-const ANSWERS: [Answer; 3] = [
-    Answer {
+const ANSWERS: [ApprovalPreset; 3] = [
+    ApprovalPreset {
         name: "command",
         approve: "command",
         mode: Mode::Ask,
         title: "ask about every command",
         words: "aye asks before every edit and every command that the policy does not allow.",
     },
-    Answer {
+    ApprovalPreset {
         name: "effects",
         approve: "effects",
         mode: Mode::Ask,
         title: "ask about effects",
         words: "A command first runs in a sandboxed copy without network, and aye asks only if it would change your files.",
     },
-    Answer {
+    ApprovalPreset {
         name: "auto",
         approve: "effects",
         mode: Mode::Auto,
@@ -40,7 +40,7 @@ const ANSWERS: [Answer; 3] = [
 ];
 
 pub(crate) fn choices() -> Vec<ApprovalsChoice> {
-    let choice = |answer: &Answer| ApprovalsChoice {
+    let choice = |answer: &ApprovalPreset| ApprovalsChoice {
         name: answer.name.to_owned(),
         title: answer.title.to_owned(),
         words: answer.words.to_owned(),
@@ -49,7 +49,7 @@ pub(crate) fn choices() -> Vec<ApprovalsChoice> {
     ANSWERS.iter().map(choice).collect()
 }
 
-pub(crate) fn from_name(name: &str) -> Result<&'static Answer, String> {
+pub(crate) fn from_name(name: &str) -> Result<&'static ApprovalPreset, String> {
     ANSWERS
         .iter()
         .find(|answer| answer.name == name)
@@ -62,7 +62,7 @@ pub(crate) fn are_set(settings: &Settings) -> bool {
 }
 
 /// Returns the choice that corresponds to the settings, if there is one.
-pub(crate) fn current(set: &Approval) -> Option<&'static Answer> {
+pub(crate) fn current(set: &ApprovalSettings) -> Option<&'static ApprovalPreset> {
     ANSWERS.iter().find(|answer| answer.mode == set.mode && (answer.approve == "effects") == set.by_effects)
 }
 
@@ -75,7 +75,7 @@ mod tests {
     fn every_answer_is_recognized_from_its_settings() {
         for answer in &ANSWERS {
             let by_effects = answer.approve == "effects";
-            let set = Approval { strict: false, by_effects, mode: answer.mode, arming_ms: 500, timeout: Duration::ZERO };
+            let set = ApprovalSettings { strict: false, by_effects, mode: answer.mode, arming_ms: 500, timeout: Duration::ZERO };
             assert_eq!(current(&set).map(|found| found.name), Some(answer.name));
             assert!(from_name(answer.name).is_ok());
         }

@@ -9,7 +9,7 @@ use crate::host::nesting::Nesting;
 use crate::llm;
 use crate::ports::{Model, ModelRequest, Models};
 use crate::protocol::{
-    Failure, FailureKind, Message, MessageId, Part, Problem, Reach, Role, SetupEvent, SetupRequest, TaskId, TestOutcome,
+    Failure, FailureKind, Message, MessageId, ModelAddress, Part, Problem, Role, SetupEvent, SetupRequest, TaskId, TestOutcome,
 };
 use futures_util::StreamExt;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ fn finish(place: &AppContext, chosen: Option<&str>, theme: Option<&str>, looks_d
 }
 
 /// Returns the environment with this key and server, and the full model name.
-async fn with_reach(place: &AppContext, reach: &Reach) -> Result<(AppContext, String), String> {
+async fn with_reach(place: &AppContext, reach: &ModelAddress) -> Result<(AppContext, String), String> {
     let pair = |name: &str, value: &str| (format!("providers.{CUSTOM}.{name}"), value.to_owned());
     let mut set = Vec::new();
     if let Some(address) = &reach.address {
@@ -108,7 +108,7 @@ fn describe_failure(failure: &Failure) -> String {
     failure.problem().one_line()
 }
 
-async fn test(place: &AppContext, reach: &Reach) -> TestOutcome {
+async fn test(place: &AppContext, reach: &ModelAddress) -> TestOutcome {
     let failed = |message: String| {
         // A provider may repeat the key in its error.
         let message = match &reach.key {
@@ -170,7 +170,7 @@ async fn wait_for_first_text(model: &dyn Model) -> Result<(), Failure> {
 }
 
 /// Saves the key first, so that the settings are complete when they are written.
-async fn apply(place: AppContext, reach: Reach) -> Result<SetupEvent, CliError> {
+async fn apply(place: AppContext, reach: ModelAddress) -> Result<SetupEvent, CliError> {
     let (mut tried, name) = with_reach(&place, &reach).await.map_err(CliError::usage)?;
     tried.environment = place.environment.clone();
     let taken = tokio::task::spawn_blocking(move || {

@@ -1,6 +1,6 @@
 //! Saves the results of the setup: a key, settings, a policy. Existing files are backed up.
 
-use super::approvals::Answer;
+use super::approvals::ApprovalPreset;
 use crate::config::{NewValue, with_values};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -60,7 +60,7 @@ pub(crate) fn read(file: &Path) -> Result<String, CliError> {
 pub(crate) type Setting<'a> = (&'a [&'a str], NewValue<'a>);
 
 /// Returns the approval settings.
-pub(crate) fn approvals(answer: &Answer) -> [Setting<'_>; 2] {
+pub(crate) fn approvals(answer: &ApprovalPreset) -> [Setting<'_>; 2] {
     [(&["approval", "mode"], NewValue::Text(answer.mode.as_str())), (&["approval", "approve"], NewValue::Text(answer.approve))]
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct TaskDescription {
     pub workspace: PathBuf,
     pub created: jiff::Timestamp,
     pub copy: CopyKind,
-    pub options: TaskOptions,
+    pub options: StartOptions,
     /// Command that runs in the copy after the model has finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) enum CopyKind {
 /// Command-line options with which a task was started. They also apply when it is resumed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct TaskOptions {
+pub(crate) struct StartOptions {
     pub profile: Option<String>,
     pub model: Option<String>,
     pub mode: Option<Mode>,
@@ -79,7 +79,7 @@ pub(crate) struct CheckResult {
     pub exit_code: Option<i32>,
 }
 
-impl TaskOptions {
+impl StartOptions {
     /// Returns the options of this command line that apply to the task.
     pub(crate) fn new(common: &Common) -> Self {
         Self {

@@ -290,7 +290,7 @@ fn write(path: &Path, text: Vec<u8>) -> Result<(), private::PrivateError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::tasks::description::{CopyKind, TaskOptions};
+    use crate::host::tasks::description::{CopyKind, StartOptions};
 
     fn description() -> TaskDescription {
         TaskDescription {
@@ -299,7 +299,7 @@ mod tests {
             workspace: PathBuf::from("/work"),
             created: jiff::Timestamp::UNIX_EPOCH,
             copy: CopyKind::Layer,
-            options: TaskOptions::default(),
+            options: StartOptions::default(),
             check: Some("make test".to_owned()),
         }
     }

@@ -12,6 +12,6 @@ pub(crate) mod status;
 pub(crate) mod worktree;
 
 pub(crate) use changes::TaskChanges;
-pub(crate) use description::{CheckResult, CopyKind, TaskDescription, TaskOptions};
+pub(crate) use description::{CheckResult, CopyKind, StartOptions, TaskDescription};
 pub(crate) use directory::{TaskDirectory, TaskUse};
-pub(crate) use status::{TaskState, TaskSummary};
+pub(crate) use status::{StoredTaskState, TaskSummary};

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// State of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum TaskState {
+pub(crate) enum StoredTaskState {
     Running,
     /// The task is open on a screen.
     Open,
@@ -31,7 +31,7 @@ pub(crate) enum TaskState {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskSummary {
     pub id: String,
-    pub state: TaskState,
+    pub state: StoredTaskState,
     pub prompt: String,
     pub workspace: PathBuf,
     pub created: jiff::Timestamp,
@@ -55,7 +55,7 @@ pub(crate) struct TaskSummary {
     pub waits_for: Option<String>,
 }
 
-impl TaskState {
+impl StoredTaskState {
     /// Returns the state as shown in lists.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -125,8 +125,8 @@ impl TaskSummary {
     pub(crate) fn read(task: &TaskDirectory, description: &TaskDescription) -> Result<Self, CliError> {
         let (holder, notes, facts) = (task.holder(), task.notes(), JournalFacts::read(task)?);
         let state = match holder.as_ref().map(|holder| holder.purpose) {
-            Some(TaskUse::Run) => TaskState::Running,
-            Some(TaskUse::Open) => TaskState::Open,
+            Some(TaskUse::Run) => StoredTaskState::Running,
+            Some(TaskUse::Open) => StoredTaskState::Open,
             Some(TaskUse::Changes) | None => resting_state(&facts, &notes),
         };
         let changes = TaskChanges::read(task, description);
@@ -156,17 +156,17 @@ impl TaskSummary {
 }
 
 /// Returns the state of a task that no process is running.
-fn resting_state(facts: &JournalFacts, notes: &TaskNotes) -> TaskState {
+fn resting_state(facts: &JournalFacts, notes: &TaskNotes) -> StoredTaskState {
     let waits = facts.waits_for.is_some() || notes.needs_user;
     match facts.stage {
-        Some(TaskStage::Completed) => TaskState::Done,
-        Some(TaskStage::Failed) => TaskState::Failed,
-        Some(TaskStage::Cancelled) => TaskState::Stopped,
-        Some(TaskStage::Waiting | TaskStage::Running | TaskStage::Paused) | None if notes.is_stopped => TaskState::Stopped,
-        Some(TaskStage::Waiting) => TaskState::NeedsYou,
-        Some(TaskStage::Running | TaskStage::Paused) if waits => TaskState::NeedsYou,
+        Some(TaskStage::Completed) => StoredTaskState::Done,
+        Some(TaskStage::Failed) => StoredTaskState::Failed,
+        Some(TaskStage::Cancelled) => StoredTaskState::Stopped,
+        Some(TaskStage::Waiting | TaskStage::Running | TaskStage::Paused) | None if notes.is_stopped => StoredTaskState::Stopped,
+        Some(TaskStage::Waiting) => StoredTaskState::NeedsYou,
+        Some(TaskStage::Running | TaskStage::Paused) if waits => StoredTaskState::NeedsYou,
         // A process that is asked to exit pauses the task.
-        Some(TaskStage::Running | TaskStage::Paused) | None => TaskState::Interrupted,
+        Some(TaskStage::Running | TaskStage::Paused) | None => StoredTaskState::Interrupted,
     }
 }
 
@@ -180,23 +180,23 @@ mod tests {
         let stopped = TaskNotes { is_stopped: true, ..TaskNotes::default() };
         let waits = TaskNotes { needs_user: true, ..TaskNotes::default() };
         for (stage, notes, state) in [
-            (None, &nothing, TaskState::Interrupted),
-            (Some(TaskStage::Running), &nothing, TaskState::Interrupted),
-            (Some(TaskStage::Running), &stopped, TaskState::Stopped),
-            (Some(TaskStage::Running), &waits, TaskState::NeedsYou),
-            (Some(TaskStage::Waiting), &nothing, TaskState::NeedsYou),
-            (Some(TaskStage::Paused), &nothing, TaskState::Interrupted),
-            (Some(TaskStage::Paused), &waits, TaskState::NeedsYou),
-            (Some(TaskStage::Paused), &stopped, TaskState::Stopped),
-            (Some(TaskStage::Completed), &stopped, TaskState::Done),
-            (Some(TaskStage::Completed), &waits, TaskState::Done),
-            (Some(TaskStage::Failed), &nothing, TaskState::Failed),
+            (None, &nothing, StoredTaskState::Interrupted),
+            (Some(TaskStage::Running), &nothing, StoredTaskState::Interrupted),
+            (Some(TaskStage::Running), &stopped, StoredTaskState::Stopped),
+            (Some(TaskStage::Running), &waits, StoredTaskState::NeedsYou),
+            (Some(TaskStage::Waiting), &nothing, StoredTaskState::NeedsYou),
+            (Some(TaskStage::Paused), &nothing, StoredTaskState::Interrupted),
+            (Some(TaskStage::Paused), &waits, StoredTaskState::NeedsYou),
+            (Some(TaskStage::Paused), &stopped, StoredTaskState::Stopped),
+            (Some(TaskStage::Completed), &stopped, StoredTaskState::Done),
+            (Some(TaskStage::Completed), &waits, StoredTaskState::Done),
+            (Some(TaskStage::Failed), &nothing, StoredTaskState::Failed),
         ] {
             let facts = JournalFacts { stage, ..JournalFacts::default() };
             assert_eq!(resting_state(&facts, notes), state, "{stage:?} {notes:?}");
         }
         let asked =
             JournalFacts { waits_for: Some("$ make".to_owned()), stage: Some(TaskStage::Paused), ..JournalFacts::default() };
-        assert_eq!(resting_state(&asked, &nothing), TaskState::NeedsYou);
+        assert_eq!(resting_state(&asked, &nothing), StoredTaskState::NeedsYou);
     }
 }

@@ -1,14 +1,14 @@
 //! Response of the Messages API, assembled block by block.
 
-use super::types::{BlockDelta, BlockStart, BlockStop, Delta, Head, MessageDelta, MessageStart, WireUsage};
+use super::types::{BlockDelta, BlockStart, BlockStop, DeltaContent, EventHead, MessageDelta, MessageStart, MessagesUsage};
 use crate::llm::arguments::{self, ArgumentBuffer};
 use crate::llm::deltas::Deltas;
 use crate::llm::error::{ErrorContext, body_excerpt};
 use crate::llm::json::parse_text;
-use crate::llm::sse::Event;
-use crate::llm::stream_reader::{Answer, Progress};
+use crate::llm::sse::SseEvent;
+use crate::llm::stream_reader::{Progress, ResponseAssembler};
 use crate::ports::{Completion, ModelError};
-use crate::protocol::{Arguments, CallId, Part, StopReason, ToolCall, Usage};
+use crate::protocol::{CallArguments, CallId, Part, StopReason, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -16,17 +16,17 @@ use serde_json::{Map, Value};
 /// Name of an event that contains a block delta.
 const PIECE: &str = "content_block_delta";
 
-pub(in crate::llm) struct Reader {
+pub(in crate::llm) struct MessagesAssembler {
     speaker: ErrorContext,
     id: Option<String>,
     started: bool,
     model: Option<String>,
-    blocks: Vec<Block>,
+    blocks: Vec<StreamedBlock>,
     stop_reason: Option<String>,
-    usage: WireUsage,
+    usage: MessagesUsage,
 }
 
-struct Block {
+struct StreamedBlock {
     index: u64,
     kind: Kind,
     /// Initial fields of the block, before its deltas.
@@ -48,7 +48,7 @@ enum Kind {
     Opaque,
 }
 
-impl Reader {
+impl MessagesAssembler {
     pub(crate) fn new(speaker: ErrorContext) -> Self {
         Self {
             speaker,
@@ -57,15 +57,15 @@ impl Reader {
             model: None,
             blocks: Vec::new(),
             stop_reason: None,
-            usage: WireUsage::default(),
+            usage: MessagesUsage::default(),
         }
     }
 
-    fn parse<'a, T: Deserialize<'a>>(&self, event: &'a Event) -> Result<T, ModelError> {
+    fn parse<'a, T: Deserialize<'a>>(&self, event: &'a SseEvent) -> Result<T, ModelError> {
         serde_json::from_str(&event.data).map_err(|_| self.unreadable(event))
     }
 
-    fn unreadable(&self, event: &Event) -> ModelError {
+    fn unreadable(&self, event: &SseEvent) -> ModelError {
         if event.unfinished {
             return self.speaker.missing_end();
         }
@@ -73,7 +73,7 @@ impl Reader {
             .unexpected_body(&format!("expected an event of the Messages API, got `{}`", body_excerpt(event.data.as_bytes())))
     }
 
-    fn start(&mut self, event: &Event, deltas: &mut Deltas) -> Result<(), ModelError> {
+    fn start(&mut self, event: &SseEvent, deltas: &mut Deltas) -> Result<(), ModelError> {
         let MessageStart { message } = self.parse(event)?;
         if self.started {
             if self.id == message.id {
@@ -119,7 +119,7 @@ impl Reader {
             Kind::Call => deltas.call(tool_name(&start), 0),
             Kind::Opaque => {}
         }
-        self.blocks.push(Block { index, kind, start, pieces, input: ArgumentBuffer::default(), ended: false });
+        self.blocks.push(StreamedBlock { index, kind, start, pieces, input: ArgumentBuffer::default(), ended: false });
     }
 
     fn extend(&mut self, piece: BlockDelta<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
@@ -139,8 +139,8 @@ impl Reader {
     }
 }
 
-impl Block {
-    fn extend(&mut self, delta: &Delta<'_>, deltas: &mut Deltas) {
+impl StreamedBlock {
+    fn extend(&mut self, delta: &DeltaContent<'_>, deltas: &mut Deltas) {
         let text = |raw: Option<&RawValue>| raw.and_then(|raw| parse_text(raw).map(|text| text.into_owned()));
         match (&*delta.kind, self.kind) {
             ("text_delta", Kind::Text) => {
@@ -201,21 +201,21 @@ impl Block {
         }
     }
 
-    fn arguments(&mut self, cut: bool) -> Arguments {
+    fn arguments(&mut self, cut: bool) -> CallArguments {
         if !self.input.is_empty() {
             return self.input.arguments(self.ended);
         }
         match self.start.remove("input") {
             Some(Value::Object(map)) if !map.is_empty() || (self.ended && !cut) => arguments::from_map(map, self.ended),
-            Some(Value::Null) | None if self.ended && !cut => Arguments::Object(Map::new()),
-            Some(Value::Object(_) | Value::Null) | None => Arguments::Malformed(String::new()),
-            Some(other) => Arguments::Malformed(other.to_string()),
+            Some(Value::Null) | None if self.ended && !cut => CallArguments::Object(Map::new()),
+            Some(Value::Object(_) | Value::Null) | None => CallArguments::Malformed(String::new()),
+            Some(other) => CallArguments::Malformed(other.to_string()),
         }
     }
 }
 
-impl Answer for Reader {
-    fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError> {
+impl ResponseAssembler for MessagesAssembler {
+    fn event(&mut self, event: &SseEvent, deltas: &mut Deltas) -> Result<Progress, ModelError> {
         if event.data.trim().is_empty() || event.data == "[DONE]" {
             return Ok(Progress::More);
         }
@@ -227,7 +227,7 @@ impl Answer for Reader {
             self.extend(piece, deltas)?;
             return Ok(Progress::More);
         }
-        let head: Head<'_> = self.parse(event)?;
+        let head: EventHead<'_> = self.parse(event)?;
         let kind = head.kind.as_deref().or(event.name.as_deref()).unwrap_or_default();
         if kind == "error" || (head.kind.is_none() && head.error.is_some()) {
             return Err(self.speaker.error_event(&event.data));
@@ -262,7 +262,7 @@ impl Answer for Reader {
             return None;
         }
         let data = serde_json::json!({"type": "message_start", "message": message}).to_string();
-        Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
+        Some(self.event(&SseEvent { name: None, data, unfinished: false }, deltas).map(|_| ()))
     }
 
     fn part_count(&self) -> usize {

@@ -6,7 +6,7 @@ mod thinking;
 mod types;
 pub(super) mod web_search;
 
-pub(super) use answer::Reader;
+pub(super) use answer::MessagesAssembler;
 pub(super) use request::body;
 pub(super) use thinking::beta;
 

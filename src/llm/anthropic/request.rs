@@ -5,9 +5,9 @@ use crate::llm::ids::Ids;
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};
 use crate::llm::quirks::{Field, Quirks};
-use crate::llm::thread::{Fragment, Thread};
+use crate::llm::thread::{Fragment, ThreadCache};
 use crate::ports::ModelRequest;
-use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolDefinition, ToolResult, ToolStatus};
+use crate::protocol::{CallArguments, Message, Part, Role, ToolCall, ToolDefinition, ToolResult, ToolStatus};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ const CACHED_TURNS: usize = 2;
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+enum MessagesBlock<'a> {
     Text {
         text: &'a str,
     },
@@ -42,7 +42,7 @@ enum Block<'a> {
 #[serde(untagged)]
 enum Content<'a> {
     Text(&'a str),
-    Blocks(Vec<Block<'a>>),
+    Blocks(Vec<MessagesBlock<'a>>),
 }
 
 #[derive(Serialize)]
@@ -54,7 +54,7 @@ struct Source<'a> {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct MessagesTool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a Value,
@@ -67,7 +67,7 @@ enum MessageRole {
 }
 
 /// Returns the whole request body.
-pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
+pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut ThreadCache) -> Vec<u8> {
     let fragments = thread.update_as(quirks.form(Ids::Any), request, |message, _, request, out| blocks(message, request, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 64).sum();
     let mut out = Vec::with_capacity(size + request.system.len() + 32 * 1024);
@@ -85,7 +85,7 @@ pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks,
     }
     if system {
         out.extend_from_slice(br#","system":["#);
-        write_block(&mut out, &Block::Text { text: &request.system });
+        write_block(&mut out, &MessagesBlock::Text { text: &request.system });
         mark(&mut out, breakpoint);
         out.push(b']');
     }
@@ -102,7 +102,10 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], after_last: &[u8]) {
     out.extend_from_slice(br#","tools":["#);
     for tool in tools {
         separate(out);
-        write_json(out, &Tool { name: &tool.tool_name, description: &tool.description, input_schema: &tool.input_schema });
+        write_json(
+            out,
+            &MessagesTool { name: &tool.tool_name, description: &tool.description, input_schema: &tool.input_schema },
+        );
     }
     mark(out, after_last);
     out.push(b']');
@@ -164,7 +167,7 @@ fn blocks(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
         match part {
             // The API rejects text without visible characters.
             Part::Text { text } if text.trim().is_empty() => {}
-            Part::Text { text } => write_block(out, &Block::Text { text }),
+            Part::Text { text } => write_block(out, &MessagesBlock::Text { text }),
             Part::Reasoning { opaque, .. } => {
                 // The format of another provider's reasoning differs, so it is omitted.
                 if let Some(block) = opaque.as_ref().filter(|block| thinking::is_from_api(block)) {
@@ -176,26 +179,29 @@ fn blocks(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
             Part::ToolResult(result) => write_result(out, result, request),
             Part::Image(image) => match images::content(image, request) {
                 Some(data) => {
-                    write_block(out, &Block::Image { source: Source { kind: "base64", media_type: &image.media_type, data } });
+                    write_block(
+                        out,
+                        &MessagesBlock::Image { source: Source { kind: "base64", media_type: &image.media_type, data } },
+                    );
                 }
-                None => write_block(out, &Block::Text { text: images::omitted_note(request) }),
+                None => write_block(out, &MessagesBlock::Text { text: images::omitted_note(request) }),
             },
         }
     }
 }
 
-fn write_block(out: &mut Vec<u8>, block: &Block<'_>) {
+fn write_block(out: &mut Vec<u8>, block: &MessagesBlock<'_>) {
     separate(out);
     write_json(out, block);
 }
 
 fn write_call(out: &mut Vec<u8>, call: &ToolCall) {
     let input = match &call.arguments {
-        Arguments::Object(map) => Value::Object(map.clone()),
+        CallArguments::Object(map) => Value::Object(map.clone()),
         // The API accepts only objects; the result describes the error.
-        Arguments::Malformed(_) => Value::Object(serde_json::Map::new()),
+        CallArguments::Malformed(_) => Value::Object(serde_json::Map::new()),
     };
-    write_block(out, &Block::ToolUse { id: call.tool_call_id.as_str(), name: &call.tool_name, input: &input });
+    write_block(out, &MessagesBlock::ToolUse { id: call.tool_call_id.as_str(), name: &call.tool_name, input: &input });
 }
 
 fn write_result(out: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest) {
@@ -208,9 +214,9 @@ fn write_result(out: &mut Vec<u8>, result: &ToolResult, request: &ModelRequest) 
         Content::Text(&text)
     } else {
         // The API rejects text without visible characters.
-        let text = (!text.trim().is_empty()).then_some(Block::Text { text: &text });
-        let source = |(media_type, data)| Block::Image { source: Source { kind: "base64", media_type, data } };
+        let text = (!text.trim().is_empty()).then_some(MessagesBlock::Text { text: &text });
+        let source = |(media_type, data)| MessagesBlock::Image { source: Source { kind: "base64", media_type, data } };
         Content::Blocks(text.into_iter().chain(images.into_iter().map(source)).collect())
     };
-    write_block(out, &Block::ToolResult { tool_use_id: result.tool_call_id.as_str(), content, is_error });
+    write_block(out, &MessagesBlock::ToolResult { tool_use_id: result.tool_call_id.as_str(), content, is_error });
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::llm::quirks::Quirks;
 use crate::llm::tests::samples::{call, found, message, picture, request, text};
 use crate::llm::tests::{play, speaker};
-use crate::llm::thread::Thread;
+use crate::llm::thread::ThreadCache;
 use crate::ports::{Completion, ModelRequest};
 use crate::protocol::*;
 use bytes::Bytes;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 #[test]
 fn images_are_part_of_their_tool_result() {
-    let mut kept = Thread::default();
+    let mut kept = ThreadCache::default();
     let mut request = request([
         message("1", Role::User, vec![text("look")]),
         message("2", Role::Assistant, vec![call("c1", "Grep", "{}")]),
         message("3", Role::Tool, vec![Part::ToolResult(picture("c1", "artifact:1"))]),
     ]);
-    let content = |request: &ModelRequest, kept: &mut Thread| {
+    let content = |request: &ModelRequest, kept: &mut ThreadCache| {
         let body: Value = serde_json::from_slice(&body("m", request, &Quirks::default(), kept)).unwrap();
         body["messages"][2]["content"][0]["content"].clone()
     };
@@ -35,7 +35,7 @@ fn images_are_part_of_their_tool_result() {
 }
 
 fn parsed(request: &ModelRequest) -> Value {
-    serde_json::from_slice(&body("m", request, &Quirks::default(), &mut Thread::default())).unwrap()
+    serde_json::from_slice(&body("m", request, &Quirks::default(), &mut ThreadCache::default())).unwrap()
 }
 
 fn thread() -> Vec<Arc<Message>> {
@@ -102,13 +102,13 @@ fn without_a_system_prompt_the_tools_end_the_cached_prefix() {
 
 #[test]
 fn cached_messages_do_not_change_requests() {
-    let mut kept = Thread::default();
+    let mut kept = ThreadCache::default();
     let messages = thread();
     for count in [1, 2, 4, 3, 4, 0, 4] {
         let request = request(&messages[..count]);
         assert_eq!(
             body("m", &request, &Quirks::default(), &mut kept),
-            body("m", &request, &Quirks::default(), &mut Thread::default()),
+            body("m", &request, &Quirks::default(), &mut ThreadCache::default()),
             "{count}"
         );
     }
@@ -117,13 +117,13 @@ fn cached_messages_do_not_change_requests() {
     let request = request(changed.as_slice());
     assert_eq!(
         body("m", &request, &Quirks::default(), &mut kept),
-        body("m", &request, &Quirks::default(), &mut Thread::default())
+        body("m", &request, &Quirks::default(), &mut ThreadCache::default())
     );
 }
 
 async fn read(events: &[Value]) -> Completion {
     let stream: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    play(Reader::new(speaker()), vec![Bytes::from(stream.concat())]).await.1.unwrap()
+    play(MessagesAssembler::new(speaker()), vec![Bytes::from(stream.concat())]).await.1.unwrap()
 }
 
 fn tool_answer(pieces: &[&str], stop: bool, reason: &str) -> Vec<Value> {
@@ -146,15 +146,15 @@ fn tool_answer(pieces: &[&str], stop: bool, reason: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn calls_truncated_by_the_output_limit_are_malformed_and_complete_calls_are_kept() {
-    let whole = || Arguments::parse(r#"{"a":1}"#);
-    let malformed = |text: &str| Arguments::Malformed(text.to_owned());
-    let cases: [(&[&str], bool, &str, Arguments); 7] = [
+    let whole = || CallArguments::parse(r#"{"a":1}"#);
+    let malformed = |text: &str| CallArguments::Malformed(text.to_owned());
+    let cases: [(&[&str], bool, &str, CallArguments); 7] = [
         (&["{\"a\"", ":1}"], true, "max_tokens", whole()),
         (&["{\"a\"", ":1"], true, "max_tokens", malformed("{\"a\":1")),
         (&["{\"a\"", ":1"], false, "max_tokens", malformed("{\"a\":1")),
         (&[], true, "max_tokens", malformed("")),
         (&[], false, "tool_use", malformed("")),
-        (&[], true, "tool_use", Arguments::parse("{}")),
+        (&[], true, "tool_use", CallArguments::parse("{}")),
         (&["[1]"], true, "tool_use", malformed("[1]")),
     ];
     for (pieces, stop, reason, arguments) in cases {
@@ -211,7 +211,7 @@ async fn recorded_responses_are_sent_back_unchanged_block_by_block() {
             continue;
         }
         let stream = Bytes::from(std::fs::read(directory.join("stream.sse")).unwrap());
-        let completion = play(Reader::new(speaker()), vec![stream]).await.1.unwrap();
+        let completion = play(MessagesAssembler::new(speaker()), vec![stream]).await.1.unwrap();
         let visible = |block: &&Value| block["type"] != "text" || !block["text"].as_str().unwrap().trim().is_empty();
         let blocks: Vec<Value> = expected["content"].as_array().unwrap().iter().filter(visible).map(plain).collect();
         let sent = parsed(&request([message("1", Role::Assistant, completion.content)]));

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// Part of an event that is parsed first, so that unknown events and fields do not stop the stream.
 #[derive(Deserialize)]
-pub(crate) struct Head<'a> {
+pub(crate) struct EventHead<'a> {
     #[serde(rename = "type", borrow, default)]
     pub kind: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -49,11 +49,11 @@ pub(crate) struct BlockDelta<'a> {
     #[serde(default)]
     pub index: Option<u64>,
     #[serde(borrow)]
-    pub delta: Delta<'a>,
+    pub delta: DeltaContent<'a>,
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Delta<'a> {
+pub(crate) struct DeltaContent<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Cow<'a, str>,
     #[serde(default, borrow)]
@@ -90,7 +90,7 @@ pub(crate) struct MessageEnd {
 
 /// Counts so far. A later count replaces an earlier one.
 #[derive(Default, Clone)]
-pub(crate) struct WireUsage {
+pub(crate) struct MessagesUsage {
     input: Option<u64>,
     cache_read: Option<u64>,
     cache_write: Option<u64>,
@@ -98,7 +98,7 @@ pub(crate) struct WireUsage {
     reasoning: Option<u64>,
 }
 
-impl WireUsage {
+impl MessagesUsage {
     /// Merges later counts. Counts in an unknown format are ignored, so that the response is not lost.
     pub(crate) fn merge(&mut self, later: &Value) {
         let take = |kept: &mut Option<u64>, value: Option<&Value>| *kept = value.and_then(parse_count).or(*kept);

@@ -1,6 +1,6 @@
 //! Web search of the Messages API: a server tool that may be used once.
 
-use super::types::WireUsage;
+use super::types::MessagesUsage;
 use crate::llm::provider_answer::{OUTPUT_TOKENS, ProviderAnswer, instruction, items, text_at};
 use crate::ports::{FoundPage, SearchRequest};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
             _ => {}
         }
     }
-    let mut usage = WireUsage::default();
+    let mut usage = MessagesUsage::default();
     if let Some(told) = response.get("usage") {
         usage.merge(told);
         answer.searches = told.pointer("/server_tool_use/web_search_requests").and_then(Value::as_u64).unwrap_or(0);

@@ -1,12 +1,12 @@
 //! Differences between the catalogue in use and another list, one line for each model.
 
 use super::Catalogue;
-use super::entry::Card;
+use super::entry::CatalogueEntry;
 use crate::protocol::{Effort, ModelFacts, Price};
 
 /// Returns `openai/gpt-6: input price 2 → 1, window 400k → 1.05M` for each model that would change or be added.
-pub(super) fn changes<'a>(cards: &'a [Card], in_use: &Catalogue) -> Vec<(&'a str, String)> {
-    let change = |card: &'a Card| {
+pub(super) fn changes<'a>(cards: &'a [CatalogueEntry], in_use: &Catalogue) -> Vec<(&'a str, String)> {
+    let change = |card: &'a CatalogueEntry| {
         let before = in_use.facts(&card.name);
         let after = card.apply_to(before.clone());
         let words = if in_use.lists(&card.name) {

@@ -1,6 +1,6 @@
 //! Serialization of a catalogue as a TOML document.
 
-use super::entry::{Card, Cards};
+use super::entry::{Cards, CatalogueEntry};
 use toml::{Table, Value};
 
 /// Returns the document of a list.
@@ -19,7 +19,7 @@ pub(super) fn write(cards: &Cards) -> String {
     top.to_string()
 }
 
-fn entry(card: &Card) -> Table {
+fn entry(card: &CatalogueEntry) -> Table {
     let number = |count: u64| Value::Integer(i64::try_from(count).unwrap_or(i64::MAX));
     let text = Value::String;
     let price = card.price.map(|price| {

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 /// Entry of a model. Missing fields keep the facts of other lists.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Card {
+pub(crate) struct CatalogueEntry {
     /// Name: `anthropic/claude-sonnet-5`; also matches dated names that begin with it.
     pub name: String,
     pub context_window: Option<u64>,
@@ -35,7 +35,7 @@ pub(crate) struct Cards {
     pub image_families: Vec<String>,
     /// Parts of the names of models with a configurable effort, for unlisted models.
     pub reasoning_families: Vec<String>,
-    pub models: Vec<Card>,
+    pub models: Vec<CatalogueEntry>,
 }
 
 const TOP: &[&str] = &["date", "image_families", "models", "origin", "reasoning_families"];
@@ -112,7 +112,7 @@ impl Reader<'_> {
         })
     }
 
-    fn models(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<Card> {
+    fn models(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<CatalogueEntry> {
         let Some(array) = value.get_ref().as_array() else {
             self.report_invalid(value.span().start, "`models`: expected tables `[[models]]`");
             return Vec::new();
@@ -127,8 +127,8 @@ impl Reader<'_> {
         cards
     }
 
-    fn model(&mut self, start: usize, table: &DeTable<'_>) -> Card {
-        let mut card = Card::default();
+    fn model(&mut self, start: usize, table: &DeTable<'_>) -> CatalogueEntry {
+        let mut card = CatalogueEntry::default();
         for (key, value) in table {
             let at = key;
             let value = value.get_ref();

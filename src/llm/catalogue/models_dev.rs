@@ -4,7 +4,7 @@
 //! Missing and implausible values are treated as unknown. Models that do not call tools or do not write text are
 //! ignored.
 
-use super::entry::{Card, Cards};
+use super::entry::{Cards, CatalogueEntry};
 use crate::protocol::{Effort, Price};
 use jiff::civil::Date;
 use serde_json::{Map, Value};
@@ -46,7 +46,7 @@ pub(super) fn read(text: &str, date: Date) -> Result<Cards, String> {
     Ok(Cards { date: Some(date), models, ..Cards::default() })
 }
 
-fn card(provider: &str, id: &str, model: &Value) -> Option<Card> {
+fn card(provider: &str, id: &str, model: &Value) -> Option<CatalogueEntry> {
     let is_name = !id.is_empty() && id.len() <= NAME_BYTES && id.bytes().all(|byte| byte.is_ascii_graphic());
     let writes = strings(model, "/modalities/output").is_none_or(|made| made.contains(&"text"));
     let calls = model.get("tool_call").and_then(Value::as_bool);
@@ -56,7 +56,7 @@ fn card(provider: &str, id: &str, model: &Value) -> Option<Card> {
     let tokens = |path: &str| model.pointer(path).and_then(Value::as_u64).filter(|count| TOKENS.contains(count));
     let context_window = tokens("/limit/context");
     let output = tokens("/limit/output").filter(|count| context_window.is_none_or(|window| *count < window));
-    Some(Card {
+    Some(CatalogueEntry {
         name: format!("{provider}/{id}"),
         context_window,
         max_output_tokens: output,

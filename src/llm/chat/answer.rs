@@ -1,18 +1,18 @@
 //! Response of Chat Completions, assembled chunk by chunk.
 
-use super::calls::Calls;
-use super::types::{Choice, Chunk, ContentPart, Delta, groq_usage, parse_finish_reason, parse_usage};
+use super::calls::CallAssembler;
+use super::types::{ChatChoice, ChatChunk, ChatDelta, ContentPart, groq_usage, parse_finish_reason, parse_usage};
 use crate::llm::deltas::Deltas;
 use crate::llm::error::{ErrorContext, body_excerpt, is_refusal};
 use crate::llm::json::parse_text;
-use crate::llm::sse::Event;
-use crate::llm::stream_reader::{Answer, Progress};
+use crate::llm::sse::SseEvent;
+use crate::llm::stream_reader::{Progress, ResponseAssembler};
 use crate::ports::{Completion, ModelError};
 use crate::protocol::{Part, StopReason, Usage};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-pub(in crate::llm) struct Reader {
+pub(in crate::llm) struct ChatAssembler {
     speaker: ErrorContext,
     started: bool,
     /// ID of the latest chunk.
@@ -23,12 +23,12 @@ pub(in crate::llm) struct Reader {
     /// Field that contains the reasoning, and its structured form, if any.
     thinking_field: Option<&'static str>,
     details: Vec<Value>,
-    calls: Calls,
+    calls: CallAssembler,
     finish: Option<String>,
     usage: Option<Usage>,
 }
 
-impl Reader {
+impl ChatAssembler {
     pub(crate) fn new(speaker: ErrorContext) -> Self {
         Self {
             speaker,
@@ -39,13 +39,13 @@ impl Reader {
             reasoning: String::new(),
             thinking_field: None,
             details: Vec::new(),
-            calls: Calls::default(),
+            calls: CallAssembler::default(),
             finish: None,
             usage: None,
         }
     }
 
-    fn choice(&mut self, choice: Choice<'_>, deltas: &mut Deltas) {
+    fn choice(&mut self, choice: ChatChoice<'_>, deltas: &mut Deltas) {
         if choice.index.unwrap_or(0) != 0 {
             return;
         }
@@ -60,7 +60,7 @@ impl Reader {
         }
     }
 
-    fn delta(&mut self, delta: Delta<'_>, deltas: &mut Deltas) {
+    fn delta(&mut self, delta: ChatDelta<'_>, deltas: &mut Deltas) {
         for (field, raw) in [("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)] {
             // Some servers send the same reasoning in two fields.
             if self.thinking_field.is_none_or(|known| known == field)
@@ -148,7 +148,7 @@ impl Reader {
         }
     }
 
-    fn unreadable(&self, event: &Event) -> ModelError {
+    fn unreadable(&self, event: &SseEvent) -> ModelError {
         if event.unfinished {
             return self.speaker.missing_end();
         }
@@ -171,8 +171,8 @@ impl Reader {
     }
 }
 
-impl Answer for Reader {
-    fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError> {
+impl ResponseAssembler for ChatAssembler {
+    fn event(&mut self, event: &SseEvent, deltas: &mut Deltas) -> Result<Progress, ModelError> {
         let data = event.data.trim();
         if data.is_empty() {
             return Ok(self.progress());
@@ -180,7 +180,7 @@ impl Answer for Reader {
         if data == "[DONE]" {
             return if self.started { Ok(Progress::End) } else { Err(self.speaker.missing_end()) };
         }
-        let chunk: Chunk<'_> = match serde_json::from_str(data) {
+        let chunk: ChatChunk<'_> = match serde_json::from_str(data) {
             Ok(chunk) => chunk,
             Err(_) if event.name.as_deref() == Some("error") => return Err(self.speaker.error_event(data)),
             Err(_) => return Err(self.unreadable(event)),
@@ -217,11 +217,11 @@ impl Answer for Reader {
 
     fn parse_whole_body(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         let data = String::from_utf8(body.to_vec()).ok()?;
-        let chunk: Chunk<'_> = serde_json::from_str(&data).ok()?;
+        let chunk: ChatChunk<'_> = serde_json::from_str(&data).ok()?;
         if !chunk.choices.is_some_and(|choices| choices.iter().any(|choice| choice.message.is_some())) {
             return None;
         }
-        Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
+        Some(self.event(&SseEvent { name: None, data, unfinished: false }, deltas).map(|_| ()))
     }
 
     fn part_count(&self) -> usize {

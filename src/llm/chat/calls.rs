@@ -8,7 +8,7 @@ use crate::protocol::{CallId, ToolCall};
 use serde_json::value::RawValue;
 
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct CallAssembler {
     open: Vec<Call>,
     legacy: bool,
 }
@@ -49,7 +49,7 @@ impl Balance {
     }
 }
 
-impl Calls {
+impl CallAssembler {
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }

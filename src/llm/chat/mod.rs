@@ -7,7 +7,7 @@ mod types;
 
 use super::error::ErrorContext;
 
-pub(super) use answer::Reader;
+pub(super) use answer::ChatAssembler;
 pub(super) use request::body;
 
 pub(super) const PATH: &str = "/chat/completions";

@@ -4,9 +4,9 @@ use crate::llm::ids::Ids;
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};
 use crate::llm::quirks::{Field, Quirks};
-use crate::llm::thread::{Fragment, Thread};
+use crate::llm::thread::{Fragment, ThreadCache};
 use crate::ports::ModelRequest;
-use crate::protocol::{Arguments, Effort, Message, Part, Role, ToolCall, ToolDefinition};
+use crate::protocol::{CallArguments, Effort, Message, Part, Role, ToolCall, ToolDefinition};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -46,11 +46,11 @@ enum Content<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum MessagePart<'a> {
     Text { text: &'a str },
-    ImageUrl { image_url: Address },
+    ImageUrl { image_url: ImageAddress },
 }
 
 #[derive(Serialize)]
-struct Address {
+struct ImageAddress {
     /// Image as a `data:` URL.
     url: String,
 }
@@ -70,7 +70,7 @@ struct Function<'a> {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ChatTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: DeclaredTool<'a>,
@@ -84,7 +84,13 @@ struct DeclaredTool<'a> {
 }
 
 /// Returns the whole request body.
-pub(in crate::llm) fn body(model: &str, base_url: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
+pub(in crate::llm) fn body(
+    model: &str,
+    base_url: &str,
+    request: &ModelRequest,
+    quirks: &Quirks,
+    thread: &mut ThreadCache,
+) -> Vec<u8> {
     let host = host(base_url);
     let fragments =
         thread.update_as(quirks.form(ids(host)), request, |message, _, request, out| write_message(message, request, out));
@@ -264,7 +270,7 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition]) {
     for tool in tools {
         separate(out);
         let function = DeclaredTool { name: &tool.tool_name, description: &tool.description, parameters: &tool.input_schema };
-        write_json(out, &Tool { kind: "function", function });
+        write_json(out, &ChatTool { kind: "function", function });
     }
     out.push(b']');
 }
@@ -320,7 +326,7 @@ fn texts(message: &Message) -> String {
 }
 
 fn message_part<'a>((media_type, data): (&str, &str)) -> MessagePart<'a> {
-    MessagePart::ImageUrl { image_url: Address { url: format!("data:{media_type};base64,{data}") } }
+    MessagePart::ImageUrl { image_url: ImageAddress { url: format!("data:{media_type};base64,{data}") } }
 }
 
 fn write_answer(message: &Message, out: &mut Vec<u8>) {
@@ -335,8 +341,8 @@ fn write_answer(message: &Message, out: &mut Vec<u8>) {
 
 fn call(call: &ToolCall) -> Call<'_> {
     let arguments = match &call.arguments {
-        Arguments::Object(map) => serde_json::to_string(map).unwrap_or_default(),
-        Arguments::Malformed(text) => text.clone(),
+        CallArguments::Object(map) => serde_json::to_string(map).unwrap_or_default(),
+        CallArguments::Malformed(text) => text.clone(),
     };
     Call { id: call.tool_call_id.as_str(), kind: "function", function: Function { name: &call.tool_name, arguments } }
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::llm::quirks::Quirks;
 use crate::llm::tests::samples::{call, message, picture, request, text};
 use crate::llm::tests::{play, speaker};
-use crate::llm::thread::Thread;
+use crate::llm::thread::ThreadCache;
 use crate::ports::Completion;
 use crate::protocol::*;
 use bytes::Bytes;
@@ -34,7 +34,7 @@ fn a_thread_is_converted_to_a_chat_completions_request() {
         ),
         message("4", Role::Assistant, vec![text("done")]),
     ];
-    let mut kept = Thread::default();
+    let mut kept = ThreadCache::default();
     let body: Value =
         serde_json::from_slice(&body("m", "http://127.0.0.1/v1", &request(thread), &Quirks::default(), &mut kept)).unwrap();
     let function = |name: &str, arguments: &str| json!({"name": name, "arguments": arguments});
@@ -71,7 +71,8 @@ fn images_follow_all_tool_results_of_a_response() {
     let mut request = request(vec![message("0", Role::Assistant, calls), message("1", Role::Tool, results)]);
     request.images = Some(Arc::new([("artifact:1".to_owned(), "AAAA".into())].into()));
     let body: Value =
-        serde_json::from_slice(&body("m", "http://127.0.0.1/v1", &request, &Quirks::default(), &mut Thread::default())).unwrap();
+        serde_json::from_slice(&body("m", "http://127.0.0.1/v1", &request, &Quirks::default(), &mut ThreadCache::default()))
+            .unwrap();
     let gone = "Image, 2x3 png, 4 bytes\n[no longer shown: only the newest images are sent; read it again to see it]";
     let expected = json!([
         {"role": "system", "content": "be brief"},
@@ -99,14 +100,15 @@ fn the_output_limit_field_is_named_as_the_server_expects() {
         ("http://localhost:11434/v1", "max_tokens"),
     ] {
         let body: Value =
-            serde_json::from_slice(&body("m", base, &request(Vec::new()), &Quirks::default(), &mut Thread::default())).unwrap();
+            serde_json::from_slice(&body("m", base, &request(Vec::new()), &Quirks::default(), &mut ThreadCache::default()))
+                .unwrap();
         assert_eq!(body[name], 99, "{base}");
     }
 }
 
 async fn read(choices: &[Value]) -> Completion {
     let stream: Vec<String> = choices.iter().map(|choice| format!("data: {}\n\n", json!({"choices": [choice]}))).collect();
-    play(Reader::new(speaker()), vec![Bytes::from(format!("{}data: [DONE]\n\n", stream.concat()))]).await.1.unwrap()
+    play(ChatAssembler::new(speaker()), vec![Bytes::from(format!("{}data: [DONE]\n\n", stream.concat()))]).await.1.unwrap()
 }
 
 fn piece(call: Value) -> Value {
@@ -125,8 +127,8 @@ fn calls(completion: &Completion) -> Vec<(String, String, String)> {
         .filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None })
         .map(|call| {
             let arguments = match &call.arguments {
-                Arguments::Object(map) => serde_json::to_string(map).unwrap(),
-                Arguments::Malformed(text) => format!("malformed: {text}"),
+                CallArguments::Object(map) => serde_json::to_string(map).unwrap(),
+                CallArguments::Malformed(text) => format!("malformed: {text}"),
             };
             (call.tool_call_id.to_string(), call.tool_name.clone(), arguments)
         })

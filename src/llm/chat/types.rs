@@ -7,13 +7,13 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 #[derive(Deserialize)]
-pub(crate) struct Chunk<'a> {
+pub(crate) struct ChatChunk<'a> {
     #[serde(default, borrow)]
     pub id: Option<&'a RawValue>,
     #[serde(default, borrow)]
     pub model: Option<Text<'a>>,
     #[serde(default, borrow)]
-    pub choices: Option<Vec<Choice<'a>>>,
+    pub choices: Option<Vec<ChatChoice<'a>>>,
     #[serde(default, borrow)]
     pub usage: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -36,14 +36,14 @@ pub(crate) fn groq_usage(raw: &RawValue) -> Option<&RawValue> {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Choice<'a> {
+pub(crate) struct ChatChoice<'a> {
     #[serde(default)]
     pub index: Option<u64>,
     #[serde(default, borrow)]
-    pub delta: Option<Delta<'a>>,
+    pub delta: Option<ChatDelta<'a>>,
     /// Complete message, which some servers send in a single chunk.
     #[serde(default, borrow)]
-    pub message: Option<Delta<'a>>,
+    pub message: Option<ChatDelta<'a>>,
     #[serde(default, borrow)]
     pub finish_reason: Option<&'a RawValue>,
     #[serde(default, borrow)]
@@ -54,7 +54,7 @@ pub(crate) struct Choice<'a> {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Delta<'a> {
+pub(crate) struct ChatDelta<'a> {
     #[serde(default, borrow)]
     pub content: Option<&'a RawValue>,
     #[serde(default, borrow)]

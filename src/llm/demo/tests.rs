@@ -136,7 +136,7 @@ fn the_edit_fits_the_sample_project_and_makes_its_check_pass() {
 
 #[test]
 fn recorded_usage_includes_the_tool_definitions() {
-    let conversation: Conversation = toml::from_str(CONVERSATION).unwrap();
+    let conversation: DemoRecording = toml::from_str(CONVERSATION).unwrap();
     let request = |tools: Vec<ToolDefinition>| ModelRequest {
         system: "s".into(),
         messages: Vec::new(),

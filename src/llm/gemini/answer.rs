@@ -1,14 +1,14 @@
 //! Response of the Gemini API, assembled chunk by chunk.
 
-use super::types::{Candidate, Chunk, Feedback, FunctionCall, Part as WirePart, WireUsage};
+use super::types::{Feedback, FunctionCall, GeminiCandidate, GeminiChunk, GeminiUsage, Part as WirePart};
 use crate::llm::arguments::parse_complete;
 use crate::llm::deltas::Deltas;
 use crate::llm::error::{ErrorContext, body_excerpt};
 use crate::llm::json::parse_text;
-use crate::llm::sse::Event;
-use crate::llm::stream_reader::{Answer, Progress};
+use crate::llm::sse::SseEvent;
+use crate::llm::stream_reader::{Progress, ResponseAssembler};
 use crate::ports::{Completion, ModelError};
-use crate::protocol::{Arguments, CallId, Failure, FailureKind, Part, StopReason, ToolCall, Usage};
+use crate::protocol::{CallArguments, CallId, Failure, FailureKind, Part, StopReason, ToolCall, Usage};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -29,7 +29,7 @@ const BLOCKED: [&str; 9] = [
 /// Finish reasons for a malformed call; another attempt may produce a valid one.
 const SPOILED: [&str; 4] = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"];
 
-pub(in crate::llm) struct Reader {
+pub(in crate::llm) struct GeminiAssembler {
     speaker: ErrorContext,
     content: Vec<Part>,
     /// Kind of the text or thought that the next part may continue.
@@ -38,7 +38,7 @@ pub(in crate::llm) struct Reader {
     made_up: Option<String>,
     finish: Option<String>,
     model: Option<String>,
-    usage: WireUsage,
+    usage: GeminiUsage,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ enum Kind {
     Thought,
 }
 
-impl Reader {
+impl GeminiAssembler {
     pub(crate) fn new(speaker: ErrorContext) -> Self {
         Self {
             speaker,
@@ -57,11 +57,11 @@ impl Reader {
             made_up: None,
             finish: None,
             model: None,
-            usage: WireUsage::default(),
+            usage: GeminiUsage::default(),
         }
     }
 
-    fn unreadable(&self, event: &Event) -> ModelError {
+    fn unreadable(&self, event: &SseEvent) -> ModelError {
         if event.unfinished {
             return self.speaker.missing_end();
         }
@@ -69,7 +69,7 @@ impl Reader {
             .unexpected_body(&format!("expected a chunk of the Gemini API, got `{}`", body_excerpt(event.data.as_bytes())))
     }
 
-    fn candidate(&mut self, candidate: Candidate<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
+    fn candidate(&mut self, candidate: GeminiCandidate<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
         if candidate.index.unwrap_or(0) != 0 {
             return Ok(());
         }
@@ -166,12 +166,12 @@ impl Reader {
             self.content.push(signature_part("functionCall", signature));
         }
         let arguments = match call.args.map(RawValue::get) {
-            None | Some("null") => Arguments::Object(Map::new()),
+            None | Some("null") => CallArguments::Object(Map::new()),
             Some(json) => parse_complete(json, true),
         };
         // Arguments in parts were not requested, and are not assembled here.
         let in_pieces = call.partial_args.is_some() || call.will_continue == Some(true);
-        let arguments = if in_pieces { Arguments::Malformed(String::new()) } else { arguments };
+        let arguments = if in_pieces { CallArguments::Malformed(String::new()) } else { arguments };
         let id = call.id.and_then(parse_text).filter(|id| !id.trim().is_empty());
         let id = id.map_or_else(|| self.generate_call_name(), std::borrow::Cow::into_owned);
         self.calls += 1;
@@ -204,8 +204,8 @@ impl Reader {
     }
 }
 
-impl Answer for Reader {
-    fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError> {
+impl ResponseAssembler for GeminiAssembler {
+    fn event(&mut self, event: &SseEvent, deltas: &mut Deltas) -> Result<Progress, ModelError> {
         let data = event.data.trim();
         if data.is_empty() {
             return Ok(self.progress());
@@ -213,7 +213,7 @@ impl Answer for Reader {
         if data == "[DONE]" {
             return if self.finish.is_some() { Ok(Progress::End) } else { Err(self.speaker.missing_end()) };
         }
-        let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;
+        let chunk: GeminiChunk<'_> = serde_json::from_str(data).map_err(|_| self.unreadable(event))?;
         if let Some(usage) = chunk.usage_metadata {
             self.usage.merge(usage);
         }
@@ -241,7 +241,7 @@ impl Answer for Reader {
             _ => vec![serde_json::from_slice(body).ok()?],
         };
         let chunk_of = |raw: &&RawValue| {
-            let chunk = serde_json::from_str::<Chunk<'_>>(raw.get());
+            let chunk = serde_json::from_str::<GeminiChunk<'_>>(raw.get());
             chunk.is_ok_and(|chunk| chunk.candidates.is_some() || chunk.prompt_feedback.is_some())
         };
         if !chunks.iter().any(chunk_of) {
@@ -249,7 +249,7 @@ impl Answer for Reader {
         }
         for chunk in chunks {
             let data = chunk.get().to_owned();
-            if let Err(error) = self.event(&Event { name: None, data, unfinished: false }, deltas) {
+            if let Err(error) = self.event(&SseEvent { name: None, data, unfinished: false }, deltas) {
                 return Some(Err(error));
             }
         }

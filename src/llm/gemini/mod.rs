@@ -7,7 +7,7 @@ mod types;
 mod version;
 pub(super) mod web_search;
 
-pub(super) use answer::Reader;
+pub(super) use answer::GeminiAssembler;
 pub(super) use request::body;
 
 /// API versions in a URL; `base` may already end with one.

@@ -6,9 +6,9 @@ use super::version::Version;
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};
 use crate::llm::quirks::{Field, Quirks};
-use crate::llm::thread::{Fragment, Thread};
+use crate::llm::thread::{Fragment, ThreadCache};
 use crate::ports::ModelRequest;
-use crate::protocol::{Arguments, Effort, Message, Part, Role, ToolCall, ToolDefinition, ToolResult, ToolStatus};
+use crate::protocol::{CallArguments, Effort, Message, Part, Role, ToolCall, ToolDefinition, ToolResult, ToolStatus};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -97,7 +97,7 @@ struct Thinking {
 }
 
 /// Returns the whole request body.
-pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut Thread) -> Vec<u8> {
+pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut ThreadCache) -> Vec<u8> {
     let version = Version::parse(model);
     let fragments = thread.update(request, |message, _, request, out| write_parts(message, request, version, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 32).sum();
@@ -291,9 +291,9 @@ fn write_piece(out: &mut Vec<u8>, piece: &RequestPart<'_>) {
 fn write_call(out: &mut Vec<u8>, call: &ToolCall, thought_signature: Option<&str>) {
     let nothing = Map::new();
     let args = match &call.arguments {
-        Arguments::Object(map) => map,
+        CallArguments::Object(map) => map,
         // The API accepts only objects; the result describes the error.
-        Arguments::Malformed(_) => &nothing,
+        CallArguments::Malformed(_) => &nothing,
     };
     let function_call = Some(Call { id: provider_id(call.tool_call_id.as_str()), name: fit(&call.tool_name), args });
     write_piece(out, &RequestPart { function_call, thought_signature, ..RequestPart::EMPTY });

@@ -26,7 +26,7 @@ const FORMATS: [&str; 7] = ["date-time", "date", "time", "int32", "int64", "floa
 
 /// Converts the schema of the parameters. The result always describes an object.
 pub(super) fn convert_parameters(schema: &Value) -> Value {
-    let mut writer = Writer { root: schema, left: MAX_SCHEMAS };
+    let mut writer = SchemaWriter { root: schema, left: MAX_SCHEMAS };
     let mut written = match writer.write(schema, 0) {
         Value::Object(written) if !written.contains_key("anyOf") || written.contains_key("properties") => written,
         // For a choice of objects, the tool itself reports which ones it accepts.
@@ -37,12 +37,12 @@ pub(super) fn convert_parameters(schema: &Value) -> Value {
     Value::Object(written)
 }
 
-struct Writer<'a> {
+struct SchemaWriter<'a> {
     root: &'a Value,
     left: usize,
 }
 
-impl Writer<'_> {
+impl SchemaWriter<'_> {
     fn write(&mut self, schema: &Value, depth: usize) -> Value {
         let Some(schema) = schema.as_object().filter(|_| depth < MAX_DEPTH && self.left > 0) else { return json!({}) };
         self.left -= 1;

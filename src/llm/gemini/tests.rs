@@ -3,7 +3,7 @@ use crate::llm::error::RetryHints;
 use crate::llm::quirks::Quirks;
 use crate::llm::tests::samples::{self, found, message, text};
 use crate::llm::tests::{play, speaker};
-use crate::llm::thread::Thread;
+use crate::llm::thread::ThreadCache;
 use crate::ports::{Completion, ModelError, ModelRequest};
 use crate::protocol::*;
 use bytes::Bytes;
@@ -29,7 +29,7 @@ fn request(messages: &[Arc<Message>]) -> ModelRequest {
 }
 
 fn parsed(model: &str, request: &ModelRequest) -> Value {
-    serde_json::from_slice(&body(model, request, &Quirks::default(), &mut Thread::default())).unwrap()
+    serde_json::from_slice(&body(model, request, &Quirks::default(), &mut ThreadCache::default())).unwrap()
 }
 
 fn contents(model: &str, messages: &[Arc<Message>]) -> Value {
@@ -126,7 +126,7 @@ fn a_signature_applies_only_to_the_part_that_follows() {
 #[test]
 fn invalid_function_names_are_sanitized() {
     let of = |name: &str| {
-        let call = ToolCall { tool_call_id: CallId::new("c"), tool_name: name.to_owned(), arguments: Arguments::parse("{}") };
+        let call = ToolCall { tool_call_id: CallId::new("c"), tool_name: name.to_owned(), arguments: CallArguments::parse("{}") };
         let parts = contents("m", &[message("1", Role::Assistant, vec![Part::ToolCall(call)])])[0]["parts"].clone();
         parts[0]["functionCall"]["name"].as_str().unwrap().to_owned()
     };
@@ -191,13 +191,13 @@ fn effort_is_sent_in_the_form_of_the_model_generation() {
 
 #[test]
 fn cached_messages_do_not_change_requests() {
-    let mut kept = Thread::default();
+    let mut kept = ThreadCache::default();
     let messages = thread();
     for count in [1, 2, 4, 3, 5, 0, 5] {
         let request = request(&messages[..count]);
         assert_eq!(
             body("m", &request, &Quirks::default(), &mut kept),
-            body("m", &request, &Quirks::default(), &mut Thread::default()),
+            body("m", &request, &Quirks::default(), &mut ThreadCache::default()),
             "{count}"
         );
     }
@@ -241,7 +241,7 @@ fn parameters_that_a_model_rejects_are_omitted() {
     for (refusal, place) in cases {
         let mut quirks = Quirks::default();
         let sent = |quirks: &Quirks| -> Value {
-            serde_json::from_slice(&body("gemini-9-x", &asked, quirks, &mut Thread::default())).unwrap()
+            serde_json::from_slice(&body("gemini-9-x", &asked, quirks, &mut ThreadCache::default())).unwrap()
         };
         assert!(sent(&quirks).pointer(place).is_some(), "{refusal}");
         assert!(quirks.learn(refusal, asked.max_output_tokens).is_some(), "{refusal}");
@@ -265,7 +265,7 @@ fn the_url_contains_the_model_and_the_version_once() {
 
 async fn read(chunks: &[Value]) -> Result<Completion, ModelError> {
     let stream: Vec<String> = chunks.iter().map(|chunk| format!("data: {chunk}\r\n\r\n")).collect();
-    play(Reader::new(speaker()), vec![Bytes::from(stream.concat())]).await.1
+    play(GeminiAssembler::new(speaker()), vec![Bytes::from(stream.concat())]).await.1
 }
 
 fn candidate(parts: Value, finish: &str) -> Value {
@@ -308,7 +308,7 @@ async fn responses_are_sent_back_unchanged_part_by_part() {
     for entry in std::fs::read_dir(root).unwrap() {
         let directory = entry.unwrap().path();
         let stream = std::fs::read_to_string(directory.join("stream.sse")).unwrap();
-        let Ok(completion) = play(Reader::new(speaker()), vec![Bytes::from(stream.clone())]).await.1 else { continue };
+        let Ok(completion) = play(GeminiAssembler::new(speaker()), vec![Bytes::from(stream.clone())]).await.1 else { continue };
         let chunks = stream.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
         let first = |chunk: Value| chunk["candidates"].as_array()?.iter().find(|candidate| candidate["index"] == 0).cloned();
         let parts: Vec<Value> = chunks
@@ -340,7 +340,7 @@ async fn calls_without_ids_get_ids_that_are_unique_across_responses() {
         assert_eq!(completion.stop_reason, StopReason::ToolUse);
         for part in completion.content {
             let Part::ToolCall(call) = part else { panic!("{part:?}") };
-            assert_eq!(call.arguments, Arguments::parse("{}"));
+            assert_eq!(call.arguments, CallArguments::parse("{}"));
             ids.insert(call.tool_call_id.to_string());
         }
     }
@@ -357,7 +357,7 @@ async fn non_object_arguments_are_malformed_and_partial_calls_do_not_run() {
     let content = read(&[candidate(parts, "STOP")]).await.unwrap().content;
     let arguments: Vec<_> =
         content.iter().filter_map(|part| if let Part::ToolCall(call) = part { Some(&call.arguments) } else { None }).collect();
-    assert_eq!(arguments, [&Arguments::Malformed("[1]".to_owned()), &Arguments::Malformed(String::new())]);
+    assert_eq!(arguments, [&CallArguments::Malformed("[1]".to_owned()), &CallArguments::Malformed(String::new())]);
 }
 
 #[tokio::test]

@@ -9,9 +9,9 @@ use std::borrow::Cow;
 /// Chunk of the stream. Unknown fields and kinds of parts are ignored.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Chunk<'a> {
+pub(crate) struct GeminiChunk<'a> {
     #[serde(default, borrow)]
-    pub candidates: Option<Vec<Candidate<'a>>>,
+    pub candidates: Option<Vec<GeminiCandidate<'a>>>,
     #[serde(default, borrow)]
     pub prompt_feedback: Option<Feedback<'a>>,
     #[serde(default, borrow)]
@@ -24,7 +24,7 @@ pub(crate) struct Chunk<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Candidate<'a> {
+pub(crate) struct GeminiCandidate<'a> {
     #[serde(default)]
     pub index: Option<u64>,
     #[serde(default, borrow)]
@@ -84,7 +84,7 @@ pub(crate) struct Feedback<'a> {
 /// Counts so far. A later count replaces an earlier one.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct WireUsage {
+pub(crate) struct GeminiUsage {
     #[serde(default)]
     prompt_token_count: Option<u64>,
     /// Number of cached tokens, included in the prompt count.
@@ -101,7 +101,7 @@ pub(crate) struct WireUsage {
     thoughts_token_count: Option<u64>,
 }
 
-impl WireUsage {
+impl GeminiUsage {
     /// Merges later counts. Counts in an unknown format are ignored, so that the response is not lost.
     pub(crate) fn merge(&mut self, later: &RawValue) {
         let Ok(later) = serde_json::from_str::<Self>(later.get()) else { return };

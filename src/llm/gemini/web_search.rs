@@ -1,7 +1,7 @@
 //! Google Search as a tool of the Gemini API, which can neither limit the number of queries nor filter by domain.
 
 use super::model_path;
-use super::types::WireUsage;
+use super::types::GeminiUsage;
 use crate::llm::provider_answer::{OUTPUT_TOKENS, ProviderAnswer, instruction_with_domains, items, text_at};
 use crate::ports::{FoundPage, SearchRequest};
 use serde::Deserialize;
@@ -47,7 +47,7 @@ pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
             }
         }
     }
-    let usage = response.get("usageMetadata").and_then(|usage| WireUsage::deserialize(usage).ok());
+    let usage = response.get("usageMetadata").and_then(|usage| GeminiUsage::deserialize(usage).ok());
     answer.usage = usage.map(|usage| usage.total()).unwrap_or_default();
     Some(answer)
 }

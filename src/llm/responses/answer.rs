@@ -1,12 +1,12 @@
 //! Response of the Responses API, assembled item by item.
 
-use super::item::{Item, Kind, Slot, ThinkingText};
+use super::item::{Item, ItemKind, ItemPosition, ThinkingText};
 use super::types::{Response, StreamEvent, number, parse_usage, reason};
 use crate::llm::deltas::Deltas;
 use crate::llm::error::{ErrorContext, body_excerpt};
 use crate::llm::json::parse_text;
-use crate::llm::sse::Event;
-use crate::llm::stream_reader::{Answer, Progress};
+use crate::llm::sse::SseEvent;
+use crate::llm::stream_reader::{Progress, ResponseAssembler};
 use crate::ports::{Completion, ModelError};
 use crate::protocol::{StopReason, Usage};
 use serde_json::value::RawValue;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 /// Error of a provider that reports no reason.
 const WORDLESS: &str = r#"{"message":"the provider ended its response with an unspecified error"}"#;
 
-pub(in crate::llm) struct Reader {
+pub(in crate::llm) struct ResponsesAssembler {
     speaker: ErrorContext,
     items: Vec<Item>,
     thinking: ThinkingText,
@@ -31,12 +31,12 @@ enum End {
     Cancelled,
 }
 
-impl Reader {
+impl ResponsesAssembler {
     pub(crate) fn new(speaker: ErrorContext) -> Self {
         Self { speaker, items: Vec::new(), thinking: ThinkingText::default(), end: None, usage: Usage::default(), model: None }
     }
 
-    fn unreadable(&self, event: &Event) -> ModelError {
+    fn unreadable(&self, event: &SseEvent) -> ModelError {
         if event.unfinished {
             return self.speaker.missing_end();
         }
@@ -51,7 +51,7 @@ impl Reader {
         let known = self.items.iter().rfind(|item| item.index == index);
         // A second start is about the same item, unless that item is complete: some servers give all items the same
         // number.
-        if known.is_some_and(|item| !item.done && item.kind == Kind::from_item(&map)) {
+        if known.is_some_and(|item| !item.done && item.kind == ItemKind::from_item(&map)) {
             return;
         }
         let item = Item::new(index, map);
@@ -60,7 +60,7 @@ impl Reader {
     }
 
     /// Handles a delta of an item, or the complete text of earlier deltas.
-    fn on_delta(&mut self, told: &StreamEvent<'_>, slot: Slot, raw: Option<&RawValue>, whole: bool, deltas: &mut Deltas) {
+    fn on_delta(&mut self, told: &StreamEvent<'_>, slot: ItemPosition, raw: Option<&RawValue>, whole: bool, deltas: &mut Deltas) {
         let Some(text) = raw.and_then(parse_text) else { return };
         let at = self.find(told, slot).unwrap_or_else(|| {
             let index = number(told.output_index).unwrap_or_else(|| self.next_index());
@@ -77,7 +77,7 @@ impl Reader {
 
     /// Finds the item of a delta. IDs may change between events. If a server changes the indexes, the item with this ID
     /// is used, or else the only announced item without content.
-    fn find(&self, told: &StreamEvent<'_>, slot: Slot) -> Option<usize> {
+    fn find(&self, told: &StreamEvent<'_>, slot: ItemPosition) -> Option<usize> {
         let id = told.item_id.and_then(parse_text).unwrap_or_default();
         let named = |item: &Item| !id.is_empty() && item.id() == id && item.accepts(slot);
         if let Some(index) = number(told.output_index) {
@@ -96,11 +96,11 @@ impl Reader {
 
     /// Reports progress of calls for the client, but not of the provider's own calls.
     fn progress(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
-        let special = |item: &Item| matches!(item.kind, Kind::Special(_)) && !item.done;
-        if let Some(at) = self.find(told, Slot::Progress).filter(|&at| special(&self.items[at]))
+        let special = |item: &Item| matches!(item.kind, ItemKind::Special(_)) && !item.done;
+        if let Some(at) = self.find(told, ItemPosition::Progress).filter(|&at| special(&self.items[at]))
             && let Some(piece) = told.delta.and_then(parse_text)
         {
-            self.items[at].extend(Slot::Progress, &piece, &mut self.thinking, deltas);
+            self.items[at].extend(ItemPosition::Progress, &piece, &mut self.thinking, deltas);
         }
     }
 
@@ -119,7 +119,7 @@ impl Reader {
     /// with the text.
     fn find_item(&self, whole: &Map<String, Value>, index: Option<u64>) -> Option<usize> {
         let last = |wanted: &dyn Fn(&Item) -> bool| self.items.iter().rposition(wanted);
-        let kind = Kind::from_item(whole);
+        let kind = ItemKind::from_item(whole);
         let told_as = |field: &str| whole.get(field).and_then(Value::as_str).unwrap_or_default();
         let (id, call_id) = (told_as("id"), told_as("call_id"));
         let alike = |item: &Item| item.kind == kind || (!item.done && item.is_call() && kind.is_call());
@@ -218,7 +218,7 @@ impl Reader {
 
     /// Finds the item for an entry of the final list by ID, position or text, because servers change some of these.
     fn find_listed_item(&self, whole: &Map<String, Value>, index: u64, taken: &[bool]) -> Option<usize> {
-        let kind = Kind::from_item(whole);
+        let kind = ItemKind::from_item(whole);
         let first = |wanted: &dyn Fn(&Item) -> bool| (0..self.items.len()).find(|&at| !taken[at] && wanted(&self.items[at]));
         let told_as = |field: &str| whole.get(field).and_then(Value::as_str).filter(|told| !told.is_empty());
         let (id, call_id) = (told_as("id"), told_as("call_id"));
@@ -233,8 +233,8 @@ impl Reader {
     }
 }
 
-impl Answer for Reader {
-    fn event(&mut self, event: &Event, deltas: &mut Deltas) -> Result<Progress, ModelError> {
+impl ResponseAssembler for ResponsesAssembler {
+    fn event(&mut self, event: &SseEvent, deltas: &mut Deltas) -> Result<Progress, ModelError> {
         let data = event.data.trim();
         if data.is_empty() {
             return Ok(Progress::More);
@@ -262,19 +262,23 @@ impl Answer for Reader {
             "response.output_item.added" => self.start_item(&told, deltas),
             "response.output_item.done" => self.finish(&told, deltas),
             "response.output_text.delta" | "response.refusal.delta" => {
-                self.on_delta(&told, Slot::Text(content), told.delta, false, deltas);
+                self.on_delta(&told, ItemPosition::Text(content), told.delta, false, deltas);
             }
-            "response.output_text.done" => self.on_delta(&told, Slot::Text(content), told.text, true, deltas),
-            "response.refusal.done" => self.on_delta(&told, Slot::Text(content), told.refusal, true, deltas),
-            "response.reasoning_summary_text.delta" => self.on_delta(&told, Slot::Summary(summary), told.delta, false, deltas),
-            "response.reasoning_summary_text.done" => self.on_delta(&told, Slot::Summary(summary), told.text, true, deltas),
-            "response.reasoning_text.delta" => self.on_delta(&told, Slot::Thought(content), told.delta, false, deltas),
-            "response.reasoning_text.done" => self.on_delta(&told, Slot::Thought(content), told.text, true, deltas),
+            "response.output_text.done" => self.on_delta(&told, ItemPosition::Text(content), told.text, true, deltas),
+            "response.refusal.done" => self.on_delta(&told, ItemPosition::Text(content), told.refusal, true, deltas),
+            "response.reasoning_summary_text.delta" => {
+                self.on_delta(&told, ItemPosition::Summary(summary), told.delta, false, deltas)
+            }
+            "response.reasoning_summary_text.done" => {
+                self.on_delta(&told, ItemPosition::Summary(summary), told.text, true, deltas)
+            }
+            "response.reasoning_text.delta" => self.on_delta(&told, ItemPosition::Thought(content), told.delta, false, deltas),
+            "response.reasoning_text.done" => self.on_delta(&told, ItemPosition::Thought(content), told.text, true, deltas),
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                self.on_delta(&told, Slot::Input, told.delta, false, deltas);
+                self.on_delta(&told, ItemPosition::Input, told.delta, false, deltas);
             }
-            "response.function_call_arguments.done" => self.on_delta(&told, Slot::Input, told.arguments, true, deltas),
-            "response.custom_tool_call_input.done" => self.on_delta(&told, Slot::Input, told.input, true, deltas),
+            "response.function_call_arguments.done" => self.on_delta(&told, ItemPosition::Input, told.arguments, true, deltas),
+            "response.custom_tool_call_input.done" => self.on_delta(&told, ItemPosition::Input, told.input, true, deltas),
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" | "response.done" => {
                 self.end_stream(kind, &told, deltas)?;
                 return Ok(Progress::End);
@@ -289,7 +293,7 @@ impl Answer for Reader {
         let body = std::str::from_utf8(body).ok()?;
         serde_json::from_str::<Response<'_>>(body).ok()?.output.filter(|output| output.get().starts_with('['))?;
         let data = format!(r#"{{"type":"response.done","response":{body}}}"#);
-        Some(self.event(&Event { name: None, data, unfinished: false }, deltas).map(|_| ()))
+        Some(self.event(&SseEvent { name: None, data, unfinished: false }, deltas).map(|_| ()))
     }
 
     fn part_count(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Special calls: items for which the client returns an item of a matching kind.
 
 use super::passthrough::{item_type, text_field};
-use crate::protocol::{Arguments, ToolStatus};
+use crate::protocol::{CallArguments, ToolStatus};
 use serde_json::{Map, Value, json};
 
 /// Kind of a special call.
@@ -40,20 +40,20 @@ impl Special {
         }
     }
 
-    pub(crate) fn arguments(self, item: &mut Map<String, Value>) -> Arguments {
+    pub(crate) fn arguments(self, item: &mut Map<String, Value>) -> CallArguments {
         let field = match self {
             // The input is free text, even if it looks like JSON.
-            Self::Custom => return Arguments::Malformed(text_field(item, "input").to_owned()),
+            Self::Custom => return CallArguments::Malformed(text_field(item, "input").to_owned()),
             Self::LocalShell | Self::Shell | Self::Computer => "action",
             Self::ApplyPatch => "operation",
             Self::ToolSearch => "arguments",
         };
         match item.get(field) {
-            Some(Value::Object(map)) => Arguments::Object(map.clone()),
-            Some(Value::String(text)) => Arguments::parse(text),
+            Some(Value::Object(map)) => CallArguments::Object(map.clone()),
+            Some(Value::String(text)) => CallArguments::parse(text),
             Some(_) | None => match item.get("actions") {
-                Some(actions) => Arguments::Object(Map::from_iter([("actions".to_owned(), actions.clone())])),
-                None => Arguments::Malformed(String::new()),
+                Some(actions) => CallArguments::Object(Map::from_iter([("actions".to_owned(), actions.clone())])),
+                None => CallArguments::Malformed(String::new()),
             },
         }
     }

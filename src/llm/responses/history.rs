@@ -7,7 +7,7 @@ use crate::llm::ids::Ids;
 use crate::llm::images;
 use crate::llm::json::{separate, write_json};
 use crate::ports::ModelRequest;
-use crate::protocol::{Arguments, Message, Part, Role, ToolCall, ToolResult};
+use crate::protocol::{CallArguments, Message, Part, Role, ToolCall, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -58,7 +58,7 @@ enum Output<'a> {
 }
 
 /// Writer for the messages of one request.
-pub(crate) struct History<'a> {
+pub(crate) struct HistoryWriter<'a> {
     pub request: &'a ModelRequest,
     /// Whether the server accepts items that it encrypted.
     pub with_kept: bool,
@@ -66,7 +66,7 @@ pub(crate) struct History<'a> {
     pub with_ids: bool,
 }
 
-impl History<'_> {
+impl HistoryWriter<'_> {
     /// Writes the items of one message, separated by commas; `answer` is the response to which its results belong.
     pub(crate) fn write(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         match message.role {
@@ -135,10 +135,10 @@ impl History<'_> {
             return self.write_own_item(&item, out);
         }
         let arguments = match &call.arguments {
-            Arguments::Object(map) => serde_json::to_string(map).unwrap_or_default(),
+            CallArguments::Object(map) => serde_json::to_string(map).unwrap_or_default(),
             // Many servers parse the arguments. The result describes the error and the start of the
             // arguments.
-            Arguments::Malformed(_) => "{}".to_owned(),
+            CallArguments::Malformed(_) => "{}".to_owned(),
         };
         let name = function_name(&call.tool_name);
         write_json(out, &Item::FunctionCall { call_id, name: &name, arguments });

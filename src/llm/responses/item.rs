@@ -4,12 +4,12 @@ use super::calls::{Special, is_run_by_provider};
 use super::passthrough::{item_type, keep, keep_call, text_field};
 use crate::llm::arguments::{ArgumentBuffer, from_map};
 use crate::llm::deltas::Deltas;
-use crate::protocol::{Arguments, CallId, Part, ToolCall};
+use crate::protocol::{CallArguments, CallId, Part, ToolCall};
 use serde_json::{Map, Value, json};
 
 /// Kind of an item that the client handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ItemKind {
     Message,
     Reasoning,
     Function,
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Kind {
+impl ItemKind {
     pub(crate) fn from_item(item: &Map<String, Value>) -> Self {
         match item_type(item) {
             "message" => Self::Message,
@@ -35,7 +35,7 @@ impl Kind {
 
 /// Position of a delta within an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Slot {
+pub(crate) enum ItemPosition {
     /// Text of the response, including a refusal.
     Text(u64),
     Summary(u64),
@@ -46,7 +46,7 @@ pub(crate) enum Slot {
     Progress,
 }
 
-impl Slot {
+impl ItemPosition {
     /// Returns whether both positions contain text of the same kind, regardless of their numbers.
     fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
@@ -64,14 +64,14 @@ fn log_replaced(pieces: &str, whole: &str) {
 
 pub(crate) struct Item {
     pub index: u64,
-    pub kind: Kind,
+    pub kind: ItemKind,
     /// Fields of the item at its start, or of the complete item.
     map: Map<String, Value>,
     pub done: bool,
     /// Deltas in order of arrival.
-    pieces: Vec<(Slot, String)>,
+    pieces: Vec<(ItemPosition, String)>,
     /// Positions whose complete text has arrived.
-    settled: Vec<Slot>,
+    settled: Vec<ItemPosition>,
     /// Tool input so far, and whether it is complete.
     input: ArgumentBuffer,
     input_ended: bool,
@@ -83,7 +83,7 @@ impl Item {
     pub(crate) fn new(index: u64, map: Map<String, Value>) -> Self {
         Self {
             index,
-            kind: Kind::from_item(&map),
+            kind: ItemKind::from_item(&map),
             map,
             done: false,
             pieces: Vec::new(),
@@ -95,11 +95,11 @@ impl Item {
     }
 
     /// Creates an item for a delta whose start never arrived.
-    pub(crate) fn from_delta(index: u64, slot: Slot) -> Self {
+    pub(crate) fn from_delta(index: u64, slot: ItemPosition) -> Self {
         let kind = match slot {
-            Slot::Text(_) => "message",
-            Slot::Summary(_) | Slot::Thought(_) => "reasoning",
-            Slot::Input | Slot::Progress => "function_call",
+            ItemPosition::Text(_) => "message",
+            ItemPosition::Summary(_) | ItemPosition::Thought(_) => "reasoning",
+            ItemPosition::Input | ItemPosition::Progress => "function_call",
         };
         Self::new(index, Map::from_iter([("type".to_owned(), Value::from(kind))]))
     }
@@ -120,36 +120,36 @@ impl Item {
         self.kind.is_call()
     }
 
-    pub(crate) fn accepts(&self, slot: Slot) -> bool {
+    pub(crate) fn accepts(&self, slot: ItemPosition) -> bool {
         match slot {
-            Slot::Text(_) => self.kind == Kind::Message,
-            Slot::Summary(_) | Slot::Thought(_) => self.kind == Kind::Reasoning,
-            Slot::Input | Slot::Progress => self.is_call(),
+            ItemPosition::Text(_) => self.kind == ItemKind::Message,
+            ItemPosition::Summary(_) | ItemPosition::Thought(_) => self.kind == ItemKind::Reasoning,
+            ItemPosition::Input | ItemPosition::Progress => self.is_call(),
         }
     }
 
     /// Reports the start of a call.
     pub(crate) fn announce(&self, deltas: &mut Deltas) {
-        if self.accepts(Slot::Progress) {
+        if self.accepts(ItemPosition::Progress) {
             deltas.call(self.tool(), 0);
         }
     }
 
     /// Adds a delta and forwards it immediately.
-    pub(crate) fn extend(&mut self, slot: Slot, piece: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
+    pub(crate) fn extend(&mut self, slot: ItemPosition, piece: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if self.done {
             return;
         }
         match slot {
-            Slot::Input => {
+            ItemPosition::Input => {
                 self.input.push(piece);
                 return deltas.call(self.tool(), self.input.bytes());
             }
-            Slot::Progress => {
+            ItemPosition::Progress => {
                 self.progress += piece.len();
                 return deltas.call(self.tool(), self.progress);
             }
-            Slot::Text(_) | Slot::Summary(_) | Slot::Thought(_) => {}
+            ItemPosition::Text(_) | ItemPosition::Summary(_) | ItemPosition::Thought(_) => {}
         }
         let at = self.pieces.iter().rposition(|(known, _)| *known == slot).unwrap_or_else(|| {
             self.pieces.push((slot, String::new()));
@@ -162,8 +162,8 @@ impl Item {
 
     /// Handles the complete text of one part. Forwards text that has not been forwarded yet. If the complete text
     /// differs from the deltas, it replaces them. The number of the part may differ from that in its deltas.
-    pub(crate) fn complete_part(&mut self, slot: Slot, whole: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
-        if slot == Slot::Input && !self.done {
+    pub(crate) fn complete_part(&mut self, slot: ItemPosition, whole: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
+        if slot == ItemPosition::Input && !self.done {
             return self.settle_input(whole, deltas);
         }
         if self.done || whole.is_empty() {
@@ -171,7 +171,7 @@ impl Item {
         }
         let known = self.pieces.iter().rposition(|(known, _)| *known == slot);
         let begins_whole = |at: &usize| whole.starts_with(&self.pieces[*at].1);
-        let is_open = |known: Slot| known.is_like(slot) && !self.settled.contains(&known);
+        let is_open = |known: ItemPosition| known.is_like(slot) && !self.settled.contains(&known);
         let at = known.filter(begins_whole).or_else(|| {
             let renumbered = self
                 .pieces
@@ -215,7 +215,7 @@ impl Item {
     }
 
     /// Returns the text of all parts of this kind, in order.
-    fn text_like(&self, slot: Slot) -> String {
+    fn text_like(&self, slot: ItemPosition) -> String {
         let mut like: Vec<_> = self.pieces.iter().filter(|(known, _)| known.is_like(slot)).collect();
         like.sort_by_key(|(slot, _)| *slot);
         like.into_iter().map(|(_, text)| text.as_str()).collect()
@@ -228,8 +228,8 @@ impl Item {
 
     /// Returns whether a complete item starts with the text of these deltas.
     pub(crate) fn starts_with_deltas(&self, whole: &Map<String, Value>) -> bool {
-        let texts = text_parts_of(Kind::from_item(whole), whole);
-        let input = texts.iter().find(|(slot, _)| *slot == Slot::Input).map_or("", |(_, text)| text.as_str());
+        let texts = text_parts_of(ItemKind::from_item(whole), whole);
+        let input = texts.iter().find(|(slot, _)| *slot == ItemPosition::Input).map_or("", |(_, text)| text.as_str());
         // Only the start of overlong arguments is stored.
         let pieces = self.pieces.iter().filter(|(_, text)| !text.is_empty());
         input.starts_with(self.input.text())
@@ -242,11 +242,11 @@ impl Item {
     /// Handles the complete item. Its parts may be numbered and split differently from its deltas, so the joined
     /// text of the parts is compared.
     pub(crate) fn finish(&mut self, map: Map<String, Value>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
-        self.kind = Kind::from_item(&map);
+        self.kind = ItemKind::from_item(&map);
         self.done = false;
         let mut texts = text_parts_of(self.kind, &map);
         texts.retain(|(_, whole)| !whole.is_empty());
-        let (input, texts): (Vec<_>, Vec<_>) = texts.into_iter().partition(|(slot, _)| *slot == Slot::Input);
+        let (input, texts): (Vec<_>, Vec<_>) = texts.into_iter().partition(|(slot, _)| *slot == ItemPosition::Input);
         for (slot, whole) in &input {
             self.complete_part(*slot, whole, thinking, deltas);
         }
@@ -266,15 +266,15 @@ impl Item {
     }
 
     /// Replaces the deltas with the parts of the complete item, and forwards missing parts.
-    fn replace(&mut self, texts: Vec<(Slot, String)>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
-        let mut order: Vec<Slot> = Vec::new();
+    fn replace(&mut self, texts: Vec<(ItemPosition, String)>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
+        let mut order: Vec<ItemPosition> = Vec::new();
         for slot in self.pieces.iter().chain(&texts).map(|(slot, _)| *slot) {
             if !order.iter().any(|known| known.is_like(slot)) {
                 order.push(slot);
             }
         }
         // As for deltas, the kind that arrived first is shown.
-        let thinks = |slot: &Slot| matches!(slot, Slot::Summary(_) | Slot::Thought(_));
+        let thinks = |slot: &ItemPosition| matches!(slot, ItemPosition::Summary(_) | ItemPosition::Thought(_));
         if !self.pieces.iter().any(|(slot, _)| thinks(slot)) {
             self.pieces.extend(order.iter().find(|slot| thinks(slot)).map(|first| (*first, String::new())));
         }
@@ -301,28 +301,32 @@ impl Item {
     }
 
     /// Forwards a delta of text or of visible thinking.
-    fn emit_delta(&self, slot: Slot, piece: &str, begins: bool, thinking: &mut ThinkingText, deltas: &mut Deltas) {
+    fn emit_delta(&self, slot: ItemPosition, piece: &str, begins: bool, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if piece.is_empty() {
             return;
         }
         match slot {
-            Slot::Text(_) => deltas.text(piece),
-            Slot::Summary(_) | Slot::Thought(_) if self.is_shown(slot) => thinking.think(piece, begins, deltas),
-            Slot::Summary(_) | Slot::Thought(_) | Slot::Input | Slot::Progress => {}
+            ItemPosition::Text(_) => deltas.text(piece),
+            ItemPosition::Summary(_) | ItemPosition::Thought(_) if self.is_shown(slot) => thinking.think(piece, begins, deltas),
+            ItemPosition::Summary(_) | ItemPosition::Thought(_) | ItemPosition::Input | ItemPosition::Progress => {}
         }
     }
 
     /// Returns whether thinking at this position is shown. If an item contains its thinking both as summaries and in
     /// full, the kind that arrived first is shown.
-    fn is_shown(&self, slot: Slot) -> bool {
-        let first = self.pieces.iter().map(|(slot, _)| slot).find(|slot| matches!(slot, Slot::Summary(_) | Slot::Thought(_)));
-        first.is_none_or(|first| matches!(first, Slot::Summary(_)) == matches!(slot, Slot::Summary(_)))
+    fn is_shown(&self, slot: ItemPosition) -> bool {
+        let first = self
+            .pieces
+            .iter()
+            .map(|(slot, _)| slot)
+            .find(|slot| matches!(slot, ItemPosition::Summary(_) | ItemPosition::Thought(_)));
+        first.is_none_or(|first| matches!(first, ItemPosition::Summary(_)) == matches!(slot, ItemPosition::Summary(_)))
     }
 
     fn tool(&self) -> &str {
         match self.kind {
-            Kind::Special(special) => special.tool(&self.map),
-            Kind::Message | Kind::Reasoning | Kind::Function | Kind::Other => text_field(&self.map, "name"),
+            ItemKind::Special(special) => special.tool(&self.map),
+            ItemKind::Message | ItemKind::Reasoning | ItemKind::Function | ItemKind::Other => text_field(&self.map, "name"),
         }
     }
 
@@ -336,24 +340,24 @@ impl Item {
     /// Returns the parts of the response. `cut`: the response was cut off; `items`: all items of the response.
     pub(crate) fn parts(&self, cut: bool, items: &[Self]) -> Vec<Part> {
         match self.kind {
-            Kind::Message => self.text_parts(),
-            Kind::Reasoning => {
+            ItemKind::Message => self.text_parts(),
+            ItemKind::Reasoning => {
                 let text = self.texts().join("\n\n");
                 vec![Part::Reasoning { text, opaque: Some(keep(self.to_complete_item())) }]
             }
-            Kind::Function => vec![self.call(self.arguments(cut))],
-            Kind::Special(_) if self.call_id().is_empty() => vec![self.opaque_part()],
-            Kind::Special(_) if is_run_by_provider(&self.map, items.iter().map(Self::map)) => vec![self.opaque_part()],
-            Kind::Special(special) => {
+            ItemKind::Function => vec![self.call(self.arguments(cut))],
+            ItemKind::Special(_) if self.call_id().is_empty() => vec![self.opaque_part()],
+            ItemKind::Special(_) if is_run_by_provider(&self.map, items.iter().map(Self::map)) => vec![self.opaque_part()],
+            ItemKind::Special(special) => {
                 let mut map = self.to_complete_item();
                 let arguments = match special.arguments(&mut map) {
-                    Arguments::Object(map) => from_map(map, self.is_ended()),
-                    malformed @ Arguments::Malformed(_) => malformed,
+                    CallArguments::Object(map) => from_map(map, self.is_ended()),
+                    malformed @ CallArguments::Malformed(_) => malformed,
                 };
                 // The reasoning part must directly precede its call.
                 vec![Part::Reasoning { text: String::new(), opaque: Some(keep_call(map)) }, self.call(arguments)]
             }
-            Kind::Other => vec![self.opaque_part()],
+            ItemKind::Other => vec![self.opaque_part()],
         }
     }
 
@@ -377,13 +381,13 @@ impl Item {
         Part::Reasoning { text: String::new(), opaque: Some(keep(self.map.clone())) }
     }
 
-    fn call(&self, arguments: Arguments) -> Part {
+    fn call(&self, arguments: CallArguments) -> Part {
         let id = if self.call_id().is_empty() { self.id() } else { self.call_id() };
         let id = if id.is_empty() { format!("call_{}", uuid::Uuid::new_v4().simple()) } else { id.to_owned() };
         Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: self.tool().to_owned(), arguments })
     }
 
-    fn arguments(&self, cut: bool) -> Arguments {
+    fn arguments(&self, cut: bool) -> CallArguments {
         if let Some(Value::Object(map)) = self.map.get("arguments") {
             return from_map(map.clone(), self.is_ended());
         }
@@ -402,23 +406,23 @@ impl Item {
         if self.done {
             return map;
         }
-        let pieces = |kind: &str, wanted: fn(Slot) -> bool| -> Vec<Value> {
+        let pieces = |kind: &str, wanted: fn(ItemPosition) -> bool| -> Vec<Value> {
             let pieces = self.pieces.iter().filter(|(slot, _)| wanted(*slot));
             pieces.map(|(_, text)| json!({"type": kind, "text": text})).collect()
         };
         match self.kind {
-            Kind::Reasoning => {
-                let summary = pieces("summary_text", |slot| matches!(slot, Slot::Summary(_)));
-                let content = pieces("reasoning_text", |slot| matches!(slot, Slot::Thought(_)));
+            ItemKind::Reasoning => {
+                let summary = pieces("summary_text", |slot| matches!(slot, ItemPosition::Summary(_)));
+                let content = pieces("reasoning_text", |slot| matches!(slot, ItemPosition::Thought(_)));
                 map.insert("summary".to_owned(), Value::Array(summary));
                 if !content.is_empty() {
                     map.insert("content".to_owned(), Value::Array(content));
                 }
             }
-            Kind::Special(Special::Custom) => {
+            ItemKind::Special(Special::Custom) => {
                 map.insert("input".to_owned(), Value::String(self.input.text().to_owned()));
             }
-            Kind::Message | Kind::Function | Kind::Special(_) | Kind::Other => {}
+            ItemKind::Message | ItemKind::Function | ItemKind::Special(_) | ItemKind::Other => {}
         }
         map
     }
@@ -442,29 +446,32 @@ impl ThinkingText {
 }
 
 /// Returns the text of a complete item by position.
-fn text_parts_of(kind: Kind, map: &Map<String, Value>) -> Vec<(Slot, String)> {
+fn text_parts_of(kind: ItemKind, map: &Map<String, Value>) -> Vec<(ItemPosition, String)> {
     let list = |field: &str| map.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let number = |at: usize| at as u64;
     let text = |part: &Value, field: &str| part.get(field).and_then(Value::as_str).map(str::to_owned);
     match kind {
-        Kind::Message => {
+        ItemKind::Message => {
             let text_of = |part: &Value| text(part, "text").or_else(|| text(part, "refusal"));
-            let whole = map.get("content").and_then(Value::as_str).map(|text| (Slot::Text(0), text.to_owned()));
+            let whole = map.get("content").and_then(Value::as_str).map(|text| (ItemPosition::Text(0), text.to_owned()));
             let parts = list("content").iter().enumerate();
-            whole.into_iter().chain(parts.filter_map(|(at, part)| Some((Slot::Text(number(at)), text_of(part)?)))).collect()
+            whole
+                .into_iter()
+                .chain(parts.filter_map(|(at, part)| Some((ItemPosition::Text(number(at)), text_of(part)?))))
+                .collect()
         }
-        Kind::Reasoning => {
+        ItemKind::Reasoning => {
             let summaries = list("summary").iter().enumerate();
-            let summaries = summaries.filter_map(|(at, part)| Some((Slot::Summary(number(at)), text(part, "text")?)));
+            let summaries = summaries.filter_map(|(at, part)| Some((ItemPosition::Summary(number(at)), text(part, "text")?)));
             let thoughts = list("content").iter().enumerate();
-            let thoughts = thoughts.filter_map(|(at, part)| Some((Slot::Thought(number(at)), text(part, "text")?)));
+            let thoughts = thoughts.filter_map(|(at, part)| Some((ItemPosition::Thought(number(at)), text(part, "text")?)));
             summaries.chain(thoughts).collect()
         }
-        Kind::Function => {
+        ItemKind::Function => {
             let arguments = map.get("arguments").and_then(Value::as_str);
-            arguments.map(|text| (Slot::Input, text.to_owned())).into_iter().collect()
+            arguments.map(|text| (ItemPosition::Input, text.to_owned())).into_iter().collect()
         }
-        Kind::Special(Special::Custom) => vec![(Slot::Input, text_field(map, "input").to_owned())],
-        Kind::Special(_) | Kind::Other => Vec::new(),
+        ItemKind::Special(Special::Custom) => vec![(ItemPosition::Input, text_field(map, "input").to_owned())],
+        ItemKind::Special(_) | ItemKind::Other => Vec::new(),
     }
 }

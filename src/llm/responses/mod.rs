@@ -11,7 +11,7 @@ mod types;
 mod unsupported;
 pub(super) mod web_search;
 
-pub(super) use answer::Reader;
+pub(super) use answer::ResponsesAssembler;
 pub(super) use request::body;
 pub(super) use unsupported::MissingFeatures;
 

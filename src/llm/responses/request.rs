@@ -1,9 +1,9 @@
 //! Request to the Responses API, assembled from the items of its messages. The provider stores none of it.
 
-use super::history::{History, IDS};
+use super::history::{HistoryWriter, IDS};
 use super::unsupported::{Extra, MissingFeatures};
 use crate::llm::json::{separate, write_json};
-use crate::llm::thread::{Fragment, Thread, WireSettings};
+use crate::llm::thread::{Fragment, ThreadCache, WireSettings};
 use crate::ports::ModelRequest;
 use crate::protocol::{Effort, ToolDefinition};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const MIN_OUTPUT_TOKENS: u64 = 16;
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ResponsesTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'a str,
@@ -23,8 +23,8 @@ struct Tool<'a> {
 }
 
 /// Returns the whole request body.
-pub(in crate::llm) fn body(model: &str, lacks: &MissingFeatures, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
-    let history = History { request, with_kept: !lacks.has(Extra::Kept), with_ids: !lacks.has(Extra::ItemIds) };
+pub(in crate::llm) fn body(model: &str, lacks: &MissingFeatures, request: &ModelRequest, thread: &mut ThreadCache) -> Vec<u8> {
+    let history = HistoryWriter { request, with_kept: !lacks.has(Extra::Kept), with_ids: !lacks.has(Extra::ItemIds) };
     let form = WireSettings { ids: IDS, version: 0 };
     let fragments = thread.update_as(form, request, |message, answer, _, out| history.write(message, answer, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 1).sum();
@@ -92,7 +92,7 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], parallel: bool) {
     for tool in tools {
         separate(out);
         let ToolDefinition { tool_name: name, description, input_schema: parameters } = tool;
-        write_json(out, &Tool { kind: "function", name, description, parameters, strict: false });
+        write_json(out, &ResponsesTool { kind: "function", name, description, parameters, strict: false });
     }
     out.push(b']');
 }

@@ -2,7 +2,7 @@ use super::unsupported::Extra;
 use super::*;
 use crate::llm::tests::samples::{call, found, message, request, text};
 use crate::llm::tests::{play, speaker};
-use crate::llm::thread::Thread;
+use crate::llm::thread::ThreadCache;
 use crate::ports::{Completion, Delta, ModelError, ModelRequest};
 use crate::protocol::*;
 use bytes::Bytes;
@@ -23,12 +23,12 @@ fn sealed(id: &str) -> Value {
     json!({"id": id, "type": "reasoning", "encrypted_content": "gAAA", "summary": []})
 }
 
-fn written(model: &str, lacks: &MissingFeatures, request: &ModelRequest, thread: &mut Thread) -> Vec<u8> {
+fn written(model: &str, lacks: &MissingFeatures, request: &ModelRequest, thread: &mut ThreadCache) -> Vec<u8> {
     body(model, lacks, request, thread)
 }
 
 fn parsed(request: &ModelRequest) -> Value {
-    serde_json::from_slice(&written("gpt-5.5", &MissingFeatures::default(), request, &mut Thread::default())).unwrap()
+    serde_json::from_slice(&written("gpt-5.5", &MissingFeatures::default(), request, &mut ThreadCache::default())).unwrap()
 }
 
 /// Returns the input of a request with these messages.
@@ -152,9 +152,9 @@ fn thinking_is_sent_back_only_if_readable_and_followed_by_an_item() {
 
 #[test]
 fn cached_messages_do_not_change_requests_and_each_request_extends_the_previous_one() {
-    let mut kept = Thread::default();
+    let mut kept = ThreadCache::default();
     let messages = thread();
-    let fresh = |request: &ModelRequest| written("m", &MissingFeatures::default(), request, &mut Thread::default());
+    let fresh = |request: &ModelRequest| written("m", &MissingFeatures::default(), request, &mut ThreadCache::default());
     for count in [1, 2, 4, 3, 4, 0, 4] {
         let request = request(messages[..count].to_vec());
         assert_eq!(written("m", &MissingFeatures::default(), &request, &mut kept), fresh(&request), "{count}");
@@ -197,7 +197,7 @@ fn effort_is_sent_in_the_form_of_the_model() {
     for (model, effort, reasoning) in cases {
         let request = ModelRequest { effort, ..request(Vec::new()) };
         let body: Value =
-            serde_json::from_slice(&written(model, &MissingFeatures::default(), &request, &mut Thread::default())).unwrap();
+            serde_json::from_slice(&written(model, &MissingFeatures::default(), &request, &mut ThreadCache::default())).unwrap();
         assert_eq!(body["reasoning"], reasoning, "{model}");
     }
 }
@@ -207,7 +207,7 @@ fn encrypted_reasoning_is_requested_only_from_reasoning_models() {
     for (model, asked) in
         [("gpt-4.1", false), ("openai/gpt-4o-mini", false), ("gpt-5-chat-latest", false), ("o3", true), ("grok-4", true)]
     {
-        let body = written(model, &MissingFeatures::default(), &request(Vec::new()), &mut Thread::default());
+        let body = written(model, &MissingFeatures::default(), &request(Vec::new()), &mut ThreadCache::default());
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body.get("include").is_some(), asked, "{model}");
     }
@@ -263,7 +263,7 @@ async fn recorded_responses_are_sent_back_unchanged_item_by_item() {
         while items.last().is_some_and(|item| item["type"] == "reasoning") {
             items.pop();
         }
-        let completion = play(Reader::new(speaker()), vec![Bytes::from(stream)]).await.1.unwrap();
+        let completion = play(ResponsesAssembler::new(speaker()), vec![Bytes::from(stream)]).await.1.unwrap();
         let sent = input_of(completion.content);
         let sent: Vec<Value> = sent.as_array().unwrap().iter().filter_map(plain).collect();
         // Generated results follow.

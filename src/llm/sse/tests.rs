@@ -1,16 +1,16 @@
 use super::*;
 
-async fn read(chunks: Vec<Vec<u8>>) -> Vec<Result<Event, SseError>> {
+async fn read(chunks: Vec<Vec<u8>>) -> Vec<Result<SseEvent, SseError>> {
     events(stream::iter(chunks.into_iter().map(|chunk| Ok(Bytes::from(chunk))))).collect().await
 }
 
-fn event(name: Option<&str>, data: &str, unfinished: bool) -> Result<Event, SseError> {
-    Ok(Event { name: name.map(str::to_owned), data: data.to_owned(), unfinished })
+fn event(name: Option<&str>, data: &str, unfinished: bool) -> Result<SseEvent, SseError> {
+    Ok(SseEvent { name: name.map(str::to_owned), data: data.to_owned(), unfinished })
 }
 
 #[tokio::test]
 async fn events_are_parsed_in_every_notation() {
-    let cases: [(&str, Vec<Result<Event, SseError>>); 9] = [
+    let cases: [(&str, Vec<Result<SseEvent, SseError>>); 9] = [
         ("event: a\ndata: 1\n\ndata: 2\n\n", vec![event(Some("a"), "1", false), event(None, "2", false)]),
         ("data:1\r\n\r\ndata: 2\r\rdata: 3\n\n", vec![event(None, "1", false), event(None, "2", false), event(None, "3", false)]),
         ("\u{feff}data: 1\n\n", vec![event(None, "1", false)]),
@@ -33,7 +33,7 @@ async fn a_body_that_is_not_an_event_stream_is_detected_by_its_first_line() {
         let expected = vec![Err(SseError::NotEvents(Bytes::copy_from_slice(text.trim_start_matches('\n').as_bytes())))];
         for chunks in [vec![text.as_bytes().to_vec()], text.bytes().map(|byte| vec![byte]).collect()] {
             let found = read(chunks).await;
-            let body = |found: &[Result<Event, SseError>]| match found {
+            let body = |found: &[Result<SseEvent, SseError>]| match found {
                 [Err(SseError::NotEvents(body))] => body.trim_ascii().to_vec(),
                 other => panic!("{text:?}: {other:?}"),
             };

@@ -8,7 +8,7 @@ use crate::protocol::{Effort, Message, Role};
 use quirks::Quirks;
 use serde_json::json;
 use std::time::Duration;
-use thread::Thread;
+use thread::ThreadCache;
 
 const ALL: [Api; 4] = [Api::Anthropic, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini];
 
@@ -25,7 +25,7 @@ fn asking(messages: Vec<Arc<Message>>) -> ModelRequest {
 }
 
 fn body_of(api: Api, model: &str, base: &str, request: &ModelRequest, quirks: &Quirks) -> Value {
-    let mut kept = Thread::default();
+    let mut kept = ThreadCache::default();
     let bytes = match api {
         Api::Anthropic => anthropic::body(model, request, quirks, &mut kept),
         Api::OpenAiChat => chat::body(model, base, request, quirks, &mut kept),

@@ -98,7 +98,7 @@ fn bytes(event: &Value) -> Bytes {
     Bytes::from(format!("data: {data}\n\n"))
 }
 
-async fn run(dialect: &str, events: &[Value]) -> (Vec<Arguments>, Option<StopReason>) {
+async fn run(dialect: &str, events: &[Value]) -> (Vec<CallArguments>, Option<StopReason>) {
     let Ok(completion) = play(reader(dialect), events.iter().map(bytes).collect()).await.1 else { return (Vec::new(), None) };
     let arguments = completion.content.into_iter().filter_map(|part| match part {
         Part::ToolCall(call) => Some(call.arguments),
@@ -107,8 +107,8 @@ async fn run(dialect: &str, events: &[Value]) -> (Vec<Arguments>, Option<StopRea
     (arguments.collect(), Some(completion.stop_reason))
 }
 
-fn can_run(arguments: &[Arguments]) -> usize {
-    arguments.iter().filter(|arguments| matches!(arguments, Arguments::Object(_))).count()
+fn can_run(arguments: &[CallArguments]) -> usize {
+    arguments.iter().filter(|arguments| matches!(arguments, CallArguments::Object(_))).count()
 }
 
 #[tokio::test]

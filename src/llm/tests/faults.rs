@@ -360,7 +360,7 @@ async fn large_arguments_and_many_calls_are_read_completely() {
     for size in [4 << 10, 2 << 20] {
         let completion = answer(Api::OpenAiChat, events(size).into_bytes()).await.1.unwrap();
         let Part::ToolCall(call) = &completion.content[0] else { panic!("{:?}", completion.content.len()) };
-        let Arguments::Object(map) = &call.arguments else { panic!("not whole") };
+        let CallArguments::Object(map) = &call.arguments else { panic!("not whole") };
         assert_eq!(map["content"].as_str().unwrap().len(), text.len());
     }
     let call = |at: usize| json!({"index": at, "id": format!("c{at}"), "function": {"name": "Grep", "arguments": "{}"}});
@@ -382,7 +382,7 @@ async fn arguments_repeated_with_double_escapes_at_the_end_are_read_completely()
     assert!(events.len() > 4 << 20);
     let completion = answer(Api::OpenAiResponses, format!("{HEAD}\r\n{events}").into_bytes()).await.1.unwrap();
     let Part::ToolCall(call) = &completion.content[0] else { panic!("{:?}", completion.content.len()) };
-    assert_eq!(call.arguments, Arguments::parse(&arguments));
+    assert_eq!(call.arguments, CallArguments::parse(&arguments));
 }
 
 /// Serves complete responses on one connection, then runs `last` on it.
@@ -531,6 +531,6 @@ async fn arguments_over_the_limit_are_dropped_and_the_call_does_not_run() {
     body += &chunk("\\\"}", ",\"finish_reason\":\"tool_calls\"");
     let completion = answer(Api::OpenAiChat, body.into_bytes()).await.1.unwrap();
     let Part::ToolCall(call) = &completion.content[0] else { panic!("{:?}", completion.content.len()) };
-    let Arguments::Malformed(text) = &call.arguments else { panic!("it would be run") };
+    let CallArguments::Malformed(text) = &call.arguments else { panic!("it would be run") };
     assert!(text.len() < 4 << 10 && text.contains("over a limit"), "{text}");
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::llm::quirks::Quirks;
-use crate::llm::thread::Thread;
+use crate::llm::thread::ThreadCache;
 use crate::ports::ModelRequest;
 use crate::protocol::{CallId, Effort, Message, MessageId, Role, TaskId, ToolCall, ToolResult};
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn part() -> impl Strategy<Value = Part> {
         proptest::sample::select(opaque).prop_map(|opaque| Part::Reasoning { text: "hm".to_owned(), opaque: Some(opaque) });
     let text = proptest::sample::select(vec!["", " \n", "hello ", "good"]).prop_map(|text| Part::Text { text: text.to_owned() });
     let call = id().prop_map(|tool_call_id| {
-        Part::ToolCall(ToolCall { tool_call_id, tool_name: "Grep".to_owned(), arguments: Arguments::parse("{}") })
+        Part::ToolCall(ToolCall { tool_call_id, tool_name: "Grep".to_owned(), arguments: CallArguments::parse("{}") })
     });
     let result = id().prop_map(|id| Part::ToolResult(ToolResult::success(id, "Grep", "found")));
     prop_oneof![2 => text, 3 => call, 3 => result, 1 => thought]
@@ -186,13 +186,13 @@ fn check_responses(body: &Value) -> Result<(), String> {
 
 /// Checks that a body that was built step by step, as in a session, equals one that was built in
 /// one step.
-fn grown(messages: &[Arc<Message>], body: impl Fn(&ModelRequest, &mut Thread) -> Vec<u8>) -> Result<Value, String> {
-    let mut kept = Thread::default();
+fn grown(messages: &[Arc<Message>], body: impl Fn(&ModelRequest, &mut ThreadCache) -> Vec<u8>) -> Result<Value, String> {
+    let mut kept = ThreadCache::default();
     let mut last = Vec::new();
     for count in 0..=messages.len() {
         let request = request(&messages[..count]);
         last = body(&request, &mut kept);
-        if last != body(&request, &mut Thread::default()) {
+        if last != body(&request, &mut ThreadCache::default()) {
             return Err(format!("another body after {count} messages"));
         }
     }

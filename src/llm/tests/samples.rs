@@ -1,7 +1,9 @@
 //! Sample messages, calls and requests for the tests of all APIs.
 
 use crate::ports::ModelRequest;
-use crate::protocol::{Arguments, CallId, Image, Message, MessageId, Part, Role, TaskId, ToolCall, ToolDefinition, ToolResult};
+use crate::protocol::{
+    CallArguments, CallId, Image, Message, MessageId, Part, Role, TaskId, ToolCall, ToolDefinition, ToolResult,
+};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -23,7 +25,11 @@ pub(crate) fn text(text: &str) -> Part {
 
 /// Returns a call; `arguments` may be invalid JSON.
 pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {
-    Part::ToolCall(ToolCall { tool_call_id: CallId::new(id), tool_name: name.to_owned(), arguments: Arguments::parse(arguments) })
+    Part::ToolCall(ToolCall {
+        tool_call_id: CallId::new(id),
+        tool_name: name.to_owned(),
+        arguments: CallArguments::parse(arguments),
+    })
 }
 
 /// Returns the result of a search.

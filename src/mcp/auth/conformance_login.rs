@@ -1,11 +1,11 @@
 //! Unattended sign-in for conformance tests, in which aye follows the redirect itself.
 
-use super::failure::Failure;
-use super::flow::{AuthorizationServer, Client, challenge_scopes, renew};
-use super::http::{Http, status};
+use super::failure::AuthFailure;
+use super::flow::{AuthorizationServer, OAuthClient, challenge_scopes, renew};
+use super::http::{AuthClient, status};
 use super::stored_token::StoredToken;
 
-use crate::mcp::{Reach, Refusal, Spec, Tokens};
+use crate::mcp::{AuthRefusal, Reach, Spec, Tokens};
 use crate::ports::BoxFuture;
 use base64::Engine as _;
 use serde_json::Value;
@@ -44,9 +44,9 @@ impl UnattendedLogin {
     }
 
     /// Runs a complete authorization, as the server requires.
-    async fn authorize(&self, url: &str, challenge: Option<&str>, more: &[String]) -> Result<StoredToken, Failure> {
+    async fn authorize(&self, url: &str, challenge: Option<&str>, more: &[String]) -> Result<StoredToken, AuthFailure> {
         let found = AuthorizationServer::find(url, challenge).await?;
-        let mut client = Client {
+        let mut client = OAuthClient {
             id: self.registered.client_id.clone(),
             secret: self.registered.client_secret.clone(),
             document: self.registered.document.clone(),
@@ -58,22 +58,25 @@ impl UnattendedLogin {
             return self.login_with_credentials(&found, more).await;
         }
         client.scopes = found.scopes(&client, more).await;
-        let http = Http::for_server(&found.url);
+        let http = AuthClient::for_server(&found.url);
         let asked = found.request_authorization(&client, REDIRECT, &[]).await?;
-        let answer = http.send("GET", &asked.address, Vec::new(), String::new(), TIMEOUT).await.map_err(Failure::from_message)?;
+        let answer =
+            http.send("GET", &asked.address, Vec::new(), String::new(), TIMEOUT).await.map_err(AuthFailure::from_message)?;
         let Some(location) = answer.header("location").filter(|location| location.starts_with(REDIRECT)) else {
             let code = status(&answer);
-            return Err(Failure::from_message(format!("the authorization server responded with {code} instead of a redirect")));
+            return Err(AuthFailure::from_message(format!(
+                "the authorization server responded with {code} instead of a redirect"
+            )));
         };
         asked.exchange_code(location).await
     }
 
     /// Obtains a token with the client credentials grant.
-    async fn login_with_credentials(&self, found: &AuthorizationServer, more: &[String]) -> Result<StoredToken, Failure> {
+    async fn login_with_credentials(&self, found: &AuthorizationServer, more: &[String]) -> Result<StoredToken, AuthFailure> {
         let (Some(id), Some(secret)) = (&self.registered.client_id, &self.registered.client_secret) else {
-            return Err(Failure::from_message("the authorization server requires a client secret, and none is set"));
+            return Err(AuthFailure::from_message("the authorization server requires a client secret, and none is set"));
         };
-        let scopes = found.scopes(&Client::default(), more).await.join(" ");
+        let scopes = found.scopes(&OAuthClient::default(), more).await.join(" ");
         let mut headers = vec![("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned())];
         let in_body = offers(found, "token_endpoint_auth_methods_supported", "client_secret_post") == Some(true);
         if !in_body {
@@ -87,23 +90,26 @@ impl UnattendedLogin {
             pairs.extend([("client_id", id.as_str()), ("client_secret", secret.as_str())]);
         }
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
-        let answer = Http::for_server(&found.url)
+        let answer = AuthClient::for_server(&found.url)
             .send("POST", &found.metadata.token_endpoint, headers, body, TIMEOUT)
             .await
-            .map_err(Failure::from_message)?;
-        let told: Value = serde_json::from_slice(&answer.body).map_err(|error| Failure::from_message(error.to_string()))?;
+            .map_err(AuthFailure::from_message)?;
+        let told: Value = serde_json::from_slice(&answer.body).map_err(|error| AuthFailure::from_message(error.to_string()))?;
         let response = serde_json::from_value(told).map_err(|error| {
-            Failure::from_message(format!("the authorization server responded with {} and no token: {error}", status(&answer)))
+            AuthFailure::from_message(format!(
+                "the authorization server responded with {} and no token: {error}",
+                status(&answer)
+            ))
         })?;
         let credentials = rmcp::transport::auth::StoredCredentials::new(id.clone(), Some(response), Vec::new(), None);
         let credentials = credentials.with_issuer(found.issuer().map(str::to_owned));
         Ok(StoredToken { url: found.url.to_string(), credentials: Some(credentials), ..StoredToken::default() })
     }
 
-    async fn renew_token(&self, url: &str, refusal: Refusal) -> Result<Option<String>, String> {
+    async fn renew_token(&self, url: &str, refusal: AuthRefusal) -> Result<Option<String>, String> {
         let mut state = self.state.lock().await;
         let (challenge, more) = match &refusal {
-            Refusal::Unauthorized { challenge, used } => {
+            AuthRefusal::Unauthorized { challenge, used } => {
                 if let Some(kept) = &state.kept
                     && used.is_some()
                     && kept.is_renewable()
@@ -115,7 +121,7 @@ impl UnattendedLogin {
                 }
                 (challenge.as_deref(), Vec::new())
             }
-            Refusal::InsufficientScope { challenge, scope, .. } => {
+            AuthRefusal::InsufficientScope { challenge, scope, .. } => {
                 let mut more: Vec<String> = state.kept.as_ref().map_or_else(Vec::new, |kept| kept.granted_scopes().to_vec());
                 more.extend(scope.as_deref().map_or_else(
                     || challenge_scopes(challenge, url),
@@ -154,7 +160,7 @@ impl Tokens for UnattendedLogin {
         Box::pin(async move { Ok(self.state.lock().await.kept.as_ref().and_then(StoredToken::token)) })
     }
 
-    fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
+    fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: AuthRefusal) -> BoxFuture<'a, Result<Option<String>, String>> {
         Box::pin(async move {
             match &spec.reach {
                 Reach::Http { url, .. } => self.renew_token(url, refusal).await,

@@ -7,7 +7,7 @@ use rmcp::transport::auth::AuthError;
 const MAX_MESSAGE_BYTES: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum AuthFailure {
     /// The tokens cannot be refreshed, so the user must sign in.
     #[error("the stored tokens are no longer valid")]
     Over,
@@ -18,24 +18,24 @@ pub(crate) enum Failure {
     Failed(String),
 }
 
-impl Failure {
+impl AuthFailure {
     pub(super) fn from_message(message: impl AsRef<str>) -> Self {
         Self::Failed(truncate(message.as_ref(), MAX_MESSAGE_BYTES).into_owned())
     }
 }
 
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
+impl From<AuthFailure> for Problem {
+    fn from(failure: AuthFailure) -> Self {
         let problem = Self::new(failure.to_string());
         match failure {
-            Failure::NotRegistered { .. } => problem
+            AuthFailure::NotRegistered { .. } => problem
                 .hint("register a client there with the redirect URI http://127.0.0.1, and set its ID as `oauth.client_id`"),
-            Failure::Over | Failure::Failed(_) => problem,
+            AuthFailure::Over | AuthFailure::Failed(_) => problem,
         }
     }
 }
 
-impl From<AuthError> for Failure {
+impl From<AuthError> for AuthFailure {
     fn from(error: AuthError) -> Self {
         match &error {
             AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_) | AuthError::TokenExpired => Self::Over,

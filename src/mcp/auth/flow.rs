@@ -1,8 +1,8 @@
 //! Authorization flow, from the server's challenge to its tokens, and their refresh. Discovered metadata is untrusted:
 //! it must describe this server, and each URL in it must be allowed.
 
-use super::failure::Failure;
-use super::http::{Http, status};
+use super::failure::AuthFailure;
+use super::http::{AuthClient, status};
 use super::stored_token::StoredToken;
 use reqwest::Url;
 use rmcp::transport::auth::{
@@ -21,7 +21,7 @@ const MAX_SCOPES: usize = 100;
 
 /// Client that was registered with an authorization server in advance.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Client {
+pub(super) struct OAuthClient {
     pub id: Option<String>,
     pub secret: Option<String>,
     /// URL of its metadata document, for servers that support such documents.
@@ -49,7 +49,7 @@ pub(super) struct PendingAuthorization {
 
 /// Sends a request without a token, and returns the challenge of the response, if any.
 pub(super) async fn challenge(url: &str, headers: &[(String, String)]) -> Option<String> {
-    let http = Http::for_server(&Url::parse(url).ok()?);
+    let http = AuthClient::for_server(&Url::parse(url).ok()?);
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "aye", "version": env!("CARGO_PKG_VERSION")}}});
     let mut all = vec![
@@ -63,21 +63,23 @@ pub(super) async fn challenge(url: &str, headers: &[(String, String)]) -> Option
 }
 
 impl AuthorizationServer {
-    pub(super) async fn find(url: &str, challenge: Option<&str>) -> Result<Self, Failure> {
-        let parsed = Url::parse(url).map_err(|error| Failure::from_message(error.to_string()))?;
-        let http = Http::for_server(&parsed);
+    pub(super) async fn find(url: &str, challenge: Option<&str>) -> Result<Self, AuthFailure> {
+        let parsed = Url::parse(url).map_err(|error| AuthFailure::from_message(error.to_string()))?;
+        let http = AuthClient::for_server(&parsed);
         let mut manager = AuthorizationManager::new_with_oauth_http_client(parsed.clone(), Arc::new(http.clone())).await?;
         let store = InMemoryCredentialStore::new();
         manager.set_credential_store(store.clone());
         let resolution = manager.resolve_metadata_from_challenge(challenge).await?;
         if resolution.source == AuthorizationMetadataSource::LegacyEndpointFallback && challenge.is_none() {
-            return Err(Failure::from_message("the server does not require sign-in, or does not name its authorization server"));
+            return Err(AuthFailure::from_message(
+                "the server does not require sign-in, or does not name its authorization server",
+            ));
         }
         let metadata = resolution.metadata;
         for address in
             [&metadata.authorization_endpoint, &metadata.token_endpoint].into_iter().chain(&metadata.registration_endpoint)
         {
-            http.check(address).map_err(Failure::from_message)?;
+            http.check(address).map_err(AuthFailure::from_message)?;
         }
         manager.set_metadata(metadata.clone());
         Ok(Self { url: parsed, manager, store, metadata })
@@ -88,7 +90,7 @@ impl AuthorizationServer {
     }
 
     /// Returns the scopes to request: those in the settings or else those that the server requests, plus missing ones.
-    pub(super) async fn scopes(&self, client: &Client, more: &[String]) -> Vec<String> {
+    pub(super) async fn scopes(&self, client: &OAuthClient, more: &[String]) -> Vec<String> {
         let mut scopes =
             if client.scopes.is_empty() { self.manager.select_initial_scopes(&[]).await } else { client.scopes.clone() };
         for scope in more {
@@ -103,10 +105,10 @@ impl AuthorizationServer {
     /// Registers the client if needed, and returns the URL at which the user approves.
     pub(super) async fn request_authorization(
         mut self,
-        client: &Client,
+        client: &OAuthClient,
         redirect: &str,
         more: &[String],
-    ) -> Result<PendingAuthorization, Failure> {
+    ) -> Result<PendingAuthorization, AuthFailure> {
         let scopes = self.scopes(client, more).await;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let reads_documents =
@@ -123,7 +125,7 @@ impl AuthorizationServer {
             (None, Some(document)) => OAuthClientConfig::new(document, redirect),
             (None, None) if self.metadata.registration_endpoint.is_none() => {
                 let who = self.issuer().unwrap_or("the authorization server").to_owned();
-                return Err(Failure::NotRegistered { who });
+                return Err(AuthFailure::NotRegistered { who });
             }
             (None, None) => self.manager.register_client(CLIENT_NAME, redirect, &scopes).await?,
         };
@@ -142,9 +144,9 @@ impl PendingAuthorization {
     }
 
     /// Exchanges the code in the redirect URL for tokens.
-    pub(super) async fn exchange_code(self, came_back_to: &str) -> Result<StoredToken, Failure> {
+    pub(super) async fn exchange_code(self, came_back_to: &str) -> Result<StoredToken, AuthFailure> {
         if let Some(why) = refusal(came_back_to) {
-            return Err(Failure::from_message(why));
+            return Err(AuthFailure::from_message(why));
         }
         let callback = AuthorizationCallback::from_redirect_url(came_back_to)?;
         let AuthorizationServer { manager, store, url, .. } = self.discovered;
@@ -174,19 +176,19 @@ fn refusal(came_back_to: &str) -> Option<String> {
 }
 
 /// Refreshes tokens. If the authorization server has changed, the tokens are no longer valid.
-pub(super) async fn renew(kept: &StoredToken) -> Result<StoredToken, Failure> {
-    let Some(credentials) = kept.credentials.clone() else { return Err(Failure::Over) };
-    let parsed = Url::parse(&kept.url).map_err(|error| Failure::from_message(error.to_string()))?;
-    let http = Http::for_server(&parsed);
+pub(super) async fn renew(kept: &StoredToken) -> Result<StoredToken, AuthFailure> {
+    let Some(credentials) = kept.credentials.clone() else { return Err(AuthFailure::Over) };
+    let parsed = Url::parse(&kept.url).map_err(|error| AuthFailure::from_message(error.to_string()))?;
+    let http = AuthClient::for_server(&parsed);
     let mut manager = AuthorizationManager::new_with_oauth_http_client(parsed, Arc::new(http.clone())).await?;
     let store = InMemoryCredentialStore::new();
     store.save(credentials.clone()).await?;
     manager.set_credential_store(store.clone());
     let metadata = manager.resolve_metadata().await?.metadata;
-    http.check(&metadata.token_endpoint).map_err(Failure::from_message)?;
+    http.check(&metadata.token_endpoint).map_err(AuthFailure::from_message)?;
     manager.set_metadata(metadata);
     if !manager.initialize_from_store().await? {
-        return Err(Failure::Over);
+        return Err(AuthFailure::Over);
     }
     if let Some(secret) = &kept.client_secret {
         manager.configure_client(OAuthClientConfig::new(&credentials.client_id, &kept.redirect).with_client_secret(secret))?;

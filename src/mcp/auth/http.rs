@@ -1,7 +1,7 @@
 //! Requests to authorization servers, with TLS outside loopback, no redirects, limits on size and time, and no local
 //! addresses unless the MCP server itself is local.
 
-use crate::sys::http::fetch::{Answer, Fetcher, Guard, Next, Request};
+use crate::sys::http::fetch::{FetchRequest, FetchResponse, FetchRules, Fetcher, RedirectVerdict};
 use crate::sys::http::is_loopback;
 use hyper::Response;
 use reqwest::Url;
@@ -15,13 +15,13 @@ const MAX_BYTES: usize = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
-pub(super) struct Http {
+pub(super) struct AuthClient {
     fetcher: Fetcher,
     /// Whether the MCP server is on this machine, so that its authorization server may be too.
     is_local: bool,
 }
 
-impl Http {
+impl AuthClient {
     /// Creates the client for the authorization of the server at `url`.
     pub(super) fn for_server(url: &Url) -> Self {
         Self { fetcher: Fetcher::default(), is_local: url.host_str().is_some_and(is_loopback) }
@@ -45,15 +45,16 @@ impl Http {
         headers: Vec<(String, String)>,
         body: String,
         timeout: Duration,
-    ) -> Result<Answer, String> {
+    ) -> Result<FetchResponse, String> {
         self.check(url)?;
-        let request = Request { url: url.to_owned(), method: method.to_owned(), headers, body, timeout, most_bytes: MAX_BYTES };
+        let request =
+            FetchRequest { url: url.to_owned(), method: method.to_owned(), headers, body, timeout, most_bytes: MAX_BYTES };
         let guard = Places { is_local: self.is_local };
         self.fetcher.fetch(request, &guard, &CancellationToken::new()).await.map_err(|error| error.to_string())
     }
 }
 
-impl OAuthHttpClient for Http {
+impl OAuthHttpClient for AuthClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let (parts, body) = request.request.into_parts();
@@ -72,7 +73,7 @@ impl OAuthHttpClient for Http {
     }
 }
 
-pub(super) fn status(answer: &Answer) -> u16 {
+pub(super) fn status(answer: &FetchResponse) -> u16 {
     answer.status_line.get(..3).and_then(|code| code.parse().ok()).unwrap_or(0)
 }
 
@@ -80,7 +81,7 @@ struct Places {
     is_local: bool,
 }
 
-impl Guard for Places {
+impl FetchRules for Places {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String> {
         let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
         match classify(address) {
@@ -90,8 +91,8 @@ impl Guard for Places {
         }
     }
 
-    fn redirect(&self, _from: &str, _location: &str, _method: &str) -> Next {
-        Next::Stay
+    fn redirect(&self, _from: &str, _location: &str, _method: &str) -> RedirectVerdict {
+        RedirectVerdict::Stay
     }
 }
 

@@ -1,6 +1,6 @@
 //! Interactive sign-in, in which the user approves in a browser that redirects to this machine.
 
-use super::flow::{AuthorizationServer, Client, challenge};
+use super::flow::{AuthorizationServer, OAuthClient, challenge};
 use super::session_tokens::Vault;
 use super::stored_token::StoredToken;
 use crate::mcp::{Reach, SignIn, Spec};
@@ -57,10 +57,10 @@ pub(crate) async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn Log
 
 /// Returns the client. An ID that is a URL refers to a metadata document, which not every authorization server
 /// supports.
-fn client(id: Option<&str>, scopes: &[String]) -> Client {
+fn client(id: Option<&str>, scopes: &[String]) -> OAuthClient {
     let (document, id) = match id {
         Some(id) if id.starts_with("https://") => (Some(id.to_owned()), None),
         id => (None, id.map(str::to_owned)),
     };
-    Client { id, secret: None, document, scopes: scopes.to_vec() }
+    OAuthClient { id, secret: None, document, scopes: scopes.to_vec() }
 }

@@ -1,11 +1,11 @@
 //! Tokens of a session. They are read when a server needs one, refreshed before they expire, and stored for later
 //! sessions.
 
-use super::failure::Failure;
+use super::failure::AuthFailure;
 use super::flow::{challenge_scopes, renew};
 use super::stored_token::{StoredToken, Validity};
 
-use crate::mcp::{Reach, Refusal, SignIn, Spec, Tokens};
+use crate::mcp::{AuthRefusal, Reach, SignIn, Spec, Tokens};
 use crate::ports::BoxFuture;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -87,7 +87,7 @@ impl TokenKeeper {
                 slot.kept = Some(new);
                 Ok(token)
             }
-            Err(Failure::Over) => Ok(None),
+            Err(AuthFailure::Over) => Ok(None),
             Err(failure) => Err(failure.to_string()),
         }
     }
@@ -111,15 +111,15 @@ impl TokenKeeper {
         }
     }
 
-    async fn replace_rejected(&self, whose: TokenOwner<'_>, refusal: Refusal) -> Result<Option<String>, String> {
+    async fn replace_rejected(&self, whose: TokenOwner<'_>, refusal: AuthRefusal) -> Result<Option<String>, String> {
         let slot = self.slot(&whose);
         let mut slot = slot.lock().await;
         match refusal {
-            Refusal::Unauthorized { used, .. } => {
+            AuthRefusal::Unauthorized { used, .. } => {
                 // A sign-in in another terminal has stored another token.
                 self.renew(&whose, &mut slot, used.as_deref()).await
             }
-            Refusal::InsufficientScope { challenge, scope, used } => {
+            AuthRefusal::InsufficientScope { challenge, scope, used } => {
                 slot.kept = self.read(&whose).await?;
                 let Some(kept) = &mut slot.kept else { return Ok(None) };
                 if let Some(token) = kept.token().filter(|token| Some(token) != used.as_ref()) {
@@ -152,7 +152,7 @@ impl Tokens for TokenKeeper {
         })
     }
 
-    fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
+    fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: AuthRefusal) -> BoxFuture<'a, Result<Option<String>, String>> {
         Box::pin(async move {
             match token_owner(spec) {
                 Some(whose) => self.replace_rejected(whose, refusal).await,

@@ -1,7 +1,7 @@
-use super::http::{Http, Place, classify};
+use super::http::{AuthClient, Place, classify};
 use super::stored_token::{StoredToken, Validity};
 use super::*;
-use crate::mcp::{HttpKind, Reach, Refusal, SignIn, Spec, Tokens};
+use crate::mcp::{AuthRefusal, HttpKind, Reach, SignIn, Spec, Tokens};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 fn kept(lifetime: Option<u64>, refresh: bool) -> StoredToken {
@@ -46,8 +46,8 @@ fn tokens_are_renewed_before_they_expire() {
 
 #[test]
 fn remote_servers_cannot_name_local_or_plain_http_authorization_servers() {
-    let far = Http::for_server(&"https://h/mcp".parse().unwrap());
-    let near = Http::for_server(&"http://127.0.0.1:1/mcp".parse().unwrap());
+    let far = AuthClient::for_server(&"https://h/mcp".parse().unwrap());
+    let near = AuthClient::for_server(&"http://127.0.0.1:1/mcp".parse().unwrap());
     for (url, by_far, by_near) in [
         ("https://h/token", true, true),
         ("http://h/token", false, false),
@@ -117,14 +117,14 @@ fn spec() -> Spec {
 async fn a_sign_in_by_another_process_is_used_and_missing_scopes_are_requested_next_time() {
     let drawer = std::sync::Arc::new(Drawer::default());
     let keeper = TokenKeeper::new(drawer.clone());
-    let refused = |used: Option<&str>| Refusal::Unauthorized { challenge: None, used: used.map(str::to_owned) };
+    let refused = |used: Option<&str>| AuthRefusal::Unauthorized { challenge: None, used: used.map(str::to_owned) };
     assert_eq!(keeper.token(&spec()).await, Ok(None));
     assert_eq!(keeper.on_rejected(&spec(), refused(None)).await, Ok(None));
     drawer.save("s", "https://h/mcp", &kept(None, false).to_json().unwrap()).unwrap();
     assert_eq!(keeper.on_rejected(&spec(), refused(None)).await, Ok(Some("a-1".to_owned())));
     assert_eq!(keeper.token(&spec()).await, Ok(Some("a-1".to_owned())));
     assert_eq!(keeper.on_rejected(&spec(), refused(Some("a-1"))).await, Ok(None), "it cannot be renewed");
-    let narrow = Refusal::InsufficientScope {
+    let narrow = AuthRefusal::InsufficientScope {
         challenge: "Bearer error=\"insufficient_scope\", scope=\"read write\"".to_owned(),
         scope: None,
         used: Some("a-1".to_owned()),

@@ -1,6 +1,6 @@
 use super::web::{Answer, Request, Web};
 use super::*;
-use crate::mcp::{Header, HttpKind, Refusal, SignIn, Tokens};
+use crate::mcp::{AuthRefusal, Header, HttpKind, SignIn, Tokens};
 use crate::ports::RemoteContent;
 use std::sync::Mutex;
 
@@ -149,7 +149,7 @@ async fn an_unauthorized_response_requires_a_sign_in() {
 }
 
 struct Two {
-    refused: Mutex<Vec<Refusal>>,
+    refused: Mutex<Vec<AuthRefusal>>,
 }
 
 impl Tokens for Two {
@@ -157,7 +157,7 @@ impl Tokens for Two {
         Box::pin(std::future::ready(Ok(Some("t1".to_owned()))))
     }
 
-    fn on_rejected<'a>(&'a self, _: &'a Spec, refusal: Refusal) -> BoxFuture<'a, Result<Option<String>, String>> {
+    fn on_rejected<'a>(&'a self, _: &'a Spec, refusal: AuthRefusal) -> BoxFuture<'a, Result<Option<String>, String>> {
         self.refused.lock().unwrap().push(refusal);
         Box::pin(std::future::ready(Ok(Some("t2".to_owned()))))
     }
@@ -178,7 +178,7 @@ async fn an_expired_token_is_renewed_during_the_call() {
     let servers = Servers::new(vec![at(&web.url, HttpKind::Streamable)], wires);
     assert!(call(&servers, "add").await.is_ok());
     let challenge = Some("Bearer error=\"invalid_token\"".to_owned());
-    assert_eq!(*tokens.refused.lock().unwrap(), [Refusal::Unauthorized { challenge, used: Some("t1".to_owned()) }]);
+    assert_eq!(*tokens.refused.lock().unwrap(), [AuthRefusal::Unauthorized { challenge, used: Some("t1".to_owned()) }]);
 }
 
 /// Starts a server of protocol version 2024-11-05, which responds in a single stream.

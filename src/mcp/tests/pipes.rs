@@ -1,5 +1,5 @@
 use super::*;
-use crate::mcp::{Approval, Entry};
+use crate::mcp::{ServerChange, ServerVerifier};
 use crate::ports::RemoteContent;
 
 #[tokio::test(start_paused = true)]
@@ -232,7 +232,7 @@ async fn disabling_a_server_lets_running_calls_finish_and_enabling_one_lists_its
 #[tokio::test(start_paused = true)]
 async fn a_project_server_that_changed_since_its_approval_is_off_and_does_not_start() {
     struct Yes(std::sync::Mutex<bool>);
-    impl Approval for Yes {
+    impl ServerVerifier for Yes {
         fn verify(&self, _: &Spec) -> BoxFuture<'_, Result<(), String>> {
             let holds = *self.0.lock().unwrap();
             Box::pin(std::future::ready(if holds { Ok(()) } else { Err("`run.sh` changed since your yes".to_owned()) }))
@@ -246,7 +246,7 @@ async fn a_project_server_that_changed_since_its_approval_is_off_and_does_not_st
     let yes = Arc::new(Yes(std::sync::Mutex::new(true)));
     let wires = McpDeps {
         launcher: Some(Arc::clone(&launcher) as Arc<dyn Launcher>),
-        approval: Some(Arc::clone(&yes) as Arc<dyn Approval>),
+        approval: Some(Arc::clone(&yes) as Arc<dyn ServerVerifier>),
         ..McpDeps::default()
     };
     let servers = Servers::new(vec![Spec { of_project: true, ..spec("one") }], wires);
@@ -288,7 +288,7 @@ async fn a_changed_entry_is_a_new_server_and_the_others_are_kept() {
     let tool = servers.tools()[0].clone();
     let other = Spec { call_timeout: Duration::from_secs(7), ..spec("two") };
     let changes = servers.replace(vec![spec("one"), other, spec("three")]);
-    assert_eq!(changes, [("two".to_owned(), Entry::Changed), ("three".to_owned(), Entry::Added)]);
+    assert_eq!(changes, [("two".to_owned(), ServerChange::Changed), ("three".to_owned(), ServerChange::Added)]);
     let states: Vec<_> = servers.statuses().into_iter().map(|status| (status.name, status.state)).collect();
     let asleep = |name: &str| (name.to_owned(), ServerState::Asleep);
     assert_eq!(states, [("one".to_owned(), ServerState::Ready), asleep("two"), asleep("three")]);

@@ -8,7 +8,7 @@ pub(super) fn prune(text: &[u8], limit: usize) -> Cow<'_, [u8]> {
         return Cow::Borrowed(text);
     }
     let mut kept = Vec::with_capacity(text.len().min(1 << 16));
-    let mut scan = Scan::default();
+    let mut scan = DepthScan::default();
     for &byte in text {
         let before = scan.depth;
         scan.take(byte);
@@ -22,7 +22,7 @@ pub(super) fn prune(text: &[u8], limit: usize) -> Cow<'_, [u8]> {
 }
 
 fn is_deeper(text: &[u8], limit: usize) -> bool {
-    let mut scan = Scan::default();
+    let mut scan = DepthScan::default();
     text.iter().any(|&byte| {
         scan.take(byte);
         scan.depth > limit
@@ -30,13 +30,13 @@ fn is_deeper(text: &[u8], limit: usize) -> bool {
 }
 
 #[derive(Default)]
-struct Scan {
+struct DepthScan {
     depth: usize,
     in_string: bool,
     escaped: bool,
 }
 
-impl Scan {
+impl DepthScan {
     fn take(&mut self, byte: u8) {
         if self.in_string {
             match byte {

@@ -2,7 +2,7 @@
 
 use super::prune;
 use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
-use crate::mcp::{Header, Refusal, Spec, Tokens};
+use crate::mcp::{AuthRefusal, Header, Spec, Tokens};
 use crate::sys::http::same_origin_client;
 use futures_util::StreamExt;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -67,7 +67,7 @@ impl Http {
     }
 
     /// Returns another token, if one is available.
-    pub(in crate::mcp) async fn renew_token(&self, refusal: Refusal) -> Result<Option<String>, String> {
+    pub(in crate::mcp) async fn renew_token(&self, refusal: AuthRefusal) -> Result<Option<String>, String> {
         match &self.tokens {
             Some(tokens) => tokens.on_rejected(&self.spec, refusal).await,
             None => Ok(None),
@@ -85,11 +85,11 @@ impl Http {
                 Err(error) => self.record_rejection(error),
             };
             let refusal = match &error {
-                HttpError::AuthRequired(required) => Refusal::Unauthorized {
+                HttpError::AuthRequired(required) => AuthRefusal::Unauthorized {
                     challenge: Some(required.www_authenticate_header.clone()).filter(|challenge| !challenge.is_empty()),
                     used: token.clone(),
                 },
-                HttpError::InsufficientScope(insufficient) => Refusal::InsufficientScope {
+                HttpError::InsufficientScope(insufficient) => AuthRefusal::InsufficientScope {
                     challenge: insufficient.www_authenticate_header.clone(),
                     scope: insufficient.required_scope.clone(),
                     used: token.clone(),

@@ -2,7 +2,7 @@
 
 use super::prune;
 use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
-use crate::text::{Line, LineSplitter};
+use crate::text::{BoundedLine, LineSplitter};
 use std::borrow::Cow;
 use std::io;
 use std::pin::Pin;
@@ -40,14 +40,14 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let line = self.splitter.take_line(&mut rest);
             let taken = found.len() - rest.len();
             Pin::new(&mut self.from).consume(taken);
-            if self.splitter.is_too_long() || line == Some(Line::TooLong) {
+            if self.splitter.is_too_long() || line == Some(BoundedLine::TooLong) {
                 let reason =
                     format!("the server sent a line of more than {} MB and was disconnected", MESSAGE_BYTES / (1024 * 1024));
                 (self.cut_off)(&reason);
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, reason)));
             }
             // Skip greetings and log lines between messages.
-            let Some(Line::Whole(line)) = line.filter(is_message) else { continue };
+            let Some(BoundedLine::Whole(line)) = line.filter(is_message) else { continue };
             self.line = line;
             if let Cow::Owned(text) = String::from_utf8_lossy(&self.line) {
                 self.line = text.into_bytes();
@@ -61,8 +61,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-fn is_message(line: &Line) -> bool {
-    matches!(line, Line::Whole(bytes) if bytes.trim_ascii_start().starts_with(b"{"))
+fn is_message(line: &BoundedLine) -> bool {
+    matches!(line, BoundedLine::Whole(bytes) if bytes.trim_ascii_start().starts_with(b"{"))
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {

@@ -8,7 +8,7 @@ mod sse;
 
 pub(super) use http::Http;
 pub(super) use program::Program;
-pub(super) use sse::{Sse, SseError};
+pub(super) use sse::{Sse, SseTransportError};
 
 use depth::prune;
 use lines::Lines;

@@ -4,7 +4,7 @@
 use super::http::header_map;
 use super::{Http, prune};
 use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
-use crate::mcp::{Header, Refusal};
+use crate::mcp::{AuthRefusal, Header};
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, WWW_AUTHENTICATE};
@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 const QUEUE: usize = 64;
 
 #[derive(Debug, thiserror::Error)]
-pub(in crate::mcp) enum SseError {
+pub(in crate::mcp) enum SseTransportError {
     #[error("sign-in required")]
     NeedsLogin,
     #[error("HTTP {0}")]
@@ -54,9 +54,9 @@ struct Sender {
 }
 
 impl Sse {
-    pub(in crate::mcp) async fn connect(http: Http, url: &str, headers: &[Header]) -> Result<Self, SseError> {
-        let base = Url::parse(url).map_err(|error| SseError::Setup(error.to_string()))?;
-        let headers: HeaderMap = header_map(headers).map_err(SseError::Setup)?.into_iter().collect();
+    pub(in crate::mcp) async fn connect(http: Http, url: &str, headers: &[Header]) -> Result<Self, SseTransportError> {
+        let base = Url::parse(url).map_err(|error| SseTransportError::Setup(error.to_string()))?;
+        let headers: HeaderMap = header_map(headers).map_err(SseTransportError::Setup)?.into_iter().collect();
         let response = send_authorized(&http, || {
             http.client().get(base.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream")
         })
@@ -66,19 +66,19 @@ impl Sse {
             .get(CONTENT_TYPE)
             .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"text/event-stream"));
         if !is_stream {
-            return Err(SseError::NoStream);
+            return Err(SseTransportError::NoStream);
         }
         let mut events = SseStream::from_bytes_stream(limit_event_size(response.bytes_stream().boxed(), MESSAGE_BYTES));
         let endpoint = loop {
-            let Some(Ok(event)) = events.next().await else { return Err(SseError::NoEndpoint) };
+            let Some(Ok(event)) = events.next().await else { return Err(SseTransportError::NoEndpoint) };
             if event.event.as_deref() == Some("endpoint")
                 && let Some(address) = event.data
             {
-                break base.join(address.trim()).map_err(|_| SseError::NoEndpoint)?;
+                break base.join(address.trim()).map_err(|_| SseTransportError::NoEndpoint)?;
             }
         };
         if endpoint.origin() != base.origin() {
-            return Err(SseError::OtherOrigin);
+            return Err(SseTransportError::OtherOrigin);
         }
         let (into, messages) = mpsc::channel(QUEUE);
         let reader = tokio::spawn(async move {
@@ -108,9 +108,12 @@ impl Drop for Sse {
 }
 
 impl Transport<RoleClient> for Sse {
-    type Error = SseError;
+    type Error = SseTransportError;
 
-    fn send(&mut self, message: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = Result<(), SseError>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), SseTransportError>> + Send + 'static {
         let Sender { http, headers, endpoint } = self.sender.clone();
         async move {
             let body = Bytes::from(serde_json::to_vec(&message)?);
@@ -127,7 +130,7 @@ impl Transport<RoleClient> for Sse {
         self.messages.recv().await
     }
 
-    async fn close(&mut self) -> Result<(), SseError> {
+    async fn close(&mut self) -> Result<(), SseTransportError> {
         self.reader.abort();
         self.messages.close();
         Ok(())
@@ -135,8 +138,8 @@ impl Transport<RoleClient> for Sse {
 }
 
 /// Sends a request, and repeats it if another token is available.
-async fn send_authorized(http: &Http, request: impl Fn() -> RequestBuilder) -> Result<Response, SseError> {
-    let mut token = http.token().await.map_err(SseError::Setup)?;
+async fn send_authorized(http: &Http, request: impl Fn() -> RequestBuilder) -> Result<Response, SseTransportError> {
+    let mut token = http.token().await.map_err(SseTransportError::Setup)?;
     let mut renewed = false;
     loop {
         let response = match &token {
@@ -149,13 +152,13 @@ async fn send_authorized(http: &Http, request: impl Fn() -> RequestBuilder) -> R
             return Ok(response);
         }
         if response.status() != StatusCode::UNAUTHORIZED {
-            return Err(SseError::Status(response.status()));
+            return Err(SseTransportError::Status(response.status()));
         }
         let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let refusal = Refusal::Unauthorized { challenge, used: token };
-        match http.renew_token(refusal).await.map_err(SseError::Setup)? {
+        let refusal = AuthRefusal::Unauthorized { challenge, used: token };
+        match http.renew_token(refusal).await.map_err(SseTransportError::Setup)? {
             Some(another) if !renewed => token = Some(another),
-            _ => return Err(SseError::NeedsLogin),
+            _ => return Err(SseTransportError::NeedsLogin),
         }
         renewed = true;
     }

@@ -1,6 +1,6 @@
 //! Limits on agents: `[agents]`.
 
-use super::reader::{BundleError, Section};
+use super::reader::{BundleError, BundleTable};
 
 /// Limits on the agents that a session starts; an absent one limits nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,7 +13,7 @@ pub struct AgentLimits {
 }
 
 impl AgentLimits {
-    pub(super) fn read(root: &Section<'_>) -> Result<Self, BundleError> {
+    pub(super) fn read(root: &BundleTable<'_>) -> Result<Self, BundleError> {
         let Some(section) = root.section("agents")? else { return Ok(Self::default()) };
         section.only(&["at_once", "per_response", "max_steps", "budget_percent", "depth"])?;
         let at_least_one = |key: &str| match section.number(key)? {

@@ -2,14 +2,14 @@
 
 use super::file_rule::FileRule;
 use super::path_patterns::patterns;
-use super::reader::{BundleError, Section};
+use super::reader::{BundleError, BundleTable};
 use super::rule::{ProgramPattern, Rule};
 use super::sandbox_terms::Terms;
 use crate::policy::paths::Pattern;
 
 /// The table `File.Read`, `File.Write` or `File.Delete`.
 #[derive(Debug, Clone, Default)]
-pub struct Files {
+pub struct FileCapability {
     pub line: usize,
     /// Allowed paths; an empty list allows nothing, `None` allows every path.
     pub allowed: Option<Vec<Pattern>>,
@@ -26,7 +26,7 @@ pub struct Files {
 
 /// The table `Shell.Exec`.
 #[derive(Debug, Clone, Default)]
-pub struct Shell {
+pub struct ShellCapability {
     pub requires_approval: bool,
     pub approval_line: usize,
     pub approval_rule: Option<String>,
@@ -37,8 +37,8 @@ pub struct Shell {
     pub terms: Terms,
 }
 
-impl Files {
-    pub fn read(section: &Section<'_>, writes: bool) -> Result<Self, BundleError> {
+impl FileCapability {
+    pub fn read(section: &BundleTable<'_>, writes: bool) -> Result<Self, BundleError> {
         let mut known =
             vec!["allowed_paths", "blocked_paths", "max_file_size_bytes", "requires_approval", "approval_rule", "rules"];
         if writes {
@@ -60,8 +60,8 @@ impl Files {
     }
 }
 
-impl Shell {
-    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+impl ShellCapability {
+    pub fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         let mut known = vec!["requires_approval", "approval_rule", "blocked_commands", "allowed_commands", "rules"];
         known.extend(Terms::KEYS);
         section.only(&known)?;
@@ -88,7 +88,7 @@ pub struct Upload {
 }
 
 impl Upload {
-    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+    pub fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&["requires_approval", "approval_rule", "max_file_size_bytes"])?;
         Ok(Self {
             line: section.line(),

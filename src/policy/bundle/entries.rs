@@ -1,6 +1,6 @@
 //! Entries of a bundle: every key with its value and line, for `aye policy explain`.
 
-use super::reader::Section;
+use super::reader::BundleTable;
 use toml::de::{DeTable, DeValue};
 
 /// Tables whose members are sections of their own.
@@ -18,7 +18,7 @@ pub struct BundleEntry {
 }
 
 /// Returns every entry of a bundle, in the order of the names.
-pub(crate) fn bundle_entries(root: &Section<'_>) -> Vec<BundleEntry> {
+pub(crate) fn bundle_entries(root: &BundleTable<'_>) -> Vec<BundleEntry> {
     let mut all = Vec::new();
     section_entries(root.table, "", &|span| root.source.line(span), &mut all);
     all

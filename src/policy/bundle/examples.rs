@@ -1,6 +1,6 @@
 //! Tests of a policy, `[[tests]]`: calls with their expected verdicts. Run by `aye policy test`.
 
-use super::reader::{BundleError, Section, join_alternatives};
+use super::reader::{BundleError, BundleTable, join_alternatives};
 use crate::protocol::{ApproveWhen, Mode, Risk, VerdictKind};
 use serde_json::{Map, Value};
 use toml::de::DeValue;
@@ -30,11 +30,11 @@ pub struct Test {
 }
 
 impl Test {
-    pub fn list(root: &Section<'_>) -> Result<Vec<Self>, BundleError> {
+    pub fn list(root: &BundleTable<'_>) -> Result<Vec<Self>, BundleError> {
         root.sections("tests")?.iter().map(Self::read).collect()
     }
 
-    fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+    fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&["name", "tool", "arguments", "verdict", "rule", "risk", "approve", "hosts", "mode", "reason_contains"])?;
         let text = |key: &str| section.text(key).map(|text| text.map(|text| text.text));
         let tool = section.required_text("tool")?;
@@ -58,7 +58,7 @@ impl Test {
     }
 }
 
-fn to_object(section: &Section<'_>) -> Map<String, Value> {
+fn to_object(section: &BundleTable<'_>) -> Map<String, Value> {
     section.table.iter().map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref()))).collect()
 }
 

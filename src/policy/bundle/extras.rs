@@ -1,12 +1,12 @@
 //! Tables of a bundle that are not capabilities.
 
-use super::reader::{BundleError, Section};
+use super::reader::{BundleError, BundleTable};
 use crate::protocol::Risk;
 use std::collections::BTreeMap;
 
 /// Allowed models, and limits on their use.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Llm {
+pub struct ModelLimits {
     /// `PROVIDER/NAME` patterns; `None` allows every model.
     pub allowed_models: Option<Vec<String>>,
     pub models_line: usize,
@@ -19,8 +19,8 @@ pub struct Llm {
     pub cost_line: usize,
 }
 
-impl Llm {
-    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+impl ModelLimits {
+    pub fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&[
             "allowed_models",
             "max_input_tokens",
@@ -57,7 +57,7 @@ pub struct ApprovalRule {
     pub description: Option<String>,
 }
 
-pub(crate) fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, ApprovalRule>, BundleError> {
+pub(crate) fn approval_rules(root: &BundleTable<'_>) -> Result<BTreeMap<String, ApprovalRule>, BundleError> {
     let mut rules = BTreeMap::new();
     let Some(section) = root.section("approval_rules")? else { return Ok(rules) };
     for (name, rule) in section.children()? {
@@ -70,7 +70,7 @@ pub(crate) fn approval_rules(root: &Section<'_>) -> Result<BTreeMap<String, Appr
 }
 
 /// Reads the time in seconds after which an approval over a connection times out.
-pub(crate) fn approval_timeout(root: &Section<'_>) -> Result<Option<u64>, BundleError> {
+pub(crate) fn approval_timeout(root: &BundleTable<'_>) -> Result<Option<u64>, BundleError> {
     let Some(section) = root.section("approval")? else { return Ok(None) };
     section.only(&["timeout_seconds", "guard", "service_max_risk"])?;
     section.choice("guard", &[("normal", ()), ("strict", ())])?;
@@ -92,7 +92,7 @@ pub enum ServiceRisk {
 }
 
 /// Reads the highest risk that the approval service may approve. `critical` is not a valid value.
-pub(crate) fn service_risk(root: &Section<'_>) -> Result<Option<ServiceRisk>, BundleError> {
+pub(crate) fn service_risk(root: &BundleTable<'_>) -> Result<Option<ServiceRisk>, BundleError> {
     let Some(section) = root.section("approval")? else { return Ok(None) };
     let risks = [Risk::Low, Risk::Medium, Risk::High].map(|risk| (risk.as_str(), ServiceRisk::UpTo(risk)));
     section.choice("service_max_risk", &[("none", ServiceRisk::None), risks[0], risks[1], risks[2]])

@@ -1,8 +1,8 @@
 //! Rules about paths, `[[capabilities."File.Write".rules]]`.
 
 use super::path_patterns::patterns;
-use super::reader::{BundleError, Section};
-use super::rule::{Decision, decision, examples};
+use super::reader::{BundleError, BundleTable};
+use super::rule::{RuleDecision, decision, examples};
 use crate::policy::paths::Pattern;
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 #[derive(Debug, Clone)]
 pub struct FileRule {
     pub line: usize,
-    pub decision: Decision,
+    pub decision: RuleDecision,
     pub reason: String,
     pub expires_at: Option<Timestamp>,
     pub paths: Vec<Pattern>,
@@ -20,7 +20,7 @@ pub struct FileRule {
 }
 
 impl FileRule {
-    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+    pub fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&["paths", "decision", "reason", "match", "not_match", "expires_at"])?;
         let Some(paths) = patterns(section, "paths")?.filter(|paths| !paths.is_empty()) else {
             return Err(section

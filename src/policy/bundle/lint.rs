@@ -1,8 +1,8 @@
 //! Lints for a valid bundle whose content is probably unintended. They report no false positives.
 
 use super::Bundle;
-use super::capability::{Files, Shell};
-use super::rule::{Decision, ProgramPattern, Rule};
+use super::capability::{FileCapability, ShellCapability};
+use super::rule::{ProgramPattern, Rule, RuleDecision};
 use crate::policy::paths::Pattern;
 use crate::policy::shell::option_verdict::OptionVerdict;
 use crate::policy::shell::options::check_options;
@@ -60,7 +60,7 @@ pub fn lint_narrow_grants(bundle: &Bundle) -> Option<String> {
     is_little.then(|| format!("the policy grants neither files nor commands, so the model can do almost nothing; {hint}"))
 }
 
-fn lint_files(name: &str, files: &Files, now: Timestamp) -> Vec<Warning> {
+fn lint_files(name: &str, files: &FileCapability, now: Timestamp) -> Vec<Warning> {
     let mut found = Vec::new();
     let ended = files.rules.iter().filter(|rule| rule.expires_at.is_some_and(|end| end <= now));
     found.extend(ended.map(|rule| Warning { line: rule.line, message: EXPIRED.to_owned() }));
@@ -107,7 +107,7 @@ fn lint_blocked(entry: &ProgramPattern) -> Option<Warning> {
     warning(format!("`{}` blocks only calls as `{directory}/{name}`; `{name}` blocks the program in every directory", entry.text))
 }
 
-fn lint_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
+fn lint_rules(shell: &ShellCapability, now: Timestamp) -> Vec<Warning> {
     let mut found = Vec::new();
     for (at, rule) in shell.rules.iter().enumerate() {
         let mut warn = |message: String| found.push(Warning { line: rule.line, message });
@@ -124,7 +124,7 @@ fn lint_rules(shell: &Shell, now: Timestamp) -> Vec<Warning> {
             warn(format!("the rule duplicates the rule on line {}", earlier.line));
         } else if let Some(stricter) = stricter(shell, rule) {
             warn(format!("the rule never applies: {stricter}"));
-        } else if rule.decision == Decision::Allow && !rule.any_args && !rule.message && !rule.sandboxed {
+        } else if rule.decision == RuleDecision::Allow && !rule.any_args && !rule.message && !rule.sandboxed {
             found.extend(lint_options(rule));
         }
     }
@@ -141,13 +141,13 @@ fn is_equivalent(one: &Rule, other: &Rule) -> bool {
 }
 
 /// Returns the entry that takes precedence over the rule in all cases: blocked and deny before ask, ask before allow.
-fn stricter(shell: &Shell, rule: &Rule) -> Option<String> {
+fn stricter(shell: &ShellCapability, rule: &Rule) -> Option<String> {
     if let Some(entry) = shell.blocked.iter().find(|entry| blocks(entry, rule)) {
         return Some(format!("`blocked_commands` contains `{}` on line {}", entry.text, entry.line));
     }
     let before = |other: &&Rule| match (other.decision, rule.decision) {
-        (Decision::Deny, Decision::Allow | Decision::Ask) | (Decision::Ask, Decision::Allow) => true,
-        (Decision::Deny | Decision::Ask | Decision::Allow, _) => false,
+        (RuleDecision::Deny, RuleDecision::Allow | RuleDecision::Ask) | (RuleDecision::Ask, RuleDecision::Allow) => true,
+        (RuleDecision::Deny | RuleDecision::Ask | RuleDecision::Allow, _) => false,
     };
     let covering = shell
         .rules
@@ -155,7 +155,7 @@ fn stricter(shell: &Shell, rule: &Rule) -> Option<String> {
         .filter(before)
         .find(|other| other.expires_at.is_none() && !other.exact && covers(&other.elements, &rule.elements));
     covering.map(|other| {
-        let verb = if other.decision == Decision::Deny { "denies" } else { "asks about" };
+        let verb = if other.decision == RuleDecision::Deny { "denies" } else { "asks about" };
         format!("the rule on line {} {verb} everything it matches", other.line)
     })
 }
@@ -245,7 +245,7 @@ fn lint_unasked(bundle: &Bundle) -> Vec<Warning> {
     found
 }
 
-fn refuses_all(files: &Files) -> bool {
+fn refuses_all(files: &FileCapability) -> bool {
     files.allowed.as_ref().is_some_and(Vec::is_empty)
 }
 

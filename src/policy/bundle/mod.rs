@@ -23,25 +23,25 @@ mod tools;
 pub use agents::AgentLimits;
 pub(crate) use approve::Unsandboxed;
 pub use approve::{Approve, BuildOutputMode};
-pub(crate) use capability::{Files, Shell, Upload};
+pub(crate) use capability::{FileCapability, ShellCapability, Upload};
 pub(crate) use entries::BundleEntry;
 pub use examples::Test;
-pub(crate) use extras::{ApprovalRule, Llm, ServiceRisk};
+pub(crate) use extras::{ApprovalRule, ModelLimits, ServiceRisk};
 pub(crate) use file_rule::FileRule;
 pub use lint::{lint_narrow_grants, warnings};
 pub use named_command::{ArgumentKind, NamedCommand};
-pub(crate) use network::Http;
+pub(crate) use network::HttpCapability;
 pub use quote::quote_entry;
 pub use reader::BundleError;
-pub(crate) use rule::{Decision, Rule};
-pub use sandbox_terms::{Cache, Environment, Network, Preview, SandboxSetting};
-pub(crate) use sandbox_terms::{Limits, Terms};
-pub(crate) use search::{Search, SearchRule};
+pub(crate) use rule::{Rule, RuleDecision};
+pub use sandbox_terms::{Cache, EnvironmentTerms, Network, Preview, SandboxSetting};
+pub(crate) use sandbox_terms::{CommandLimits, Terms};
+pub(crate) use search::{SearchCapability, SearchRule};
 pub use tools::ToolPattern;
-pub(crate) use tools::{ToolRule, Tools};
+pub(crate) use tools::{McpCapability, ToolRule};
 
 use jiff::Timestamp;
-use reader::{Section, Source, suggestion};
+use reader::{BundleTable, Source, suggestion};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::DeTable;
@@ -74,17 +74,17 @@ pub struct Bundle {
     pub extends: bool,
     /// Whether capabilities that the file does not name are denied, even if the file can only tighten: `unlisted = "deny"`.
     pub denies_unlisted: bool,
-    pub llm: Llm,
-    pub read: Option<Files>,
-    pub write: Option<Files>,
-    pub delete: Option<Files>,
-    pub shell: Option<Shell>,
-    pub http: Option<Http>,
-    pub search: Option<Search>,
+    pub llm: ModelLimits,
+    pub read: Option<FileCapability>,
+    pub write: Option<FileCapability>,
+    pub delete: Option<FileCapability>,
+    pub shell: Option<ShellCapability>,
+    pub http: Option<HttpCapability>,
+    pub search: Option<SearchCapability>,
     pub upload: Option<Upload>,
-    pub mcp: Option<Tools>,
+    pub mcp: Option<McpCapability>,
     /// Back-end tools. Patterns name them as `SERVER/TOOL`, like MCP tools.
-    pub backend: Option<Tools>,
+    pub backend: Option<McpCapability>,
     /// Rules about custom tools, by name.
     pub custom: Vec<ToolRule>,
     /// Tools that are disabled, even if a capability grants them.
@@ -101,7 +101,7 @@ pub struct Bundle {
     /// Limits on agents.
     pub agents: AgentLimits,
     /// Redactions in addition to the built-in ones.
-    pub redactions: Vec<super::redact::Rule>,
+    pub redactions: Vec<super::redact::RedactionRule>,
     /// Every entry as written.
     pub stated: Vec<BundleEntry>,
     widens: Vec<(usize, String)>,
@@ -125,7 +125,7 @@ impl Bundle {
         if table.get_ref().is_empty() {
             return Err(whole("the file is empty; expected at least `schema_version = 1`".to_owned()));
         }
-        let root = Section { source: &source, table: table.get_ref(), span: 0..0, title: String::new() };
+        let root = BundleTable { source: &source, table: table.get_ref(), span: 0..0, title: String::new() };
         Ok(Self { text: text.into(), ..Self::read(&root)? })
     }
 
@@ -137,7 +137,7 @@ impl Bundle {
         of_commands.sum::<usize>() + files.map(|rule| rule.matches.len() + rule.not_matches.len()).sum::<usize>()
     }
 
-    fn read(root: &Section<'_>) -> Result<Self, BundleError> {
+    fn read(root: &BundleTable<'_>) -> Result<Self, BundleError> {
         root.only(&[
             "schema_version",
             "bundle_version",
@@ -173,7 +173,7 @@ impl Bundle {
             ..Self::default()
         };
         if let Some(section) = root.section("llm")? {
-            bundle.llm = Llm::read(&section)?;
+            bundle.llm = ModelLimits::read(&section)?;
         }
         if let Some(capabilities) = root.section("capabilities")? {
             bundle.capabilities(&capabilities)?;
@@ -209,18 +209,18 @@ impl Bundle {
         quote_entry(&self.text, line)
     }
 
-    fn capabilities(&mut self, section: &Section<'_>) -> Result<(), BundleError> {
+    fn capabilities(&mut self, section: &BundleTable<'_>) -> Result<(), BundleError> {
         for (name, capability) in section.children()? {
             match name.text.as_str() {
-                "File.Read" => self.read = Some(Files::read(&capability, false)?),
-                "File.Write" => self.write = Some(Files::read(&capability, true)?),
-                "File.Delete" => self.delete = Some(Files::read(&capability, true)?),
-                "Shell.Exec" => self.shell = Some(Shell::read(&capability)?),
-                "Network.Http" => self.http = Some(Http::read(&capability)?),
-                "Network.Search" => self.search = Some(Search::read(&capability)?),
+                "File.Read" => self.read = Some(FileCapability::read(&capability, false)?),
+                "File.Write" => self.write = Some(FileCapability::read(&capability, true)?),
+                "File.Delete" => self.delete = Some(FileCapability::read(&capability, true)?),
+                "Shell.Exec" => self.shell = Some(ShellCapability::read(&capability)?),
+                "Network.Http" => self.http = Some(HttpCapability::read(&capability)?),
+                "Network.Search" => self.search = Some(SearchCapability::read(&capability)?),
                 "Tool.Custom" => self.custom = tools::custom_rules(&capability)?,
-                "Mcp.Invoke" => self.mcp = Some(Tools::read(&capability)?),
-                "BackendTool.Invoke" => self.backend = Some(Tools::read_backend(&capability)?),
+                "Mcp.Invoke" => self.mcp = Some(McpCapability::read(&capability)?),
+                "BackendTool.Invoke" => self.backend = Some(McpCapability::read_backend(&capability)?),
                 "Workspace.Upload" => self.upload = Some(Upload::read(&capability)?),
                 other => {
                     let message = format!("unknown capability `{other}`; {}", suggestion(other, CAPABILITIES));
@@ -234,7 +234,7 @@ impl Bundle {
 }
 
 /// Reads `extends`. Its only valid value is `built-in`.
-fn extends(root: &Section<'_>) -> Result<bool, BundleError> {
+fn extends(root: &BundleTable<'_>) -> Result<bool, BundleError> {
     match root.text("extends")? {
         None => Ok(false),
         Some(base) if base.text == "built-in" => Ok(true),

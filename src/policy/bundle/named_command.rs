@@ -1,6 +1,6 @@
 //! Named commands, `[[named_commands]]`: programs that the bundle fixes, with typed arguments.
 
-use super::reader::{BundleError, Section, Text, join_alternatives, suggestion};
+use super::reader::{BundleError, BundleTable, SpannedText, join_alternatives, suggestion};
 use std::collections::BTreeMap;
 
 /// Maximum length of a text argument that a model passes, in bytes.
@@ -49,7 +49,7 @@ impl ArgumentKind {
 }
 
 impl NamedCommand {
-    pub fn read_all(root: &Section<'_>) -> Result<Vec<Self>, BundleError> {
+    pub fn read_all(root: &BundleTable<'_>) -> Result<Vec<Self>, BundleError> {
         let mut all: Vec<Self> = Vec::new();
         for section in root.sections("named_commands")? {
             let command = Self::read(&section)?;
@@ -62,7 +62,7 @@ impl NamedCommand {
         Ok(all)
     }
 
-    fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+    fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&["name", "description", "command", "arguments", "requires_approval", "approval_rule"])?;
         let name = section.required_text("name")?;
         if !is_name(&name.text) {
@@ -135,7 +135,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter))
 }
 
-fn arguments(section: &Section<'_>) -> Result<BTreeMap<String, ArgumentKind>, BundleError> {
+fn arguments(section: &BundleTable<'_>) -> Result<BTreeMap<String, ArgumentKind>, BundleError> {
     let mut arguments = BTreeMap::new();
     let Some(table) = section.section("arguments")? else { return Ok(arguments) };
     for key in table.table.keys() {
@@ -158,7 +158,7 @@ fn named_kinds() -> Vec<(&'static str, &'static ArgumentKind)> {
     KINDS.iter().map(|(name, kind)| (*name, kind)).collect()
 }
 
-fn parse_one_of(table: &Section<'_>, name: &str) -> Result<Option<ArgumentKind>, BundleError> {
+fn parse_one_of(table: &BundleTable<'_>, name: &str) -> Result<Option<ArgumentKind>, BundleError> {
     let Some(words) = table.texts(name)? else { return Ok(None) };
     if words.is_empty() {
         return Err(table.source.error(&table.span, format!("`{name}` has no choices")));
@@ -166,13 +166,13 @@ fn parse_one_of(table: &Section<'_>, name: &str) -> Result<Option<ArgumentKind>,
     Ok(Some(ArgumentKind::OneOf(words.into_iter().map(|word| word.text).collect())))
 }
 
-fn parse_words(section: &Section<'_>, arguments: &BTreeMap<String, ArgumentKind>) -> Result<Vec<String>, BundleError> {
+fn parse_words(section: &BundleTable<'_>, arguments: &BTreeMap<String, ArgumentKind>) -> Result<Vec<String>, BundleError> {
     let Some(words) = section.texts("command")?.filter(|words| !words.is_empty()) else {
         return Err(section.source.error(&section.span, "[[named_commands]] has no `command`; expected an array of words"));
     };
     let known: Vec<&str> = arguments.keys().map(String::as_str).collect();
     let mut used = Vec::new();
-    for (index, Text { text, span }) in words.iter().enumerate() {
+    for (index, SpannedText { text, span }) in words.iter().enumerate() {
         if text.contains('\0') || (index == 0 && text.is_empty()) {
             return Err(section
                 .source

@@ -1,10 +1,10 @@
 //! The capability `Network.Http`: hosts to which requests may be sent.
 
-use super::reader::{BundleError, Section, Text};
+use super::reader::{BundleError, BundleTable, SpannedText};
 use crate::policy::url::{HostPattern, PrivateHost};
 
 #[derive(Debug, Clone, Default)]
-pub struct Http {
+pub struct HttpCapability {
     pub line: usize,
     /// Allowed hosts; `None` allows every public host, and an empty list allows none.
     pub allowed: Option<Vec<HostPattern>>,
@@ -17,8 +17,8 @@ pub struct Http {
     pub approval_rule: Option<String>,
 }
 
-impl Http {
-    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+impl HttpCapability {
+    pub fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&["allowed_domains", "blocked_domains", "allowed_private_hosts", "requires_approval", "approval_rule"])?;
         Ok(Self {
             line: section.line(),
@@ -35,11 +35,11 @@ impl Http {
 
 /// Reads a list of hosts or host patterns.
 pub(super) fn list<T>(
-    section: &Section<'_>,
+    section: &BundleTable<'_>,
     key: &str,
     parse: fn(&str, usize) -> Result<T, String>,
 ) -> Result<Option<Vec<T>>, BundleError> {
-    let one = |text: Text| {
+    let one = |text: SpannedText| {
         parse(&text.text, section.source.line(&text.span))
             .map_err(|reason| section.source.error(&text.span, format!("`{key}`: {reason}")))
     };

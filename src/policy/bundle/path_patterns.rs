@@ -1,11 +1,11 @@
 //! Lists of path patterns in a bundle.
 
-use super::reader::{BundleError, Section, Text};
+use super::reader::{BundleError, BundleTable, SpannedText};
 use crate::policy::paths::Pattern;
 
 /// Reads a list of path patterns.
-pub(crate) fn patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<Pattern>>, BundleError> {
-    let one = |text: Text| {
+pub(crate) fn patterns(section: &BundleTable<'_>, key: &str) -> Result<Option<Vec<Pattern>>, BundleError> {
+    let one = |text: SpannedText| {
         if text.text.is_empty() || text.text.contains('\0') {
             return Err(section.source.error(&text.span, format!("`{key}` contains an empty path; expected a prefix or a glob")));
         }

@@ -1,6 +1,6 @@
 //! Limits on a project's bundle. It can only tighten, so keys that would loosen the policy are ignored and reported.
 
-use super::reader::{BundleError, Section};
+use super::reader::{BundleError, BundleTable};
 
 /// Values that loosen, by capability and key.
 const LOOSE: &[(&str, &str, &str)] = &[
@@ -24,7 +24,7 @@ const OPENING: &[(&str, &str)] = &[
 ];
 
 /// Returns every entry of a bundle that would loosen a policy, with its line and a description.
-pub(crate) fn widens(root: &Section<'_>) -> Result<Vec<(usize, String)>, BundleError> {
+pub(crate) fn widens(root: &BundleTable<'_>) -> Result<Vec<(usize, String)>, BundleError> {
     let mut found = Vec::new();
     if let Some(line) = root.line_number("session_id") {
         found.push((line, "`session_id`: a project cannot choose the session".to_owned()));

@@ -38,7 +38,7 @@ impl<'a> Source<'a> {
 
 /// A table with its header, such as `[capabilities."File.Read"]`.
 #[derive(Clone)]
-pub struct Section<'a> {
+pub struct BundleTable<'a> {
     pub source: &'a Source<'a>,
     pub table: &'a DeTable<'a>,
     pub span: Range<usize>,
@@ -48,12 +48,12 @@ pub struct Section<'a> {
 type Read<T> = Result<T, BundleError>;
 
 /// A string with its position.
-pub struct Text {
+pub struct SpannedText {
     pub text: String,
     pub span: Range<usize>,
 }
 
-impl<'a> Section<'a> {
+impl<'a> BundleTable<'a> {
     pub fn line(&self) -> usize {
         self.source.line(&self.span)
     }
@@ -83,15 +83,15 @@ impl<'a> Section<'a> {
         self.source.error(&value.span(), format!("`{key}` is {found}; expected {expected}"))
     }
 
-    pub fn text(&self, key: &str) -> Read<Option<Text>> {
+    pub fn text(&self, key: &str) -> Read<Option<SpannedText>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         match value.get_ref().as_str() {
-            Some(text) => Ok(Some(Text { text: text.to_owned(), span: value.span() })),
+            Some(text) => Ok(Some(SpannedText { text: text.to_owned(), span: value.span() })),
             None => Err(self.type_error(key, value, "a string")),
         }
     }
 
-    pub fn required_text(&self, key: &str) -> Read<Text> {
+    pub fn required_text(&self, key: &str) -> Read<SpannedText> {
         let missing = || self.source.error(&self.span, format!("{} has no `{key}`", self.title));
         self.text(key)?.ok_or_else(missing)
     }
@@ -128,35 +128,35 @@ impl<'a> Section<'a> {
         time.map(Some).ok_or_else(|| self.type_error(key, value, "a time with an offset, such as 2027-06-30T00:00:00Z"))
     }
 
-    pub fn texts(&self, key: &str) -> Read<Option<Vec<Text>>> {
+    pub fn texts(&self, key: &str) -> Read<Option<Vec<SpannedText>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let expected = "an array of strings";
         let Some(array) = value.get_ref().as_array() else { return Err(self.type_error(key, value, expected)) };
         let one = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
-            Some(text) => Ok(Text { text: text.to_owned(), span: item.span() }),
+            Some(text) => Ok(SpannedText { text: text.to_owned(), span: item.span() }),
             None => {
                 Err(self.source.error(&item.span(), format!("`{key}` contains {}; expected {expected}", kind(item.get_ref()))))
             }
         };
-        array.iter().map(one).collect::<Read<Vec<Text>>>().map(Some)
+        array.iter().map(one).collect::<Read<Vec<SpannedText>>>().map(Some)
     }
 
     /// Reads an array whose items are strings or arrays of strings.
-    pub fn alternatives(&self, key: &str) -> Read<Option<Vec<Vec<Text>>>> {
+    pub fn alternatives(&self, key: &str) -> Read<Option<Vec<Vec<SpannedText>>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let expected = "an array of words, each a string or an array of strings";
         let Some(array) = value.get_ref().as_array() else { return Err(self.type_error(key, value, expected)) };
         let text = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_str() {
-            Some(text) => Ok(Text { text: text.to_owned(), span: item.span() }),
+            Some(text) => Ok(SpannedText { text: text.to_owned(), span: item.span() }),
             None => {
                 Err(self.source.error(&item.span(), format!("`{key}` contains {}; expected {expected}", kind(item.get_ref()))))
             }
         };
         let one = |item: &Spanned<DeValue<'_>>| match item.get_ref().as_array() {
-            Some(inner) => inner.iter().map(text).collect::<Read<Vec<Text>>>(),
+            Some(inner) => inner.iter().map(text).collect::<Read<Vec<SpannedText>>>(),
             None => text(item).map(|text| vec![text]),
         };
-        array.iter().map(one).collect::<Read<Vec<Vec<Text>>>>().map(Some)
+        array.iter().map(one).collect::<Read<Vec<Vec<SpannedText>>>>().map(Some)
     }
 
     pub fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Read<Option<T>> {
@@ -172,20 +172,20 @@ impl<'a> Section<'a> {
         self.get(key).is_some_and(|value| value.get_ref().is_str())
     }
 
-    pub fn section(&self, key: &str) -> Read<Option<Section<'a>>> {
+    pub fn section(&self, key: &str) -> Read<Option<BundleTable<'a>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let Some(table) = value.get_ref().as_table() else { return Err(self.type_error(key, value, "a table")) };
         let key = if key.contains('.') { format!("\"{key}\"") } else { key.to_owned() };
         let title = self.title.trim_matches(['[', ']']);
         let title = if title.is_empty() { format!("[{key}]") } else { format!("[{title}.{key}]") };
-        Ok(Some(Section { source: self.source, table, span: value.span(), title }))
+        Ok(Some(BundleTable { source: self.source, table, span: value.span(), title }))
     }
 
     /// Returns all nested tables, with the position of their names.
-    pub fn children(&self) -> Read<Vec<(Text, Section<'a>)>> {
+    pub fn children(&self) -> Read<Vec<(SpannedText, BundleTable<'a>)>> {
         let mut children = Vec::new();
         for key in self.table.keys() {
-            let name = Text { text: key.get_ref().to_string(), span: key.span() };
+            let name = SpannedText { text: key.get_ref().to_string(), span: key.span() };
             if let Some(section) = self.section(&name.text)? {
                 children.push((name, section));
             }
@@ -193,12 +193,12 @@ impl<'a> Section<'a> {
         Ok(children)
     }
 
-    pub fn sections(&self, key: &str) -> Read<Vec<Section<'a>>> {
+    pub fn sections(&self, key: &str) -> Read<Vec<BundleTable<'a>>> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let expected = format!("tables with the header [[{key}]]");
         let Some(array) = value.get_ref().as_array() else { return Err(self.type_error(key, value, &expected)) };
         let one = |item: &'a Spanned<DeValue<'a>>| match item.get_ref().as_table() {
-            Some(table) => Ok(Section { source: self.source, table, span: item.span(), title: format!("[[{key}]]") }),
+            Some(table) => Ok(BundleTable { source: self.source, table, span: item.span(), title: format!("[[{key}]]") }),
             None => Err(self.type_error(key, item, &expected)),
         };
         array.iter().map(one).collect()

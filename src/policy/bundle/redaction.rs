@@ -1,18 +1,18 @@
 //! User-defined redactions: `[[redaction]]`.
 
-use super::reader::{BundleError, Section};
-use crate::policy::redact::Rule;
+use super::reader::{BundleError, BundleTable};
+use crate::policy::redact::RedactionRule;
 use regex::RegexBuilder;
 
 /// Maximum size of a compiled pattern in bytes. Larger patterns would slow down redaction.
 const PATTERN_BYTES: usize = 1 << 20;
 const NAME_BYTES: usize = 40;
 
-pub(super) fn rules(root: &Section<'_>) -> Result<Vec<Rule>, BundleError> {
+pub(super) fn rules(root: &BundleTable<'_>) -> Result<Vec<RedactionRule>, BundleError> {
     root.sections("redaction")?.iter().map(rule).collect()
 }
 
-fn rule(section: &Section<'_>) -> Result<Rule, BundleError> {
+fn rule(section: &BundleTable<'_>) -> Result<RedactionRule, BundleError> {
     section.only(&["name", "pattern"])?;
     let kind = match section.text("name")? {
         None => "custom".to_owned(),
@@ -31,7 +31,7 @@ fn rule(section: &Section<'_>) -> Result<Rule, BundleError> {
         let message = format!("`{}` matches an empty string; expected a pattern that needs at least one character", pattern.text);
         return Err(wrong(message));
     }
-    Ok(Rule { kind, expression })
+    Ok(RedactionRule { kind, expression })
 }
 
 /// Returns the name as it appears in a marker: `company token` becomes `company-token`.

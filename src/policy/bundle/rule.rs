@@ -1,7 +1,7 @@
 //! Rules about commands in a bundle, and the matching of their words.
 
 use super::approve::{APPROVES, Approve};
-use super::reader::{BundleError, Section, Text};
+use super::reader::{BundleError, BundleTable, SpannedText};
 use crate::policy::git::without_messages;
 use crate::policy::host_access::{never_reaches, parse_host};
 use crate::policy::shell::options::harmless_globals;
@@ -10,22 +10,23 @@ use crate::protocol::SandboxAccess;
 use jiff::Timestamp;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum RuleDecision {
     Allow,
     Ask,
     Deny,
 }
 
-pub(crate) const DECISIONS: &[(&str, Decision)] = &[("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)];
+pub(crate) const DECISIONS: &[(&str, RuleDecision)] =
+    &[("allow", RuleDecision::Allow), ("ask", RuleDecision::Ask), ("deny", RuleDecision::Deny)];
 
 /// Reads the required verdict of a rule.
-pub(crate) fn decision(section: &Section<'_>) -> Result<Decision, BundleError> {
+pub(crate) fn decision(section: &BundleTable<'_>) -> Result<RuleDecision, BundleError> {
     let missing = || section.source.error(&section.span, "the rule has no `decision`; expected allow, ask or deny");
     section.choice("decision", DECISIONS)?.ok_or_else(missing)
 }
 
 /// Reads the examples of a rule, with their lines.
-pub(crate) fn examples(section: &Section<'_>, key: &str) -> Result<Vec<(String, usize)>, BundleError> {
+pub(crate) fn examples(section: &BundleTable<'_>, key: &str) -> Result<Vec<(String, usize)>, BundleError> {
     let texts = section.texts(key)?.unwrap_or_default();
     Ok(texts.into_iter().map(|text| (text.text, section.source.line(&text.span))).collect())
 }
@@ -43,7 +44,7 @@ pub struct ProgramPattern {
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub line: usize,
-    pub decision: Decision,
+    pub decision: RuleDecision,
     /// Subject of the approval if the rule asks: the command or its effects.
     pub approve: Approve,
     pub reason: String,
@@ -70,7 +71,7 @@ impl Rule {
         self.elements.first().is_some_and(|names| names.iter().any(|one| one == name || pattern::matches(one, name)))
     }
 
-    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+    pub fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&[
             "command",
             "exact",
@@ -91,7 +92,7 @@ impl Rule {
         };
         let decision = decision(section)?;
         let sandboxed = section.switch("sandboxed")?.unwrap_or(false);
-        if sandboxed && decision != Decision::Allow {
+        if sandboxed && decision != RuleDecision::Allow {
             return Err(section.error_at("sandboxed", "`sandboxed` is allowed only in a rule with `decision = \"allow\"`"));
         }
         let hosts = hosts(section, sandboxed, &elements)?;
@@ -103,14 +104,14 @@ impl Rule {
         }
         let exact = section.switch("exact")?.unwrap_or(false);
         let approve = section.choice("approve", APPROVES)?;
-        if approve.is_some() && decision != Decision::Ask {
+        if approve.is_some() && decision != RuleDecision::Ask {
             let message = "`approve` is allowed only in a rule with `decision = \"ask\"`";
             return Err(section.source.error(&section.span, message));
         }
         let args = section.choice("args", &[("any", Args::Any), ("table", Args::Table), ("message", Args::Message)])?;
         let message = args == Some(Args::Message);
         let starts_with = |at: usize, word: &str| elements.get(at).is_some_and(|words| words.len() == 1 && words[0].text == word);
-        if message && (decision != Decision::Allow || exact || !(starts_with(0, "git") && starts_with(1, "commit"))) {
+        if message && (decision != RuleDecision::Allow || exact || !(starts_with(0, "git") && starts_with(1, "commit"))) {
             let expected = "`args = \"message\"` is allowed only in a rule with `decision = \"allow\"`, without `exact`, whose \
                             `command` begins with \"git\", \"commit\"";
             return Err(section.error_at("args", expected));
@@ -192,7 +193,7 @@ enum Args {
 }
 
 /// Reads the hosts that a command may connect to in a copy of the workspace.
-fn hosts(section: &Section<'_>, sandboxed: bool, elements: &[Vec<Text>]) -> Result<Vec<SandboxAccess>, BundleError> {
+fn hosts(section: &BundleTable<'_>, sandboxed: bool, elements: &[Vec<SpannedText>]) -> Result<Vec<SandboxAccess>, BundleError> {
     let Some(texts) = section.texts("hosts")? else { return Ok(Vec::new()) };
     if !sandboxed {
         return Err(section.error_at("hosts", "`hosts` is allowed only in a rule with `sandboxed = true`"));
@@ -205,7 +206,8 @@ fn hosts(section: &Section<'_>, sandboxed: bool, elements: &[Vec<Text>]) -> Resu
             return Err(section.source.error(&name.span, message));
         }
     }
-    let host = |text: Text| parse_host(&text.text).map_err(|why| section.source.error(&text.span, format!("`hosts`: {why}")));
+    let host =
+        |text: SpannedText| parse_host(&text.text).map_err(|why| section.source.error(&text.span, format!("`hosts`: {why}")));
     texts.into_iter().map(host).collect()
 }
 
@@ -260,8 +262,8 @@ fn starts_with_elements_and_options(elements: &[Vec<String>], words: &[Arg]) -> 
 }
 
 impl ProgramPattern {
-    pub fn list(section: &Section<'_>, key: &str) -> Result<Option<Vec<Self>>, BundleError> {
-        let one = |text: Text| {
+    pub fn list(section: &BundleTable<'_>, key: &str) -> Result<Option<Vec<Self>>, BundleError> {
+        let one = |text: SpannedText| {
             let mut words = text.text.split_whitespace().map(str::to_owned);
             let Some(program) = words.next() else {
                 return Err(section.source.error(&text.span, format!("`{key}` contains an empty name; expected a program")));

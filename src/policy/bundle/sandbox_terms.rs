@@ -2,7 +2,7 @@
 
 use super::approve::{APPROVES, Approve, BUILD_OUTPUTS, BuildOutputMode, UNSANDBOXED, Unsandboxed};
 use super::path_patterns::patterns;
-use super::reader::{BundleError, Section};
+use super::reader::{BundleError, BundleTable};
 use crate::policy::paths::Pattern;
 
 /// Value of `sandbox`, from the strictest to the laxest.
@@ -41,7 +41,7 @@ pub enum Cache {
 
 /// Environment variables of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Environment {
+pub enum EnvironmentTerms {
     Inherit,
     #[default]
     Core,
@@ -54,7 +54,7 @@ pub enum Environment {
 
 /// Resource limits of one command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct CommandLimits {
     pub processes: Option<u64>,
     pub memory_mb: Option<u64>,
     pub file_mb: Option<u64>,
@@ -73,8 +73,8 @@ pub struct Terms {
     pub unsandboxed: Option<Unsandboxed>,
     pub build_output: Option<BuildOutputMode>,
     pub cache: Option<Cache>,
-    pub environment: Option<Environment>,
-    pub limits: Limits,
+    pub environment: Option<EnvironmentTerms>,
+    pub limits: CommandLimits,
     pub max_output_bytes: Option<u64>,
     /// Additional paths that a sandboxed command may write.
     pub writable_paths: Option<Vec<Pattern>>,
@@ -83,8 +83,13 @@ pub struct Terms {
 }
 
 /// Limits that apply if no layer sets any.
-const LIMITS: Limits =
-    Limits { processes: Some(512), memory_mb: Some(8192), file_mb: Some(4096), cpu_seconds: Some(3600), layer_mb: Some(2048) };
+const LIMITS: CommandLimits = CommandLimits {
+    processes: Some(512),
+    memory_mb: Some(8192),
+    file_mb: Some(4096),
+    cpu_seconds: Some(3600),
+    layer_mb: Some(2048),
+};
 const OUTPUT_BYTES: u64 = 102_400;
 
 impl Terms {
@@ -103,7 +108,7 @@ impl Terms {
         "environment",
     ];
 
-    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+    pub fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         let sandboxes = [
             ("read-only", SandboxSetting::ReadOnly),
             ("workspace-write", SandboxSetting::WorkspaceWrite),
@@ -118,8 +123,8 @@ impl Terms {
             unsandboxed: section.choice("unsandboxed", UNSANDBOXED)?,
             build_output: section.choice("build_output", BUILD_OUTPUTS)?,
             cache: section.choice("cache", &[("private", Cache::Private), ("inherit", Cache::Inherit)])?,
-            environment: Environment::read(section)?,
-            limits: section.section("limits")?.map_or(Ok(Limits::default()), |limits| Limits::read(&limits))?,
+            environment: EnvironmentTerms::read(section)?,
+            limits: section.section("limits")?.map_or(Ok(CommandLimits::default()), |limits| CommandLimits::read(&limits))?,
             max_output_bytes: section.number("max_output_bytes")?,
             writable_paths: patterns(section, "writable_paths")?,
             readable_paths: patterns(section, "readable_paths")?,
@@ -185,8 +190,8 @@ fn min_option<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     one.into_iter().chain(other).min()
 }
 
-impl Limits {
-    fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+impl CommandLimits {
+    fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&["processes", "memory_mb", "file_mb", "cpu_seconds", "layer_mb"])?;
         Ok(Self {
             processes: section.number("processes")?,
@@ -224,8 +229,8 @@ enum EnvironmentScope {
     All,
 }
 
-impl Environment {
-    fn read(section: &Section<'_>) -> Result<Option<Self>, BundleError> {
+impl EnvironmentTerms {
+    fn read(section: &BundleTable<'_>) -> Result<Option<Self>, BundleError> {
         if section.is_text("environment") {
             let choices = [("inherit", Self::Inherit), ("core", Self::Core)];
             let named: Vec<(&str, &Self)> = choices.iter().map(|(name, value)| (*name, value)).collect();

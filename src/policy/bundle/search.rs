@@ -1,14 +1,14 @@
 //! The capability `Network.Search`: web searches, and rules about their queries and domains.
 
-use super::reader::{BundleError, Section};
-use super::rule::{Decision, decision};
+use super::reader::{BundleError, BundleTable};
+use super::rule::{RuleDecision, decision};
 use super::tools::{ToolPattern, tool_patterns};
 use crate::policy::url::{Host, HostPattern};
 use jiff::Timestamp;
 
 /// The table `Network.Search`.
 #[derive(Debug, Clone)]
-pub struct Search {
+pub struct SearchCapability {
     pub line: usize,
     /// Whether a search that no rule allows needs approval; true by default.
     pub requires_approval: bool,
@@ -25,13 +25,13 @@ pub struct SearchRule {
     queries: Vec<ToolPattern>,
     /// Patterns of domains; empty for every search.
     domains: Vec<HostPattern>,
-    pub decision: Decision,
+    pub decision: RuleDecision,
     pub reason: String,
     pub expires_at: Option<Timestamp>,
 }
 
-impl Search {
-    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+impl SearchCapability {
+    pub fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&["requires_approval", "approval_rule", "rules"])?;
         Ok(Self {
             line: section.line(),
@@ -44,7 +44,7 @@ impl Search {
 }
 
 impl SearchRule {
-    fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+    fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&["queries", "domains", "decision", "reason", "expires_at"])?;
         let queries = tool_patterns(section, "queries")?.unwrap_or_default();
         let domains = super::network::list(section, "domains", HostPattern::parse)?.unwrap_or_default();
@@ -69,8 +69,8 @@ impl SearchRule {
         let by = |host: &Host, covers: fn(&HostPattern, &Host) -> bool| self.domains.iter().any(|one| covers(one, host));
         let there = match self.decision {
             _ if self.domains.is_empty() => true,
-            Decision::Allow => !hosts.is_empty() && hosts.iter().all(|host| by(host, HostPattern::names)),
-            Decision::Ask | Decision::Deny => hosts.iter().any(|host| by(host, HostPattern::blocks)),
+            RuleDecision::Allow => !hosts.is_empty() && hosts.iter().all(|host| by(host, HostPattern::names)),
+            RuleDecision::Ask | RuleDecision::Deny => hosts.iter().any(|host| by(host, HostPattern::blocks)),
         };
         asks && there
     }

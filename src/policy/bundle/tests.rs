@@ -125,7 +125,7 @@ fn every_documented_key_is_accepted() {
     assert!(bundle.llm.allows("anthropic/x") && !bundle.llm.allows("openai/x"));
     assert_eq!(bundle.approval_rules["edit"].title, "File change");
     let shell = bundle.shell.expect("a shell table");
-    assert_eq!(shell.terms.environment, Some(Environment::Only(vec!["PATH".to_owned()])));
+    assert_eq!(shell.terms.environment, Some(EnvironmentTerms::Only(vec!["PATH".to_owned()])));
     assert_eq!(shell.rules[0].line, 43);
     assert!(shell.rules[1].exact && bundle.write.is_some_and(|files| files.rules.len() == 1));
     assert!(bundle.mcp.is_some_and(|mcp| mcp.rules[0].fingerprint.as_deref() == Some("5f2c")));

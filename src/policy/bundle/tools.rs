@@ -1,7 +1,7 @@
 //! Rules of a bundle about tools by name: MCP tools, and disabled tools.
 
-use super::reader::{BundleError, Section, Text};
-use super::rule::{Decision, decision};
+use super::reader::{BundleError, BundleTable, SpannedText};
+use super::rule::{RuleDecision, decision};
 use crate::policy::shell::pattern;
 use crate::protocol::BACKEND_SERVER;
 use jiff::Timestamp;
@@ -31,7 +31,7 @@ impl ToolPattern {
 
 /// The table `Mcp.Invoke`.
 #[derive(Debug, Clone, Default)]
-pub struct Tools {
+pub struct McpCapability {
     pub line: usize,
     /// `SERVER/TOOL` patterns. Nothing is allowed without the list, or with an empty one.
     pub allowed: Option<Vec<ToolPattern>>,
@@ -49,15 +49,15 @@ pub struct Tools {
 pub struct ToolRule {
     pub line: usize,
     pub tools: Vec<ToolPattern>,
-    pub decision: Decision,
+    pub decision: RuleDecision,
     pub reason: String,
     /// Fingerprint of description and schema. An allow rule with a fingerprint applies only to a tool that has it.
     pub fingerprint: Option<String>,
     pub expires_at: Option<Timestamp>,
 }
 
-impl Tools {
-    pub fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+impl McpCapability {
+    pub fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&[SERVER_TOOLS, SAMPLING, "requires_approval", "approval_rule", "rules"])?;
         Ok(Self {
             line: section.line(),
@@ -75,9 +75,9 @@ impl Tools {
 /// Keys of `BackendTool.Invoke` for the allowed tools: aye's own spelling, and that of policy services.
 const BACKEND_TOOLS: [&str; 2] = ["allowed_tool_names", "allowedToolNames"];
 
-impl Tools {
+impl McpCapability {
     /// Reads `BackendTool.Invoke`, whose patterns are names without a server.
-    pub fn read_backend(section: &Section<'_>) -> Result<Self, BundleError> {
+    pub fn read_backend(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         let [own, other] = BACKEND_TOOLS;
         section.only(&[own, other, "requires_approval", "approval_rule", "rules"])?;
         let key = if section.line_number(other).is_some() { other } else { own };
@@ -107,14 +107,14 @@ impl Tools {
 }
 
 impl ToolRule {
-    fn read(section: &Section<'_>) -> Result<Self, BundleError> {
+    fn read(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         section.only(&["tools", "decision", "reason", "fingerprint", "expires_at"])?;
         let Some(tools) = tool_patterns(section, "tools")?.filter(|tools| !tools.is_empty()) else {
             return Err(section.source.error(&section.span, "the rule has no `tools`; expected an array such as [\"docs/*\"]"));
         };
         let decision = decision(section)?;
         let fingerprint = section.text("fingerprint")?;
-        if let Some(fingerprint) = fingerprint.as_ref().filter(|text| decision != Decision::Allow || text.text.is_empty()) {
+        if let Some(fingerprint) = fingerprint.as_ref().filter(|text| decision != RuleDecision::Allow || text.text.is_empty()) {
             let message = "`fingerprint` is allowed only in an allow rule, and must be the one aye shows for the tool";
             return Err(section.source.error(&fingerprint.span, message));
         }
@@ -130,22 +130,22 @@ impl ToolRule {
 
     pub fn applies_to(&self, name: &str) -> bool {
         self.tools.iter().any(|pattern| match self.decision {
-            Decision::Allow => pattern.names(name),
-            Decision::Ask | Decision::Deny => pattern.hits(name),
+            RuleDecision::Allow => pattern.names(name),
+            RuleDecision::Ask | RuleDecision::Deny => pattern.hits(name),
         })
     }
 }
 
 /// Reads `Tool.Custom`, which contains only rules. `Shell.Exec` grants custom tools, and each needs approval until a
 /// rule allows it.
-pub(crate) fn custom_rules(section: &Section<'_>) -> Result<Vec<ToolRule>, BundleError> {
+pub(crate) fn custom_rules(section: &BundleTable<'_>) -> Result<Vec<ToolRule>, BundleError> {
     section.only(&["rules"])?;
     section.sections("rules")?.iter().map(ToolRule::read).collect()
 }
 
 /// Reads a list of patterns for tool names.
-pub(crate) fn tool_patterns(section: &Section<'_>, key: &str) -> Result<Option<Vec<ToolPattern>>, BundleError> {
-    let one = |text: Text| {
+pub(crate) fn tool_patterns(section: &BundleTable<'_>, key: &str) -> Result<Option<Vec<ToolPattern>>, BundleError> {
+    let one = |text: SpannedText| {
         if text.text.trim().is_empty() {
             return Err(section
                 .source

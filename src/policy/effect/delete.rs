@@ -1,6 +1,6 @@
 //! Effects of programs that delete files.
 
-use super::{Arg, Effect, Place, find_places, is_temporary, join_names, non_option_words, quoted};
+use super::{Arg, CommandEffect, Place, find_places, is_temporary, join_names, non_option_words, quoted};
 use crate::policy::paths::Sandbox;
 use crate::protocol::{Containment, Risk};
 
@@ -8,7 +8,7 @@ use crate::protocol::{Containment, Risk};
 const TRASHES: &str = "moves to the trash";
 
 /// Returns the effect of a program that deletes or empties files.
-pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<CommandEffect> {
     let (verb, targets) = match program {
         "rm" | "rmdir" | "unlink" | "srm" => ("deletes", non_option_words(words, &[])),
         "shred" => ("overwrites", non_option_words(words, &["-n", "-s", "--iterations", "--size"])),
@@ -23,19 +23,19 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
     Some(targets_effect(verb, &targets, place))
 }
 
-fn targets_effect(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
+fn targets_effect(verb: &str, targets: &[&Arg], place: Place<'_>) -> CommandEffect {
     if let Some(special) = targets.iter().find_map(|target| find_special(target, verb, place)) {
         let containment = special.containment.filter(|_| targets.len() == 1);
-        return Effect { containment, ..special.with_verb(verb) };
+        return CommandEffect { containment, ..special.with_verb(verb) };
     }
     let outside: Vec<String> =
         targets.iter().filter(|target| place.is_outside(target)).map(|target| target.text.clone()).collect();
     if let Some(names) = join_names(&outside) {
         let sentence = format!("{}, outside the workspace", phrase(verb, &names));
         if targets.iter().filter(|target| place.is_outside(target)).all(|target| is_own_temporary(target, place)) {
-            return Effect::new(Risk::Medium, sentence);
+            return CommandEffect::new(Risk::Medium, sentence);
         }
-        let effect = Effect::critical(sentence);
+        let effect = CommandEffect::critical(sentence);
         let blocked = |target: &&Arg| target.is_known() && place.is_outside(target) && !is_temporary(&place.path(target));
         // A line that also deletes in the workspace would partly succeed.
         return if targets.iter().all(blocked) { effect.with_containment(Containment::Blocked) } else { effect };
@@ -43,8 +43,8 @@ fn targets_effect(verb: &str, targets: &[&Arg], place: Place<'_>) -> Effect {
     let inside: Vec<String> = targets.iter().map(|target| target.text.clone()).collect();
     let risk = if verb == "overwrites" { Risk::High } else { Risk::Medium };
     match join_names(&inside) {
-        Some(names) => Effect::new(risk, phrase(verb, &names)),
-        None => Effect::new(Risk::High, phrase(verb, unnamed_object(verb))),
+        Some(names) => CommandEffect::new(risk, phrase(verb, &names)),
+        None => CommandEffect::new(Risk::High, phrase(verb, unnamed_object(verb))),
     }
 }
 
@@ -70,21 +70,21 @@ fn unnamed_object(verb: &str) -> &'static str {
 }
 
 /// Description of a target that is more than an ordinary file.
-struct Special {
+struct SpecialTarget {
     object: String,
     is_critical: bool,
     containment: Option<Containment>,
 }
 
-impl Special {
-    fn with_verb(self, verb: &str) -> Effect {
+impl SpecialTarget {
+    fn with_verb(self, verb: &str) -> CommandEffect {
         let sentence = phrase(verb, &self.object);
-        if self.is_critical { Effect::critical(sentence) } else { Effect::new(Risk::High, sentence) }
+        if self.is_critical { CommandEffect::critical(sentence) } else { CommandEffect::new(Risk::High, sentence) }
     }
 }
 
-fn find_special(target: &Arg, verb: &str, place: Place<'_>) -> Option<Special> {
-    let critical = |object: String| Some(Special { object, is_critical: true, containment: None });
+fn find_special(target: &Arg, verb: &str, place: Place<'_>) -> Option<SpecialTarget> {
+    let critical = |object: String| Some(SpecialTarget { object, is_critical: true, containment: None });
     if !target.is_known() {
         return critical(unnamed_object(verb).to_owned());
     }
@@ -95,7 +95,7 @@ fn find_special(target: &Arg, verb: &str, place: Place<'_>) -> Option<Special> {
         path.pop();
     }
     let home = &place.context.home;
-    let of_workspace = |special| Special { containment: Some(Containment::OnlyWorkspace), ..special };
+    let of_workspace = |special| SpecialTarget { containment: Some(Containment::OnlyWorkspace), ..special };
     if path.parent().is_none() {
         let object = if verb.ends_with(" in") { "any directory on this machine" } else { "every file on this machine" };
         return critical(object.to_owned()).map(of_workspace);
@@ -103,20 +103,20 @@ fn find_special(target: &Arg, verb: &str, place: Place<'_>) -> Option<Special> {
     if path == *home {
         let has_workspace = place.context.roots.iter().any(|root| root.starts_with(home));
         let left = if has_workspace { Containment::OnlyWorkspace } else { Containment::Blocked };
-        return critical("your home directory".to_owned()).map(|special| Special { containment: Some(left), ..special });
+        return critical("your home directory".to_owned()).map(|special| SpecialTarget { containment: Some(left), ..special });
     }
     if home.starts_with(&path) {
         return critical(format!("{}, which contains your home directory", quoted(&target.text))).map(of_workspace);
     }
     if place.context.roots.iter().any(|root| root.starts_with(&path)) {
-        return Some(Special {
+        return Some(SpecialTarget {
             object: "the whole workspace".to_owned(),
             is_critical: !place.context.in_workspace(&path),
             containment: None,
         });
     }
     if place.context.in_workspace(&path) && path.components().any(|part| part.as_os_str() == ".git") {
-        return Some(Special {
+        return Some(SpecialTarget {
             object: format!("the repository data in {}", quoted(&target.text)),
             is_critical: false,
             containment: None,

@@ -1,6 +1,6 @@
 //! Effects of git commands.
 
-use super::{Arg, Effect, Place, join_names, non_option_words, quoted};
+use super::{Arg, CommandEffect, Place, join_names, non_option_words, quoted};
 use crate::policy::git::{discards, subcommand};
 use crate::policy::shell::Invocation;
 use crate::protocol::Risk;
@@ -26,15 +26,15 @@ const FETCH_VALUES: &[&str] = &[
 ];
 
 /// Returns the effect of a git command that cannot be undone or that affects other machines.
-pub(crate) fn effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
+pub(crate) fn effect(invocation: &Invocation, place: Place<'_>) -> Option<CommandEffect> {
     let (name, words) = subcommand(invocation)?;
     let has = |options: &[&str]| words.iter().any(|word| options.contains(&word.text.split('=').next().unwrap_or_default()));
     let first = words.iter().map(|word| word.text.as_str()).find(|word| !word.starts_with('-'));
     if discards(invocation) {
-        return Some(Effect::new(Risk::High, describe_discard(name, words, place)));
+        return Some(CommandEffect::new(Risk::High, describe_discard(name, words, place)));
     }
-    let medium = |sentence: String| Some(Effect::new(Risk::Medium, sentence));
-    let high = |sentence: String| Some(Effect::new(Risk::High, sentence));
+    let medium = |sentence: String| Some(CommandEffect::new(Risk::Medium, sentence));
+    let high = |sentence: String| Some(CommandEffect::new(Risk::High, sentence));
     match (name, first) {
         // After an option with a value, these words may be that value.
         ("push", _) => Some(push_effect(words, has(&["-n", "--dry-run"]) && !has(PUSH_VALUES))),
@@ -95,11 +95,11 @@ fn discarded_files(name: &str, words: &[Arg], place: Place<'_>) -> Vec<String> {
     files.map(|word| word.text.clone()).collect()
 }
 
-fn push_effect(words: &[Arg], dry: bool) -> Effect {
+fn push_effect(words: &[Arg], dry: bool) -> CommandEffect {
     let plain = non_option_words(words, PUSH_VALUES);
     let remote = plain.first().map_or_else(|| "the remote repository".to_owned(), |word| quoted(&word.text));
     if dry {
-        return Effect::new(Risk::Medium, format!("connects to {remote}"));
+        return CommandEffect::new(Risk::Medium, format!("connects to {remote}"));
     }
     let refs = plain.get(1..).unwrap_or_default();
     let has = |long: &[&str], letter: char| {
@@ -118,7 +118,7 @@ fn push_effect(words: &[Arg], dry: bool) -> Effect {
     } else {
         format!("publishes commits to {remote}")
     };
-    Effect::new(Risk::High, sentence)
+    CommandEffect::new(Risk::High, sentence)
 }
 
 fn object(words: &[Arg], otherwise: &str) -> String {

@@ -30,7 +30,7 @@ const SYSTEM_PLACES: &[&str] =
 
 /// One effect of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Effect {
+pub(crate) struct CommandEffect {
     /// Verb with its object, such as "publishes commits to `origin`".
     pub sentence: String,
     pub risk: Risk,
@@ -39,7 +39,7 @@ pub(crate) struct Effect {
     pub containment: Option<Containment>,
 }
 
-impl Effect {
+impl CommandEffect {
     fn new(risk: Risk, sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), risk, is_critical: false, containment: None }
     }
@@ -76,7 +76,7 @@ impl Place<'_> {
 
 /// Returns the worst effect of one part of a line; if effects are equal, the first. `None` if the part only reads, or
 /// only changes files of the workspace.
-pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) -> Option<Effect> {
+pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) -> Option<CommandEffect> {
     let place = Place { context, cwd };
     let part = &*without_message(part);
     let mut effects = Vec::new();
@@ -86,14 +86,14 @@ pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) 
     }
     effects.extend(part.redirects.iter().filter(|redirect| !redirect.reads_only).filter_map(|redirect| {
         redirect.target.as_ref().map_or_else(
-            || Some(Effect::new(Risk::Medium, "writes to a file whose name is known only at run time")),
+            || Some(CommandEffect::new(Risk::Medium, "writes to a file whose name is known only at run time")),
             |target| write_effect(target, place),
         )
     }));
     let network = part.invocations.iter().any(|one| network::uses(one.base()));
     let outputs = part.redirects.iter().filter(|redirect| !redirect.reads_only).filter_map(|redirect| redirect.target.as_ref());
     effects.extend(outputs.filter(|target| network && is_credential(&target.text)).map(|target| {
-        Effect::critical(format!("saves downloaded data to {}, which can contain credentials", quoted(&target.text)))
+        CommandEffect::critical(format!("saves downloaded data to {}, which can contain credentials", quoted(&target.text)))
     }));
     let inputs = part.redirects.iter().filter(|redirect| redirect.reads_only).filter_map(|redirect| redirect.target.as_ref());
     effects.extend(inputs.filter_map(|target| read_effect(target, place, network)));
@@ -102,12 +102,12 @@ pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) 
 }
 
 /// Returns the effect of the highest rank; of equal effects, the first.
-fn worst(effects: impl IntoIterator<Item = Effect>) -> Option<Effect> {
+fn worst(effects: impl IntoIterator<Item = CommandEffect>) -> Option<CommandEffect> {
     effects.into_iter().reduce(|worst, one| if one.rank() > worst.rank() { one } else { worst })
 }
 
 /// Returns the effect of running code that was downloaded or that is known only at run time.
-fn unseen_code_effect(part: &SimpleCommand) -> Option<Effect> {
+fn unseen_code_effect(part: &SimpleCommand) -> Option<CommandEffect> {
     let piped = part.piped && (part.reads_code || part.invocations.iter().any(runs_its_input));
     if part.unknown_code || piped {
         let lines = [part.input_from.as_deref(), part.unknown_code.then_some(part.text.as_str())].map(|text| text.map(read));
@@ -115,16 +115,16 @@ fn unseen_code_effect(part: &SimpleCommand) -> Option<Effect> {
         let sources: Vec<&Invocation> =
             part.invocations.iter().chain(printers).filter(|one| network::downloads(one.base())).collect();
         let hosts: Vec<String> = sources.iter().flat_map(|one| network::hosts(one)).collect();
-        return Some(Effect::critical(match (sources.is_empty(), join_names(&hosts)) {
+        return Some(CommandEffect::critical(match (sources.is_empty(), join_names(&hosts)) {
             (true, _) => "runs code that is known only at run time".to_owned(),
             (false, None) => "runs downloaded code".to_owned(),
             (false, Some(hosts)) => format!("runs downloaded code from {hosts}"),
         }));
     }
-    part.floors.contains(&COMPUTED).then(|| Effect::critical("runs a program whose name is known only at run time"))
+    part.floors.contains(&COMPUTED).then(|| CommandEffect::critical("runs a program whose name is known only at run time"))
 }
 
-fn invocation_effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
+fn invocation_effect(invocation: &Invocation, place: Place<'_>) -> Option<CommandEffect> {
     let program = invocation.base();
     let words = &invocation.argv[1..];
     let own = programs::effect(program, words, place)
@@ -138,12 +138,12 @@ fn invocation_effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect
 }
 
 /// Returns the effect of a variable that changes what programs do.
-fn variable_effect(name: &str) -> Effect {
-    Effect::new(Risk::Medium, format!("sets {}, which changes what programs do", quoted(name)))
+fn variable_effect(name: &str) -> CommandEffect {
+    CommandEffect::new(Risk::Medium, format!("sets {}, which changes what programs do", quoted(name)))
 }
 
 /// Returns the effect of reading a file with credentials, which is critical if the command uses the network.
-fn read_effect(word: &Arg, place: Place<'_>, network: bool) -> Option<Effect> {
+fn read_effect(word: &Arg, place: Place<'_>, network: bool) -> Option<CommandEffect> {
     // A program that uses the network may send a file that any part of a word names: `-T.env`.
     let path = if network { &word.text } else { path_part(&word.text) };
     if !is_credential(path) {
@@ -151,30 +151,30 @@ fn read_effect(word: &Arg, place: Place<'_>, network: bool) -> Option<Effect> {
     }
     let name = quoted(path);
     if network {
-        return Some(Effect::critical(format!("could send {name}, which can contain credentials")));
+        return Some(CommandEffect::critical(format!("could send {name}, which can contain credentials")));
     }
-    place.is_outside(word).then(|| Effect::new(Risk::Medium, format!("reads {name}, which can contain credentials")))
+    place.is_outside(word).then(|| CommandEffect::new(Risk::Medium, format!("reads {name}, which can contain credentials")))
 }
 
 /// Returns the effect of writing to a file that a redirect names.
-fn write_effect(target: &Arg, place: Place<'_>) -> Option<Effect> {
+fn write_effect(target: &Arg, place: Place<'_>) -> Option<CommandEffect> {
     if DISKS.iter().any(|disk| target.text.starts_with(disk)) {
-        return Some(Effect::critical(format!("overwrites the disk {}", quoted(&target.text))));
+        return Some(CommandEffect::critical(format!("overwrites the disk {}", quoted(&target.text))));
     }
     if matches!(target.text.as_str(), "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty") || !place.is_outside(target) {
         return None;
     }
     if !target.is_known() {
-        return Some(Effect::new(Risk::Medium, "writes to a file whose name is known only at run time"));
+        return Some(CommandEffect::new(Risk::Medium, "writes to a file whose name is known only at run time"));
     }
     let path = place.path(target);
     let name = quoted(&target.text);
     let effect = if SYSTEM_PLACES.iter().any(|system| path.starts_with(system)) {
-        Effect::new(Risk::High, format!("changes the system file {name}"))
+        CommandEffect::new(Risk::High, format!("changes the system file {name}"))
     } else if is_dot_file(&path, place) {
-        Effect::new(Risk::High, format!("changes the settings file {name}"))
+        CommandEffect::new(Risk::High, format!("changes the settings file {name}"))
     } else {
-        Effect::new(Risk::Medium, format!("writes to {name}, outside the workspace"))
+        CommandEffect::new(Risk::Medium, format!("writes to {name}, outside the workspace"))
     };
     Some(if is_temporary(&path) { effect } else { effect.with_containment(Containment::Blocked) })
 }
@@ -191,12 +191,12 @@ fn is_dot_file(path: &Path, place: Place<'_>) -> bool {
 }
 
 /// Returns the effect that follows from the paths in the arguments, regardless of the program.
-fn operand_effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
+fn operand_effect(invocation: &Invocation, place: Place<'_>) -> Option<CommandEffect> {
     let argv = &invocation.argv;
     if let Some(to) = destination(argv) {
         return place
             .is_outside(to)
-            .then(|| Effect::new(Risk::Medium, format!("works in {}, outside the workspace", quoted(&to.text))));
+            .then(|| CommandEffect::new(Risk::Medium, format!("works in {}, outside the workspace", quoted(&to.text))));
     }
     if let Some(effect) = programs::write_effect(invocation.base(), &argv[1..], place) {
         return Some(effect);
@@ -215,7 +215,7 @@ fn operand_effect(invocation: &Invocation, place: Place<'_>) -> Option<Effect> {
     };
     let path = paths.into_iter().filter(|path| !path.is_empty()).find(outside)?;
     let verb = if reads { "reads" } else { "uses" };
-    Some(Effect::new(Risk::Medium, format!("{verb} {}, outside the workspace", quoted(path))))
+    Some(CommandEffect::new(Risk::Medium, format!("{verb} {}, outside the workspace", quoted(path))))
 }
 
 /// Formats a name for a sentence: in backticks, shortened in the middle if it is long.

@@ -1,6 +1,6 @@
 //! Effects of programs that use the network or act on other machines.
 
-use super::{Arg, Effect, join_names, non_option_words, quoted};
+use super::{Arg, CommandEffect, join_names, non_option_words, quoted};
 use crate::policy::program_kinds::NETWORK;
 use crate::policy::shell::Invocation;
 use crate::policy::url::parse;
@@ -48,20 +48,20 @@ fn extract_hosts(words: &[Arg]) -> Vec<String> {
 }
 
 /// Returns the effect of a program that uses the network.
-pub(crate) fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
+pub(crate) fn effect(program: &str, words: &[Arg]) -> Option<CommandEffect> {
     match program {
         _ if downloads(program) => Some(download_effect(program, words)),
         "ssh" | "mosh" => Some(remote_effect(words, "runs commands on")),
         "sftp" => Some(remote_effect(words, "transfers files with")),
         "scp" | "rsync" => copy_effect(words),
         "ping" | "dig" | "nslookup" | "host" | "traceroute" => Some(remote_effect(words, "connects to")),
-        "nc" | "ncat" | "netcat" | "socat" | "telnet" => Some(Effect::new(Risk::Medium, "opens network connections")),
-        _ if uses(program) => Some(Effect::new(Risk::Medium, "uses the network")),
+        "nc" | "ncat" | "netcat" | "socat" | "telnet" => Some(CommandEffect::new(Risk::Medium, "opens network connections")),
+        _ if uses(program) => Some(CommandEffect::new(Risk::Medium, "uses the network")),
         _ => None,
     }
 }
 
-fn download_effect(program: &str, words: &[Arg]) -> Effect {
+fn download_effect(program: &str, words: &[Arg]) -> CommandEffect {
     let sends = words.iter().enumerate().any(|(index, word)| {
         let text = word.text.as_str();
         let name = text.split('=').next().unwrap_or(text);
@@ -79,9 +79,9 @@ fn download_effect(program: &str, words: &[Arg]) -> Effect {
     let hosts = join_names(&extract_hosts(words));
     let object = hosts.unwrap_or_else(|| "the network".to_owned());
     if sends {
-        Effect::new(Risk::High, format!("sends data to {object}"))
+        CommandEffect::new(Risk::High, format!("sends data to {object}"))
     } else {
-        Effect::new(Risk::Medium, format!("downloads from {object}"))
+        CommandEffect::new(Risk::Medium, format!("downloads from {object}"))
     }
 }
 
@@ -95,15 +95,15 @@ fn sending_option(word: &str) -> Option<(&str, &str)> {
     "dFTX".contains(found).then_some((found, &letters[at + 1..]))
 }
 
-fn remote_effect(words: &[Arg], verb: &str) -> Effect {
+fn remote_effect(words: &[Arg], verb: &str) -> CommandEffect {
     let host =
         non_option_words(words, SSH_VALUES).first().map_or_else(|| "another machine".to_owned(), |word| quoted(&word.text));
     let risk = if verb.starts_with("connects") { Risk::Medium } else { Risk::High };
-    Effect::new(risk, format!("{verb} {host}"))
+    CommandEffect::new(risk, format!("{verb} {host}"))
 }
 
 /// Returns the effect of `scp` and `rsync`, which can also copy between local paths.
-fn copy_effect(words: &[Arg]) -> Option<Effect> {
+fn copy_effect(words: &[Arg]) -> Option<CommandEffect> {
     let plain = non_option_words(words, &[]);
     let remote = |word: &&Arg| {
         let before = word.text.split(':').next().unwrap_or_default();
@@ -111,8 +111,8 @@ fn copy_effect(words: &[Arg]) -> Option<Effect> {
     };
     let (last, sources) = plain.split_last()?;
     if remote(last) {
-        return Some(Effect::new(Risk::High, format!("copies files to {}", quoted(&last.text))));
+        return Some(CommandEffect::new(Risk::High, format!("copies files to {}", quoted(&last.text))));
     }
     let from = sources.iter().copied().find(|word| remote(word))?;
-    Some(Effect::new(Risk::Medium, format!("downloads from {}", quoted(&from.text))))
+    Some(CommandEffect::new(Risk::Medium, format!("downloads from {}", quoted(&from.text))))
 }

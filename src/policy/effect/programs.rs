@@ -1,7 +1,7 @@
 //! Effects of programs that act as root, change the whole system or manage packages; and the arguments of a program
 //! that are files.
 
-use super::{Arg, DISKS, Effect, Place, join_names, non_option_words, quoted, variable_effect};
+use super::{Arg, CommandEffect, DISKS, Place, join_names, non_option_words, quoted, variable_effect};
 use crate::policy::path_words::path_part;
 use crate::policy::program_kinds::{is_recursive, runs_script};
 use crate::policy::steering::steers;
@@ -73,7 +73,7 @@ const WORDS_ONLY: &[&str] =
     &["echo", "printf", "tr", "expr", "seq", "sleep", "date", "basename", "dirname", "true", "false", ":", "export", "set"];
 
 /// Returns the effect of a program that changes the whole system, runs as root or manages packages.
-pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<CommandEffect> {
     if let Some(effect) = as_another_user(program, words).or_else(|| disk_effect(program, words, place)) {
         return Some(effect);
     }
@@ -83,7 +83,7 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
             && words.first().is_some_and(|word| SERVICE_READS.contains(&word.text.as_str()))
             || program == "crontab" && words.iter().any(|word| word.text == "-l")
             || program == "mount" && words.is_empty();
-        return (!reads).then(|| Effect::new(Risk::High, *sentence));
+        return (!reads).then(|| CommandEffect::new(Risk::High, *sentence));
     }
     let in_packages = !runs_script(program, words);
     if let Some((.., sentence, risk)) = PACKAGES
@@ -91,13 +91,13 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
         .filter(|_| in_packages)
         .find(|(name, subcommands, ..)| *name == program && words.iter().any(|word| subcommands.contains(&word.text.as_str())))
     {
-        return Some(Effect::new(*risk, *sentence));
+        return Some(CommandEffect::new(*risk, *sentence));
     }
     if RUNNERS.contains(&program) {
         let package = non_option_words(words, &["-p", "--package", "--from"]);
         let package = package.into_iter().find(|word| word.text != "run");
         let name = package.map_or_else(|| "a package".to_owned(), |word| quoted(&word.text));
-        return Some(Effect::new(Risk::Medium, format!("runs {name}, downloading it first if needed")));
+        return Some(CommandEffect::new(Risk::Medium, format!("runs {name}, downloading it first if needed")));
     }
     match program {
         "env" => words
@@ -118,24 +118,24 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<E
 }
 
 /// Returns the effect of a signal, with the processes that receive it.
-fn signal_effect(program: &str, words: &[Arg]) -> Effect {
+fn signal_effect(program: &str, words: &[Arg]) -> CommandEffect {
     if program == "kill" && words.first().is_some_and(|word| matches!(word.text.as_str(), "-l" | "-L")) {
-        return Effect::new(Risk::Low, "lists the names of signals");
+        return CommandEffect::new(Risk::Low, "lists the names of signals");
     }
     let plain = non_option_words(words, &["-s", "--signal", "-n", "-u", "-t"]);
     let all = plain.iter().any(|word| matches!(word.text.as_str(), "-1")) || words.last().is_some_and(|word| word.text == "-1");
     let named = join_names(&plain.iter().map(|word| word.text.clone()).collect::<Vec<_>>());
     let sentence = match (named, program) {
-        _ if program == "kill" && all => return Effect::new(Risk::High, "stops all of your processes"),
+        _ if program == "kill" && all => return CommandEffect::new(Risk::High, "stops all of your processes"),
         (None, _) => "stops processes".to_owned(),
         (Some(names), "kill") => format!("stops the process {names}"),
         (Some(names), _) => format!("stops all processes named {names}"),
     };
-    Effect::new(Risk::Medium, sentence)
+    CommandEffect::new(Risk::Medium, sentence)
 }
 
 /// Returns the effect of a program whose operands are output paths, if it writes outside the workspace.
-pub(crate) fn write_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+pub(crate) fn write_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<CommandEffect> {
     let plain = non_option_words(words, &["-t", "--target-directory", "-m", "--mode", "-o", "-g", "-S", "--suffix", "-d", "-r"]);
     let given = |word: &Arg, at: usize| match word.text.as_str() {
         "-t" | "--target-directory" => words.get(at + 1).cloned(),
@@ -153,7 +153,7 @@ pub(crate) fn write_effect(program: &str, words: &[Arg], place: Place<'_>) -> Op
     };
     let moved: Vec<String> = sources.iter().filter(|word| place.is_outside(word)).map(|word| word.text.clone()).collect();
     if let Some(names) = join_names(&moved).filter(|_| program == "mv") {
-        return Some(Effect::new(Risk::High, format!("moves {names} from outside the workspace")));
+        return Some(CommandEffect::new(Risk::High, format!("moves {names} from outside the workspace")));
     }
     targets
         .into_iter()
@@ -161,7 +161,7 @@ pub(crate) fn write_effect(program: &str, words: &[Arg], place: Place<'_>) -> Op
         .reduce(|one, other| if other.rank() > one.rank() { other } else { one })
 }
 
-fn as_another_user(program: &str, words: &[Arg]) -> Option<Effect> {
+fn as_another_user(program: &str, words: &[Arg]) -> Option<CommandEffect> {
     if !matches!(program, "sudo" | "su" | "doas" | "pkexec" | "run0") {
         return None;
     }
@@ -169,13 +169,13 @@ fn as_another_user(program: &str, words: &[Arg]) -> Option<Effect> {
         words.iter().position(|word| matches!(word.text.as_str(), "-u" | "--user")).and_then(|index| words.get(index + 1));
     let named = if program == "su" { non_option_words(words, &["-c", "-s"]).first().copied() } else { named };
     Some(match named.filter(|word| !matches!(word.text.as_str(), "root" | "-")) {
-        Some(user) => Effect::new(Risk::High, format!("runs as the user {}", quoted(&user.text))),
-        None => Effect::new(Risk::High, "runs as root"),
+        Some(user) => CommandEffect::new(Risk::High, format!("runs as the user {}", quoted(&user.text))),
+        None => CommandEffect::new(Risk::High, "runs as root"),
     })
 }
 
 /// Returns the effect of a program that writes to disks below the file system.
-fn disk_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect> {
+fn disk_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<CommandEffect> {
     let disks: Vec<String> = words
         .iter()
         .map(|word| word.text.strip_prefix("of=").unwrap_or(&word.text))
@@ -185,24 +185,24 @@ fn disk_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect>
     let named = join_names(&disks).map(|disks| format!("the disk {disks}"));
     match program {
         "fdisk" | "parted" | "sfdisk" => {
-            Some(Effect::critical(format!("changes the partitions of {}", named.unwrap_or_else(|| "a disk".to_owned()))))
+            Some(CommandEffect::critical(format!("changes the partitions of {}", named.unwrap_or_else(|| "a disk".to_owned()))))
         }
         "mkfs" | "wipefs" | "mkswap" => {
-            Some(Effect::critical(format!("erases {}", named.unwrap_or_else(|| "a disk".to_owned()))))
+            Some(CommandEffect::critical(format!("erases {}", named.unwrap_or_else(|| "a disk".to_owned()))))
         }
         _ if program.starts_with("mkfs.") => {
-            Some(Effect::critical(format!("erases {}", named.unwrap_or_else(|| "a disk".to_owned()))))
+            Some(CommandEffect::critical(format!("erases {}", named.unwrap_or_else(|| "a disk".to_owned()))))
         }
         "dd" => {
             let target =
                 words.iter().find_map(|word| Some(Arg { text: word.text.strip_prefix("of=")?.to_owned(), ..word.clone() }));
             Some(match (named, target) {
-                (Some(disk), _) => Effect::critical(format!("overwrites {disk}")),
+                (Some(disk), _) => CommandEffect::critical(format!("overwrites {disk}")),
                 (None, Some(target)) if place.is_outside(&target) => {
-                    Effect::critical(format!("overwrites {}, outside the workspace", quoted(&target.text)))
+                    CommandEffect::critical(format!("overwrites {}, outside the workspace", quoted(&target.text)))
                 }
-                (None, Some(target)) => Effect::critical(format!("overwrites {}", quoted(&target.text))),
-                (None, None) => Effect::critical("copies raw data"),
+                (None, Some(target)) => CommandEffect::critical(format!("overwrites {}", quoted(&target.text))),
+                (None, None) => CommandEffect::critical("copies raw data"),
             })
         }
         _ => None,
@@ -210,19 +210,19 @@ fn disk_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Effect>
 }
 
 /// Returns the effect of changing permissions or owners, if it affects a whole tree or a path outside the workspace.
-fn permission_effect(words: &[Arg], place: Place<'_>) -> Option<Effect> {
+fn permission_effect(words: &[Arg], place: Place<'_>) -> Option<CommandEffect> {
     // A mode or an owner, resolved as a path, is inside the workspace.
     let targets = non_option_words(words, &[]);
     let recursive = is_recursive(words);
     let outside: Vec<String> = targets.iter().filter(|word| place.is_outside(word)).map(|word| word.text.clone()).collect();
     match (join_names(&outside), recursive) {
         (Some(names), true) => {
-            Some(Effect::critical(format!("changes the permissions of all files in {names}, outside the workspace")))
+            Some(CommandEffect::critical(format!("changes the permissions of all files in {names}, outside the workspace")))
         }
         (Some(names), false) => {
-            Some(Effect::new(Risk::High, format!("changes the permissions of {names}, outside the workspace")))
+            Some(CommandEffect::new(Risk::High, format!("changes the permissions of {names}, outside the workspace")))
         }
-        (None, true) => Some(Effect::new(Risk::Medium, "changes the permissions of a whole directory")),
+        (None, true) => Some(CommandEffect::new(Risk::Medium, "changes the permissions of a whole directory")),
         (None, false) => None,
     }
 }

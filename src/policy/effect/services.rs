@@ -1,10 +1,10 @@
 //! Effects of programs that act on a service or a database with the user's account.
 
-use super::{Arg, Effect, join_names, non_option_words, quoted};
+use super::{Arg, CommandEffect, join_names, non_option_words, quoted};
 use crate::protocol::Risk;
 
 /// A program that acts on a service.
-struct Service {
+struct ServiceProgram {
     program: &'static str,
     /// Name of the service, after "acts on".
     name: &'static str,
@@ -22,15 +22,15 @@ const fn service(
     at: usize,
     reading: &'static [&'static str],
     local: &'static [&'static str],
-) -> Service {
-    Service { program, name, at, reading, local }
+) -> ServiceProgram {
+    ServiceProgram { program, name, at, reading, local }
 }
 
 const OF_CONTAINERS: &[&str] = &["ps", "images", "logs", "inspect", "version", "info", "top", "stats", "diff"];
 const OF_PLANS: &[&str] = &["plan", "show", "output", "graph", "providers"];
 const OF_FILES: &[&str] = &["fmt", "validate", "version", "-version", "--version", "-help", "--help"];
 
-const SERVICES: &[Service] = &[
+const SERVICES: &[ServiceProgram] = &[
     service(
         "kubectl",
         "your Kubernetes cluster",
@@ -90,11 +90,11 @@ const QUERIES: &[&str] =
 const DROPS: &[&str] = &["drop", "delete", "truncate"];
 
 /// Returns the effect of a program that acts on a service or a database.
-pub(crate) fn effect(program: &str, words: &[Arg]) -> Option<Effect> {
+pub(crate) fn effect(program: &str, words: &[Arg]) -> Option<CommandEffect> {
     database_effect(program, words).or_else(|| service_effect(program, words))
 }
 
-fn service_effect(program: &str, words: &[Arg]) -> Option<Effect> {
+fn service_effect(program: &str, words: &[Arg]) -> Option<CommandEffect> {
     let service = SERVICES.iter().find(|service| service.program == program)?;
     let before = words.iter().take(service.at).all(|word| !word.text.starts_with('-'));
     let is = |list: &[&str]| before && words.get(service.at).is_some_and(|word| list.contains(&word.text.as_str()));
@@ -102,11 +102,14 @@ fn service_effect(program: &str, words: &[Arg]) -> Option<Effect> {
         return None;
     }
     if is(service.reading) {
-        return Some(Effect::new(Risk::Medium, format!("reads from {}", service.name.split(',').next().unwrap_or_default())));
+        return Some(CommandEffect::new(
+            Risk::Medium,
+            format!("reads from {}", service.name.split(',').next().unwrap_or_default()),
+        ));
     }
     if matches!(program, "docker" | "podman") && words.first().is_some_and(|word| word.text == "push") {
         let image = non_option_words(&words[1..], &[]).first().map_or_else(|| "an image".to_owned(), |word| quoted(&word.text));
-        return Some(Effect::new(Risk::High, format!("publishes {image}")));
+        return Some(CommandEffect::new(Risk::High, format!("publishes {image}")));
     }
     let is_word = |word: &&Arg| word.is_known() && !word.text.starts_with('-');
     let named: Vec<&str> = words.iter().take_while(is_word).take(MAX_WORDS).map(|word| word.text.as_str()).collect();
@@ -114,23 +117,23 @@ fn service_effect(program: &str, words: &[Arg]) -> Option<Effect> {
         [] => format!("acts on {}", service.name),
         named => format!("acts on {}: {}", service.name, quoted(&named.join(" "))),
     };
-    Some(Effect::new(Risk::High, sentence))
+    Some(CommandEffect::new(Risk::High, sentence))
 }
 
-fn database_effect(program: &str, words: &[Arg]) -> Option<Effect> {
+fn database_effect(program: &str, words: &[Arg]) -> Option<CommandEffect> {
     if let "dropdb" | "dropuser" = program {
         let name =
             join_names(&non_option_words(words, &["-h", "-p", "-U"]).iter().map(|word| word.text.clone()).collect::<Vec<_>>());
         let kind = if program == "dropdb" { "database" } else { "user" };
         let object = name.map_or_else(|| format!("a database {kind}"), |name| format!("the database {kind} {name}"));
-        return Some(Effect::new(Risk::High, format!("deletes {}", object.replace("database database", "database"))));
+        return Some(CommandEffect::new(Risk::High, format!("deletes {}", object.replace("database database", "database"))));
     }
     if program == "redis-cli" {
         let is_flush = words.iter().any(|word| matches!(word.text.to_ascii_lowercase().as_str(), "flushall" | "flushdb"));
         return Some(if is_flush {
-            Effect::new(Risk::High, "deletes all data of a Redis database")
+            CommandEffect::new(Risk::High, "deletes all data of a Redis database")
         } else {
-            Effect::new(Risk::Medium, "runs commands in a Redis database")
+            CommandEffect::new(Risk::Medium, "runs commands in a Redis database")
         });
     }
     let (_, statements, valued) = CLIENTS.iter().find(|(name, ..)| *name == program)?;
@@ -150,11 +153,11 @@ fn database_effect(program: &str, words: &[Arg]) -> Option<Effect> {
     };
     let lists = words.iter().any(|word| matches!(word.text.as_str(), "-l" | "--list" | "--version" | "--help"));
     Some(if parts.iter().any(drops) {
-        Effect::new(Risk::High, format!("deletes data in {database}"))
+        CommandEffect::new(Risk::High, format!("deletes data in {database}"))
     } else if lists || !parts.is_empty() && parts.iter().all(|text| QUERIES.contains(&first_word(text).as_str())) {
-        Effect::new(Risk::Medium, format!("reads from {database}"))
+        CommandEffect::new(Risk::Medium, format!("reads from {database}"))
     } else {
-        Effect::new(Risk::High, format!("runs statements in {database}"))
+        CommandEffect::new(Risk::High, format!("runs statements in {database}"))
     })
 }
 

@@ -1,11 +1,11 @@
 //! Time of an approval: before a command runs, or after it has run in a layer.
 
-use super::layer_stack::LayerStack;
+use super::layer_stack::EnforcerLayers;
 use crate::policy::bundle::{Approve, Network, SandboxSetting, Terms};
 use crate::policy::git::{GitWrites, git_writes};
 use crate::policy::hidden_places::mentions_hidden_path;
 use crate::policy::interactive_programs::attendance;
-use crate::policy::layer_verdict::Finding;
+use crate::policy::layer_verdict::ActionFinding;
 use crate::policy::paths::{Context, Sandbox};
 use crate::protocol::{Action, ApproveWhen, Mode, Risk, VerdictKind};
 
@@ -31,10 +31,10 @@ impl ApproveSetting {
     /// the call is not a command.
     pub(crate) fn timing(
         self,
-        finding: &Finding,
+        finding: &ActionFinding,
         actions: &[Action],
         context: &Context,
-        stack: &LayerStack,
+        stack: &EnforcerLayers,
     ) -> Option<ApproveWhen> {
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         let is_asked = finding.decided.verdict == VerdictKind::Ask;

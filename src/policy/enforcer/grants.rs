@@ -5,7 +5,7 @@ use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
 use crate::policy::command::{self, CommandScene, SavablePart};
 use crate::policy::git::without_messages;
 use crate::policy::host_access::{is_download, never_reaches};
-use crate::policy::interpreters::{self, RunsCode};
+use crate::policy::interpreters::{self, RunnerKind};
 use crate::policy::layer::{Layer, Scope};
 use crate::policy::named::line;
 use crate::policy::paths::{Sandbox, literal};
@@ -171,7 +171,7 @@ impl Enforcer {
         let found = match actions {
             [Action::Exec { command, cwd }] => self.for_command(command, cwd, now),
             [Action::Custom { name, fingerprint, .. }] => {
-                Ok(vec![Draft::with_rules(vec![GrantRule::Tool { name: name.clone(), fingerprint: fingerprint.clone() }])])
+                Ok(vec![GrantDraft::with_rules(vec![GrantRule::Tool { name: name.clone(), fingerprint: fingerprint.clone() }])])
             }
             // A name with a wildcard would match more than that one tool.
             [Action::Invoke { server, tool, fingerprint, .. }] if !format!("{server}{tool}").contains(['*', '?']) => {
@@ -181,7 +181,7 @@ impl Enforcer {
                 } else {
                     GrantRule::ServerTool { name: format!("{server}/{tool}"), fingerprint }
                 };
-                Ok(vec![Draft::with_rules(vec![rule])])
+                Ok(vec![GrantDraft::with_rules(vec![rule])])
             }
             _ => self.for_writes(actions, now),
         };
@@ -206,7 +206,7 @@ impl Enforcer {
     }
 
     /// Tests the effect of a rule by applying it. A rule without effect is not offered.
-    pub(super) fn offer(&self, draft: Draft, actions: &[Action], now: Timestamp) -> Result<GrantOption, String> {
+    pub(super) fn offer(&self, draft: GrantDraft, actions: &[Action], now: Timestamp) -> Result<GrantOption, String> {
         let is_for_a_copy = draft.rules.iter().any(|rule| matches!(rule, GrantRule::Command(rule) if rule.sandboxed));
         let with = |rules: &[GrantRule], scope: Scope, sandbox: Sandbox| {
             let bundle = Bundle::parse_rules(&text(rules), "the rule").map_err(|error| error.message)?;
@@ -246,24 +246,24 @@ impl Enforcer {
             asks_still.push(GrantScope::Everywhere);
         }
         let memory_only = lasting.err().map(|why| format!("a saved rule would have no effect: {why}"));
-        let Draft { rules, everywhere, .. } = draft;
+        let GrantDraft { rules, everywhere, .. } = draft;
         Ok(GrantOption { rules, everywhere, written: false, memory_only, file_only: false, asks_still, places: Vec::new() })
     }
 
-    fn for_command(&self, line: &str, cwd: &Target, now: Timestamp) -> Result<Vec<Draft>, Vec<String>> {
+    fn for_command(&self, line: &str, cwd: &Target, now: Timestamp) -> Result<Vec<GrantDraft>, Vec<String>> {
         let scene = self.scene(cwd, now);
         let asking = command::parts_needing_approval(line, cwd, &scene, |rule| self.stack.is_by_person(rule))?;
         let narrow: Vec<GrantRule> = unique(asking.iter().map(|one| GrantRule::Command(narrowest_rule(one))));
         let in_memory = !asking.iter().any(|one| one.in_a_copy);
-        let mut drafts = vec![Draft { in_memory, ..Draft::with_rules(narrow.clone()) }];
+        let mut drafts = vec![GrantDraft { in_memory, ..GrantDraft::with_rules(narrow.clone()) }];
         let wide = unique(asking.iter().map(|one| GrantRule::Command(widen_rule(one).unwrap_or_else(|| narrowest_rule(one)))));
         if wide != narrow && wide.iter().all(|rule| covers_only_harmless(rule, &scene)) {
-            drafts.push(Draft::with_rules(wide));
+            drafts.push(GrantDraft::with_rules(wide));
         }
         Ok(drafts)
     }
 
-    fn for_writes(&self, actions: &[Action], now: Timestamp) -> Result<Vec<Draft>, Vec<String>> {
+    fn for_writes(&self, actions: &[Action], now: Timestamp) -> Result<Vec<GrantDraft>, Vec<String>> {
         let mut paths = Vec::new();
         let mut never = Vec::new();
         for action in actions {
@@ -304,7 +304,7 @@ impl Enforcer {
         if !never.is_empty() {
             return Err(never);
         }
-        let all = |pattern: &dyn Fn(&Path) -> Option<PathBuf>, suffix: &dyn Fn(&Path) -> Option<String>| -> Option<Draft> {
+        let all = |pattern: &dyn Fn(&Path) -> Option<PathBuf>, suffix: &dyn Fn(&Path) -> Option<String>| -> Option<GrantDraft> {
             let mut here = Vec::new();
             let mut everywhere = Vec::new();
             for path in &paths {
@@ -314,7 +314,7 @@ impl Enforcer {
                 everywhere.push(absolute);
             }
             let rule = |paths: Vec<String>| vec![GrantRule::Write { paths: unique(paths.into_iter()) }];
-            Some(Draft { rules: rule(here), everywhere: rule(everywhere), in_memory: false })
+            Some(GrantDraft { rules: rule(here), everywhere: rule(everywhere), in_memory: false })
         };
         let below_root = |path: &Path| -> Option<PathBuf> {
             let folder = path.parent()?;
@@ -389,14 +389,14 @@ fn expiry_choices(now: Timestamp) -> Vec<(u32, Timestamp)> {
 }
 
 /// A rule that may be offered.
-pub(super) struct Draft {
+pub(super) struct GrantDraft {
     pub rules: Vec<GrantRule>,
     pub everywhere: Vec<GrantRule>,
     /// Whether the rule works until aye exits even if a saved rule would have no effect.
     pub in_memory: bool,
 }
 
-impl Draft {
+impl GrantDraft {
     fn with_rules(rules: Vec<GrantRule>) -> Self {
         Self { everywhere: rules.clone(), rules, in_memory: false }
     }
@@ -449,7 +449,7 @@ fn narrowest_rule(kept: &SavablePart) -> CommandRule {
 fn widen_rule(kept: &SavablePart) -> Option<CommandRule> {
     let words: Vec<String> = kept.argv.iter().map(|arg| arg.text.clone()).collect();
     if kept.in_a_copy {
-        let is_interpreter = interpreters::kind(&words[0]) == Some(RunsCode::Interpreter);
+        let is_interpreter = interpreters::kind(&words[0]) == Some(RunnerKind::Interpreter);
         let count = interpreters::program_word_count(&kept.argv).ok().filter(|_| is_interpreter)?;
         return Some(CommandRule { sandboxed: true, ..CommandRule::with_prefix(words.get(..count)?.to_vec()) });
     }

@@ -15,7 +15,7 @@ const FILE_BYTES: u64 = 10 << 20;
 
 /// The layers of an enforcer.
 #[derive(Debug, Clone)]
-pub(crate) struct LayerStack {
+pub(crate) struct EnforcerLayers {
     /// Layers as given; the other fields are derived from them.
     source: Vec<Layer>,
     layers: Vec<CompiledLayer>,
@@ -24,7 +24,7 @@ pub(crate) struct LayerStack {
     excluded: Arc<[ExcludedPaths]>,
 }
 
-impl LayerStack {
+impl EnforcerLayers {
     pub(crate) fn new(source: Vec<Layer>, context: &Context) -> Self {
         let mut stack = Self { source, layers: Vec::new(), terms: Terms::default(), excluded: Arc::default() };
         stack.recompile(context);

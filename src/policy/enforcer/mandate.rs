@@ -2,7 +2,7 @@
 
 use super::Enforcer;
 use crate::policy::interpreters;
-use crate::policy::layer_verdict::Finding;
+use crate::policy::layer_verdict::ActionFinding;
 use crate::policy::permit::Grant;
 use crate::protocol::{Action, Coverage, Mode, Place, Risk, Target, VerdictKind};
 use jiff::Timestamp;
@@ -30,7 +30,7 @@ pub(super) fn cover(enforcer: &Enforcer, action: &Action, now: Timestamp) -> Res
     if let Err(denial) = enforcer.offers(tool_of(action)) {
         return Err(Coverage::Denied { reason: denial.reason });
     }
-    let Finding { decided, risk, critical, remember, .. } = enforcer.judge_action(action, now);
+    let ActionFinding { decided, risk, critical, remember, .. } = enforcer.judge_action(action, now);
     match decided.verdict {
         VerdictKind::Deny => return Err(Coverage::Denied { reason: format!("{} ({})", decided.reason, decided.rule) }),
         VerdictKind::Allow => return Err(Coverage::Allowed { rule: decided.rule }),

@@ -15,20 +15,20 @@ mod user_rule;
 pub use sandbox_requirements::{EntryProtection, ProtectionRules, SandboxRequirements};
 pub use spending::LowestLimit;
 
-use super::bundle::{ApprovalRule, Approve, Environment, Llm, NamedCommand, Preview, SandboxSetting, Terms};
+use super::bundle::{ApprovalRule, Approve, EnvironmentTerms, ModelLimits, NamedCommand, Preview, SandboxSetting, Terms};
 use super::command::{self, CommandScene, MANDATE, NAMED_IN_PLAN};
 use super::custom::{self, Custom};
-use super::effective::{Entry, entries};
+use super::effective::{EffectiveSetting, entries};
 use super::excluded::ExcludedPaths;
-use super::files::{self, Access};
+use super::files::{self, FileAccess};
 use super::guard;
 use super::invoke::{self, Offered};
 use super::layer::{CompiledLayer, Layer};
-use super::layer_verdict::{Finding, LayerVerdict, next_higher};
+use super::layer_verdict::{ActionFinding, LayerVerdict, next_higher};
 use super::limit::ToolLimit;
 use super::named::{self, FilledCommand};
 use super::opening;
-use super::paths::{Context, Places, Sandbox};
+use super::paths::{Context, PathPatterns, Sandbox};
 use super::permit::{Denial, Grant, Permit, Question, UnaskedConditions, Verdict};
 use super::program_kinds::runs_repository_programs;
 use super::remembered_hosts::remembered_hosts;
@@ -40,7 +40,7 @@ use crate::protocol::{
 };
 use approve::ApproveSetting;
 use jiff::Timestamp;
-use layer_stack::LayerStack;
+use layer_stack::EnforcerLayers;
 use sandbox_requirements::RequirementSource;
 use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ const UNHELD_REPOSITORY: &str =
 #[derive(Debug, Clone)]
 pub struct Enforcer {
     /// Layers, shared by all copies of an enforcer because a policy can have thousands of rules.
-    stack: Arc<LayerStack>,
+    stack: Arc<EnforcerLayers>,
     context: Context,
     grants: Vec<Grant>,
     /// Grants of the approved plan of the running task.
@@ -159,7 +159,7 @@ impl Explanation {
 
 impl Enforcer {
     pub fn new(layers: Vec<Layer>, context: Context) -> Self {
-        let stack = Arc::new(LayerStack::new(layers, &context));
+        let stack = Arc::new(EnforcerLayers::new(layers, &context));
         let (grants, mandate, limits) = (Vec::new(), Vec::new(), Vec::new());
         let approve = ApproveSetting::default();
         Self { stack, context, grants, mandate, limits, other_shell: None, is_distrusted: false, approve, outer: None }
@@ -256,7 +256,7 @@ impl Enforcer {
         let outer = self.outer.as_ref().map(|outer| outer.may_read_of(server, now)).transpose()?.flatten();
         let offered = Offered { server, tool: invoke::READING, fingerprint: "", changed: false };
         self.offers(&offered.full_name())?;
-        let finding = Finding { reads_only: true, ..invoke::judge(&offered, self.stack.compiled_layers(), now) };
+        let finding = ActionFinding { reads_only: true, ..invoke::judge(&offered, self.stack.compiled_layers(), now) };
         let LayerVerdict { verdict, rule, reason, .. } = self.apply_grants_and_mode(false, finding).decided;
         match verdict {
             VerdictKind::Allow => Ok(outer),
@@ -328,7 +328,7 @@ impl Enforcer {
             let rule = layer.map_or_else(String::new, |layer| layer.scope.rule(layer.bundle.line_number("", "expires_at")));
             return self.explain_finding(finding_of(LayerVerdict::deny(rule, reason)), actions, None);
         }
-        let mut whole: Option<Finding> = None;
+        let mut whole: Option<ActionFinding> = None;
         for action in actions {
             let one = self.judge_action(action, now);
             whole = Some(match whole {
@@ -351,12 +351,12 @@ impl Enforcer {
     /// Returns whether the verdict on a file action is a denial. Faster than `explain` for many files.
     pub fn denies_file(&self, action: &Action, now: Timestamp) -> bool {
         let (access, target) = match action {
-            Action::Read { target } => (Access::Read, target),
-            Action::Write { target } => (Access::Write, target),
-            Action::Delete { target } => (Access::Delete, target),
+            Action::Read { target } => (FileAccess::Read, target),
+            Action::Write { target } => (FileAccess::Write, target),
+            Action::Delete { target } => (FileAccess::Delete, target),
             _ => return self.explain(slice::from_ref(action), now).verdict == VerdictKind::Deny,
         };
-        if self.stack.expiry_reason(now).is_some() || (access != Access::Read && self.context.mode == Mode::Plan) {
+        if self.stack.expiry_reason(now).is_some() || (access != FileAccess::Read && self.context.mode == Mode::Plan) {
             return true;
         }
         if !self.outer_allows(|outer| !outer.denies_file(action, now)) {
@@ -372,7 +372,7 @@ impl Enforcer {
             && self.outer_allows(|outer| outer.is_entry_readable(path, now))
     }
 
-    fn explain_finding(&self, finding: Finding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
+    fn explain_finding(&self, finding: ActionFinding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
         let head = self.head(&finding.decided, actions.first());
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         let as_reading = finding.reads_only && !actions.is_empty() && actions.iter().all(is_line);
@@ -419,11 +419,11 @@ impl Enforcer {
         named.unwrap_or_else(|| ApprovalRule { title: otherwise.to_owned(), description: None })
     }
 
-    fn judge_action(&self, action: &Action, now: Timestamp) -> Finding {
+    fn judge_action(&self, action: &Action, now: Timestamp) -> ActionFinding {
         let (access, target) = match action {
-            Action::Read { target } => (Access::Read, target),
-            Action::Write { target } => (Access::Write, target),
-            Action::Delete { target } => (Access::Delete, target),
+            Action::Read { target } => (FileAccess::Read, target),
+            Action::Write { target } => (FileAccess::Write, target),
+            Action::Delete { target } => (FileAccess::Delete, target),
             Action::Exec { command, cwd } => {
                 let finding = self.read_otherwise(self.require_sandbox(command::judge(command, cwd, &self.scene(cwd, now))));
                 return self.require_trust(finding);
@@ -464,7 +464,7 @@ impl Enforcer {
             }
         };
         self.apply_grants_and_mode(
-            access == Access::Write,
+            access == FileAccess::Write,
             files::judge(access, action, target, self.stack.compiled_layers(), &self.context, now),
         )
     }
@@ -493,7 +493,7 @@ impl Enforcer {
 
     /// Requires a sandbox: without one, an allowed command needs approval unless the user turned the sandbox off, and
     /// every risk is raised by one level.
-    fn require_sandbox(&self, mut finding: Finding) -> Finding {
+    fn require_sandbox(&self, mut finding: ActionFinding) -> ActionFinding {
         let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.stack.is_by_person(&part.rule));
         let unheld = self.context.sandbox == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
         if unheld {
@@ -514,7 +514,7 @@ impl Enforcer {
     }
 
     /// Turns an allow verdict into an ask verdict if another shell may parse the line differently.
-    fn read_otherwise(&self, mut finding: Finding) -> Finding {
+    fn read_otherwise(&self, mut finding: ActionFinding) -> ActionFinding {
         let Some(name) = self.other_shell else { return finding };
         finding.remember = None;
         if finding.decided.verdict == VerdictKind::Allow {
@@ -526,7 +526,7 @@ impl Enforcer {
     }
 
     /// Turns the permission of a mode into an ask verdict if the command could start a program of an untrusted project.
-    fn require_trust(&self, mut finding: Finding) -> Finding {
+    fn require_trust(&self, mut finding: ActionFinding) -> ActionFinding {
         let by_mode = finding.decided.verdict == VerdictKind::Allow && finding.decided.by_mode;
         if self.is_distrusted && by_mode && !finding.reads_only {
             let (rule, reason) =
@@ -571,7 +571,7 @@ impl Enforcer {
     }
 
     /// Applies the mandate to a request. No mode is applied here, because it was already taken into account.
-    fn reached(&self, mut finding: Finding) -> Finding {
+    fn reached(&self, mut finding: ActionFinding) -> ActionFinding {
         let asks = finding.decided.is_question() && !finding.decided.locked;
         let granted = finding.remember.as_ref().filter(|_| asks).and_then(|grant| self.granted_by(grant));
         if let Some((rule, reason)) = granted {
@@ -581,7 +581,7 @@ impl Enforcer {
     }
 
     /// Applies session grants, the mandate and the mode.
-    fn apply_grants_and_mode(&self, writes: bool, mut finding: Finding) -> Finding {
+    fn apply_grants_and_mode(&self, writes: bool, mut finding: ActionFinding) -> ActionFinding {
         let mode = self.context.mode;
         if mode == Mode::Plan && !finding.reads_only && finding.decided.verdict != VerdictKind::Deny {
             finding.decided = LayerVerdict::deny("plan mode", "plan mode allows no changes");
@@ -652,7 +652,7 @@ impl Enforcer {
     }
 
     /// Returns the limits on models of each layer; all of them apply.
-    pub fn llm(&self) -> impl Iterator<Item = &Llm> {
+    pub fn llm(&self) -> impl Iterator<Item = &ModelLimits> {
         self.stack.compiled_layers().iter().map(|layer| &layer.bundle.llm)
     }
 
@@ -672,12 +672,12 @@ impl Enforcer {
     }
 
     /// Returns the environment variables for commands: only those that every layer allows.
-    pub fn environment(&self) -> Environment {
+    pub fn environment(&self) -> EnvironmentTerms {
         self.terms().environment.clone().unwrap_or_default()
     }
 
     /// Returns the redactions of all layers. No layer can remove redactions of another.
-    pub fn redactions(&self) -> Vec<super::redact::Rule> {
+    pub fn redactions(&self) -> Vec<super::redact::RedactionRule> {
         self.stack.compiled_layers().iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
@@ -801,7 +801,8 @@ impl Enforcer {
             return false;
         }
         let named = || self.terms().readable_paths.clone().unwrap_or_default();
-        let inside = self.context.in_workspace(path) || Places::new(&named(), &self.context, false).matching_line(path).is_some();
+        let inside =
+            self.context.in_workspace(path) || PathPatterns::new(&named(), &self.context, false).matching_line(path).is_some();
         if inside {
             return self.can_open_for_read(path);
         }
@@ -810,19 +811,19 @@ impl Enforcer {
     }
 
     /// Returns every key of every layer, with its origin and its effect.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<EffectiveSetting> {
         entries(self.stack.compiled_layers())
     }
 }
 
-fn finding_of(decided: LayerVerdict) -> Finding {
-    Finding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
+fn finding_of(decided: LayerVerdict) -> ActionFinding {
+    ActionFinding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
 }
 
-fn merge(mut whole: Finding, mut one: Finding) -> Finding {
+fn merge(mut whole: ActionFinding, mut one: ActionFinding) -> ActionFinding {
     whole.parts.append(&mut one.parts);
     let same = whole.remember == one.remember;
-    Finding {
+    ActionFinding {
         decided: whole.decided.stricter(one.decided),
         risk: whole.risk.max(one.risk),
         critical: whole.critical || one.critical,

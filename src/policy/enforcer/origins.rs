@@ -1,12 +1,12 @@
 //! Origins of the deciding rules, to be quoted in an approval prompt.
 
-use super::layer_stack::LayerStack;
+use super::layer_stack::EnforcerLayers;
 use crate::protocol::{CommandPart, RuleOrigin};
 
 /// Maximum number of rules that one approval quotes.
 const MAX: usize = 12;
 
-impl LayerStack {
+impl EnforcerLayers {
     /// Returns the deciding rule and the rules of the parts, without duplicates, as far as they are in a file.
     pub(crate) fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
         let mut found: Vec<RuleOrigin> = Vec::new();

@@ -1,11 +1,11 @@
 //! Sandbox requirements of the policy for a command, as path names. Another module checks which paths exist.
 
-use crate::policy::bundle::{BuildOutputMode, Cache, Decision, Limits, Network, SandboxSetting, Terms};
+use crate::policy::bundle::{BuildOutputMode, Cache, CommandLimits, Network, RuleDecision, SandboxSetting, Terms};
 use crate::policy::excluded::ExcludedPaths;
 use crate::policy::files::is_closed_for_credentials;
 use crate::policy::layer::{CompiledLayer, FileRules, is_in_effect};
 use crate::policy::paths::{
-    Context, PROTECTED, Places, credential_places, is_protected_name, opened_entry, protected, start_up_places,
+    Context, PROTECTED, PathPatterns, credential_places, is_protected_name, opened_entry, protected, start_up_places,
 };
 use crate::protocol::Mode;
 use jiff::Timestamp;
@@ -18,7 +18,7 @@ pub struct SandboxRequirements {
     pub sandbox: SandboxSetting,
     pub network: Network,
     pub cache: Cache,
-    pub limits: Limits,
+    pub limits: CommandLimits,
     pub build_output: BuildOutputMode,
     /// The workspace and its additional roots.
     pub roots: Vec<PathBuf>,
@@ -60,8 +60,8 @@ pub enum EntryProtection {
 /// Rules that determine which entries are protected from commands.
 #[derive(Debug, Clone, Default)]
 pub struct ProtectionRules {
-    hidden: Vec<Places>,
-    read_only: Vec<Places>,
+    hidden: Vec<PathPatterns>,
+    read_only: Vec<PathPatterns>,
     opened: Vec<PathBuf>,
     excluded: Arc<[ExcludedPaths]>,
 }
@@ -110,7 +110,7 @@ impl<'a> RequirementSource<'a> {
         let mut unheld = Vec::new();
         let written = if sandbox == SandboxSetting::ReadOnly { Vec::new() } else { self.writable_paths(now, &mut unheld) };
         let named = terms.writable_paths.as_deref().unwrap_or_default();
-        let named = Places::new(named, context, false);
+        let named = PathPatterns::new(named, context, false);
         for (_, glob) in named.globs() {
             unheld.push(format!("`writable_paths`: the sandbox supports paths, not globs; `{glob}` has no effect"));
         }
@@ -140,7 +140,7 @@ impl<'a> RequirementSource<'a> {
         let marks = self.marks(reopened.clone(), now);
         let of_others = |glob: &str| !PROTECTED.iter().any(|name| glob.contains(&format!("/{name}/")));
         for (verb, list) in [("read", &marks.hidden), ("written", &marks.read_only)] {
-            for (_, glob) in list.iter().flat_map(Places::globs).filter(|(_, glob)| of_others(glob)) {
+            for (_, glob) in list.iter().flat_map(PathPatterns::globs).filter(|(_, glob)| of_others(glob)) {
                 unheld.push(format!(
                     "`{glob}` must not be {verb}, but the sandbox blocks only files that exist when a command starts, not files \
                      that it creates later"
@@ -180,7 +180,7 @@ impl<'a> RequirementSource<'a> {
     }
 
     fn marks(&self, opened: Vec<PathBuf>, now: Timestamp) -> ProtectionRules {
-        let with_globs = |rules: fn(&CompiledLayer) -> Option<&FileRules>| -> Vec<Places> {
+        let with_globs = |rules: fn(&CompiledLayer) -> Option<&FileRules>| -> Vec<PathPatterns> {
             self.denied_paths(rules, now).filter(|places| places.globs().next().is_some()).cloned().collect()
         };
         let (hidden, read_only) = (with_globs(|layer| layer.read.as_ref()), with_globs(|layer| layer.write.as_ref()));
@@ -193,8 +193,8 @@ impl<'a> RequirementSource<'a> {
         let lists = || self.layers.iter().filter_map(|layer| layer.write.as_ref()?.allowed.as_ref());
         let context = self.context;
         let mut places = context.roots.clone();
-        places.extend(lists().flat_map(Places::literal).filter(|place| context.in_workspace(place)).map(Path::to_owned));
-        for (start, glob) in lists().flat_map(Places::globs) {
+        places.extend(lists().flat_map(PathPatterns::literal).filter(|place| context.in_workspace(place)).map(Path::to_owned));
+        for (start, glob) in lists().flat_map(PathPatterns::globs) {
             if context.in_workspace(start) && lists().any(|list| list.covers(start)) {
                 places.push(start.to_owned());
             } else if !context.roots.iter().all(|root| lists().all(|list| list.covers(root))) {
@@ -218,7 +218,7 @@ impl<'a> RequirementSource<'a> {
     /// `File.Read`, and the user's skills.
     fn readable(&self, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let context = self.context;
-        let named = Places::new(self.terms.readable_paths.as_deref().unwrap_or_default(), context, false);
+        let named = PathPatterns::new(self.terms.readable_paths.as_deref().unwrap_or_default(), context, false);
         for (_, glob) in named.globs() {
             unheld.push(format!("`readable_paths`: the sandbox supports paths, not globs; `{glob}` has no effect"));
         }
@@ -238,11 +238,15 @@ impl<'a> RequirementSource<'a> {
     }
 
     /// Returns the paths that layers block or deny, for one capability.
-    fn denied_paths(&self, rules: fn(&CompiledLayer) -> Option<&FileRules>, now: Timestamp) -> impl Iterator<Item = &'a Places> {
+    fn denied_paths(
+        &self,
+        rules: fn(&CompiledLayer) -> Option<&FileRules>,
+        now: Timestamp,
+    ) -> impl Iterator<Item = &'a PathPatterns> {
         self.layers.iter().filter_map(rules).flat_map(move |rules| {
             let denied = rules.rules.iter().map(|owned| &owned.rule);
             let denied =
-                denied.filter(move |rule| rule.rule.decision == Decision::Deny && is_in_effect(rule.rule.expires_at, now));
+                denied.filter(move |rule| rule.rule.decision == RuleDecision::Deny && is_in_effect(rule.rule.expires_at, now));
             std::iter::once(&rules.blocked).chain(denied.map(|rule| &rule.places))
         })
     }

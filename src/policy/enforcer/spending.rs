@@ -1,7 +1,7 @@
 //! Spending limits of a session or a request, and the layer that sets each.
 
-use super::layer_stack::LayerStack;
-use crate::policy::bundle::Llm;
+use super::layer_stack::EnforcerLayers;
+use crate::policy::bundle::ModelLimits;
 
 /// The lowest limit of all layers.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +13,7 @@ pub struct LowestLimit {
     pub place: String,
 }
 
-impl LayerStack {
+impl EnforcerLayers {
     pub(crate) fn most_session_tokens(&self) -> Option<LowestLimit> {
         self.lowest_limit("max_session_tokens", |llm| Some((llm.max_session_tokens? as f64, llm.tokens_line)))
     }
@@ -27,7 +27,7 @@ impl LayerStack {
         self.lowest_limit("max_session_cost_usd", |llm| Some((llm.max_session_cost_usd?, llm.cost_line)))
     }
 
-    fn lowest_limit(&self, key: &'static str, limit: impl Fn(&Llm) -> Option<(f64, usize)>) -> Option<LowestLimit> {
+    fn lowest_limit(&self, key: &'static str, limit: impl Fn(&ModelLimits) -> Option<(f64, usize)>) -> Option<LowestLimit> {
         let said = self.compiled_layers().iter().filter_map(|layer| Some((layer, limit(&layer.bundle.llm)?)));
         let (layer, (limit, line)) = said.min_by(|(_, one), (_, other)| one.0.total_cmp(&other.0))?;
         let place = match &layer.file {

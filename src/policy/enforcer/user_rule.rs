@@ -2,7 +2,7 @@
 //! offers.
 
 use super::Enforcer;
-use super::grants::{ALREADY_IN_A_COPY, Draft, WITH_SUBCOMMANDS, covers_only_harmless, text};
+use super::grants::{ALREADY_IN_A_COPY, GrantDraft, WITH_SUBCOMMANDS, covers_only_harmless, text};
 use crate::policy::bundle::Bundle;
 use crate::policy::interpreters::can_run_any_code;
 use crate::policy::layer::{Layer, Scope};
@@ -53,7 +53,7 @@ impl Enforcer {
             return Ok(GrantOption { written: true, ..self.offer_hosts(rules, exec, now)? });
         }
         let everywhere = rules.iter().map(|rule| self.to_global_rule(rule)).collect::<Result<_, _>>()?;
-        let offer = self.offer(Draft { rules, everywhere, in_memory: false }, actions, now)?;
+        let offer = self.offer(GrantDraft { rules, everywhere, in_memory: false }, actions, now)?;
         Ok(GrantOption { written: true, ..offer })
     }
 

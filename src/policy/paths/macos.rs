@@ -25,7 +25,7 @@ pub(crate) enum Case {
 }
 
 /// Facts about the machine: the workspace, the home directory, and the targets of links.
-pub(crate) struct Machine<'a> {
+pub(crate) struct MacFacts<'a> {
     pub root: &'a str,
     pub home: &'a str,
     pub case: Case,
@@ -33,7 +33,7 @@ pub(crate) struct Machine<'a> {
 }
 
 /// Returns the effect of an operation on `given`.
-pub(crate) fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> PathJudgement {
+pub(crate) fn judge(given: &str, purpose: Use, machine: &MacFacts<'_>) -> PathJudgement {
     if given.is_empty() || given.contains('\0') {
         return PathJudgement::Blocked("not a path");
     }
@@ -80,7 +80,7 @@ fn comparison_key(name: &str, case: Case) -> String {
 }
 
 /// Returns the components of an absolute path after resolving all links. `..` is resolved after the link before it.
-fn resolve_links(path: &str, machine: &Machine<'_>) -> Option<Vec<String>> {
+fn resolve_links(path: &str, machine: &MacFacts<'_>) -> Option<Vec<String>> {
     let queue =
         |text: &str| text.split('/').rev().filter(|name| !matches!(*name, "" | ".")).map(str::to_owned).collect::<Vec<_>>();
     let (mut real, mut pending, mut links): (Vec<String>, _, _) = (Vec::new(), queue(path), 0);

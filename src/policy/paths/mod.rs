@@ -151,7 +151,7 @@ pub(crate) enum PathJudgement {
 
 /// Patterns of one list, compiled for one context.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Places {
+pub(crate) struct PathPatterns {
     prefixes: Vec<(PathBuf, usize)>,
     /// All globs in one set, if they fit.
     globs: Option<GlobSet>,
@@ -161,7 +161,7 @@ pub(crate) struct Places {
     folds: bool,
 }
 
-impl Places {
+impl PathPatterns {
     /// Compiles patterns. `folds`: ignore case if the file system does.
     pub(crate) fn new(patterns: &[Pattern], context: &Context, folds: bool) -> Self {
         let folds = folds && cfg!(any(windows, target_os = "macos"));

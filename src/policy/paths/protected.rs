@@ -99,12 +99,12 @@ impl Protected {
 
 /// A path that is readable only if the user's policy names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Credentials {
+pub(crate) struct CredentialPath {
     pub name: &'static str,
     pub place: PathBuf,
 }
 
-impl Credentials {
+impl CredentialPath {
     /// Returns the reason as a sentence.
     pub(crate) fn reason(&self) -> String {
         format!("`{}` contains credentials; to allow access, name it in `allowed_paths` of your policy", self.name)
@@ -128,8 +128,8 @@ pub(crate) fn protected(path: &Path, context: &Context) -> Option<Protected> {
 }
 
 /// Returns the entry for credentials that contains a path.
-pub(crate) fn credentials(path: &Path, context: &Context) -> Option<Credentials> {
-    find(CREDENTIALS, path, context).map(|(name, place)| Credentials { name, place })
+pub(crate) fn credentials(path: &Path, context: &Context) -> Option<CredentialPath> {
+    find(CREDENTIALS, path, context).map(|(name, place)| CredentialPath { name, place })
 }
 
 /// Returns whether a path is too deep below any home directory to be a credentials path itself. It can only be below

@@ -337,8 +337,8 @@ fn last_names(path: &Path) -> Vec<String> {
 }
 
 static MADE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| MADE_BY_BUILDS.split_ascii_whitespace().collect());
-static OPENED_ONLY: LazyLock<Table> = LazyLock::new(|| Table::select(|when| when == RunsWhen::Opened));
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::select(|_| true));
+static OPENED_ONLY: LazyLock<RunsCodeTable> = LazyLock::new(|| RunsCodeTable::select(|when| when == RunsWhen::Opened));
+static TABLE: LazyLock<RunsCodeTable> = LazyLock::new(|| RunsCodeTable::select(|_| true));
 
 /// One name of a kind, split into its components.
 struct Entry {
@@ -359,14 +359,14 @@ impl Entry {
 }
 
 /// Entries by their last name.
-struct Table {
+struct RunsCodeTable {
     entries: Vec<Entry>,
     plain: HashMap<&'static str, Vec<usize>>,
     /// Entries with a `*` in the last name, with the text before it.
     patterns: Vec<(&'static str, usize)>,
 }
 
-impl Table {
+impl RunsCodeTable {
     fn select(wanted: impl Fn(RunsWhen) -> bool) -> Self {
         let of = |when, kinds: &'static [Kind]| {
             let names = |kind: &'static Kind| kind.names.split_ascii_whitespace().map(move |name| (kind, name));

@@ -51,7 +51,7 @@ fn shared_windows_cases_have_the_expected_results() {
     check("windows", |arg, case| {
         let links = links(case);
         let link = |path: &str| links.get(&path.to_lowercase()).cloned();
-        windows::judge(arg, purpose(case), &windows::Machine { root: case["root"].as_str().unwrap(), link: &link })
+        windows::judge(arg, purpose(case), &windows::WindowsFacts { root: case["root"].as_str().unwrap(), link: &link })
     });
 }
 
@@ -62,7 +62,7 @@ fn shared_macos_cases_have_the_expected_results() {
         let links = links(case);
         let link = |path: &str| links.get(&path.to_lowercase()).cloned();
         let machine =
-            macos::Machine { root: case["root"].as_str().unwrap(), home: "/home/user", case: macos::Case::Ignored, link: &link };
+            macos::MacFacts { root: case["root"].as_str().unwrap(), home: "/home/user", case: macos::Case::Ignored, link: &link };
         macos::judge(arg, purpose(case), &machine)
     });
 }
@@ -78,7 +78,7 @@ fn windows_paths_are_resolved_as_on_windows() {
         r"c:\ws\hooks" => Some(r"C:\ws\.git\hooks".to_owned()),
         _ => None,
     };
-    let machine = windows::Machine { root: r"C:\ws", link: &link };
+    let machine = windows::WindowsFacts { root: r"C:\ws", link: &link };
     let of = |arg: &str| told(windows::judge(arg, Use::Changes, &machine));
     let inside = [
         r"src\a.rs",
@@ -192,7 +192,7 @@ fn macos_paths_are_resolved_as_on_macos() {
         _ => None,
     };
     let of = |arg: &str, case| {
-        told(macos::judge(arg, Use::Changes, &macos::Machine { root: "/var/ws", home: "/Users/me", case, link: &link }))
+        told(macos::judge(arg, Use::Changes, &macos::MacFacts { root: "/var/ws", home: "/Users/me", case, link: &link }))
     };
     let both = [
         ("src/a", "inside"),
@@ -234,8 +234,9 @@ fn macos_paths_are_resolved_as_on_macos() {
     }
     assert_eq!((of("/VAR/WS/a", macos::Case::Ignored), of("/VAR/WS/a", macos::Case::Kept)), ("inside", "outside"));
     // A composed and a decomposed character are the same name.
-    let accent =
-        |root, arg| macos::judge(arg, Use::Reads, &macos::Machine { root, home: "/h", case: macos::Case::Kept, link: &|_| None });
+    let accent = |root, arg| {
+        macos::judge(arg, Use::Reads, &macos::MacFacts { root, home: "/h", case: macos::Case::Kept, link: &|_| None })
+    };
     assert_eq!(accent("/re\u{301}s", "/r\u{e9}s/a"), PathJudgement::Inside);
 }
 
@@ -301,7 +302,7 @@ fn credentials_are_reported_with_the_directory_that_a_rule_must_name() {
     let context = context(&["/home/me/ws"]);
     let found = credentials(Path::new("/home/me/.ssh/keys/id"), &context).unwrap();
     assert_eq!((found.name, found.place.as_path()), (".ssh", Path::new("/home/me/.ssh")));
-    let places = |text: &str| Places::new(&[Pattern { text: text.to_owned(), line: 1 }], &context, false);
+    let places = |text: &str| PathPatterns::new(&[Pattern { text: text.to_owned(), line: 1 }], &context, false);
     let named = |text: &str, path: &str| places(text).names(&found.place, Path::new(path));
     assert!(named("~/.ssh", "/home/me/.ssh/config") && named("~/.ssh/config", "/home/me/.ssh/config"));
     assert!(named("~/.ssh/*.pub", "/home/me/.ssh/a.pub"));
@@ -331,8 +332,8 @@ proptest::proptest! {
     #[test]
     fn path_rules_do_not_panic_on_any_text(text in ".*", root in "[A-Z]:\\\\[a-z]{1,4}") {
         for purpose in [Use::Reads, Use::Changes] {
-            let _ = windows::judge(&text, purpose, &windows::Machine { root: &root, link: &|_| Some(text.clone()) });
-            let machine = macos::Machine { root: "/ws", home: "/h", case: macos::Case::Ignored, link: &|_| Some(text.clone()) };
+            let _ = windows::judge(&text, purpose, &windows::WindowsFacts { root: &root, link: &|_| Some(text.clone()) });
+            let machine = macos::MacFacts { root: "/ws", home: "/h", case: macos::Case::Ignored, link: &|_| Some(text.clone()) };
             let _ = macos::judge(&text, purpose, &machine);
         }
         let _ = protected(Path::new(&text), &context(&["/ws"]));
@@ -351,7 +352,7 @@ fn a_list_without_a_compiled_glob_set_still_blocks() {
     };
     let patterns: Vec<_> =
         ["*.a", "**/.env"].iter().zip(7..).map(|(text, line)| Pattern { text: (*text).to_owned(), line }).collect();
-    let mut places = Places::new(&patterns, &context, true);
+    let mut places = PathPatterns::new(&patterns, &context, true);
     for _ in 0..2 {
         assert_eq!(places.matching_line(Path::new("/w/d/.env")), Some(8));
         assert_eq!(places.matching_line(Path::new("/w/d/env")), None);
@@ -371,7 +372,7 @@ fn special_characters_in_workspace_names_match_literally() {
             skills: Vec::new(),
         };
         let pattern = Pattern { text: "${workspace}/*.key".to_owned(), line: 1 };
-        let places = Places::new(&[pattern], &context, true);
+        let places = PathPatterns::new(&[pattern], &context, true);
         assert_eq!(places.matching_line(&context.roots[0].join("a.key")), Some(1), "{name}");
         assert_eq!(places.matching_line(Path::new("/ab/a.key")), None, "{name}");
     }

@@ -15,13 +15,13 @@ const MAX_NAME_UNITS: usize = 255;
 const MAX_LINKS: usize = 31;
 
 /// Facts about the machine: the workspace, and the targets of junctions and links.
-pub(crate) struct Machine<'a> {
+pub(crate) struct WindowsFacts<'a> {
     pub root: &'a str,
     pub link: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// Kind of the start of a path, which determines how the rest is resolved.
-enum Start {
+enum PathStart {
     Drive(char),
     /// Relative to the root of the workspace's drive.
     Rooted,
@@ -29,7 +29,7 @@ enum Start {
 }
 
 /// Returns the effect of an operation on `given`.
-pub(crate) fn judge(given: &str, purpose: Use, machine: &Machine<'_>) -> PathJudgement {
+pub(crate) fn judge(given: &str, purpose: Use, machine: &WindowsFacts<'_>) -> PathJudgement {
     let Ok(root) = absolute(machine.root, &[], ' ') else {
         return PathJudgement::Blocked("the workspace path has no drive letter");
     };
@@ -97,9 +97,9 @@ fn absolute(given: &str, base: &[String], drive: char) -> Result<DrivePath, Path
     }
     let (start, rest) = parse_start(&text)?;
     let (drive, mut names) = match start {
-        Start::Drive(letter) => (letter, Vec::new()),
-        Start::Rooted => (drive, Vec::new()),
-        Start::Relative => (drive, base.to_vec()),
+        PathStart::Drive(letter) => (letter, Vec::new()),
+        PathStart::Rooted => (drive, Vec::new()),
+        PathStart::Relative => (drive, base.to_vec()),
     };
     for name in rest.split('\\') {
         match name {
@@ -113,15 +113,15 @@ fn absolute(given: &str, base: &[String], drive: char) -> Result<DrivePath, Path
     Ok(DrivePath { drive, names })
 }
 
-fn parse_start(text: &str) -> Result<(Start, &str), PathJudgement> {
+fn parse_start(text: &str) -> Result<(PathStart, &str), PathJudgement> {
     let mut letters = text.chars();
     match (letters.next(), letters.next()) {
         (Some(letter), Some(':')) if letter.is_ascii_alphabetic() => match text[2..].strip_prefix('\\') {
-            Some(rest) => Ok((Start::Drive(letter.to_ascii_lowercase()), rest)),
+            Some(rest) => Ok((PathStart::Drive(letter.to_ascii_lowercase()), rest)),
             None => Err(PathJudgement::Blocked("the path is relative to the current directory of its drive")),
         },
-        (Some('\\'), _) => Ok((Start::Rooted, &text[1..])),
-        _ => Ok((Start::Relative, text)),
+        (Some('\\'), _) => Ok((PathStart::Rooted, &text[1..])),
+        _ => Ok((PathStart::Relative, text)),
     }
 }
 
@@ -130,7 +130,7 @@ fn verbatim(rest: &str) -> Result<DrivePath, PathJudgement> {
     if rest.len() >= 4 && rest.is_char_boundary(4) && rest[..4].eq_ignore_ascii_case("UNC\\") {
         return Err(PathJudgement::Outside);
     }
-    let Ok((Start::Drive(drive), rest)) = parse_start(rest) else {
+    let Ok((PathStart::Drive(drive), rest)) = parse_start(rest) else {
         return Err(PathJudgement::Blocked("the path names a volume or a device"));
     };
     let names = rest.split('\\').filter(|name| !name.is_empty()).map(|name| match name {
@@ -167,7 +167,7 @@ fn is_device(name: &str) -> bool {
 }
 
 /// Resolves every junction and link; `None` for a loop.
-fn resolve_links(mut path: DrivePath, machine: &Machine<'_>) -> Option<Result<DrivePath, PathJudgement>> {
+fn resolve_links(mut path: DrivePath, machine: &WindowsFacts<'_>) -> Option<Result<DrivePath, PathJudgement>> {
     let (mut checked, mut links) = (0, 0);
     while checked < path.names.len() {
         checked += 1;

@@ -2,7 +2,7 @@
 
 use super::key_names::{ValueKind, promise};
 use super::value::{is_code, is_password, is_placeholder, is_random};
-use super::{Span, header};
+use super::{SecretSpan, header};
 use crate::protocol::cut_position_after;
 
 /// Maximum length in bytes of a name and of a value.
@@ -10,16 +10,16 @@ const NAME_BYTES: usize = 80;
 const VALUE_BYTES: usize = 8 * 1024;
 
 /// A name and its value in a text.
-struct Field<'a> {
+struct NamedValue<'a> {
     text: &'a str,
     name: &'a str,
     /// Position of the name.
     at: usize,
-    value: Value,
+    value: ValueSpan,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Value {
+struct ValueSpan {
     start: usize,
     end: usize,
     quoted: bool,
@@ -50,7 +50,7 @@ fn name_at(text: &str, at: usize) -> (usize, usize) {
 }
 
 /// Checks the name at a trigger word. Returns the end of the name, so that it is not checked twice.
-pub(super) fn find(text: &str, at: usize, spans: &mut Vec<Span>) -> usize {
+pub(super) fn find(text: &str, at: usize, spans: &mut Vec<SecretSpan>) -> usize {
     let (mut start, mut end) = name_at(text, at);
     let bytes = text.as_bytes();
     // `%3Dtoken`, `\ntoken`: the rest of an escape is not part of a name.
@@ -63,14 +63,14 @@ pub(super) fn find(text: &str, at: usize, spans: &mut Vec<Span>) -> usize {
     let name = text[start..end].trim_start_matches(['-', '.']);
     let Some(promise) = promise(name) else { return end.max(at + 1) };
     if let Some(value) = value_after(text, start, end) {
-        let field = Field { text, name, at: start, value };
+        let field = NamedValue { text, name, at: start, value };
         field.judge(promise, spans);
     }
     end.max(at + 1)
 }
 
 /// Skips the end of a quoted or indexed name and the separator; `None` if no value follows.
-fn value_after(text: &str, name_start: usize, name_end: usize) -> Option<Value> {
+fn value_after(text: &str, name_start: usize, name_end: usize) -> Option<ValueSpan> {
     let bytes = text.as_bytes();
     let mut at = name_end;
     let mut closed = false;
@@ -113,7 +113,7 @@ fn value_after(text: &str, name_start: usize, name_end: usize) -> Option<Value> 
             let end = text[spaces + 1..].bytes().take(VALUE_BYTES).position(|byte| byte == b'<')?;
             let value = text[spaces + 1..spaces + 1 + end].trim();
             let start = spaces + 1 + text[spaces + 1..].find(value)?;
-            Some(Value { start, end: start + value.len(), quoted: true, link: Link::Loose })
+            Some(ValueSpan { start, end: start + value.len(), quoted: true, link: Link::Loose })
         }
         // `set("password", "value")`, `setPassword("value")`, `"name": "DB_PASSWORD", "value": "…"`
         b',' | b'(' | b'\n' | b'}' => pair(text, spaces, closed, name_start),
@@ -140,14 +140,14 @@ fn after_type(text: &str, at: usize) -> Option<usize> {
 }
 
 /// Returns the field `value` of a flat object.
-fn inner(text: &str, at: usize) -> Option<Value> {
+fn inner(text: &str, at: usize) -> Option<ValueSpan> {
     const OBJECT_BYTES: usize = 256;
     let most = text.as_bytes()[at..].iter().take(OBJECT_BYTES).position(|byte| *byte == b'}')?;
     let field = text.get(at..at + most)?.find("\"value\"")?;
     value_after(text, at + field + 1, at + field + 6)
 }
 
-fn pair(text: &str, at: usize, closed: bool, name_start: usize) -> Option<Value> {
+fn pair(text: &str, at: usize, closed: bool, name_start: usize) -> Option<ValueSpan> {
     let bytes = text.as_bytes();
     if bytes[at] == b'(' {
         let quote = skip_spaces(bytes, at + 1);
@@ -175,7 +175,7 @@ fn pair(text: &str, at: usize, closed: bool, name_start: usize) -> Option<Value>
 }
 
 /// Parses `--token VALUE`, `password VALUE`, `the password is VALUE`.
-fn find_bare_value(text: &str, name_start: usize, at: usize) -> Option<Value> {
+fn find_bare_value(text: &str, name_start: usize, at: usize) -> Option<ValueSpan> {
     let flag = text[name_start..].starts_with("--") || text[name_start..].starts_with('-');
     let mut at = at;
     for word in ["is ", "was ", "are "] {
@@ -190,7 +190,7 @@ fn find_bare_value(text: &str, name_start: usize, at: usize) -> Option<Value> {
     value_at(text, at, link)
 }
 
-fn value_at(text: &str, at: usize, link: Link) -> Option<Value> {
+fn value_at(text: &str, at: usize, link: Link) -> Option<ValueSpan> {
     let bytes = text.as_bytes();
     let mut start = at;
     // `b"…"`, `r'…'`, `@"…"`, `f"…"`
@@ -201,10 +201,10 @@ fn value_at(text: &str, at: usize, link: Link) -> Option<Value> {
         return Some(value);
     }
     let end = unquoted_end(text, at);
-    (end > at).then_some(Value { start: at, end, quoted: false, link })
+    (end > at).then_some(ValueSpan { start: at, end, quoted: false, link })
 }
 
-fn quoted(text: &str, at: usize, link: Link) -> Option<Value> {
+fn quoted(text: &str, at: usize, link: Link) -> Option<ValueSpan> {
     let rest = text.get(at..)?;
     let marks = ["\\\\\"", "\\\"", "\"\"\"", "'''", "&quot;", "%22", "\"", "'", "`"];
     let mark = marks.iter().find(|mark| rest.starts_with(**mark))?;
@@ -220,7 +220,7 @@ fn quoted(text: &str, at: usize, link: Link) -> Option<Value> {
         end += if escaped && bytes.get(end + 1).is_some_and(|next| *next != b'\n') { 2 } else { 1 };
     }
     let end = cut_position_after(inside, end);
-    Some(Value { start, end: start + end, quoted: true, link })
+    Some(ValueSpan { start, end: start + end, quoted: true, link })
 }
 
 /// Returns the end of an unquoted value: a space, or the start of the next field.
@@ -251,12 +251,12 @@ fn is_field_start(rest: &[u8]) -> bool {
     }
 }
 
-impl Field<'_> {
+impl NamedValue<'_> {
     fn value(&self) -> &str {
         &self.text[self.value.start..self.value.end]
     }
 
-    fn judge(&self, promise: ValueKind, spans: &mut Vec<Span>) {
+    fn judge(&self, promise: ValueKind, spans: &mut Vec<SecretSpan>) {
         let value = self.value();
         match promise {
             ValueKind::Authorization => return header::credentials(self.text, self.value.start, self.line_end(), spans),
@@ -315,8 +315,8 @@ impl Field<'_> {
         }
     }
 
-    fn hide(&self, kind: &'static str, spans: &mut Vec<Span>) {
-        spans.push(Span::named(self.value.start, self.value.end, kind));
+    fn hide(&self, kind: &'static str, spans: &mut Vec<SecretSpan>) {
+        spans.push(SecretSpan::named(self.value.start, self.value.end, kind));
     }
 
     fn line_end(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use super::literals::LiteralSecrets;
 use super::token_patterns::{self, SHAPES};
-use super::{Rule, Span, assignment, block, header};
+use super::{RedactionRule, SecretSpan, assignment, block, header};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::sync::LazyLock;
 
@@ -75,19 +75,19 @@ const HOOKS: &[(&str, &str)] = &[
 #[derive(Debug)]
 pub(super) struct Detectors {
     known: LiteralSecrets,
-    rules: Vec<Rule>,
+    rules: Vec<RedactionRule>,
 }
 
 /// Built-in patterns, compiled once and shared, because they are large.
-static BUILT_IN: LazyLock<BuiltIn> = LazyLock::new(BuiltIn::new);
+static BUILT_IN: LazyLock<TriggerIndex> = LazyLock::new(TriggerIndex::new);
 
-struct BuiltIn {
+struct TriggerIndex {
     /// `None` only if the trigger words exceed the limits of the automaton, which a test would detect.
     words: Option<AhoCorasick>,
     looks: Vec<TriggerKind>,
 }
 
-impl BuiltIn {
+impl TriggerIndex {
     fn new() -> Self {
         let mut words: Vec<&str> = Vec::new();
         let mut looks = Vec::new();
@@ -146,12 +146,12 @@ impl BuiltIn {
 }
 
 impl Detectors {
-    pub(super) fn new(rules: Vec<Rule>, known: LiteralSecrets) -> Self {
+    pub(super) fn new(rules: Vec<RedactionRule>, known: LiteralSecrets) -> Self {
         Self { known, rules }
     }
 
     /// Returns all secrets, in no particular order.
-    pub(super) fn find(&self, text: &str) -> Vec<Span> {
+    pub(super) fn find(&self, text: &str) -> Vec<SecretSpan> {
         let mut spans = Vec::new();
         let mut named_to = 0;
         let mut blocked_to = 0;
@@ -161,7 +161,7 @@ impl Detectors {
                 TriggerKind::Shape(index) => {
                     let shape = &SHAPES[index];
                     if let Some(end) = token_patterns::token_end(shape, text, at) {
-                        spans.push(Span::shaped(at, end, shape.kind));
+                        spans.push(SecretSpan::shaped(at, end, shape.kind));
                         if shape.kind == "aws-key-id" {
                             find_secret_after_key_id(text, end, &mut spans);
                         }
@@ -169,25 +169,25 @@ impl Detectors {
                 }
                 TriggerKind::WebToken => {
                     if let Some(end) = token_patterns::web_token(text, at) {
-                        spans.push(Span::shaped(at, end, "jwt"));
+                        spans.push(SecretSpan::shaped(at, end, "jwt"));
                     }
                 }
                 TriggerKind::Begin if at >= blocked_to => {
                     if let Some(range) = block::from_begin(text, at) {
                         blocked_to = range.end;
-                        spans.push(Span::block(range.start, range.end, "private-key"));
+                        spans.push(SecretSpan::block(range.start, range.end, "private-key"));
                     }
                 }
                 TriggerKind::End if at >= blocked_to => {
                     if let Some(range) = block::to_end(text, at) {
                         blocked_to = range.end;
-                        spans.push(Span::block(range.start, range.end, "private-key"));
+                        spans.push(SecretSpan::block(range.start, range.end, "private-key"));
                     }
                 }
                 TriggerKind::Begin | TriggerKind::End => {}
                 TriggerKind::Putty => {
                     if let Some(range) = block::putty(text, at) {
-                        spans.push(Span::block(range.start, range.end, "private-key"));
+                        spans.push(SecretSpan::block(range.start, range.end, "private-key"));
                     }
                 }
                 TriggerKind::Name => {
@@ -212,7 +212,7 @@ impl Detectors {
         self.known.find(text, &mut spans);
         for rule in &self.rules {
             for found in rule.expression.find_iter(text).filter(|found| !found.is_empty()) {
-                spans.push(Span::ruled(found.start(), found.end(), &rule.kind));
+                spans.push(SecretSpan::ruled(found.start(), found.end(), &rule.kind));
             }
         }
         spans
@@ -250,16 +250,16 @@ impl Detectors {
     }
 }
 
-fn telegram(text: &str, at: usize, spans: &mut Vec<Span>) {
+fn telegram(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let digits = bytes[..at].iter().rev().take(14).take_while(|byte| byte.is_ascii_digit()).count();
     let length = bytes[at + 1..].iter().take_while(|byte| token_patterns::Letters::Dashed.has(**byte)).count();
     if bytes[at + 1] == b'A' && (8..=12).contains(&digits) && (34..=36).contains(&length) {
-        spans.push(Span::shaped(at - digits, at + 1 + length, "telegram-token"));
+        spans.push(SecretSpan::shaped(at - digits, at + 1 + length, "telegram-token"));
     }
 }
 
-fn hook(text: &str, at: usize, from: usize, kind: &'static str, spans: &mut Vec<Span>) {
+fn hook(text: &str, at: usize, from: usize, kind: &'static str, spans: &mut Vec<SecretSpan>) {
     let length = text.as_bytes()[from..]
         .iter()
         .take_while(|byte| token_patterns::Letters::Dashed.has(**byte) || matches!(byte, b'/' | b'@'))
@@ -267,33 +267,33 @@ fn hook(text: &str, at: usize, from: usize, kind: &'static str, spans: &mut Vec<
     let path = &text[from..from + length];
     let secret = path.split('/').max_by_key(|part| part.len()).unwrap_or_default();
     if super::value::is_random(secret, 16) && !super::value::is_placeholder(path.trim_matches('/')) {
-        spans.push(Span::shaped(at, from + length, kind));
+        spans.push(SecretSpan::shaped(at, from + length, kind));
     }
 }
 
 /// Finds Azure client secrets: three letters, a digit, `Q~`, then further characters.
-fn azure(text: &str, at: usize, spans: &mut Vec<Span>) {
+fn azure(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let Some(start) = at.checked_sub(4) else { return };
     let has = |byte: u8| token_patterns::Letters::Dotted.has(byte) || byte == b'~';
     let length = bytes[at + 2..].iter().take_while(|byte| has(**byte)).count();
     let head = bytes[start..at - 1].iter().all(|byte| has(*byte)) && bytes[at - 1].is_ascii_digit();
     if head && text.is_char_boundary(start) && bytes[at..].starts_with(b"Q~") && (31..=40).contains(&length) {
-        spans.push(Span::shaped(start, at + 2 + length, "azure-secret"));
+        spans.push(SecretSpan::shaped(start, at + 2 + length, "azure-secret"));
     }
 }
 
-fn mailchimp(text: &str, at: usize, spans: &mut Vec<Span>) {
+fn mailchimp(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let hex = bytes[..at].iter().rev().take(33).take_while(|byte| token_patterns::Letters::Hex.has(**byte)).count();
     let digits = bytes[at + 3..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     if hex == 32 && (1..=2).contains(&digits) {
-        spans.push(Span::shaped(at - 32, at + 3 + digits, "mailchimp-key"));
+        spans.push(SecretSpan::shaped(at - 32, at + 3 + digits, "mailchimp-key"));
     }
 }
 
 /// Finds the password in a line of `~/.pgpass`.
-fn password_file(text: &str, at: usize, spans: &mut Vec<Span>) {
+fn password_file(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let start = text[..at].rfind('\n').map_or(0, |line| line + 1);
     let line = text[start..].split('\n').next().unwrap_or_default().trim_end();
     // A search tool prefixes file and line.
@@ -309,12 +309,12 @@ fn password_file(text: &str, at: usize, spans: &mut Vec<Span>) {
     let whole = port && name(host) && name(database) && name(user) && name(password);
     if whole && super::value::is_password(password) && !super::value::is_placeholder(password) {
         let end = start + line.len();
-        spans.push(Span::named(end - password.len(), end, "password"));
+        spans.push(SecretSpan::named(end - password.len(), end, "password"));
     }
 }
 
 /// Finds Discord tokens: `M…`, six letters, and further characters.
-fn discord(text: &str, at: usize, spans: &mut Vec<Span>) {
+fn discord(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let has = |byte: &u8| token_patterns::Letters::Dashed.has(*byte);
     if bytes.get(at + 7) != Some(&b'.') || !bytes[at + 1..at + 7].iter().all(has) {
@@ -323,37 +323,37 @@ fn discord(text: &str, at: usize, spans: &mut Vec<Span>) {
     let before = bytes[..at].iter().rev().take(40).take_while(|byte| has(byte)).count();
     let after = bytes[at + 8..].iter().take_while(|byte| has(byte)).count();
     if (23..=28).contains(&before) && matches!(bytes[at - before], b'M' | b'N' | b'O') && (27..=45).contains(&after) {
-        spans.push(Span::shaped(at - before, at + 8 + after, "discord-token"));
+        spans.push(SecretSpan::shaped(at - before, at + 8 + after, "discord-token"));
     }
 }
 
-fn terraform(text: &str, at: usize, spans: &mut Vec<Span>) {
+fn terraform(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     const MIDDLE: usize = ".atlasv1.".len();
     let bytes = text.as_bytes();
     let before = bytes[..at].iter().rev().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let after = bytes[at + MIDDLE..].iter().take_while(|byte| token_patterns::Letters::Dashed.has(**byte)).count();
     if (10..20).contains(&before) && after >= 40 {
-        spans.push(Span::shaped(at - before, at + MIDDLE + after, "terraform-token"));
+        spans.push(SecretSpan::shaped(at - before, at + MIDDLE + after, "terraform-token"));
     }
 }
 
-fn find_encoded_key(text: &str, at: usize, spans: &mut Vec<Span>) {
+fn find_encoded_key(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let length = text.as_bytes()[at..].iter().take_while(|byte| token_patterns::Letters::Base64.has(**byte)).count();
     let head = &text[at..at + length.min(64) / 4 * 4];
     let title = base64::Engine::decode(&base64::engine::general_purpose::STANDARD_NO_PAD, head.trim_end_matches('='));
     if title.is_ok_and(|title| String::from_utf8_lossy(&title).contains("PRIVATE KEY")) {
-        spans.push(Span::shaped(at, at + length, "private-key"));
+        spans.push(SecretSpan::shaped(at, at + length, "private-key"));
     }
 }
 
 /// Finds the secret of forty characters right after its ID: `AKIA…,…`.
-fn find_secret_after_key_id(text: &str, end: usize, spans: &mut Vec<Span>) {
+fn find_secret_after_key_id(text: &str, end: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let gap = bytes[end..].iter().take(4).take_while(|byte| matches!(byte, b',' | b':' | b' ' | b'\t' | b'"' | b'|')).count();
     let has = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     let length = bytes[end + gap..].iter().take(41).take_while(|byte| has(byte)).count();
     let start = end + gap;
     if gap > 0 && length == 40 && super::value::is_random(&text[start..start + length], 40) {
-        spans.push(Span::named(start, start + length, "aws-secret"));
+        spans.push(SecretSpan::named(start, start + length, "aws-secret"));
     }
 }

@@ -1,6 +1,6 @@
 //! Credentials of HTTP requests: headers, logins in Base64, URLs with a password.
 
-use super::Span;
+use super::SecretSpan;
 use super::token_patterns::Letters;
 use super::value::{is_password, is_placeholder, is_random};
 use base64::Engine;
@@ -20,7 +20,7 @@ pub(super) fn is_login(value: &str) -> bool {
 }
 
 /// Finds the credentials after `Authorization:`.
-pub(super) fn credentials(text: &str, start: usize, end: usize, spans: &mut Vec<Span>) {
+pub(super) fn credentials(text: &str, start: usize, end: usize, spans: &mut Vec<SecretSpan>) {
     let value = &text[start..end];
     let (scheme, rest) = match value.split_once(' ') {
         Some((word, rest)) if SCHEMES.contains(&word.to_ascii_lowercase().as_str()) => {
@@ -34,7 +34,7 @@ pub(super) fn credentials(text: &str, start: usize, end: usize, spans: &mut Vec<
         let Some(answer) = rest.find(ANSWER) else { return };
         let letters = rest[answer + ANSWER.len()..].bytes().take_while(u8::is_ascii_hexdigit).count();
         if letters >= 16 {
-            spans.push(Span::named(from + answer + ANSWER.len(), from + answer + ANSWER.len() + letters, "token"));
+            spans.push(SecretSpan::named(from + answer + ANSWER.len(), from + answer + ANSWER.len() + letters, "token"));
         }
         return;
     }
@@ -46,12 +46,12 @@ pub(super) fn credentials(text: &str, start: usize, end: usize, spans: &mut Vec<
         _ => is_random(word, 8),
     };
     if holds && !is_placeholder(word) {
-        spans.push(Span::named(from, from + length, if scheme == "basic" { "login" } else { "token" }));
+        spans.push(SecretSpan::named(from, from + length, if scheme == "basic" { "login" } else { "token" }));
     }
 }
 
 /// Finds `Bearer …` and `Basic …` anywhere.
-pub(super) fn scheme(text: &str, at: usize, spans: &mut Vec<Span>) {
+pub(super) fn scheme(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let before = at.checked_sub(1).map(|before| text.as_bytes()[before]);
     let word = text[at..].bytes().take_while(u8::is_ascii_alphabetic).count();
     let rest = &text[at + word..];
@@ -65,7 +65,7 @@ pub(super) fn scheme(text: &str, at: usize, spans: &mut Vec<Span>) {
     let basic = text[at..at + word].eq_ignore_ascii_case("basic");
     let holds = if basic { is_login(value) } else { is_random(value, 16) };
     if holds && !is_placeholder(value) {
-        spans.push(Span::named(start, start + length, if basic { "login" } else { "token" }));
+        spans.push(SecretSpan::named(start, start + length, if basic { "login" } else { "token" }));
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) fn scheme(text: &str, at: usize, spans: &mut Vec<Span>) {
 const SESSIONS: &[&str] = &["sess", "sid", "auth", "token", "jwt", "login", "csrf", "xsrf", "remember", "user", "key", "secret"];
 const ATTRIBUTES: &[&str] = &["path", "domain", "expires", "max-age", "samesite", "version", "comment", "priority"];
 
-pub(super) fn cookies(text: &str, start: usize, end: usize, spans: &mut Vec<Span>) {
+pub(super) fn cookies(text: &str, start: usize, end: usize, spans: &mut Vec<SecretSpan>) {
     let mut at = start;
     for piece in text[start..end].split(';') {
         let from = at;
@@ -84,13 +84,13 @@ pub(super) fn cookies(text: &str, start: usize, end: usize, spans: &mut Vec<Span
         let value = value.trim_end().trim_end_matches(['"', '\'']);
         let least = if SESSIONS.iter().any(|word| name.contains(word)) { 8 } else { 16 };
         if !ATTRIBUTES.contains(&name.as_str()) && !is_placeholder(value) && is_random(value, least) {
-            spans.push(Span::named(value_start, value_start + value.len(), "cookie"));
+            spans.push(SecretSpan::named(value_start, value_start + value.len(), "cookie"));
         }
     }
 }
 
 /// Finds the password of `scheme://user:password@host`. `at`: position of `://`.
-pub(super) fn address(text: &str, at: usize, spans: &mut Vec<Span>) {
+pub(super) fn address(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     /// Maximum length of an authority in bytes.
     const AUTHORITY_BYTES: usize = 1024;
     let start = at + 3;
@@ -133,17 +133,17 @@ pub(super) fn address(text: &str, at: usize, spans: &mut Vec<Span>) {
     if secret.is_empty() || is_stand_in(secret) {
         // `https://token:x-oauth-basic@host`
         if is_random(user, 20) && !is_placeholder(user) {
-            spans.push(Span::named(start, start + user.len(), "token"));
+            spans.push(SecretSpan::named(start, start + user.len(), "token"));
         }
         return;
     }
     if named {
-        spans.push(Span::named(from, to, "password"));
+        spans.push(SecretSpan::named(from, to, "password"));
         if is_random(user, 24) && matches!(secret, "x" | "X" | "x-oauth-basic") {
-            spans.push(Span::named(start, from - 1, "token"));
+            spans.push(SecretSpan::named(start, from - 1, "token"));
         }
     } else if is_random(secret, 20) && !is_placeholder(secret) {
-        spans.push(Span::named(from, to, "token"));
+        spans.push(SecretSpan::named(from, to, "token"));
     }
 }
 
@@ -160,7 +160,7 @@ fn is_stand_in(text: &str) -> bool {
 }
 
 /// Finds the password in `-u user:password`, `sshpass -p password`, `mysql -ppassword`.
-pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<Span>) {
+pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let line_start = text[..at].rfind('\n').map_or(0, |line| line + 1);
     let line = text[line_start..at].to_ascii_lowercase();
@@ -183,7 +183,7 @@ pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<Span>) {
     };
     let mut hide = |start: usize, end: usize| {
         if text.is_char_boundary(start) && text.is_char_boundary(end) && start < end && !is_placeholder(&text[start..end]) {
-            spans.push(Span::named(start, end, "password"));
+            spans.push(SecretSpan::named(start, end, "password"));
         }
     };
     let login = ["--user", "--proxy-user", "--auth", "-u", "-U", "-a"].iter().find(|flag| {
@@ -236,7 +236,7 @@ fn programs_with(flag: &str, apart: bool) -> &'static [&'static str] {
 }
 
 /// Finds the password of `user:password@tcp(host)`. `at`: position of `@`.
-pub(super) fn driver(text: &str, at: usize, spans: &mut Vec<Span>) {
+pub(super) fn driver(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let start = at
         - bytes[..at]
@@ -250,6 +250,6 @@ pub(super) fn driver(text: &str, at: usize, spans: &mut Vec<Span>) {
     }
     let Some((user, password)) = text[start..at].split_once(':') else { return };
     if !password.is_empty() && !is_stand_in(password) {
-        spans.push(Span::named(start + user.len() + 1, at, "password"));
+        spans.push(SecretSpan::named(start + user.len() + 1, at, "password"));
     }
 }

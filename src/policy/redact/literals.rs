@@ -1,6 +1,6 @@
 //! Literal secrets that aye itself has, in every form in which they may appear.
 
-use super::Span;
+use super::SecretSpan;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -39,12 +39,12 @@ impl LiteralSecrets {
         Self { forms, has_spaces }
     }
 
-    pub(super) fn find(&self, text: &str, spans: &mut Vec<Span>) {
+    pub(super) fn find(&self, text: &str, spans: &mut Vec<SecretSpan>) {
         let Some(forms) = &self.forms else { return };
         for found in forms.find_iter(text) {
             let bytes = text.as_bytes();
             let padding = bytes[found.end()..].iter().take(2).take_while(|byte| **byte == b'=').count();
-            spans.push(Span::known(found.start(), found.end() + padding));
+            spans.push(SecretSpan::known(found.start(), found.end() + padding));
         }
     }
 

@@ -43,7 +43,7 @@ pub struct Redacted<'a> {
 
 /// A redaction rule of a bundle.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct RedactionRule {
     pub kind: String,
     pub expression: regex::Regex,
 }
@@ -80,14 +80,14 @@ enum Evidence {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Span {
+struct SecretSpan {
     start: usize,
     end: usize,
     kind: Cow<'static, str>,
     sureness: Evidence,
 }
 
-impl Span {
+impl SecretSpan {
     fn named(start: usize, end: usize, kind: &'static str) -> Self {
         Self { start, end, kind: Cow::Borrowed(kind), sureness: Evidence::Named }
     }
@@ -112,7 +112,7 @@ impl Span {
 impl Redactor {
     /// Creates a redactor. `known`: values that are always secret; `key`: called once, for the first marker.
     pub fn new<'a>(
-        rules: Vec<Rule>,
+        rules: Vec<RedactionRule>,
         known: impl IntoIterator<Item = &'a str>,
         key: impl Fn() -> Key + Send + Sync + 'static,
     ) -> Self {
@@ -148,7 +148,7 @@ impl Redactor {
     /// Returns the text from `at` on, with a marker for a secret that begins before it.
     pub fn redact_from(&self, text: &str, at: usize) -> String {
         let across = self.spans(text).into_iter().find(|span| span.start < at && at < span.end);
-        let Some(Span { start, end, kind, .. }) = across else { return text[at..].to_owned() };
+        let Some(SecretSpan { start, end, kind, .. }) = across else { return text[at..].to_owned() };
         self.marker(&kind, &text[start..end]) + &text[end..]
     }
 
@@ -187,7 +187,7 @@ impl Redactor {
     }
 
     /// Returns the secrets in order, without overlaps and without markers.
-    fn spans(&self, text: &str) -> Vec<Span> {
+    fn spans(&self, text: &str) -> Vec<SecretSpan> {
         let plain = PlainText::new(text);
         let mut spans = self.detectors.find(&plain.text);
         for span in &mut spans {
@@ -212,12 +212,12 @@ fn count(found: &mut Vec<RedactionCount>, kind: &str) {
 }
 
 /// Merges overlapping secrets under the name with the strongest evidence, and cuts out markers.
-fn merge_overlaps(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
+fn merge_overlaps(mut spans: Vec<SecretSpan>, text: &str) -> Vec<SecretSpan> {
     if spans.is_empty() {
         return spans;
     }
     spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
-    let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
+    let mut merged: Vec<SecretSpan> = Vec::with_capacity(spans.len());
     for span in spans {
         match merged.last_mut().filter(|last| span.start < last.end) {
             Some(last) => {
@@ -239,10 +239,10 @@ fn merge_overlaps(mut spans: Vec<Span>, text: &str) -> Vec<Span> {
     for span in merged {
         let mut start = span.start;
         for marker in markers.iter().filter(|marker| marker.start < span.end && marker.end > span.start) {
-            kept.push(Span { start, end: marker.start.max(start), ..span.clone() });
+            kept.push(SecretSpan { start, end: marker.start.max(start), ..span.clone() });
             start = marker.end;
         }
-        kept.push(Span { start, ..span });
+        kept.push(SecretSpan { start, ..span });
     }
     kept.retain(|span| {
         let touches = markers.iter().any(|marker| marker.end == span.start || marker.start == span.end);

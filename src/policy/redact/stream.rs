@@ -1,6 +1,6 @@
 //! Redaction of a stream. Text is forwarded as soon as it can no longer become part of a secret.
 
-use super::{Redactor, Span, block};
+use super::{Redactor, SecretSpan, block};
 use crate::protocol::cut_position_before;
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ impl Stream {
         // Known secrets stay whole, with the name before them.
         let spans = self.redactor.spans(&self.held);
         // The lines of a key without a beginning are known by the line after them.
-        let reach = |span: &Span| span.end + block::end_mark(&self.held[span.end..]);
+        let reach = |span: &SecretSpan| span.end + block::end_mark(&self.held[span.end..]);
         let around = |cut: usize| spans.iter().find(|span| span.start < cut && reach(span) > cut);
         match around(cut) {
             Some(span) if reach(span) < self.held.len() => reach(span),

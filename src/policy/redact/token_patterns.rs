@@ -35,7 +35,7 @@ impl Letters {
 
 /// Form of a token.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct TokenShape {
     /// Literal start of the token.
     pub start: &'static str,
     pub kind: &'static str,
@@ -49,17 +49,17 @@ pub(super) struct Shape {
 
 const ANY: usize = usize::MAX;
 
-const fn shape(start: &'static str, kind: &'static str, letters: Letters, least: usize, most: usize) -> Shape {
-    Shape { start, kind, letters, least, most, apart: false }
+const fn shape(start: &'static str, kind: &'static str, letters: Letters, least: usize, most: usize) -> TokenShape {
+    TokenShape { start, kind, letters, least, most, apart: false }
 }
 
-const fn short(start: &'static str, kind: &'static str, letters: Letters, least: usize, most: usize) -> Shape {
-    Shape { start, kind, letters, least, most, apart: true }
+const fn short(start: &'static str, kind: &'static str, letters: Letters, least: usize, most: usize) -> TokenShape {
+    TokenShape { start, kind, letters, least, most, apart: true }
 }
 
 use Letters::{Base64, Dashed, Dotted, Hex, Plain, Upper, Word};
 
-pub(super) const SHAPES: &[Shape] = &[
+pub(super) const SHAPES: &[TokenShape] = &[
     // Providers of models.
     shape("sk-ant-", "anthropic-key", Dashed, 20, ANY),
     shape("sk-proj-", "openai-key", Dashed, 20, ANY),
@@ -236,7 +236,7 @@ pub(super) const SHAPES: &[Shape] = &[
 ];
 
 /// Returns the end of the token that starts at `at`, if there is a token.
-pub(super) fn token_end(shape: &Shape, text: &str, at: usize) -> Option<usize> {
+pub(super) fn token_end(shape: &TokenShape, text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     if !bytes[at..].starts_with(shape.start.as_bytes()) {
         return None;

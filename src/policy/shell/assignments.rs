@@ -2,8 +2,8 @@
 
 use super::MAX_PRINTED;
 use super::arg::Arg;
-use super::expand::Values;
-use super::lexer::{Assignment, Command, Reader, Scan};
+use super::expand::LineAssignments;
+use super::lexer::{Assignment, Scan, ScannedCommand, WordReader};
 use super::names::assigned_name;
 use super::word::{Parameter, Word, WordPart};
 
@@ -11,7 +11,7 @@ use super::word::{Parameter, Word, WordPart};
 const MAX_FIELDS: usize = 16;
 
 /// Collects the assignments of a whole text before any of its commands is judged, regardless of the order in which they run.
-pub(crate) fn collect(values: &mut Values, scan: &Scan) {
+pub(crate) fn collect(values: &mut LineAssignments, scan: &Scan) {
     for assignment in scan.commands.iter().flat_map(|command| &command.assignments).chain(&scan.loops) {
         values.assign(assignment);
     }
@@ -23,7 +23,7 @@ pub(crate) fn collect(values: &mut Values, scan: &Scan) {
         }
     }
     if scan.raws.iter().any(|raw| raw.contains("$_") || raw.contains("${_")) {
-        let last = |command: &Command| {
+        let last = |command: &ScannedCommand| {
             command.words.last().filter(|word| !word.raw.contains("$_") && !word.raw.contains("${_")).cloned()
         };
         for word in scan.commands.iter().take(MAX_PRINTED).filter_map(last) {
@@ -73,7 +73,7 @@ pub(crate) fn collect(values: &mut Values, scan: &Scan) {
 }
 
 /// Assigns the variables of `read`. Each may get the whole text or one of its fields.
-fn read_into(values: &mut Values, variable: &Word, text: &Word) {
+fn read_into(values: &mut LineAssignments, variable: &Word, text: &Word) {
     values.assign(&Assignment { name: variable.raw.clone(), values: vec![text.clone()], appends: false });
     // It is not determined which field: each is possible.
     let text = text.literal().unwrap_or_default();
@@ -84,7 +84,7 @@ fn read_into(values: &mut Values, variable: &Word, text: &Word) {
 }
 
 /// Assigns the variables of `declare` and similar commands, whose options change the values.
-fn declare(values: &mut Values, words: &[Word]) {
+fn declare(values: &mut LineAssignments, words: &[Word]) {
     let flag = |letter| words.iter().any(|word| word.raw.starts_with('-') && word.raw.contains(letter));
     let case = if flag('l') {
         ",,"
@@ -99,10 +99,10 @@ fn declare(values: &mut Values, words: &[Word]) {
     }
 }
 
-fn declare_word(values: &mut Values, word: &Word, named: bool, case: &str) {
+fn declare_word(values: &mut LineAssignments, word: &Word, named: bool, case: &str) {
     if let Some(name) = assigned_name(&word.raw) {
         let from = word.raw.find('=').map_or(0, |at| at + 1);
-        let value = Reader::new(&word.raw[from..]).word();
+        let value = WordReader::new(&word.raw[from..]).word();
         if named {
             // Another name for a variable.
             let parameter = match (value.literal(), value.pieces.as_slice()) {
@@ -133,10 +133,10 @@ fn declare_word(values: &mut Values, word: &Word, named: bool, case: &str) {
 }
 
 /// Returns the strings that a `read` could get: here-strings, here-documents, and printed text.
-fn readable(values: &mut Values, scan: &Scan) -> Vec<Word> {
+fn readable(values: &mut LineAssignments, scan: &Scan) -> Vec<Word> {
     let strings = scan.commands.iter().flat_map(|command| &command.redirects).filter(|redirect| redirect.operator == "<<<");
     let mut texts: Vec<Word> = strings.map(|redirect| redirect.target.clone()).collect();
-    let mut printing: Vec<Command> = scan.commands.clone();
+    let mut printing: Vec<ScannedCommand> = scan.commands.clone();
     printing.extend(
         scan.substitutions.iter().filter(|inner| inner.len() < 4096).flat_map(|inner| super::lexer::scan(inner).commands),
     );
@@ -155,7 +155,7 @@ fn literal(text: &str) -> Word {
     Word { raw: text.to_owned(), pieces: vec![WordPart::Text { text: text.to_owned(), quoted: true }] }
 }
 
-fn define_aliases(values: &mut Values, words: &[Word]) {
+fn define_aliases(values: &mut LineAssignments, words: &[Word]) {
     let args: Vec<Vec<Arg>> = values.readings(words);
     for arg in args.into_iter().flatten() {
         if let Some((name, text)) = arg.text.split_once('=') {
@@ -167,7 +167,7 @@ fn define_aliases(values: &mut Values, words: &[Word]) {
     }
 }
 
-fn position(values: &mut Values, words: &[Word]) {
+fn position(values: &mut LineAssignments, words: &[Word]) {
     for args in values.readings(words) {
         values.position(&args);
     }

@@ -1,7 +1,7 @@
 //! Brace expansion, `{a,b}` and `{1..9}`, which bash applies to the text of a word before all other expansions.
 
 use super::arg::UNKNOWN;
-use super::lexer::Reader;
+use super::lexer::WordReader;
 use super::word::Word;
 
 /// Maximum number of words from the braces of one word, and of bytes copied for it.
@@ -30,12 +30,12 @@ pub(crate) fn braces(word: &Word) -> Option<Vec<Word>> {
 
 /// Parses text from braces as a word.
 fn read_again(text: &str) -> Word {
-    let mut reader = Reader::from_expanded(text);
+    let mut reader = WordReader::from_expanded(text);
     let word = reader.word();
     if reader.is_at_end() && !reader.unterminated && !reader.has_given_up() {
         return word;
     }
-    Reader::unknown_word(text)
+    WordReader::unknown_word(text)
 }
 
 /// Replaces each `$'…'` with the quoted text that it represents, and drops the `$` of `$"…"`. A shell does this when it
@@ -50,7 +50,7 @@ fn without_escapes(raw: &str) -> String {
         let rest = &raw.as_bytes()[at..];
         if rest.starts_with(b"$'") || rest.starts_with(b"$\"") {
             text.push_str(&raw[copied..at]);
-            let mut reader = Reader::new(raw);
+            let mut reader = WordReader::new(raw);
             reader.at = at + 1;
             if rest[1] == b'\'' {
                 let decoded = reader.ansi_text();
@@ -73,7 +73,7 @@ fn without_escapes(raw: &str) -> String {
 
 /// Returns the end of the quoted text, escape, substitution, expansion or character that starts at `at`.
 fn end_of_unit(text: &str, at: usize) -> usize {
-    let mut reader = Reader::from_expanded(text);
+    let mut reader = WordReader::from_expanded(text);
     reader.at = at;
     reader.skip_piece();
     reader.at.max(at + 1).min(text.len())

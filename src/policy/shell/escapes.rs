@@ -16,7 +16,7 @@ pub(crate) enum Style {
 
 /// Decodes the escapes in a text. Characters that depend on the locale, and bytes that are not text, become unknown.
 pub(crate) fn decode(text: &str, style: Style) -> String {
-    let mut decoder = Decoder { rest: text.as_bytes(), out: Vec::with_capacity(text.len()) };
+    let mut decoder = EscapeDecoder { rest: text.as_bytes(), out: Vec::with_capacity(text.len()) };
     while let Some((&byte, rest)) = decoder.rest.split_first() {
         decoder.rest = rest;
         if byte != b'\\' {
@@ -39,13 +39,13 @@ enum End {
     Later,
 }
 
-struct Decoder<'t> {
+struct EscapeDecoder<'t> {
     rest: &'t [u8],
     /// Decoded bytes; a 0 byte represents text known only at run time.
     out: Vec<u8>,
 }
 
-impl Decoder<'_> {
+impl EscapeDecoder<'_> {
     fn peek(&self) -> Option<u8> {
         self.rest.first().copied()
     }

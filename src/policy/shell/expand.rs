@@ -3,8 +3,8 @@
 use super::arg::{Arg, UNKNOWN, join};
 use super::braces::braces;
 use super::escapes::{Style, decode};
-use super::fields::{Field, assigns_tilde, has_tilde};
-use super::lexer::{Assignment, Command, Scan, scan};
+use super::fields::{FieldSplitter, assigns_tilde, has_tilde};
+use super::lexer::{Assignment, Scan, ScannedCommand, scan};
 use super::pattern;
 use super::word::{Parameter, Word, WordPart};
 use std::collections::{HashMap, HashSet};
@@ -26,7 +26,7 @@ const MAX_BYTES: usize = 256 * 1024;
 
 /// All assignments of the line, regardless of the order in which they run.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct LineAssignments {
     variables: HashMap<String, Vec<Vec<Word>>>,
     positional: Vec<Vec<Arg>>,
     pub aliases: HashMap<String, Vec<String>>,
@@ -50,7 +50,7 @@ pub(crate) struct Values {
     steps: usize,
 }
 
-impl Values {
+impl LineAssignments {
     pub(crate) fn assign(&mut self, assignment: &Assignment) {
         if assignment.name == "IFS" {
             self.joins_otherwise = true;
@@ -149,7 +149,7 @@ impl Values {
             self.overflow = true;
             return vec![vec![Arg::plain(UNKNOWN.to_string())]];
         }
-        let mut states = vec![Field::default()];
+        let mut states = vec![FieldSplitter::default()];
         let glued = word.pieces.len() > 1;
         let tilde = has_tilde(word);
         for piece in &word.pieces {
@@ -202,7 +202,7 @@ impl Values {
                 state.push_literal(&UNKNOWN.to_string(), true, false);
             }
         }
-        states.into_iter().map(Field::finish).collect()
+        states.into_iter().map(FieldSplitter::finish).collect()
     }
 
     /// Returns the values of a parameter as lists of elements. An array and `$@` have several elements.
@@ -342,7 +342,7 @@ impl Values {
     }
 
     /// Returns the output of one command of a substitution, as far as it can be determined.
-    fn prints(&mut self, command: &Command, scan: &Scan, depth: usize) -> Vec<Vec<String>> {
+    fn prints(&mut self, command: &ScannedCommand, scan: &Scan, depth: usize) -> Vec<Vec<String>> {
         let cat = |word: &Word| word.raw == "cat" || word.raw == "/bin/cat";
         let passes_on = command.words.iter().all(cat) && !command.redirects.is_empty() | !scan.documents.is_empty();
         if passes_on {
@@ -433,7 +433,7 @@ fn constant(word: &Word) -> Option<Arg> {
     if word.raw.contains('{') || assigns_tilde(word) {
         return None;
     }
-    let mut field = Field::default();
+    let mut field = FieldSplitter::default();
     let tilde = has_tilde(word);
     for piece in &word.pieces {
         let WordPart::Text { text, quoted } = piece else { return None };

@@ -26,7 +26,7 @@ pub(crate) fn assigns_tilde(word: &Word) -> bool {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Field {
+pub(crate) struct FieldSplitter {
     done: Vec<Arg>,
     pub current: Option<Arg>,
     /// Whether the current field has an unquoted `*` or `?`.
@@ -35,7 +35,7 @@ pub(crate) struct Field {
     bracket: Option<usize>,
 }
 
-impl Field {
+impl FieldSplitter {
     pub(crate) fn push_literal(&mut self, text: &str, quoted: bool, tilde: bool) {
         let current = self.current.get_or_insert_with(Arg::default);
         current.tilde |= tilde;

@@ -4,7 +4,7 @@
 mod reader;
 mod redirects;
 
-pub(crate) use reader::Reader;
+pub(crate) use reader::WordReader;
 
 use super::names::{assigned_name, evaluates};
 use super::word::Word;
@@ -12,7 +12,7 @@ use reader::could_be_commands;
 
 /// One simple command, as written.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Command {
+pub(crate) struct ScannedCommand {
     pub text: String,
     pub words: Vec<Word>,
     pub assignments: Vec<Assignment>,
@@ -43,7 +43,7 @@ pub(crate) struct Redirect {
 /// The result of scanning a text.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
-    pub commands: Vec<Command>,
+    pub commands: Vec<ScannedCommand>,
     /// Constructs between the commands that no allow rule covers.
     pub oddities: Vec<&'static str>,
     /// Bodies of here-documents.
@@ -69,9 +69,9 @@ const ARRAY: &str = "allow rules do not cover arrays";
 const ARITHMETIC: &str = "an arithmetic command can run code stored in its variables";
 
 struct Scanner<'t> {
-    reader: Reader<'t>,
+    reader: WordReader<'t>,
     scan: Scan,
-    current: Command,
+    current: ScannedCommand,
     start: usize,
     pending: Vec<(String, bool, bool)>,
     case_depth: usize,
@@ -87,7 +87,7 @@ struct Scanner<'t> {
 
 /// Scans text. It never fails: text that cannot be parsed becomes an oddity, and the commands in it are still found.
 pub(crate) fn scan(text: &str) -> Scan {
-    let mut scanner = Scanner::new(Reader::new(text));
+    let mut scanner = Scanner::new(WordReader::new(text));
     while !scanner.reader.is_at_end() {
         scanner.step();
     }
@@ -101,7 +101,7 @@ pub(crate) fn scan(text: &str) -> Scan {
 }
 
 /// Scans from inside a substitution to the parenthesis that ends it. Returns its position and the work done.
-pub(crate) fn closing(reader: Reader<'_>) -> (Option<usize>, usize) {
+pub(crate) fn closing(reader: WordReader<'_>) -> (Option<usize>, usize) {
     let mut scanner = Scanner { inside: true, ..Scanner::new(reader) };
     while !scanner.reader.is_at_end() && scanner.closed.is_none() {
         scanner.step();
@@ -110,11 +110,11 @@ pub(crate) fn closing(reader: Reader<'_>) -> (Option<usize>, usize) {
 }
 
 impl<'t> Scanner<'t> {
-    fn new(reader: Reader<'t>) -> Self {
+    fn new(reader: WordReader<'t>) -> Self {
         Self {
             reader,
             scan: Scan::default(),
-            current: Command::default(),
+            current: ScannedCommand::default(),
             start: 0,
             pending: Vec::new(),
             case_depth: 0,
@@ -239,7 +239,7 @@ impl<'t> Scanner<'t> {
         } else if self.current.words.len() == 1 {
             let name = self.current.words[0].raw.clone();
             self.scan.functions.push(name);
-            self.current = Command::default();
+            self.current = ScannedCommand::default();
         } else {
             self.report_oddity(UNPARSABLE);
             self.end();
@@ -250,7 +250,7 @@ impl<'t> Scanner<'t> {
 
     fn arithmetic(&mut self, end: usize) {
         self.report_oddity(ARITHMETIC);
-        let mut inner = Reader::new(&self.reader.text[self.reader.at + 2..end - 2]);
+        let mut inner = WordReader::new(&self.reader.text[self.reader.at + 2..end - 2]);
         inner.double_quotes(&mut Word::default(), 0);
         self.scan.exhausted |= inner.has_given_up();
         self.scan.substitutions.append(&mut inner.substitutions);
@@ -336,7 +336,7 @@ impl<'t> Scanner<'t> {
             self.array()
         } else {
             let length = word.raw.find('=').map_or(0, |at| at + 1);
-            let mut value = Reader::new(&word.raw[length..]);
+            let mut value = WordReader::new(&word.raw[length..]);
             vec![value.word()]
         };
         let appends = word.raw.split('=').next().is_some_and(|left| left.ends_with('+'));
@@ -439,7 +439,7 @@ impl<'t> Scanner<'t> {
 
     /// Reads a condition as a command that only reads. Operators between words are left out.
     fn double_brackets(&mut self, raw: &str) {
-        self.current.words.push(Reader::new(raw).word());
+        self.current.words.push(WordReader::new(raw).word());
         while !self.reader.is_at_end() {
             let before = self.reader.at;
             let word = self.reader.word();
@@ -465,7 +465,7 @@ impl<'t> Scanner<'t> {
 /// Returns the value of `[key]=value` in an array.
 fn element(word: Word) -> Word {
     match word.raw.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
-        Some((_, value)) => Reader::new(value).word(),
+        Some((_, value)) => WordReader::new(value).word(),
         None => word,
     }
 }

@@ -36,8 +36,8 @@ pub(crate) use wrappers::inner_starts;
 
 use crate::policy::guard;
 use assignments::collect;
-use expand::Values;
-use lexer::{Command, Scan, scan};
+use expand::LineAssignments;
+use lexer::{Scan, ScannedCommand, scan};
 use std::collections::HashSet;
 
 /// Maximum length of a line in bytes. The kernel accepts no longer argument.
@@ -67,7 +67,7 @@ pub(crate) const HOPELESS: &str = "the line is too complex to analyse; split it 
 
 /// A parsed line.
 #[derive(Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct ParsedLine {
     pub parts: Vec<SimpleCommand>,
     /// Reasons why no allow rule covers any part of the line.
     pub floors: Vec<&'static str>,
@@ -140,17 +140,21 @@ pub(crate) struct FileRedirect {
 }
 
 /// Parses a line. It never fails: unknown parts become floors.
-pub(crate) fn read(line: &str) -> Line {
+pub(crate) fn read(line: &str) -> ParsedLine {
     if line.len() >= MAX_BYTES {
-        return Line { too_long: true, ..Line::default() };
+        return ParsedLine { too_long: true, ..ParsedLine::default() };
     }
-    guard::catch_panic(|| parse_uncached(line)).unwrap_or_else(|| Line { hopeless: true, failed: true, ..Line::default() })
+    guard::catch_panic(|| parse_uncached(line)).unwrap_or_else(|| ParsedLine {
+        hopeless: true,
+        failed: true,
+        ..ParsedLine::default()
+    })
 }
 
-fn parse_uncached(line: &str) -> Line {
+fn parse_uncached(line: &str) -> ParsedLine {
     #[cfg(test)]
     tests::fault(line);
-    let (whole, values) = parse_pass(line, Values::default());
+    let (whole, values) = parse_pass(line, LineAssignments::default());
     // A text that some command runs can set a variable that an earlier command uses.
     match values {
         Some(values) if line.len() <= SHOWN_BYTES => parse_pass(line, values.next_pass()).0,
@@ -175,9 +179,9 @@ pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
 
 /// Makes one pass over a line with the known variables. Also returns the variables if more of them were found too late
 /// in the pass.
-fn parse_pass(line: &str, values: Values) -> (Line, Option<Values>) {
+fn parse_pass(line: &str, values: LineAssignments) -> (ParsedLine, Option<LineAssignments>) {
     let mut engine = Analyzer { values, ..Analyzer::default() };
-    let mut whole = Line { floors: confusables::oddities(line), ..Line::default() };
+    let mut whole = ParsedLine { floors: confusables::oddities(line), ..ParsedLine::default() };
     if line.len() > SHOWN_BYTES {
         whole.floors.push(TOO_LONG);
     }
@@ -253,7 +257,7 @@ fn add_unknown(parts: &mut Vec<SimpleCommand>, others: Vec<SimpleCommand>) {
 /// Facts collected while a line is processed.
 #[derive(Debug, Default)]
 struct Analyzer {
-    values: Values,
+    values: LineAssignments,
     /// Strings that commands of the line would print or receive as input.
     printed: Vec<(String, usize)>,
     /// Whether some shell of the line executes its input.
@@ -321,7 +325,7 @@ impl Analyzer {
         parts
     }
 
-    fn command(&mut self, command: &Command, depth: usize) -> SimpleCommand {
+    fn command(&mut self, command: &ScannedCommand, depth: usize) -> SimpleCommand {
         let mut simple = SimpleCommand {
             text: command.text.clone(),
             floors: command.oddities.clone(),

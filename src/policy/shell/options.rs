@@ -6,7 +6,7 @@ use super::option_verdict::OptionVerdict;
 
 /// Options of one program. Long options: `name`, `name?` (`=value` possible), `name=` (value needed), `name=@` (the value is a
 /// path).
-struct Table {
+struct OptionTable {
     program: &'static str,
     flags: &'static str,
     valued: &'static str,
@@ -20,11 +20,11 @@ struct Table {
     harmless: bool,
 }
 
-const BARE: Table =
-    Table { program: "", flags: "", valued: "", paths: "", long: "", counts: false, pattern_unless: &[], harmless: true };
+const BARE: OptionTable =
+    OptionTable { program: "", flags: "", valued: "", paths: "", long: "", counts: false, pattern_unless: &[], harmless: true };
 
-const TABLES: &[Table] = &[
-    Table {
+const TABLES: &[OptionTable] = &[
+    OptionTable {
         program: "ls",
         flags: "aAbBcCdDfFgGhHiklLmnNopqQrRsStuUvxXZ1",
         valued: "ITw",
@@ -35,13 +35,13 @@ const TABLES: &[Table] = &[
                sort= time= time-style= tabsize= width= context zero help version",
         ..BARE
     },
-    Table {
+    OptionTable {
         program: "cat",
         flags: "AbeEnstTuv",
         long: "show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting help version",
         ..BARE
     },
-    Table {
+    OptionTable {
         program: "head",
         flags: "qvz",
         valued: "cn",
@@ -49,7 +49,7 @@ const TABLES: &[Table] = &[
         counts: true,
         ..BARE
     },
-    Table {
+    OptionTable {
         program: "tail",
         flags: "fFqvz",
         valued: "cns",
@@ -57,14 +57,14 @@ const TABLES: &[Table] = &[
         counts: true,
         ..BARE
     },
-    Table {
+    OptionTable {
         program: "wc",
         flags: "clmLw",
         long: "bytes chars lines max-line-length words total= files0-from=@ help version",
         ..BARE
     },
-    Table { program: "pwd", flags: "LP", long: "logical physical help version", ..BARE },
-    Table {
+    OptionTable { program: "pwd", flags: "LP", long: "logical physical help version", ..BARE },
+    OptionTable {
         program: "grep",
         flags: "EFGPiyvwxcLloqshHnTZaIrRUbz",
         valued: "eABCmdD",
@@ -78,7 +78,7 @@ const TABLES: &[Table] = &[
         pattern_unless: &["-e", "-f", "--regexp", "--file"],
         ..BARE
     },
-    Table {
+    OptionTable {
         program: "rg",
         flags: "abcFhHiIlLnNopPqsSuUvVwx0.",
         valued: "AABCdEeGgjmMrtT",
@@ -136,7 +136,7 @@ pub(crate) fn check_options(argv: &[Arg]) -> OptionVerdict<'_> {
     }
 }
 
-fn check_ordinary<'a>(table: &Table, args: &'a [Arg]) -> OptionVerdict<'a> {
+fn check_ordinary<'a>(table: &OptionTable, args: &'a [Arg]) -> OptionVerdict<'a> {
     let mut paths = Vec::new();
     let (mut at, mut closed, mut pattern_given, mut operands) = (0, false, table.pattern_unless.is_empty(), Vec::new());
     while let Some(arg) = args.get(at) {
@@ -190,7 +190,7 @@ fn globs_value(text: &str) -> bool {
 }
 
 /// Returns whether an option, even in a cluster, gives the pattern: `-ne foo`.
-fn has_pattern_option(table: &Table, text: &str) -> bool {
+fn has_pattern_option(table: &OptionTable, text: &str) -> bool {
     if table.pattern_unless.is_empty() || text.starts_with("--") {
         return table.pattern_unless.contains(&text);
     }
@@ -206,7 +206,7 @@ enum OptionArguments<'a> {
     NextPath,
 }
 
-fn option<'a>(table: &Table, text: &'a str) -> Option<OptionArguments<'a>> {
+fn option<'a>(table: &OptionTable, text: &'a str) -> Option<OptionArguments<'a>> {
     if let Some(long) = text.strip_prefix("--") {
         return long_option(table.long, long);
     }

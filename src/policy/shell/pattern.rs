@@ -25,8 +25,8 @@ pub(crate) fn apply(text: &str, operator: &str, operand: &str) -> String {
                 .map(|first| if operator == "," { first.to_lowercase().to_string() } else { first.to_uppercase().to_string() });
             first.map_or_else(String::new, |first| first + rest.as_str())
         }
-        "#" | "##" => Pattern::new(operand).map_or_else(unknown, |pattern| trim_start(text, &pattern, operator == "##")),
-        "%" | "%%" => Pattern::new(operand).map_or_else(unknown, |pattern| trim_end(text, &pattern, operator == "%%")),
+        "#" | "##" => ShellPattern::new(operand).map_or_else(unknown, |pattern| trim_start(text, &pattern, operator == "##")),
+        "%" | "%%" => ShellPattern::new(operand).map_or_else(unknown, |pattern| trim_end(text, &pattern, operator == "%%")),
         "/" | "//" | "/#" | "/%" => replace(text, operator, operand).unwrap_or_else(unknown),
         ":" => slice(text, operand).unwrap_or_else(unknown),
         "@" => transform(text, operand),
@@ -76,9 +76,9 @@ enum Element {
 }
 
 /// A shell pattern whose meaning does not depend on the locale.
-struct Pattern(Vec<Element>);
+struct ShellPattern(Vec<Element>);
 
-impl Pattern {
+impl ShellPattern {
     /// Parses a pattern; `None` for unsupported parts: named classes, unknown text.
     fn new(text: &str) -> Option<Self> {
         let mut elements = Vec::new();
@@ -179,14 +179,14 @@ fn boundaries(text: &str) -> Vec<usize> {
     text.char_indices().map(|(at, _)| at).chain([text.len()]).collect()
 }
 
-fn trim_start(text: &str, pattern: &Pattern, longest: bool) -> String {
+fn trim_start(text: &str, pattern: &ShellPattern, longest: bool) -> String {
     let cuts = boundaries(text);
     let hit = |at: &&usize| pattern.matches(&text[..**at]);
     let cut = if longest { cuts.iter().rev().find(hit) } else { cuts.iter().find(hit) };
     cut.map_or(text, |at| &text[*at..]).to_owned()
 }
 
-fn trim_end(text: &str, pattern: &Pattern, longest: bool) -> String {
+fn trim_end(text: &str, pattern: &ShellPattern, longest: bool) -> String {
     let cuts = boundaries(text);
     let hit = |at: &&usize| pattern.matches(&text[**at..]);
     let cut = if longest { cuts.iter().find(hit) } else { cuts.iter().rev().find(hit) };
@@ -211,7 +211,7 @@ fn replace(text: &str, operator: &str, operand: &str) -> Option<String> {
     if to.contains(['&', '\\']) {
         return None;
     }
-    let pattern = Pattern::new(from)?;
+    let pattern = ShellPattern::new(from)?;
     let cuts = boundaries(text);
     let end_of = |start: usize| cuts.iter().rev().copied().find(|end| *end >= start && pattern.matches(&text[start..*end]));
     if operator == "/%" {

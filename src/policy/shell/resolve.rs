@@ -3,7 +3,7 @@
 
 use super::arg::{Arg, UNKNOWN, join};
 use super::expand::printed_text;
-use super::lexer::{Command, Reader};
+use super::lexer::{ScannedCommand, WordReader};
 use super::names::evaluates;
 use super::runners::{TEXT_OPERANDS, TEXT_OPTIONS};
 use super::word::Word;
@@ -403,7 +403,7 @@ impl Analyzer {
     }
 
     /// Handles assignments whose values some program would run.
-    pub(super) fn run_by_variables(&mut self, command: &Command, simple: &mut SimpleCommand, depth: usize) {
+    pub(super) fn run_by_variables(&mut self, command: &ScannedCommand, simple: &mut SimpleCommand, depth: usize) {
         for assignment in &command.assignments {
             let name = assignment.name.as_str();
             let texts: Vec<Arg> = assignment.values.iter().filter_map(Word::literal).map(Arg::plain).collect();
@@ -421,7 +421,7 @@ impl Analyzer {
 
 /// Returns the substitutions in text that is expanded as if it were in double quotes.
 pub(super) fn find_substitutions(text: &str) -> Vec<String> {
-    let mut reader = Reader::new(text);
+    let mut reader = WordReader::new(text);
     reader.inside(text);
     reader.substitutions
 }

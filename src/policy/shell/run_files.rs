@@ -8,7 +8,7 @@ use super::{Invocation, read};
 const MAX: usize = 16;
 
 /// Options of an interpreter that determine which argument is the file to run.
-struct Interpreter {
+struct InterpreterOptions {
     /// Prefixes of the program name: `python` also covers `python3.12`.
     names: &'static [&'static str],
     /// Short options after which no file follows.
@@ -19,22 +19,27 @@ struct Interpreter {
     verbs: &'static [&'static str],
 }
 
-const SHELL: Interpreter =
-    Interpreter { names: &[], code: "cs", valued: &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"], verbs: &[] };
-const INTERPRETERS: &[Interpreter] = &[
-    Interpreter { names: &["python", "pypy"], code: "cm", valued: &["-W", "-X", "--check-hash-based-pycs"], verbs: &[] },
-    Interpreter {
+const SHELL: InterpreterOptions =
+    InterpreterOptions { names: &[], code: "cs", valued: &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"], verbs: &[] };
+const INTERPRETERS: &[InterpreterOptions] = &[
+    InterpreterOptions { names: &["python", "pypy"], code: "cm", valued: &["-W", "-X", "--check-hash-based-pycs"], verbs: &[] },
+    InterpreterOptions {
         names: &["node"],
         code: "ep",
         valued: &["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--env-file"],
         verbs: &[],
     },
-    Interpreter { names: &["deno", "bun", "tsx", "ts-node"], code: "ep", valued: &["-c", "--config"], verbs: &["run", "test"] },
-    Interpreter { names: &["perl"], code: "eE", valued: &["-I"], verbs: &[] },
-    Interpreter { names: &["ruby"], code: "e", valued: &["-I", "-r", "-C"], verbs: &[] },
-    Interpreter { names: &["php"], code: "rRB", valued: &["-d", "-c", "-z"], verbs: &[] },
-    Interpreter { names: &["lua"], code: "e", valued: &["-l"], verbs: &[] },
-    Interpreter { names: &["Rscript", "julia", "tclsh", "osascript"], code: "eE", valued: &[], verbs: &[] },
+    InterpreterOptions {
+        names: &["deno", "bun", "tsx", "ts-node"],
+        code: "ep",
+        valued: &["-c", "--config"],
+        verbs: &["run", "test"],
+    },
+    InterpreterOptions { names: &["perl"], code: "eE", valued: &["-I"], verbs: &[] },
+    InterpreterOptions { names: &["ruby"], code: "e", valued: &["-I", "-r", "-C"], verbs: &[] },
+    InterpreterOptions { names: &["php"], code: "rRB", valued: &["-d", "-c", "-z"], verbs: &[] },
+    InterpreterOptions { names: &["lua"], code: "e", valued: &["-l"], verbs: &[] },
+    InterpreterOptions { names: &["Rscript", "julia", "tclsh", "osascript"], code: "eE", valued: &[], verbs: &[] },
 ];
 
 /// Returns the files as spelled in the line, except files known only at run time. Does not access the disk.

@@ -8,11 +8,11 @@ use core::net::IpAddr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPattern {
     pub line: usize,
-    reach: Reach,
+    reach: HostMatch,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Reach {
+enum HostMatch {
     /// `*`: every host.
     Any,
     Exact(Host),
@@ -32,14 +32,14 @@ pub struct PrivateHost {
 impl HostPattern {
     pub fn parse(text: &str, line: usize) -> Result<Self, String> {
         let reach = if text == "*" {
-            Reach::Any
+            HostMatch::Any
         } else if let Some(rest) = text.strip_prefix("*.") {
             match host(rest)? {
-                Host::Name(name) => Reach::Below(name),
+                Host::Name(name) => HostMatch::Below(name),
                 Host::Address(_) => return Err(format!("`{text}` is not a valid pattern: an address has no subdomains")),
             }
         } else {
-            Reach::Exact(host(text)?)
+            HostMatch::Exact(host(text)?)
         };
         Ok(Self { line, reach })
     }
@@ -47,22 +47,22 @@ impl HostPattern {
     /// Returns whether the pattern names this host.
     pub fn names(&self, host: &Host) -> bool {
         match &self.reach {
-            Reach::Any => true,
-            Reach::Exact(exact) => exact == host,
-            Reach::Below(end) => is_below(host, end),
+            HostMatch::Any => true,
+            HostMatch::Exact(exact) => exact == host,
+            HostMatch::Below(end) => is_below(host, end),
         }
     }
 
     /// Returns whether the pattern names this host specifically, and not all hosts.
     pub fn is_specific_to(&self, host: &Host) -> bool {
-        self.reach != Reach::Any && self.names(host)
+        self.reach != HostMatch::Any && self.names(host)
     }
 
     /// Returns whether a block pattern covers this host. Names below a blocked name are blocked too.
     pub fn blocks(&self, host: &Host) -> bool {
         let below = match &self.reach {
-            Reach::Exact(Host::Name(name)) => is_below(host, name),
-            Reach::Exact(Host::Address(_)) | Reach::Any | Reach::Below(_) => false,
+            HostMatch::Exact(Host::Name(name)) => is_below(host, name),
+            HostMatch::Exact(Host::Address(_)) | HostMatch::Any | HostMatch::Below(_) => false,
         };
         below || self.names(host)
     }

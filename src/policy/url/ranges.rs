@@ -5,7 +5,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 
 /// Purpose of an address outside the public Internet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AddressPurpose {
     Unspecified,
     Loopback,
     Private,
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Reserved,
 }
 
-impl Kind {
+impl AddressPurpose {
     pub(crate) fn description(self) -> &'static str {
         match self {
             Self::Unspecified => "an address of this host",
@@ -67,47 +67,47 @@ const fn v6(head: [u16; 4], bits: u8) -> Ipv6Net {
 }
 
 /// IPv4 ranges and their kinds. The first range that contains the address applies.
-const V4: &[(Ipv4Net, Kind)] = &[
-    (v4(0, 0, 0, 0, 8), Kind::Unspecified),         // RFC 791, "this network"
-    (v4(10, 0, 0, 0, 8), Kind::Private),            // RFC 1918
-    (v4(100, 100, 100, 200, 32), Kind::Metadata),   // Alibaba Cloud
-    (v4(100, 64, 0, 0, 10), Kind::Shared),          // RFC 6598
-    (v4(127, 0, 0, 0, 8), Kind::Loopback),          // RFC 1122
-    (v4(168, 63, 129, 16, 32), Kind::Metadata),     // Azure's platform, within public addresses
-    (v4(169, 254, 169, 254, 32), Kind::Metadata),   // AWS, Azure, Google Cloud and others
-    (v4(169, 254, 170, 0, 24), Kind::Metadata),     // credentials of containers on AWS
-    (v4(169, 254, 0, 0, 16), Kind::LinkLocal),      // RFC 3927
-    (v4(172, 16, 0, 0, 12), Kind::Private),         // RFC 1918
-    (v4(192, 0, 0, 192, 32), Kind::Metadata),       // Oracle Cloud
-    (v4(192, 0, 0, 0, 24), Kind::Reserved),         // RFC 6890, IETF protocol assignments
-    (v4(192, 0, 2, 0, 24), Kind::Documentation),    // RFC 5737
-    (v4(192, 88, 99, 0, 24), Kind::Tunnel),         // RFC 7526, 6to4 relays
-    (v4(192, 168, 0, 0, 16), Kind::Private),        // RFC 1918
-    (v4(198, 18, 0, 0, 15), Kind::Benchmark),       // RFC 2544
-    (v4(198, 51, 100, 0, 24), Kind::Documentation), // RFC 5737
-    (v4(203, 0, 113, 0, 24), Kind::Documentation),  // RFC 5737
-    (v4(224, 0, 0, 0, 4), Kind::Multicast),         // RFC 5771
-    (v4(255, 255, 255, 255, 32), Kind::Broadcast),  // RFC 919
-    (v4(240, 0, 0, 0, 4), Kind::Reserved),          // RFC 1112
+const V4: &[(Ipv4Net, AddressPurpose)] = &[
+    (v4(0, 0, 0, 0, 8), AddressPurpose::Unspecified),       // RFC 791, "this network"
+    (v4(10, 0, 0, 0, 8), AddressPurpose::Private),          // RFC 1918
+    (v4(100, 100, 100, 200, 32), AddressPurpose::Metadata), // Alibaba Cloud
+    (v4(100, 64, 0, 0, 10), AddressPurpose::Shared),        // RFC 6598
+    (v4(127, 0, 0, 0, 8), AddressPurpose::Loopback),        // RFC 1122
+    (v4(168, 63, 129, 16, 32), AddressPurpose::Metadata),   // Azure's platform, within public addresses
+    (v4(169, 254, 169, 254, 32), AddressPurpose::Metadata), // AWS, Azure, Google Cloud and others
+    (v4(169, 254, 170, 0, 24), AddressPurpose::Metadata),   // credentials of containers on AWS
+    (v4(169, 254, 0, 0, 16), AddressPurpose::LinkLocal),    // RFC 3927
+    (v4(172, 16, 0, 0, 12), AddressPurpose::Private),       // RFC 1918
+    (v4(192, 0, 0, 192, 32), AddressPurpose::Metadata),     // Oracle Cloud
+    (v4(192, 0, 0, 0, 24), AddressPurpose::Reserved),       // RFC 6890, IETF protocol assignments
+    (v4(192, 0, 2, 0, 24), AddressPurpose::Documentation),  // RFC 5737
+    (v4(192, 88, 99, 0, 24), AddressPurpose::Tunnel),       // RFC 7526, 6to4 relays
+    (v4(192, 168, 0, 0, 16), AddressPurpose::Private),      // RFC 1918
+    (v4(198, 18, 0, 0, 15), AddressPurpose::Benchmark),     // RFC 2544
+    (v4(198, 51, 100, 0, 24), AddressPurpose::Documentation), // RFC 5737
+    (v4(203, 0, 113, 0, 24), AddressPurpose::Documentation), // RFC 5737
+    (v4(224, 0, 0, 0, 4), AddressPurpose::Multicast),       // RFC 5771
+    (v4(255, 255, 255, 255, 32), AddressPurpose::Broadcast), // RFC 919
+    (v4(240, 0, 0, 0, 4), AddressPurpose::Reserved),        // RFC 1112
 ];
 
-const V6: &[(Ipv6Net, Kind)] = &[
-    (Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 128), Kind::Unspecified), // RFC 4291
-    (Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128), Kind::Loopback),      // RFC 4291
-    (v6([0x64, 0xff9b, 1, 0], 48), Kind::Tunnel),                         // RFC 8215, local translation
-    (v6([0x100, 0, 0, 0], 64), Kind::Discard),                            // RFC 6666
-    (v6([0x2001, 0, 0, 0], 32), Kind::Tunnel),                            // RFC 4380, Teredo
-    (v6([0x2001, 2, 0, 0], 48), Kind::Benchmark),                         // RFC 5180
-    (v6([0x2001, 0, 0, 0], 23), Kind::Reserved),                          // RFC 2928, IETF protocol assignments
-    (v6([0x2001, 0xdb8, 0, 0], 32), Kind::Documentation),                 // RFC 3849
-    (v6([0x2002, 0, 0, 0], 16), Kind::Tunnel),                            // RFC 3056, 6to4
-    (v6([0x3fff, 0, 0, 0], 20), Kind::Documentation),                     // RFC 9637
-    (v6([0xfd00, 0xec2, 0, 0], 32), Kind::Metadata),                      // AWS
-    (v6([0xfd20, 0xce, 0, 0], 32), Kind::Metadata),                       // Google Cloud
-    (v6([0xfc00, 0, 0, 0], 7), Kind::Private),                            // RFC 4193
-    (v6([0xfe80, 0, 0, 0], 10), Kind::LinkLocal),                         // RFC 4291
-    (v6([0xfec0, 0, 0, 0], 10), Kind::Private),                           // RFC 3879, site-local
-    (v6([0xff00, 0, 0, 0], 8), Kind::Multicast),                          // RFC 4291
+const V6: &[(Ipv6Net, AddressPurpose)] = &[
+    (Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 128), AddressPurpose::Unspecified), // RFC 4291
+    (Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128), AddressPurpose::Loopback),      // RFC 4291
+    (v6([0x64, 0xff9b, 1, 0], 48), AddressPurpose::Tunnel),                         // RFC 8215, local translation
+    (v6([0x100, 0, 0, 0], 64), AddressPurpose::Discard),                            // RFC 6666
+    (v6([0x2001, 0, 0, 0], 32), AddressPurpose::Tunnel),                            // RFC 4380, Teredo
+    (v6([0x2001, 2, 0, 0], 48), AddressPurpose::Benchmark),                         // RFC 5180
+    (v6([0x2001, 0, 0, 0], 23), AddressPurpose::Reserved),                          // RFC 2928, IETF protocol assignments
+    (v6([0x2001, 0xdb8, 0, 0], 32), AddressPurpose::Documentation),                 // RFC 3849
+    (v6([0x2002, 0, 0, 0], 16), AddressPurpose::Tunnel),                            // RFC 3056, 6to4
+    (v6([0x3fff, 0, 0, 0], 20), AddressPurpose::Documentation),                     // RFC 9637
+    (v6([0xfd00, 0xec2, 0, 0], 32), AddressPurpose::Metadata),                      // AWS
+    (v6([0xfd20, 0xce, 0, 0], 32), AddressPurpose::Metadata),                       // Google Cloud
+    (v6([0xfc00, 0, 0, 0], 7), AddressPurpose::Private),                            // RFC 4193
+    (v6([0xfe80, 0, 0, 0], 10), AddressPurpose::LinkLocal),                         // RFC 4291
+    (v6([0xfec0, 0, 0, 0], 10), AddressPurpose::Private),                           // RFC 3879, site-local
+    (v6([0xff00, 0, 0, 0], 8), AddressPurpose::Multicast),                          // RFC 4291
 ];
 
 /// Range of all public addresses (RFC 4291).
@@ -116,14 +116,14 @@ const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0], 3);
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0], 96);
 
 /// Returns the purpose of an address; `None` means the public Internet.
-pub(crate) fn special_purpose(address: IpAddr) -> Option<Kind> {
+pub(crate) fn special_purpose(address: IpAddr) -> Option<AddressPurpose> {
     match address {
         IpAddr::V4(address) => V4.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind),
         IpAddr::V6(address) => special_v6(address),
     }
 }
 
-fn special_v6(address: Ipv6Addr) -> Option<Kind> {
+fn special_v6(address: Ipv6Addr) -> Option<AddressPurpose> {
     let named = V6.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind);
     if named.is_some() {
         // For a tunnel to a private address, that address is more informative.
@@ -135,7 +135,7 @@ fn special_v6(address: Ipv6Addr) -> Option<Kind> {
     if !GLOBAL_UNICAST.contains(&address) {
         // `::/96` once contained IPv4 addresses (RFC 4291).
         let compatible = address.segments()[..6].iter().all(|segment| *segment == 0);
-        return compatible.then(|| special_purpose(last_32(address).into())).flatten().or(Some(Kind::Reserved));
+        return compatible.then(|| special_purpose(last_32(address).into())).flatten().or(Some(AddressPurpose::Reserved));
     }
     isatap(address).and_then(|inner| special_purpose(inner.into()))
 }

@@ -1,10 +1,10 @@
 //! Pending responses: their recipients and conditions.
 
-use crate::serve::message::{Answer, Id};
+use crate::serve::message::{Id, RpcResponse};
 
 /// The recipient of a response.
 #[derive(Debug, Default)]
-pub(super) enum Slot {
+pub(super) enum Recipient {
     #[default]
     Nobody,
     One(Id),
@@ -16,9 +16,9 @@ pub(super) enum Slot {
 
 /// The responses of a batch, until all are complete.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(super) struct ResponseBatch {
     pub left: usize,
-    pub answers: Vec<Answer>,
+    pub answers: Vec<RpcResponse>,
 }
 
 /// The condition of a pending response.

@@ -2,14 +2,14 @@
 
 use super::answers::WaitCondition;
 use super::live::LiveSession;
-use super::{ClientConnection, ConnectionAction, Stage, unknown_approval, value};
+use super::{ClientConnection, ConnectionAction, ConnectionStage, unknown_approval, value};
 use crate::protocol::{
     ApprovalId, Command, Decision, ElicitationAnswer, Event, EventKind, GoalReason, GoalState, HostCommand, HostResponse,
     Resolution, SessionStatus,
 };
-use crate::serve::fault::{Fault, FaultCode};
+use crate::serve::fault::{FaultCode, RpcError};
 use crate::serve::message::Outgoing;
-use crate::serve::methods::{ActionDecided, Ended, MemoryListed, TaskBegun, Verdict};
+use crate::serve::methods::{ActionDecided, ActionDecision, MemoryListed, ShutdownResult, TaskBegun};
 use crate::serve::patches;
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ impl ClientConnection {
             kind => kind,
         };
         let told = self.learn(&event.kind);
-        if let (EventKind::StepCompleted { .. }, Some(step_id), Stage::Live(live)) =
+        if let (EventKind::StepCompleted { .. }, Some(step_id), ConnectionStage::Live(live)) =
             (&event.kind, &event.step_id, &mut self.stage)
         {
             live.opened.step_cursor = Some(step_id.clone());
@@ -31,23 +31,25 @@ impl ClientConnection {
             self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Ok(value(&begun)));
         }
         if let EventKind::PromptBlocked { failure, .. } = &event.kind {
-            let fault = Fault::new(FaultCode::PromptBlocked, failure.message.clone());
+            let fault = RpcError::new(FaultCode::PromptBlocked, failure.message.clone());
             self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Err(fault));
         }
-        if let (EventKind::SessionPaused { failure }, true, Stage::Live(live)) = (&event.kind, told, &self.stage) {
+        if let (EventKind::SessionPaused { failure }, true, ConnectionStage::Live(live)) = (&event.kind, told, &self.stage) {
             let fault = live.pause_before_start_fault(failure);
             self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Err(fault));
         }
         if let EventKind::GoalChanged(GoalState { reason: Some(GoalReason::Rejected), message, .. }) = &event.kind {
             let why = message.clone().unwrap_or_default();
-            self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Err(Fault::new(FaultCode::InvalidParams, why)));
+            self.settle_first(|wait| matches!(wait, WaitCondition::Begin), Err(RpcError::new(FaultCode::InvalidParams, why)));
         }
         let named = match (&event.kind, &self.stage) {
-            (EventKind::SessionCompleted { .. }, Stage::Live(live)) if live.status == SessionStatus::Failed => {
+            (EventKind::SessionCompleted { .. }, ConnectionStage::Live(live)) if live.status == SessionStatus::Failed => {
                 let reason = live.failed_by.clone().unwrap_or_else(|| "cannot save the end of the session".to_owned());
                 Some(("session_failed", Some(reason)))
             }
-            (EventKind::SessionCompleted { .. }, Stage::Live(live)) if live.cancelled => Some(("session_cancelled", None)),
+            (EventKind::SessionCompleted { .. }, ConnectionStage::Live(live)) if live.cancelled => {
+                Some(("session_cancelled", None))
+            }
             _ => None,
         };
         let mut after = std::mem::take(&mut self.acts);
@@ -65,7 +67,7 @@ impl ClientConnection {
 
     /// Marks a session as cancelled instead of completed if a task was cancelled when it ended.
     fn mark_cancelled_end(&self, mut event: Event) -> Event {
-        if let (EventKind::StateChanged { session_status, .. }, Stage::Live(live)) = (&mut event.kind, &self.stage)
+        if let (EventKind::StateChanged { session_status, .. }, ConnectionStage::Live(live)) = (&mut event.kind, &self.stage)
             && *session_status == SessionStatus::Completed
             && live.cancelled
         {
@@ -76,7 +78,7 @@ impl ClientConnection {
 
     /// Updates the state and reacts to an event. Returns true if the event is forwarded to the client unchanged.
     fn learn(&mut self, kind: &EventKind) -> bool {
-        let Stage::Live(live) = &mut self.stage else { return true };
+        let ConnectionStage::Live(live) = &mut self.stage else { return true };
         live.learn(kind);
         match kind {
             EventKind::StateChanged { .. }
@@ -94,9 +96,9 @@ impl ClientConnection {
             }
             EventKind::ApprovalResolved { approval_id, decision, .. } => {
                 let status = match decision {
-                    Decision::Denied { .. } => Verdict::Denied,
-                    Decision::Previewed => Verdict::RunAgain,
-                    _ => Verdict::Approved,
+                    Decision::Denied { .. } => ActionDecision::Denied,
+                    Decision::Previewed => ActionDecision::RunAgain,
+                    _ => ActionDecision::Approved,
                 };
                 self.settle_approval(approval_id, || Ok(value(&ActionDecided { status })));
             }
@@ -110,13 +112,13 @@ impl ClientConnection {
             }
             EventKind::LookedUp(HostResponse::Memory { proposals, notice, failed }) => {
                 let outcome = match failed {
-                    Some(problem) => Err(Fault::new(FaultCode::InvalidParams, problem.one_line())),
+                    Some(problem) => Err(RpcError::new(FaultCode::InvalidParams, problem.one_line())),
                     None => Ok(value(&MemoryListed { proposals: proposals.clone(), notice: notice.clone() })),
                 };
                 return !self.settle_first(|wait| matches!(wait, WaitCondition::Memory), outcome);
             }
             EventKind::LookedUp(HostResponse::Failed { problem }) => {
-                let fault = Fault::new(FaultCode::Internal, problem.one_line());
+                let fault = RpcError::new(FaultCode::Internal, problem.one_line());
                 return !self.settle_first(|wait| matches!(wait, WaitCondition::Memory), Err(fault));
             }
             EventKind::BudgetShown { .. } => return !self.consume_mark(),
@@ -132,7 +134,7 @@ impl ClientConnection {
     }
 
     /// Sends the responses that wait for the decision of an approval.
-    fn settle_approval(&mut self, id: &ApprovalId, outcome: impl Fn() -> Result<Value, Fault>) {
+    fn settle_approval(&mut self, id: &ApprovalId, outcome: impl Fn() -> Result<Value, RpcError>) {
         self.respond_waiting(
             |wait| matches!(wait, WaitCondition::Decided { approval_id } if approval_id == id.as_str()),
             |_| outcome(),
@@ -141,7 +143,7 @@ impl ClientConnection {
 
     /// Consumes a mark of the host. Returns true if the event was one.
     fn consume_mark(&mut self) -> bool {
-        let Stage::Live(live) = &mut self.stage else { return false };
+        let ConnectionStage::Live(live) = &mut self.stage else { return false };
         if live.marks == 0 {
             return false;
         }
@@ -168,20 +170,20 @@ impl ClientConnection {
 
     /// Handles the end of the session, after all its events.
     pub(crate) fn on_session_end(&mut self) -> Vec<ConnectionAction> {
-        let Stage::Live(live) = std::mem::take(&mut self.stage) else { return Vec::new() };
+        let ConnectionStage::Live(live) = std::mem::take(&mut self.stage) else { return Vec::new() };
         let LiveSession { status, cancelled, ready, .. } = *live;
         for (slot, _) in std::mem::take(&mut self.waiting) {
-            self.answer(slot, Err(Fault::new(FaultCode::NoSession, "the session has ended")));
+            self.answer(slot, Err(RpcError::new(FaultCode::NoSession, "the session has ended")));
         }
         if let Some(slot) = ready {
-            self.answer(slot, Err(Fault::new(FaultCode::Internal, "the session ended unexpectedly; see stderr and the log")));
+            self.answer(slot, Err(RpcError::new(FaultCode::Internal, "the session ended unexpectedly; see stderr and the log")));
         }
         if let Some(slot) = self.leaving.take() {
             let status = match status {
                 SessionStatus::Completed if cancelled => SessionStatus::Cancelled,
                 status => status,
             };
-            self.answer(slot, Ok(value(&Ended { status })));
+            self.answer(slot, Ok(value(&ShutdownResult { status })));
         }
         self.acts.push(ConnectionAction::End);
         std::mem::take(&mut self.acts)

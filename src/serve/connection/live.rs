@@ -1,12 +1,12 @@
 //! The session of this process, reconstructed from its events.
 
-use super::answers::Slot;
+use super::answers::Recipient;
 use super::{ConnectionAction, OpenedSession, value};
 use crate::protocol::{
     AgentEvent, Approval, Command, Elicitation, EventKind, Failure, FailureKind, GoalState, HostCommand, PlannedStep,
     PolicyLayer, SessionId, SessionStatus, TaskState, TaskStatus,
 };
-use crate::serve::fault::{Fault, FaultCode};
+use crate::serve::fault::{FaultCode, RpcError};
 use crate::serve::methods::{Interrupted, SessionReady, SessionResumed};
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ pub(super) struct LiveSession {
     /// The step limit of the current task.
     pub steps: u32,
     /// The pending response to `CreateSession` or `ResumeSession`, sent at the next mark.
-    pub ready: Option<Slot>,
+    pub ready: Option<Recipient>,
     /// The number of pending marks. A mark is a query whose response shows that all earlier events
     /// have arrived.
     pub marks: u32,
@@ -135,7 +135,7 @@ impl LiveSession {
     }
 
     /// Returns the error for a task that cannot start because the session is paused.
-    pub(super) fn is_paused(&self) -> Fault {
+    pub(super) fn is_paused(&self) -> RpcError {
         let why = match self.paused_for {
             Some(FailureKind::PolicyExpired) => {
                 "the session is paused because its policy has expired; renew the policy, then call"
@@ -152,17 +152,17 @@ impl LiveSession {
     }
 
     /// Returns the error for a task that did not start because the session was paused. Its prompt is preserved.
-    pub(super) fn pause_before_start_fault(&self, failure: &Failure) -> Fault {
+    pub(super) fn pause_before_start_fault(&self, failure: &Failure) -> RpcError {
         let reason = &failure.message;
         self.pause_fault(format!("the session was paused before the task started: {reason} Call `ResumeSession` to start it."))
     }
 
-    fn pause_fault(&self, message: String) -> Fault {
+    fn pause_fault(&self, message: String) -> RpcError {
         let (code, reason) = match self.paused_for {
             Some(FailureKind::PolicyExpired) => (FaultCode::PolicyInvalid, "expired"),
             _ => (FaultCode::TaskRunning, "paused"),
         };
-        Fault::new(code, message).with_data(json!({"reason": reason}))
+        RpcError::new(code, message).with_data(json!({"reason": reason}))
     }
 
     /// Sends a query whose response arrives after all events so far.
@@ -179,7 +179,7 @@ impl LiveSession {
     }
 
     /// Resumes a paused session under the current policy.
-    pub(super) fn resume(&mut self, slot: Slot, acts: &mut Vec<ConnectionAction>) {
+    pub(super) fn resume(&mut self, slot: Recipient, acts: &mut Vec<ConnectionAction>) {
         acts.push(ConnectionAction::DoInHost(HostCommand::Resume));
         (self.ready, self.opened.resumed, self.went_on) = (Some(slot), true, true);
         self.mark(acts);

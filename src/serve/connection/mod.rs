@@ -6,15 +6,15 @@ mod live;
 mod requests;
 
 use super::PROTOCOL_VERSION;
-use super::fault::{Fault, FaultCode};
-use super::lines::{LINE_BYTES, Line};
-use super::message::{Answer, Id, Incoming, Outgoing, Request, RequestError};
-use super::methods::{CreateSession, Ended, ResumeSession, params};
+use super::fault::{FaultCode, RpcError};
+use super::lines::{BoundedLine, LINE_BYTES};
+use super::message::{Id, IncomingLine, Outgoing, RequestError, RpcRequest, RpcResponse};
+use super::methods::{CreateSession, ResumeSession, ShutdownResult, params};
 use crate::protocol::{
     Command, Event, HostCommand, HostRequest, MemoryRequest, SessionId, SessionQuery, SessionStatus, StepId, TaskState,
     WorkspaceId,
 };
-use answers::{Batch, Slot, WaitCondition};
+use answers::{Recipient, ResponseBatch, WaitCondition};
 use live::LiveSession;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -66,11 +66,11 @@ pub(crate) struct OpenedSession {
 }
 
 #[derive(Debug, Default)]
-enum Stage {
+enum ConnectionStage {
     #[default]
     Empty,
     Opening {
-        slot: Slot,
+        slot: Recipient,
     },
     Live(Box<LiveSession>),
 }
@@ -78,19 +78,19 @@ enum Stage {
 /// The state of the connection to the client.
 #[derive(Debug, Default)]
 pub(crate) struct ClientConnection {
-    stage: Stage,
-    waiting: Vec<(Slot, WaitCondition)>,
-    batches: HashMap<u64, Batch>,
+    stage: ConnectionStage,
+    waiting: Vec<(Recipient, WaitCondition)>,
+    batches: HashMap<u64, ResponseBatch>,
     count: u64,
     /// The pending response to `Shutdown`.
-    leaving: Option<Slot>,
+    leaving: Option<Recipient>,
     acts: Vec<ConnectionAction>,
 }
 
 impl ClientConnection {
     /// Returns true if the next line may be handled; the number of pending responses is limited.
     pub(crate) fn can_take_line(&self) -> bool {
-        !matches!(self.stage, Stage::Opening { .. }) && self.waiting.len() < MAX_WAITING && !self.is_getting_ready()
+        !matches!(self.stage, ConnectionStage::Opening { .. }) && self.waiting.len() < MAX_WAITING && !self.is_getting_ready()
     }
 
     /// Returns true if a response must be sent first, because the next request of the client relies on the state after
@@ -101,28 +101,29 @@ impl ClientConnection {
 
     /// Returns true if a task is running.
     pub(crate) fn is_running(&self) -> bool {
-        matches!(&self.stage, Stage::Live(live) if live.is_running())
+        matches!(&self.stage, ConnectionStage::Live(live) if live.is_running())
     }
 
     fn is_getting_ready(&self) -> bool {
-        matches!(&self.stage, Stage::Live(live) if live.ready.is_some())
+        matches!(&self.stage, ConnectionStage::Live(live) if live.ready.is_some())
     }
 
-    pub(crate) fn line(&mut self, line: Line) -> Vec<ConnectionAction> {
+    pub(crate) fn line(&mut self, line: BoundedLine) -> Vec<ConnectionAction> {
         match line {
-            Line::TooLong => {
+            BoundedLine::TooLong => {
                 let message = format!("ignored a line longer than {} MiB; send shorter lines", LINE_BYTES >> 20);
-                self.send(Outgoing::refusal(Fault::new(FaultCode::InvalidRequest, message)));
+                self.send(Outgoing::refusal(RpcError::new(FaultCode::InvalidRequest, message)));
             }
-            Line::Whole(bytes) => match Incoming::read(&bytes) {
-                Incoming::One(request) => self.incoming(request, None),
-                Incoming::Batch(requests) => {
+            BoundedLine::Whole(bytes) => match IncomingLine::read(&bytes) {
+                IncomingLine::One(request) => self.incoming(request, None),
+                IncomingLine::Batch(requests) => {
                     self.count += 1;
                     let batch = self.count;
-                    let answered =
-                        |request: &Result<Request, RequestError>| request.as_ref().map_or(true, |request| request.id.is_some());
+                    let answered = |request: &Result<RpcRequest, RequestError>| {
+                        request.as_ref().map_or(true, |request| request.id.is_some())
+                    };
                     let left = requests.iter().filter(|request| answered(request)).count();
-                    self.batches.insert(batch, Batch { left, answers: Vec::new() });
+                    self.batches.insert(batch, ResponseBatch { left, answers: Vec::new() });
                     for request in requests {
                         self.incoming(request, Some(batch));
                     }
@@ -135,22 +136,22 @@ impl ClientConnection {
         std::mem::take(&mut self.acts)
     }
 
-    fn incoming(&mut self, request: Result<Request, RequestError>, batch: Option<u64>) {
+    fn incoming(&mut self, request: Result<RpcRequest, RequestError>, batch: Option<u64>) {
         let slot = |id: Option<Id>| match (id, batch) {
-            (None, _) => Slot::Nobody,
-            (Some(id), None) => Slot::One(id),
-            (Some(id), Some(batch)) => Slot::Part { batch, id },
+            (None, _) => Recipient::Nobody,
+            (Some(id), None) => Recipient::One(id),
+            (Some(id), Some(batch)) => Recipient::Part { batch, id },
         };
         match request {
             Err(RequestError { id, fault }) => self.answer(slot(Some(id)), Err(fault)),
-            Ok(Request { id, method, params }) => {
+            Ok(RpcRequest { id, method, params }) => {
                 let slot = slot(id);
                 self.request(slot, &method, params);
             }
         }
     }
 
-    fn request(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+    fn request(&mut self, slot: Recipient, method: &str, given: Map<String, Value>) {
         let done = match method {
             "CreateSession" => params::<CreateSession>(method, given).and_then(|asked| {
                 compatible(asked.protocol_version.as_ref())?;
@@ -173,7 +174,7 @@ impl ClientConnection {
             "Shutdown" => return self.shutdown(slot, method, given),
             _ => {
                 let message = format!("unknown method `{method}`; docs/PROTOCOL.md lists the methods");
-                Err(Fault::new(FaultCode::MethodNotFound, message))
+                Err(RpcError::new(FaultCode::MethodNotFound, message))
             }
         };
         match done {
@@ -182,17 +183,17 @@ impl ClientConnection {
         }
     }
 
-    fn open(&mut self, slot: Slot, asked: OpeningRequest) {
-        let exists = |message: String| Err(Fault::new(FaultCode::SessionExists, message));
+    fn open(&mut self, slot: Recipient, asked: OpeningRequest) {
+        let exists = |message: String| Err(RpcError::new(FaultCode::SessionExists, message));
         match &mut self.stage {
-            Stage::Empty => {
-                self.stage = Stage::Opening { slot };
+            ConnectionStage::Empty => {
+                self.stage = ConnectionStage::Opening { slot };
                 self.acts.push(ConnectionAction::Open(Box::new(asked)));
             }
-            Stage::Opening { .. } => {
+            ConnectionStage::Opening { .. } => {
                 self.answer(slot, exists("a session is already being opened; a process serves only one".to_owned()));
             }
-            Stage::Live(live) => {
+            ConnectionStage::Live(live) => {
                 let same =
                     |asked: &ResumeSession| live.opened.session_id.as_str().starts_with(&asked.session_id.to_ascii_lowercase());
                 match asked {
@@ -219,8 +220,8 @@ impl ClientConnection {
     }
 
     /// Handles the outcome of `ConnectionAction::Open`.
-    pub(crate) fn on_opened(&mut self, outcome: Result<OpenedSession, Fault>) -> Vec<ConnectionAction> {
-        if let Stage::Opening { slot } = std::mem::take(&mut self.stage) {
+    pub(crate) fn on_opened(&mut self, outcome: Result<OpenedSession, RpcError>) -> Vec<ConnectionAction> {
+        if let ConnectionStage::Opening { slot } = std::mem::take(&mut self.stage) {
             match outcome {
                 Ok(opened) => {
                     let mut live = LiveSession {
@@ -248,7 +249,7 @@ impl ClientConnection {
                     if self.leaving.is_some() {
                         live.quit(&mut self.acts);
                     }
-                    self.stage = Stage::Live(Box::new(live));
+                    self.stage = ConnectionStage::Live(Box::new(live));
                 }
                 Err(fault) => {
                     self.answer(slot, Err(fault));
@@ -260,32 +261,36 @@ impl ClientConnection {
         }
         std::mem::take(&mut self.acts)
     }
-    fn live_session(&mut self) -> Result<&mut LiveSession, Fault> {
+    fn live_session(&mut self) -> Result<&mut LiveSession, RpcError> {
         let leaves = self.leaving.is_some();
         self.live_session_until_end()
-            .and_then(|live| if leaves { Err(Fault::new(FaultCode::NoSession, "the session is ending")) } else { Ok(live) })
+            .and_then(|live| if leaves { Err(RpcError::new(FaultCode::NoSession, "the session is ending")) } else { Ok(live) })
     }
 
-    fn live_session_until_end(&mut self) -> Result<&mut LiveSession, Fault> {
+    fn live_session_until_end(&mut self) -> Result<&mut LiveSession, RpcError> {
         match &mut self.stage {
-            Stage::Live(live) => Ok(live),
-            Stage::Empty | Stage::Opening { .. } => {
-                Err(Fault::new(FaultCode::NoSession, "no session is open; call `CreateSession` or `ResumeSession` first"))
+            ConnectionStage::Live(live) => Ok(live),
+            ConnectionStage::Empty | ConnectionStage::Opening { .. } => {
+                Err(RpcError::new(FaultCode::NoSession, "no session is open; call `CreateSession` or `ResumeSession` first"))
             }
         }
     }
     /// Sends all responses that wait for this condition.
-    fn respond_waiting(&mut self, is: impl Fn(&WaitCondition) -> bool, outcome: impl Fn(&WaitCondition) -> Result<Value, Fault>) {
+    fn respond_waiting(
+        &mut self,
+        is: impl Fn(&WaitCondition) -> bool,
+        outcome: impl Fn(&WaitCondition) -> Result<Value, RpcError>,
+    ) {
         let (settled, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|(_, wait)| is(wait));
         self.waiting = waiting;
-        let settled: Vec<(Slot, WaitCondition)> = settled;
+        let settled: Vec<(Recipient, WaitCondition)> = settled;
         for (slot, wait) in settled {
             self.answer(slot, outcome(&wait));
         }
     }
 
     /// Sends the oldest response that waits for this condition. Returns false if there is none.
-    fn settle_first(&mut self, is: impl Fn(&WaitCondition) -> bool, outcome: Result<Value, Fault>) -> bool {
+    fn settle_first(&mut self, is: impl Fn(&WaitCondition) -> bool, outcome: Result<Value, RpcError>) -> bool {
         let first = self.waiting.iter().position(|(_, wait)| is(wait));
         if let Some(at) = first {
             let (slot, _) = self.waiting.remove(at);
@@ -294,16 +299,16 @@ impl ClientConnection {
         first.is_some()
     }
 
-    fn answer(&mut self, slot: Slot, outcome: Result<Value, Fault>) {
+    fn answer(&mut self, slot: Recipient, outcome: Result<Value, RpcError>) {
         match slot {
-            Slot::Nobody => {}
-            Slot::One(id) => self.send(Outgoing::Answer(Answer { id, outcome })),
-            Slot::Part { batch, id } => {
+            Recipient::Nobody => {}
+            Recipient::One(id) => self.send(Outgoing::Answer(RpcResponse { id, outcome })),
+            Recipient::Part { batch, id } => {
                 let Some(open) = self.batches.get_mut(&batch) else { return };
-                open.answers.push(Answer { id, outcome });
+                open.answers.push(RpcResponse { id, outcome });
                 open.left -= 1;
                 if open.left == 0
-                    && let Some(Batch { answers, .. }) = self.batches.remove(&batch)
+                    && let Some(ResponseBatch { answers, .. }) = self.batches.remove(&batch)
                 {
                     self.send(Outgoing::Batch(answers));
                 }
@@ -318,13 +323,13 @@ impl ClientConnection {
     /// Ends the process if no session is open and `Shutdown` was called.
     fn exit_if_idle(&mut self) {
         if let Some(slot) = self.leaving.take() {
-            self.answer(slot, Ok(value(&Ended { status: SessionStatus::Completed })));
+            self.answer(slot, Ok(value(&ShutdownResult { status: SessionStatus::Completed })));
         }
         self.acts.push(ConnectionAction::End);
     }
 }
 
-fn compatible(version: Option<&Value>) -> Result<(), Fault> {
+fn compatible(version: Option<&Value>) -> Result<(), RpcError> {
     let same = version.is_none_or(|version| match version {
         Value::String(text) => {
             text == PROTOCOL_VERSION || text.split_once('.').is_some_and(|(major, _)| major == PROTOCOL_VERSION)
@@ -339,11 +344,11 @@ fn compatible(version: Option<&Value>) -> Result<(), Fault> {
         "unsupported protocol version {}: this host supports version {PROTOCOL_VERSION}",
         version.unwrap_or(&Value::Null)
     );
-    Err(Fault::new(FaultCode::IncompatibleClient, message).with_data(json!({"supported": [PROTOCOL_VERSION]})))
+    Err(RpcError::new(FaultCode::IncompatibleClient, message).with_data(json!({"supported": [PROTOCOL_VERSION]})))
 }
 
-fn unknown_approval(id: &str) -> Fault {
-    Fault::new(FaultCode::ApprovalUnknown, format!("no approval `{id}` is pending: the ID is unknown or already decided"))
+fn unknown_approval(id: &str) -> RpcError {
+    RpcError::new(FaultCode::ApprovalUnknown, format!("no approval `{id}` is pending: the ID is unknown or already decided"))
 }
 
 fn value(result: &impl Serialize) -> Value {

@@ -1,28 +1,29 @@
 //! Handlers of the requests to an open session.
 
-use super::answers::{Slot, WaitCondition};
-use super::{ClientConnection, ConnectionAction, Stage, unknown_approval, value};
+use super::answers::{Recipient, WaitCondition};
+use super::{ClientConnection, ConnectionAction, ConnectionStage, unknown_approval, value};
 use crate::protocol::{
     Amendment, Approval, BudgetLimit, BudgetScope, BudgetUnit, Command, Decision, DiscardedEffect, Effects, ElicitationAnswer,
     GOAL_ROUNDS, Goal, GoalState, HostCommand, HostRequest, MemoryRequest, SessionQuery, SessionStatus, TaskId, validate_check,
 };
-use crate::serve::fault::{Fault, FaultCode};
+use crate::serve::fault::{FaultCode, RpcError};
 use crate::serve::methods::{
-    AnswerQuestion, ApproveAction, CancelTask, Cancelling, DecideGoal, DecideMemory, GetPatchPreview, GoalDecided, GoalDecision,
-    MemoryDecision, QuestionAnswered, SessionStateTold, Shutdown, StartTask, StopAgent, StoppingAgent, TaskGoal, Verdict, params,
+    ActionDecision, AnswerQuestion, ApproveAction, CancelTask, Cancelling, DecideGoal, DecideMemory, GetPatchPreview,
+    GoalDecided, GoalDecision, MemoryDecision, QuestionAnswered, SessionStateTold, Shutdown, StartTask, StopAgent, StoppingAgent,
+    TaskGoal, params,
 };
 use serde_json::{Map, Value};
 
 impl ClientConnection {
-    pub(super) fn start(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+    pub(super) fn start(&mut self, slot: Recipient, method: &str, given: Map<String, Value>) {
         let begins = self.waiting.iter().any(|(_, wait)| matches!(wait, WaitCondition::Begin));
         let outcome = params::<StartTask>(method, given).and_then(|asked| {
             let live = self.live_session()?;
             if asked.prompt.trim().is_empty() {
-                return Err(Fault::new(FaultCode::InvalidParams, "`prompt` is empty"));
+                return Err(RpcError::new(FaultCode::InvalidParams, "`prompt` is empty"));
             }
             if asked.task_options.max_steps == Some(0) {
-                return Err(Fault::new(FaultCode::InvalidParams, "`taskOptions.maxSteps` is 0; must be at least 1"));
+                return Err(RpcError::new(FaultCode::InvalidParams, "`taskOptions.maxSteps` is 0; must be at least 1"));
             }
             if live.status == SessionStatus::Paused {
                 return Err(live.is_paused());
@@ -31,7 +32,7 @@ impl ClientConnection {
             let goal_runs = live.goal.as_ref().is_some_and(GoalState::is_running);
             if begins || live.is_running() || goal_runs {
                 let message = "a task is already running; wait for it to end, or stop it with `CancelTask`";
-                return Err(Fault::new(FaultCode::TaskRunning, message));
+                return Err(RpcError::new(FaultCode::TaskRunning, message));
             }
             let steps = asked.task_options.max_steps.map_or(live.opened.max_steps, |steps| steps.min(live.opened.max_steps));
             let other = (live.steps != steps).then_some(steps);
@@ -49,12 +50,12 @@ impl ClientConnection {
         }
     }
 
-    pub(super) fn decide_goal(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+    pub(super) fn decide_goal(&mut self, slot: Recipient, method: &str, given: Map<String, Value>) {
         let outcome = params::<DecideGoal>(method, given).and_then(|asked| {
-            let invalid = |message: String| Fault::new(FaultCode::InvalidParams, message);
+            let invalid = |message: String| RpcError::new(FaultCode::InvalidParams, message);
             let live = self.live_session_until_end()?;
             if live.goal.is_none() {
-                return Err(Fault::new(FaultCode::NoTask, "no goal is active"));
+                return Err(RpcError::new(FaultCode::NoTask, "no goal is active"));
             }
             let command = match (asked.decision, asked.check) {
                 (GoalDecision::Stop, None) => Command::StopGoal,
@@ -74,12 +75,12 @@ impl ClientConnection {
         self.answer(slot, outcome);
     }
 
-    pub(super) fn cancel(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+    pub(super) fn cancel(&mut self, slot: Recipient, method: &str, given: Map<String, Value>) {
         let outcome = params::<CancelTask>(method, given).and_then(|asked| {
             let live = self.live_session_until_end()?;
             let runs = live.is_running() && live.task.as_ref().is_some_and(|task| task.task_id.as_str() == asked.task_id);
             if !runs {
-                return Err(Fault::new(FaultCode::NoTask, format!("task `{}` is not running", asked.task_id)));
+                return Err(RpcError::new(FaultCode::NoTask, format!("task `{}` is not running", asked.task_id)));
             }
             live.cancels_task = true;
             Ok(asked.force)
@@ -91,7 +92,7 @@ impl ClientConnection {
         self.answer(slot, outcome);
     }
 
-    pub(super) fn state(&mut self, slot: Slot) {
+    pub(super) fn state(&mut self, slot: Recipient) {
         let outcome = self.live_session_until_end().map(|live| {
             value(&SessionStateTold {
                 session_id: live.opened.session_id.clone(),
@@ -106,13 +107,13 @@ impl ClientConnection {
         self.answer(slot, outcome);
     }
 
-    pub(super) fn preview(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+    pub(super) fn preview(&mut self, slot: Recipient, method: &str, given: Map<String, Value>) {
         let outcome = params::<GetPatchPreview>(method, given).and_then(|asked| {
             let live = self.live_session()?;
             match asked.task_id {
                 None => Ok(None),
                 Some(id) if live.knows_task(&id) => Ok(Some(TaskId::new(id))),
-                Some(id) => Err(Fault::new(FaultCode::NoTask, format!("task `{id}` does not exist in this session"))),
+                Some(id) => Err(RpcError::new(FaultCode::NoTask, format!("task `{id}` does not exist in this session"))),
             }
         });
         match outcome {
@@ -124,14 +125,14 @@ impl ClientConnection {
         }
     }
 
-    pub(super) fn approve(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+    pub(super) fn approve(&mut self, slot: Recipient, method: &str, given: Map<String, Value>) {
         let known = params::<ApproveAction>(method, given).and_then(|asked| {
             let same = |wait: &WaitCondition| matches!(wait, WaitCondition::Decided { approval_id } if *approval_id == asked.approval_id);
             let is_decided = self.waiting.iter().any(|(_, wait)| same(wait));
             let live = self.live_session_until_end()?;
             let approval = live.approvals.iter().find(|approval| approval.approval_id.as_str() == asked.approval_id);
             let approval = approval.filter(|_| !is_decided).ok_or_else(|| unknown_approval(&asked.approval_id))?;
-            let decision = decision(approval, &asked).map_err(|message| Fault::new(FaultCode::InvalidParams, message))?;
+            let decision = decision(approval, &asked).map_err(|message| RpcError::new(FaultCode::InvalidParams, message))?;
             Ok((approval.approval_id.clone(), decision, asked.approval_id))
         });
         match known {
@@ -143,14 +144,14 @@ impl ClientConnection {
         }
     }
 
-    pub(super) fn answer_question(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+    pub(super) fn answer_question(&mut self, slot: Recipient, method: &str, given: Map<String, Value>) {
         let outcome = params::<AnswerQuestion>(method, given).and_then(|asked| {
             let live = self.live_session_until_end()?;
             let place = live.questions.iter().position(|question| question.elicitation_id == asked.elicitation_id);
-            let unknown = || Fault::new(FaultCode::InvalidParams, format!("no open question `{}`", asked.elicitation_id));
+            let unknown = || RpcError::new(FaultCode::InvalidParams, format!("no open question `{}`", asked.elicitation_id));
             let place = place.ok_or_else(unknown)?;
             if asked.answer.as_ref().is_some_and(|answer| answer.trim().is_empty()) {
-                return Err(Fault::new(FaultCode::InvalidParams, "`answer` is empty; leave it out to decline"));
+                return Err(RpcError::new(FaultCode::InvalidParams, "`answer` is empty; leave it out to decline"));
             }
             let elicitation_id = live.questions.remove(place).elicitation_id;
             let status = if asked.answer.is_some() { "answered" } else { "declined" };
@@ -164,11 +165,11 @@ impl ClientConnection {
         self.answer(slot, outcome);
     }
 
-    pub(super) fn stop_agent(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+    pub(super) fn stop_agent(&mut self, slot: Recipient, method: &str, given: Map<String, Value>) {
         let outcome = params::<StopAgent>(method, given).and_then(|asked| {
             let agent_session_id = asked.agent_session_id;
             if !self.live_session_until_end()?.agents.contains(&agent_session_id) {
-                return Err(Fault::new(FaultCode::InvalidParams, format!("no running agent `{agent_session_id}`")));
+                return Err(RpcError::new(FaultCode::InvalidParams, format!("no running agent `{agent_session_id}`")));
             }
             Ok(HostCommand::StopAgent { agent_session_id })
         });
@@ -179,14 +180,14 @@ impl ClientConnection {
         self.answer(slot, outcome);
     }
 
-    pub(super) fn decide_memory(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+    pub(super) fn decide_memory(&mut self, slot: Recipient, method: &str, given: Map<String, Value>) {
         let outcome = params::<DecideMemory>(method, given).and_then(|asked| {
             let DecideMemory { proposal_id: id, decision, digest } = asked;
             match (decision, digest) {
                 (MemoryDecision::Apply, Some(digest)) => Ok(MemoryRequest::Apply { id, digest }),
                 (MemoryDecision::Apply, None) => {
                     let message = "`digest` is missing: the digest of the proposal that the user saw";
-                    Err(Fault::new(FaultCode::InvalidParams, message))
+                    Err(RpcError::new(FaultCode::InvalidParams, message))
                 }
                 (MemoryDecision::Drop, _) => Ok(MemoryRequest::Drop { id }),
             }
@@ -194,7 +195,7 @@ impl ClientConnection {
         self.ask_memory(slot, outcome);
     }
 
-    pub(super) fn ask_memory(&mut self, slot: Slot, request: Result<MemoryRequest, Fault>) {
+    pub(super) fn ask_memory(&mut self, slot: Recipient, request: Result<MemoryRequest, RpcError>) {
         match request.and_then(|request| self.live_session().map(|_| request)) {
             Ok(request) => {
                 self.acts.push(ConnectionAction::LookUp(HostRequest::Memory(request)));
@@ -204,7 +205,7 @@ impl ClientConnection {
         }
     }
 
-    pub(super) fn shutdown(&mut self, slot: Slot, method: &str, given: Map<String, Value>) {
+    pub(super) fn shutdown(&mut self, slot: Recipient, method: &str, given: Map<String, Value>) {
         let asked = match params::<Shutdown>(method, given) {
             Ok(asked) => asked,
             Err(fault) => return self.answer(slot, Err(fault)),
@@ -212,11 +213,11 @@ impl ClientConnection {
         if let Some(first) = self.leaving.take() {
             // Another request to end answers the first one, because the client may have become
             // impatient.
-            self.answer(first, Err(Fault::new(FaultCode::Internal, "requested again")));
+            self.answer(first, Err(RpcError::new(FaultCode::Internal, "requested again")));
         }
         self.leaving = Some(slot);
         match &mut self.stage {
-            Stage::Live(live) => {
+            ConnectionStage::Live(live) => {
                 live.cancelled |= live.is_running();
                 if live.is_running() {
                     self.acts.push(ConnectionAction::Do(if asked.force { Command::Kill } else { Command::Finish }));
@@ -226,9 +227,9 @@ impl ClientConnection {
                     live.quit(&mut self.acts);
                 }
             }
-            Stage::Empty => self.exit_if_idle(),
+            ConnectionStage::Empty => self.exit_if_idle(),
             // The session ends as soon as it is open.
-            Stage::Opening { .. } => {}
+            ConnectionStage::Opening { .. } => {}
         }
     }
 }
@@ -242,17 +243,19 @@ fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, Stri
         return Err("`digest` does not match the effects of this approval".to_owned());
     }
     match asked.decision {
-        Verdict::Approved => {
+        ActionDecision::Approved => {
             if let Some(obstacle) = effects.and_then(Effects::approval_obstacle) {
                 return Err(format!("these effects cannot be approved: {obstacle}"));
             }
             asked.paths.as_ref().map_or(Ok(Decision::Approved), |paths| select_effects(effects, paths, asked.digest.as_deref()))
         }
-        Verdict::RunAgain if effects.is_none_or(|effects| effects.conflict.is_none()) => {
+        ActionDecision::RunAgain if effects.is_none_or(|effects| effects.conflict.is_none()) => {
             Err("`run_again` is only possible after a conflict (`effects.conflict`)".to_owned())
         }
-        Verdict::RunAgain => Ok(Decision::Previewed),
-        Verdict::Denied => Ok(Decision::Denied { reason: asked.reason.clone().filter(|reason| !reason.trim().is_empty()) }),
+        ActionDecision::RunAgain => Ok(Decision::Previewed),
+        ActionDecision::Denied => {
+            Ok(Decision::Denied { reason: asked.reason.clone().filter(|reason| !reason.trim().is_empty()) })
+        }
     }
 }
 
@@ -275,9 +278,9 @@ fn select_effects(effects: Option<&Effects>, paths: &[String], digest: Option<&s
 }
 
 /// Returns the goal for a prompt.
-fn goal_of(prompt: &str, asked: TaskGoal) -> Result<Goal, Fault> {
+fn goal_of(prompt: &str, asked: TaskGoal) -> Result<Goal, RpcError> {
     let TaskGoal { check, budget_usd, time_ms, max_rounds } = asked;
     let goal = Goal { budget_usd, time_ms, max_rounds: max_rounds.unwrap_or(GOAL_ROUNDS), ..Goal::new(prompt, check) };
-    goal.validate().map_err(|why| Fault::new(FaultCode::InvalidParams, format!("`goal` is invalid: {why}")))?;
+    goal.validate().map_err(|why| RpcError::new(FaultCode::InvalidParams, format!("`goal` is invalid: {why}")))?;
     Ok(goal)
 }

@@ -57,7 +57,7 @@ const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("DecideGoal", Some("DecideGoal"), "GoalDecided"),
     ("ListMemory", None, "MemoryListed"),
     ("DecideMemory", Some("DecideMemory"), "MemoryListed"),
-    ("Shutdown", Some("Shutdown"), "Ended"),
+    ("Shutdown", Some("Shutdown"), "ShutdownResult"),
 ];
 /// The methods without parameters, and what they do.
 const WITHOUT_PARAMETERS: &[(&str, &str)] = &[
@@ -75,7 +75,7 @@ const PARTS: &[&str] = &[
     "TaskGoal",
     "GoalDecision",
     "MemoryDecision",
-    "Verdict",
+    "ActionDecision",
     "Interrupted",
     "Patch",
     "PatchStatus",
@@ -248,7 +248,7 @@ fn json_type(of: &str) -> String {
         "bool" => "boolean".to_owned(),
         "Value" => "any value".to_owned(),
         "jiff::Timestamp" => "time (RFC 3339)".to_owned(),
-        "Arguments" => "object".to_owned(),
+        "CallArguments" => "object".to_owned(),
         id if id.ends_with("Id") => "string".to_owned(),
         other => {
             let known = TYPES.iter().any(|(_, names)| names.contains(&other)) || PARTS.contains(&other);

@@ -6,7 +6,7 @@ use crate::ports::BoxFuture;
 use crate::services::delivery::{Receiver, SendFailure, SendResult};
 use crate::services::secret::read_secret;
 use crate::store::{GAP, OutboxRow, OutboxSink};
-use crate::sys::http::{Headers, Reply, Server, Timeouts};
+use crate::sys::http::{Headers, HttpServer, Reply, Timeouts};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
@@ -30,12 +30,12 @@ pub(super) struct Inner {
     settings: ApprovalServiceSettings,
     environment: Environment,
     credentials: Credentials,
-    records: OnceLock<Server>,
-    questions: OnceLock<Server>,
+    records: OnceLock<HttpServer>,
+    questions: OnceLock<HttpServer>,
 }
 
 /// Message to the service, with the parts that its signature covers.
-pub(super) struct Message<'a> {
+pub(super) struct ServiceMessage<'a> {
     pub id: &'a str,
     pub body: Bytes,
     /// Maximum time to wait for the response headers.
@@ -65,13 +65,13 @@ impl ApprovalService {
     }
 
     /// Sends a signed message, and waits for the response headers.
-    pub(super) async fn post(&self, signer: &Signer, message: Message<'_>, is_question: bool) -> Result<Reply, String> {
+    pub(super) async fn post(&self, signer: &Signer, message: ServiceMessage<'_>, is_question: bool) -> Result<Reply, String> {
         let slot = if is_question { &self.0.questions } else { &self.0.records };
         let server = if let Some(server) = slot.get() {
             server
         } else {
             let idle = if is_question { QUESTION_TIME } else { RECORD_TIME };
-            let server = Server::new(&self.0.settings.url, Timeouts { connect: CONNECT_TIME, idle });
+            let server = HttpServer::new(&self.0.settings.url, Timeouts { connect: CONNECT_TIME, idle });
             let server = server.map_err(|error| error.to_string())?;
             slot.get_or_init(|| server)
         };
@@ -90,7 +90,7 @@ impl ApprovalService {
 
     async fn send_row(&self, signer: &Signer, row: &OutboxRow) -> Result<(), SendFailure> {
         let body = if row.kind == GAP { gap_body(row) } else { row.body.clone() };
-        let message = Message { id: &format!("msg_{}", row.id), body: body.into(), patience: RECORD_TIME };
+        let message = ServiceMessage { id: &format!("msg_{}", row.id), body: body.into(), patience: RECORD_TIME };
         let reply = self.post(signer, message, false).await.map_err(SendFailure::new)?;
         let (status, line, retry_after) = (reply.status(), reply.status_line(), retry_after(&reply));
         // Read to the end, so that the connection can be reused.

@@ -1,6 +1,6 @@
 //! Questions to the approval service. An answer is valid only if it is signed and bound to exactly this question.
 
-use super::client::{ApprovalService, Message, QUESTION_TIME, RESPONSE_BYTES, retry_after};
+use super::client::{ApprovalService, QUESTION_TIME, RESPONSE_BYTES, ServiceMessage, retry_after};
 use super::record::shown_request;
 use super::signature::Signer;
 use crate::protocol::{Approval, DENIED_BY_SERVICE};
@@ -104,7 +104,7 @@ impl ApprovalService {
     }
 
     async fn attempt(&self, signer: &Signer, question: &Question, patience: Duration) -> Result<Attempt, String> {
-        let message = Message { id: &question.id, body: question.body.clone().into(), patience };
+        let message = ServiceMessage { id: &question.id, body: question.body.clone().into(), patience };
         let reply = self.post(signer, message, true).await?;
         let status = reply.status();
         if status == 202 {

@@ -2,7 +2,7 @@
 
 use crate::ports::{RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult};
 use crate::protocol::Problem;
-use crate::sys::http::{Headers, HttpError, Reply, Server, Timeouts};
+use crate::sys::http::{Headers, HttpError, HttpServer, Reply, Timeouts};
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub(super) async fn call(
     context: RemoteContext,
 ) -> Result<RemoteResult, RemoteError> {
     let timeout = timeout.min(context.timeout);
-    let server = Server::new(url, Timeouts { connect: CONNECT, idle: timeout })
+    let server = HttpServer::new(url, Timeouts { connect: CONNECT, idle: timeout })
         .map_err(|error| RemoteError::Refused { message: error.to_string() })?;
     let mut headers: Headers = vec![("idempotency-key".into(), uuid::Uuid::new_v4().to_string())];
     headers.extend(token.map(|token| ("authorization".into(), format!("Bearer {token}"))));

@@ -5,7 +5,7 @@ use super::transcode::{rejected_count, to_protobuf};
 use super::{Attributes, SCHEMA_URL};
 use crate::config::{Environment, OtlpEndpoint};
 use crate::services::delivery::{SendFailure, SendResult};
-use crate::sys::http::{Reply, Server, Timeouts};
+use crate::sys::http::{HttpServer, Reply, Timeouts};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
@@ -31,12 +31,12 @@ pub(in super::super) struct Exporter {
     signal: Signal,
     environment: Environment,
     loss: Loss,
-    connection: OnceLock<Result<Connection, String>>,
+    connection: OnceLock<Result<ReceiverConnection, String>>,
 }
 
-struct Connection {
+struct ReceiverConnection {
     settings: ExportSettings,
-    server: Server,
+    server: HttpServer,
     resource: Value,
 }
 
@@ -50,16 +50,16 @@ impl Exporter {
         ExportSettings::has_address(&self.endpoint, self.signal, &self.environment)
     }
 
-    fn connection(&self) -> Result<&Connection, String> {
+    fn connection(&self) -> Result<&ReceiverConnection, String> {
         let open = || {
             let settings = ExportSettings::read(&self.endpoint, self.signal, &self.environment)?;
             let timeouts = Timeouts { connect: settings.timeout, idle: settings.timeout };
-            let server = Server::new(&settings.url, timeouts).map_err(|error| error.to_string())?;
+            let server = HttpServer::new(&settings.url, timeouts).map_err(|error| error.to_string())?;
             let mut attributes = Attributes::default();
             for (name, value) in resource_attributes(&self.environment) {
                 attributes.text(&name, Some(&value));
             }
-            Ok(Connection { settings, server, resource: json!({"attributes": attributes.into_value()}) })
+            Ok(ReceiverConnection { settings, server, resource: json!({"attributes": attributes.into_value()}) })
         };
         self.connection.get_or_init(open).as_ref().map_err(Clone::clone)
     }
@@ -101,7 +101,7 @@ impl Exporter {
     }
 }
 
-impl Connection {
+impl ReceiverConnection {
     async fn post(&self, signal: Signal, records: Vec<Value>) -> Result<Reply, String> {
         let request = self.request(signal, records);
         let (body, content_type) = if self.settings.is_json {

@@ -43,7 +43,7 @@ pub(super) fn read(compressed: &[u8]) -> Result<Files, String> {
         if entries > ENTRIES {
             return Err(format!("more than {ENTRIES} entries"));
         }
-        let header = Header::parse(header)?;
+        let header = TarHeader::parse(header)?;
         let size = usize::try_from(header.size).map_err(|_| "an entry is too large".to_owned())?;
         let padded = size.checked_next_multiple_of(BLOCK).ok_or("an entry is too large")?;
         let content = after.get(..size).ok_or("truncated archive")?;
@@ -67,13 +67,13 @@ pub(super) fn read(compressed: &[u8]) -> Result<Files, String> {
     }
 }
 
-struct Header {
+struct TarHeader {
     name: String,
     size: u64,
     kind: u8,
 }
 
-impl Header {
+impl TarHeader {
     fn parse(block: &[u8]) -> Result<Self, String> {
         let text = |from: usize, to: usize| {
             let field = block.get(from..to).unwrap_or_default();

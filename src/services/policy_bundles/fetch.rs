@@ -7,7 +7,7 @@ use crate::config::PolicyService;
 use crate::policy::Bundle;
 use crate::protocol::Problem;
 use crate::services::workspace;
-use crate::sys::http::{Headers, Server, Timeouts};
+use crate::sys::http::{Headers, HttpServer, Timeouts};
 use crate::transfer::format::one_line;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -92,7 +92,7 @@ async fn from_web(url: &str, etag: Option<&str>, token: Option<&str>) -> Result<
         let problem = Problem::new(format!("cannot load the policy from `{url}`")).because(why);
         problem.hint("check the network connection, and `services.policy` in config.toml")
     };
-    let server = Server::new(url, TIMEOUTS).map_err(|error| failed(&error))?;
+    let server = HttpServer::new(url, TIMEOUTS).map_err(|error| failed(&error))?;
     let mut headers: Headers = Vec::new();
     headers.extend(etag.map(|etag| ("if-none-match".into(), etag.to_owned())));
     headers.extend(token.map(|token| ("authorization".into(), format!("Bearer {token}"))));

@@ -9,7 +9,7 @@ use crate::protocol::{Problem, SessionId, StepId};
 use crate::services::delivery::{Receiver, SendFailure, SendResult};
 use crate::services::secret::read_secret;
 use crate::store::{OutboxRow, OutboxSink};
-use crate::sys::http::{Headers, Reply, Server, Timeouts};
+use crate::sys::http::{Headers, HttpServer, Reply, Timeouts};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -222,7 +222,7 @@ impl SessionService {
     }
 
     async fn send(&self, path: &str, headers: &Headers, body: &Value) -> Result<Reply, String> {
-        let server = Server::new(&format!("{}{path}", self.url()), TIMEOUTS).map_err(|error| error.to_string())?;
+        let server = HttpServer::new(&format!("{}{path}", self.url()), TIMEOUTS).map_err(|error| error.to_string())?;
         server.post_as("application/json", headers, body.to_string().into()).await.map_err(|error| error.to_string())
     }
 

@@ -1,7 +1,7 @@
 //! Ends of sessions: rows of the outbox, so that a service that is down learns of them later.
 
 use crate::ports::ServiceSession;
-use crate::session::SessionStatus;
+use crate::session::SessionActivity;
 use crate::store::{OutboxEntry, OutboxSink};
 use serde_json::{Value, json};
 
@@ -18,10 +18,10 @@ pub(crate) enum EndReason {
 
 impl EndReason {
     /// Returns the reason for a session with this status.
-    pub(crate) fn for_status(status: Option<SessionStatus>) -> Self {
+    pub(crate) fn for_status(status: Option<SessionActivity>) -> Self {
         match status {
-            Some(SessionStatus::Idle) | None => Self::Completed,
-            Some(SessionStatus::Running | SessionStatus::Waiting | SessionStatus::Paused) => Self::Cancelled,
+            Some(SessionActivity::Idle) | None => Self::Completed,
+            Some(SessionActivity::Running | SessionActivity::Waiting | SessionActivity::Paused) => Self::Cancelled,
         }
     }
 

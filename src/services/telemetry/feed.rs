@@ -30,7 +30,7 @@ pub(in super::super) struct TelemetryFeed {
 
 #[derive(Default)]
 struct State {
-    task: Option<Task>,
+    task: Option<TaskTrace>,
     steps: u64,
     /// Provider of the chosen model.
     provider: Option<String>,
@@ -38,14 +38,14 @@ struct State {
     arguments: BTreeMap<CallId, String>,
 }
 
-struct Task {
+struct TaskTrace {
     id: TaskId,
     started: jiff::Timestamp,
     prompt: Option<String>,
 }
 
 /// Span under construction.
-struct Draft {
+struct SpanDraft {
     id: String,
     parent: Option<String>,
     name: String,
@@ -71,8 +71,8 @@ impl TelemetryFeed {
         hasher.finalize().to_hex().chars().take(2 * bytes).collect()
     }
 
-    fn span(&self, draft: Draft, task: &TaskId, end: jiff::Timestamp) -> OutboxEntry {
-        let Draft { id, parent, name, kind, start, mut attributes, failure } = draft;
+    fn span(&self, draft: SpanDraft, task: &TaskId, end: jiff::Timestamp) -> OutboxEntry {
+        let SpanDraft { id, parent, name, kind, start, mut attributes, failure } = draft;
         attributes.text("gen_ai.conversation.id", Some(self.facts.session_id.as_str()));
         if let Some(session) = &self.facts.service_session {
             add_identity(&mut attributes, session);
@@ -117,7 +117,7 @@ impl TelemetryFeed {
         if self.content {
             attributes.text("gen_ai.output.messages", Some(&self.message("assistant", &answer.message.text())));
         }
-        let draft = Draft {
+        let draft = SpanDraft {
             id: self.id(8, &["response", answer.message.message_id.as_str()]),
             parent: Some(self.id(8, &["root", task.id.as_str()])),
             name: format!("chat {model}"),
@@ -155,7 +155,7 @@ impl TelemetryFeed {
             attributes.text("gen_ai.tool.call.result", Some(&(self.redact)(&result.output_text)));
         }
         let is_failed = result.status != ToolStatus::Succeeded;
-        let draft = Draft {
+        let draft = SpanDraft {
             id: self.id(8, &["call", task.id.as_str(), id.as_str()]),
             parent: Some(self.id(8, &["root", task.id.as_str()])),
             name: format!("execute_tool {}", result.tool_name),
@@ -187,7 +187,7 @@ impl TelemetryFeed {
         };
         let kind = failure.as_ref().and_then(|(kind, _)| kind.as_ref());
         attributes.text("error.type", kind.and_then(Value::as_str));
-        let draft = Draft {
+        let draft = SpanDraft {
             id: self.id(8, &["root", task.id.as_str()]),
             parent: None,
             name: format!("invoke_agent {}", self.facts.agent.as_deref().unwrap_or("aye")),
@@ -218,7 +218,7 @@ impl OutboxFeed for TelemetryFeed {
                 Change::TaskStarted { prompt, .. } => {
                     let prompt_text = self.content.then(|| prompt.text());
                     *state = State { provider: state.provider.take(), ..State::default() };
-                    state.task = Some(Task { id: prompt.task_id.clone(), started: prompt.timestamp, prompt: prompt_text });
+                    state.task = Some(TaskTrace { id: prompt.task_id.clone(), started: prompt.timestamp, prompt: prompt_text });
                 }
                 Change::ModelChosen { choice, .. } => {
                     state.provider = choice.model.split_once('/').map(|(provider, _)| provider.to_owned());

@@ -17,7 +17,7 @@ const LOCK: &str = ".aye-lock";
 
 /// Version of an object, so that exactly this one is replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Version(UpdateVersion);
+pub(super) struct ObjectVersion(UpdateVersion);
 
 /// Result of a conditional replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Bucket {
     }
 
     /// Reads an object of limited size; `None` if it does not exist.
-    pub(super) async fn read(&self, name: &str, most_bytes: u64) -> Result<Option<(Vec<u8>, Version)>, WorkspaceError> {
+    pub(super) async fn read(&self, name: &str, most_bytes: u64) -> Result<Option<(Vec<u8>, ObjectVersion)>, WorkspaceError> {
         let failed = |error: &object_store::Error| self.error("read", name, error);
         let found = match self.objects.get_opts(&self.path(name), GetOptions::default()).await {
             Ok(found) => found,
@@ -78,7 +78,7 @@ impl Bucket {
         if found.meta.size > most_bytes {
             return Err(too_large());
         }
-        let version = Version(UpdateVersion { e_tag: found.meta.e_tag.clone(), version: found.meta.version.clone() });
+        let version = ObjectVersion(UpdateVersion { e_tag: found.meta.e_tag.clone(), version: found.meta.version.clone() });
         let (size, mut content) = (found.meta.size, Vec::new());
         let mut chunks = found.into_stream();
         while let Some(chunk) = chunks.next().await {
@@ -181,7 +181,7 @@ impl Bucket {
     pub(super) async fn replace(
         &self,
         name: &str,
-        expected: Option<&Version>,
+        expected: Option<&ObjectVersion>,
         content: Vec<u8>,
     ) -> Result<Replaced, WorkspaceError> {
         let _lock = self.lock().await?;

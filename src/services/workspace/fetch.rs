@@ -1,6 +1,6 @@
 //! Reads heads and histories from the store, and validates them before use.
 
-use super::bucket::{Bucket, Version};
+use super::bucket::{Bucket, ObjectVersion};
 use super::chain::ChainScan;
 use super::error::WorkspaceError;
 use super::head::{HEAD_BYTES, Head};
@@ -12,7 +12,7 @@ use crate::transfer::import::{self, PreparedImport};
 use std::path::PathBuf;
 
 /// Reads the head of a session; `None` if the store does not have the session.
-pub(super) async fn head(bucket: &Bucket, id: &SessionId) -> Result<Option<(Head, Version)>, WorkspaceError> {
+pub(super) async fn head(bucket: &Bucket, id: &SessionId) -> Result<Option<(Head, ObjectVersion)>, WorkspaceError> {
     let name = layout::head(id);
     let Some((content, version)) = bucket.read(&name, HEAD_BYTES).await? else { return Ok(None) };
     Ok(Some((Head::parse(&content, id, &bucket.uri(&name))?, version)))

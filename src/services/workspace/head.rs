@@ -49,7 +49,7 @@ pub(super) struct Head {
     pub artifacts: Vec<HeadArtifact>,
     /// Machine that may continue the session; absent if any may.
     #[serde(default)]
-    pub owner: Option<Owner>,
+    pub owner: Option<SessionOwner>,
     /// Version of aye that wrote the head.
     pub version: String,
 }
@@ -73,7 +73,7 @@ pub(super) struct HeadArtifact {
 
 /// Machine that may continue a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Owner {
+pub(super) struct SessionOwner {
     #[serde(flatten)]
     pub machine: Machine,
     /// Time by the clock of that machine, only for messages.
@@ -82,7 +82,7 @@ pub(super) struct Owner {
     pub busy: bool,
 }
 
-impl Owner {
+impl SessionOwner {
     pub(super) fn new(machine: &Machine, busy: bool) -> Self {
         Self { machine: machine.clone(), since: Timestamp::now(), busy }
     }

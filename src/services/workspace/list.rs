@@ -19,7 +19,7 @@ const PARALLEL: usize = 8;
 /// A session in the store.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ListedSession {
+pub(crate) struct BucketSession {
     pub session_id: SessionId,
     pub title: Option<String>,
     /// Directory on the machine that pushed the session.
@@ -40,7 +40,7 @@ pub(crate) async fn list(
     bucket: &Bucket,
     machine: &Machine,
     most: usize,
-) -> Result<(Vec<ListedSession>, Vec<String>), WorkspaceError> {
+) -> Result<(Vec<BucketSession>, Vec<String>), WorkspaceError> {
     let mut heads = bucket.list(layout::HEADS, HEADS).await?;
     heads.sort_by_key(|head| std::cmp::Reverse(head.modified_ms));
     let ids = heads.iter().filter_map(|head| layout::session_of(&head.file_name)).take(most);
@@ -49,7 +49,7 @@ pub(crate) async fn list(
     let mut reads = futures_util::stream::iter(reads).buffered(PARALLEL);
     while let Some(read) = reads.next().await {
         match read {
-            Ok(Some((head, _))) => sessions.push(ListedSession {
+            Ok(Some((head, _))) => sessions.push(BucketSession {
                 session_id: head.session_id,
                 title: head.title,
                 workspace: head.workspace,

@@ -5,7 +5,7 @@ use super::error::WorkspaceError;
 use super::head::{Head, HeadArtifact};
 use crate::ports::Artifacts;
 use crate::protocol::{Problem, SessionId};
-use crate::session::{SessionStatus, without_authority};
+use crate::session::{SessionActivity, without_authority};
 use crate::store::{ArtifactStore, Store};
 use crate::transfer::export;
 use jiff::Timestamp;
@@ -73,7 +73,7 @@ impl LocalSessions {
             title: summary.title,
             workspace: summary.workspace,
             updated,
-            busy: summary.held_by.is_some() && matches!(summary.status, SessionStatus::Running | SessionStatus::Waiting),
+            busy: summary.held_by.is_some() && matches!(summary.status, SessionActivity::Running | SessionActivity::Waiting),
             artifacts,
             notices,
         })

@@ -22,7 +22,7 @@ mod queue;
 mod tests;
 
 pub(crate) use bucket::Bucket;
-pub(crate) use list::{ListedSession, find, list};
+pub(crate) use list::{BucketSession, find, list};
 pub(crate) use local::LocalSessions;
 pub(crate) use machine::Machine;
 pub(crate) use open::open;

@@ -1,9 +1,9 @@
 //! Pull: continues a session from the store on this machine.
 
-use super::bucket::{Bucket, Replaced, Version};
+use super::bucket::{Bucket, ObjectVersion, Replaced};
 use super::error::{WorkspaceError, WorkspaceProblem};
 use super::fetch::{self, FetchedHistory};
-use super::head::{Head, HeadArtifact, Owner};
+use super::head::{Head, HeadArtifact, SessionOwner};
 use super::layout;
 use super::local::LocalSessions;
 use super::machine::Machine;
@@ -50,7 +50,7 @@ pub(crate) struct Pulled {
 /// Session in the store, compared with the one on this machine.
 struct RemoteSession {
     head: Head,
-    version: Version,
+    version: ObjectVersion,
     history: FetchedHistory,
     result: PullResult,
     /// Number of records that the session on this machine already has.
@@ -106,7 +106,7 @@ fn claim(local: &LocalSessions, id: &SessionId) -> Result<Option<Claim>, Workspa
 async fn compare(
     bucket: &Bucket,
     local: &LocalSessions,
-    (head, version): (Head, Version),
+    (head, version): (Head, ObjectVersion),
     fork: bool,
 ) -> Result<RemoteSession, WorkspaceError> {
     let here = if fork { None } else { local.chain(&head.session_id, head.records).await? };
@@ -134,7 +134,7 @@ async fn take_ownership(bucket: &Bucket, found: &RemoteSession, machine: &Machin
     if found.head.owner.as_ref().is_some_and(|owner| owner.is(machine) && !owner.busy) {
         return Ok(true);
     }
-    let head = Head { owner: Some(Owner::new(machine, false)), ..found.head.clone() };
+    let head = Head { owner: Some(SessionOwner::new(machine, false)), ..found.head.clone() };
     let name = layout::head(&head.session_id);
     Ok(bucket.replace(&name, Some(&found.version), head.to_bytes()).await? == Replaced::Yes)
 }
@@ -193,15 +193,15 @@ async fn download_artifact(bucket: &Bucket, store: &ArtifactStore, entry: &HeadA
         name: crate::transfer::import::clean_title(&artifact.name),
         content_type: crate::transfer::import::clean_title(&artifact.content_type),
     };
-    let mut writer = Sink(store.begin(new).map_err(failed)?);
+    let mut writer = ArtifactSink(store.begin(new).map_err(failed)?);
     bucket.download(&layout::artifact(digest), digest, artifact.bytes, &mut writer).await?;
     writer.0.finish().map(drop).map_err(failed)
 }
 
 /// Writer of an artifact, which is discarded unless it is finished.
-struct Sink(Box<dyn ArtifactWriter>);
+struct ArtifactSink(Box<dyn ArtifactWriter>);
 
-impl Write for Sink {
+impl Write for ArtifactSink {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.write(bytes).map(|()| bytes.len()).map_err(|error| Error::other(error.message))
     }
@@ -217,7 +217,7 @@ fn not_there(bucket: &Bucket, id: &SessionId) -> WorkspaceError {
     WorkspaceError::new(WorkspaceProblem::Settings, problem.hint("list the sessions in the store: `aye sessions pull`"))
 }
 
-fn busy(id: &SessionId, owner: &Owner) -> WorkspaceError {
+fn busy(id: &SessionId, owner: &SessionOwner) -> WorkspaceError {
     let (host, since) = (&owner.machine.host, owner.since.strftime("%Y-%m-%d %H:%M UTC"));
     let problem = Problem::new(format!("cannot pull session `{id}`"))
         .because(format!("a task has been running on `{host}` since {since}"))

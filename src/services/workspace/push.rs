@@ -3,7 +3,7 @@
 use super::bucket::{Bucket, Replaced};
 use super::error::{WorkspaceError, WorkspaceProblem};
 use super::fetch;
-use super::head::{HISTORY_BYTES, Head, HistoryObject, Owner};
+use super::head::{HISTORY_BYTES, Head, HistoryObject, SessionOwner};
 use super::layout;
 use super::local::{self, LocalArtifact, LocalSessions, Snapshot};
 use super::machine::Machine;
@@ -53,7 +53,7 @@ pub(crate) async fn push(
         if let Some(head) = &old {
             check_is_continuation(bucket, local, head, &snapshot).await?;
         }
-        let head = to_head(id, &snapshot, Owner::new(machine, snapshot.busy))?;
+        let head = to_head(id, &snapshot, SessionOwner::new(machine, snapshot.busy))?;
         if old.as_ref().is_some_and(|old| is_same(old, &head)) {
             // Earlier versions may have deleted histories to which another machine was about to
             // refer.
@@ -79,7 +79,7 @@ pub(crate) async fn mark_busy(bucket: &Bucket, id: &SessionId, machine: &Machine
         Some(owner) if owner.busy => return Ok(()),
         _ => {}
     }
-    let head = Head { owner: Some(Owner::new(machine, true)), ..head };
+    let head = Head { owner: Some(SessionOwner::new(machine, true)), ..head };
     bucket.replace(&layout::head(id), Some(&version), head.to_bytes()).await.map(drop)
 }
 
@@ -117,7 +117,7 @@ pub(super) fn diverged(action: &str, id: &SessionId) -> WorkspaceError {
     WorkspaceError::new(WorkspaceProblem::Conflict, problem)
 }
 
-fn owned_by_other(id: &SessionId, owner: &Owner) -> WorkspaceError {
+fn owned_by_other(id: &SessionId, owner: &SessionOwner) -> WorkspaceError {
     let (host, since) = (&owner.machine.host, owner.since.strftime("%Y-%m-%d %H:%M UTC"));
     let problem = Problem::new(format!("cannot push session `{id}`"))
         .because(format!("`{host}` has owned the session since {since}"))
@@ -126,7 +126,7 @@ fn owned_by_other(id: &SessionId, owner: &Owner) -> WorkspaceError {
     WorkspaceError::new(WorkspaceProblem::Conflict, problem)
 }
 
-fn to_head(id: &SessionId, snapshot: &Snapshot, owner: Owner) -> Result<Head, WorkspaceError> {
+fn to_head(id: &SessionId, snapshot: &Snapshot, owner: SessionOwner) -> Result<Head, WorkspaceError> {
     let bytes = snapshot.text.len() as u64;
     if bytes > HISTORY_BYTES {
         let problem = Problem::new(format!("cannot push session `{id}`"));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::skills::{Contents, Folder};
+use crate::skills::{CandidateContents, Folder};
 use std::fs;
 use std::os::unix::fs::symlink;
 use tempfile::TempDir;
@@ -201,5 +201,5 @@ fn without_skill_folders_there_are_no_skills() {
     assert_eq!(set, SkillSet::default());
     let contents = folder(&real(&one), ".aye/skills", Origin::Project).contents(&mut HashSet::new());
     assert!(contents.candidates.is_empty() && contents.problem.is_none());
-    assert!(!matches!(contents.candidates.first().map(|one| &one.contents), Some(Contents::Closed { .. })));
+    assert!(!matches!(contents.candidates.first().map(|one| &one.contents), Some(CandidateContents::Closed { .. })));
 }

@@ -14,11 +14,11 @@ const UNFINISHED: &str = ".unfinished-";
 const TRIES: usize = 5;
 
 #[derive(Clone)]
-pub(super) struct Contents {
+pub(super) struct ArtifactContents {
     directory: PathBuf,
 }
 
-impl Contents {
+impl ArtifactContents {
     pub(super) fn open(directory: PathBuf) -> io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         Ok(Self { directory })

@@ -1,10 +1,10 @@
 //! Index of artifacts: hashes, descriptions, and the time of last use.
 
-use super::Limits;
-use super::contents::{self, Contents};
+use super::ArtifactLimits;
+use super::contents::{self, ArtifactContents};
 use crate::ports::{NewArtifact, StoredArtifact};
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, ArtifactKind};
-use crate::store::index_file::{self, IndexError, Shape};
+use crate::store::index_file::{self, IndexError, IndexFormat};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::path::Path;
 use tempfile::NamedTempFile;
@@ -17,7 +17,7 @@ const MIN_DIGITS: usize = 12;
 const GIVEN_UP: u64 = 10_000;
 
 /// Database format; the application ID spells `ayea`.
-const SHAPE: Shape = Shape {
+const SHAPE: IndexFormat = IndexFormat {
     application_id: 0x6179_6561,
     versions: &["
     CREATE TABLE contents (hash TEXT PRIMARY KEY, bytes INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
@@ -38,21 +38,21 @@ const SHAPE: Shape = Shape {
 
 pub(super) struct Index {
     pub(super) connection: Connection,
-    pub(super) contents: Contents,
-    pub(super) limits: Limits,
+    pub(super) contents: ArtifactContents,
+    pub(super) limits: ArtifactLimits,
 }
 
 impl Index {
     /// Opens the index and cleans up after a crash.
-    pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, IndexError> {
-        let contents = Contents::open(directory.join(contents::DIRECTORY))?;
+    pub(super) fn open(directory: &Path, limits: ArtifactLimits) -> Result<Self, IndexError> {
+        let contents = ArtifactContents::open(directory.join(contents::DIRECTORY))?;
         let connection = index_file::open(&directory.join("index.db"), &SHAPE)?;
         let mut index = Self { connection, contents, limits };
         index.tidy()?;
         Ok(index)
     }
 
-    pub(super) fn contents(&self) -> &Contents {
+    pub(super) fn contents(&self) -> &ArtifactContents {
         &self.contents
     }
 
@@ -150,7 +150,12 @@ fn evicted_error(given: &str) -> IndexError {
 }
 
 /// Evicts the least recently used contents until the total fits, but never the one just stored.
-pub(super) fn evict(transaction: &Transaction<'_>, contents: &Contents, limits: Limits, keep: &str) -> Result<(), IndexError> {
+pub(super) fn evict(
+    transaction: &Transaction<'_>,
+    contents: &ArtifactContents,
+    limits: ArtifactLimits,
+    keep: &str,
+) -> Result<(), IndexError> {
     loop {
         let all = "SELECT coalesce(sum(bytes), 0), count(*) FROM contents";
         let (bytes, count): (i64, i64) = transaction.query_row(all, [], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -23,7 +23,7 @@ const DIRECTORY: &str = "artifacts";
 
 /// Storage limits of artifacts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct ArtifactLimits {
     /// Maximum size of one content in bytes.
     pub one_bytes: u64,
     /// Maximum total size in bytes. Beyond it, the least recently used contents are evicted.
@@ -31,7 +31,7 @@ pub(super) struct Limits {
     pub count: u64,
 }
 
-const LIMITS: Limits = Limits { one_bytes: ARTIFACT_BYTES, all_bytes: 1 << 30, count: 10_000 };
+const LIMITS: ArtifactLimits = ArtifactLimits { one_bytes: ARTIFACT_BYTES, all_bytes: 1 << 30, count: 10_000 };
 
 /// Artifacts of a data directory, opened on first use.
 pub(crate) struct ArtifactStore {
@@ -40,7 +40,7 @@ pub(crate) struct ArtifactStore {
 
 struct Inner {
     directory: PathBuf,
-    limits: Limits,
+    limits: ArtifactLimits,
     /// Session that owns new artifacts.
     session: String,
     index: Mutex<Option<Index>>,
@@ -54,11 +54,11 @@ impl ArtifactStore {
     /// Returns the artifact store with another limit for the total size.
     pub(crate) fn with_budget(self, all_bytes: u64) -> Self {
         let (directory, session) = (self.inner.directory.clone(), self.inner.session.clone());
-        let limits = Limits { all_bytes, ..self.inner.limits };
+        let limits = ArtifactLimits { all_bytes, ..self.inner.limits };
         Self { inner: Arc::new(Inner { directory, limits, session, index: Mutex::new(None) }) }
     }
 
-    fn with_limits(data_dir: &Path, session: Option<&SessionId>, limits: Limits) -> Self {
+    fn with_limits(data_dir: &Path, session: Option<&SessionId>, limits: ArtifactLimits) -> Self {
         let session = session.map(|id| id.as_str().to_owned()).unwrap_or_default();
         let inner = Inner { directory: data_dir.join(DIRECTORY), limits, session, index: Mutex::new(None) };
         Self { inner: Arc::new(inner) }
@@ -88,7 +88,7 @@ impl Artifacts for ArtifactStore {
     fn begin(&self, new: NewArtifact) -> Result<Box<dyn ArtifactWriter>, ArtifactError> {
         let contents = self.inner.run(|index| Ok(index.contents().clone()))?;
         let file = contents.begin().map_err(|error| self.inner.to_error(&error.into()))?;
-        Ok(Box::new(Writer { inner: Arc::clone(&self.inner), file, hasher: blake3::Hasher::new(), bytes: 0, new }))
+        Ok(Box::new(ArtifactFile { inner: Arc::clone(&self.inner), file, hasher: blake3::Hasher::new(), bytes: 0, new }))
     }
 
     fn find(&self, uri: &str) -> Result<StoredArtifact, ArtifactError> {
@@ -120,7 +120,7 @@ impl Artifacts for ArtifactStore {
     }
 }
 
-struct Writer {
+struct ArtifactFile {
     inner: Arc<Inner>,
     file: NamedTempFile,
     hasher: blake3::Hasher,
@@ -128,7 +128,7 @@ struct Writer {
     new: NewArtifact,
 }
 
-impl ArtifactWriter for Writer {
+impl ArtifactWriter for ArtifactFile {
     fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactError> {
         let (most, after) = (self.inner.limits.one_bytes, self.bytes + bytes.len() as u64);
         if after > most {

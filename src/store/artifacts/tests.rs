@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;
 
-const SMALL: Limits = Limits { one_bytes: 100, all_bytes: 250, count: 10 };
+const SMALL: ArtifactLimits = ArtifactLimits { one_bytes: 100, all_bytes: 250, count: 10 };
 
 fn store(data: &TempDir, session: &str) -> ArtifactStore {
     ArtifactStore::with_limits(data.path(), Some(&SessionId::new(session)), SMALL)
@@ -184,7 +184,7 @@ fn a_damaged_index_loses_no_content() {
 #[test]
 fn concurrent_writers_lose_no_artifacts() {
     let data = TempDir::new().unwrap();
-    let wide = Limits { one_bytes: 1 << 20, all_bytes: 1 << 30, count: 10_000 };
+    let wide = ArtifactLimits { one_bytes: 1 << 20, all_bytes: 1 << 30, count: 10_000 };
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let data = &data;

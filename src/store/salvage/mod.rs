@@ -5,9 +5,9 @@ mod pages;
 mod rows;
 
 use super::packed;
-use crate::session::SessionStatus;
+use crate::session::SessionActivity;
 use pages::{Pages, USUAL_SIZE};
-use rows::{Head, Row, Table, Value};
+use rows::{CellValue, Row, RowHead, StoreTable};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Transaction, params};
 use std::collections::BTreeMap;
@@ -142,11 +142,11 @@ impl Source {
     }
 
     /// Visits all readable rows of the given tables.
-    fn each(&mut self, tables: &[Table], mut see: impl FnMut(Row) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+    fn each(&mut self, tables: &[StoreTable], mut see: impl FnMut(Row) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
         for number in &self.leaves {
             let Some(page) = self.pages.read(*number) else { continue };
             for at in pages::rows(&page, *number) {
-                let Some(head) = Head::read(&page, at).filter(|head| tables.contains(&head.table)) else { continue };
+                let Some(head) = RowHead::read(&page, at).filter(|head| tables.contains(&head.table)) else { continue };
                 match head.row(&page, &mut self.pages) {
                     Some(row) => see(row)?,
                     None => self.unread += 1,
@@ -158,12 +158,12 @@ impl Source {
 
     fn into_new(mut self, transaction: &Transaction<'_>) -> rusqlite::Result<Salvage> {
         let mut known: BTreeMap<i64, SalvagedSession> = BTreeMap::new();
-        self.each(&[Table::Sessions], |row| session(transaction, &row, &mut known))?;
+        self.each(&[StoreTable::Sessions], |row| session(transaction, &row, &mut known))?;
         let may_miss_sessions = !self.has_all_sessions || self.unread > 0;
-        self.each(&[Table::Packed], |row| salvage_packed_row(transaction, &row, &mut known))?;
-        self.each(&[Table::Records], |row| record(transaction, &row, &mut known))?;
-        self.each(&[Table::Decisions], |row| decision(transaction, &row, &known))?;
-        self.each(&[Table::Outbox], |row| outbox_row(transaction, &row))?;
+        self.each(&[StoreTable::Packed], |row| salvage_packed_row(transaction, &row, &mut known))?;
+        self.each(&[StoreTable::Records], |row| record(transaction, &row, &mut known))?;
+        self.each(&[StoreTable::Decisions], |row| decision(transaction, &row, &known))?;
+        self.each(&[StoreTable::Outbox], |row| outbox_row(transaction, &row))?;
         // If the trees are intact, an unreadable row may have been the last of its session.
         let may_miss_more = !self.is_whole || self.unread > 0;
         let mut saved = Salvage { may_miss_more, may_miss_sessions, ..Salvage::default() };
@@ -222,8 +222,8 @@ fn session(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, S
     if added > 0 {
         let session = known.entry(row.key).or_default();
         session.has_row = true;
-        session.is_open = status != SessionStatus::Idle.as_str();
-        let has = |value: &Value| value.text().is_some_and(|text| !text.is_empty());
+        session.is_open = status != SessionActivity::Idle.as_str();
+        let has = |value: &CellValue| value.text().is_some_and(|text| !text.is_empty());
         session.had_records = has(&values[4]) || !has(&values[9]);
     }
     Ok(())
@@ -234,7 +234,9 @@ fn salvage_packed_row(
     row: &Row,
     known: &mut BTreeMap<i64, SalvagedSession>,
 ) -> rusqlite::Result<()> {
-    let [_, Value::Int(key), Value::Int(first), Value::Int(last), Value::Blob(data)] = &row.values[..] else { return Ok(()) };
+    let [_, CellValue::Int(key), CellValue::Int(first), CellValue::Int(last), CellValue::Blob(data)] = &row.values[..] else {
+        return Ok(());
+    };
     let (records, whole) = packed::unpack(data);
     let count = last.checked_sub(*first).and_then(|more| more.checked_add(1));
     if *first < 1 || count.is_none_or(|count| !(records.len().max(1) as i64..=MAX_IN_A_ROW).contains(&count)) {
@@ -258,7 +260,7 @@ fn salvage_packed_row(
 }
 
 fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, SalvagedSession>) -> rusqlite::Result<()> {
-    let [_, Value::Int(key), Value::Int(seq), json, time] = &row.values[..] else { return Ok(()) };
+    let [_, CellValue::Int(key), CellValue::Int(seq), json, time] = &row.values[..] else { return Ok(()) };
     let session = known.entry(*key).or_default();
     session.orphans = session.orphans.saturating_add(i64::from(!session.has_row && *seq > 0));
     if *seq < 1 || !session.has_row || session.packed.iter().any(|(first, last)| (first..=last).contains(&seq)) {
@@ -266,7 +268,7 @@ fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Sa
     }
     let added = transaction
         .prepare_cached("INSERT OR IGNORE INTO records (session, seq, json, time) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![key, seq, json, if row.is_cut { &Value::Int(0) } else { time }])?;
+        .execute(params![key, seq, json, if row.is_cut { &CellValue::Int(0) } else { time }])?;
     if added > 0 {
         session.last = session.last.max(*seq);
         let is_damaged = row.is_cut || !json.is_json();
@@ -279,8 +281,8 @@ fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Sa
 /// Restores a decision. It is stored under the session's ID if the session is deleted.
 fn decision(transaction: &Transaction<'_>, row: &Row, known: &BTreeMap<i64, SalvagedSession>) -> rusqlite::Result<()> {
     let values = &row.values;
-    let lost = matches!(values[2], Value::Int(key) if known.get(&key).is_none_or(|session| !session.has_row));
-    let (session, workspace) = if lost { (&Value::Null, &Value::Text(Vec::new())) } else { (&values[2], &values[3]) };
+    let lost = matches!(values[2], CellValue::Int(key) if known.get(&key).is_none_or(|session| !session.has_row));
+    let (session, workspace) = if lost { (&CellValue::Null, &CellValue::Text(Vec::new())) } else { (&values[2], &values[3]) };
     if row.is_cut {
         return Ok(());
     }
@@ -297,8 +299,8 @@ fn decision(transaction: &Transaction<'_>, row: &Row, known: &BTreeMap<i64, Salv
 
 /// Restores a row for a service. A row that was already acknowledged may be sent again, with the same idempotency key.
 fn outbox_row(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<()> {
-    let [_, sink, id, time, kind, body @ Value::Blob(bytes)] = &row.values[..] else { return Ok(()) };
-    let is_name = |value: &Value| value.text().is_some_and(|text| !text.is_empty() && text.len() <= 64);
+    let [_, sink, id, time, kind, body @ CellValue::Blob(bytes)] = &row.values[..] else { return Ok(()) };
+    let is_name = |value: &CellValue| value.text().is_some_and(|text| !text.is_empty() && text.len() <= 64);
     if row.is_cut || ![sink, id, kind].into_iter().all(is_name) {
         return Ok(());
     }
@@ -316,7 +318,7 @@ fn outbox_row(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<()> 
     Ok(())
 }
 
-impl Value {
+impl CellValue {
     fn text(&self) -> Option<&str> {
         match self {
             Self::Text(bytes) => std::str::from_utf8(bytes).ok(),
@@ -332,7 +334,7 @@ impl Value {
     }
 }
 
-impl ToSql for Value {
+impl ToSql for CellValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Null => ValueRef::Null,

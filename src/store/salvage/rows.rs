@@ -7,7 +7,7 @@ const MAX_BYTES: u64 = 1 << 30;
 const MAX_COLUMNS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum CellValue {
     Null,
     Int(i64),
     Text(Vec<u8>),
@@ -15,7 +15,7 @@ pub(super) enum Value {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Table {
+pub(super) enum StoreTable {
     Sessions,
     Records,
     Packed,
@@ -25,15 +25,15 @@ pub(super) enum Table {
 
 pub(super) struct Row {
     pub key: i64,
-    pub values: Vec<Value>,
+    pub values: Vec<CellValue>,
     /// Whether the end of the row could not be read.
     pub is_cut: bool,
 }
 
 /// Head of a row, before the row is read completely.
-pub(super) struct Head {
+pub(super) struct RowHead {
     key: i64,
-    pub table: Table,
+    pub table: StoreTable,
     types: Vec<u64>,
     /// Offset of the values in the row.
     body: usize,
@@ -42,7 +42,7 @@ pub(super) struct Head {
     local: (usize, usize),
 }
 
-impl Head {
+impl RowHead {
     /// Parses the head of a row, if the row may belong to one of the store's tables.
     pub(crate) fn read(page: &[u8], at: usize) -> Option<Self> {
         let mut rest = page.get(at..)?;
@@ -97,17 +97,17 @@ pub(super) fn parse_schema_row(page: &[u8], at: usize) -> Option<(String, u32)> 
     let mut next = || read_varint(&mut header).and_then(|kind| value(kind, &mut values));
     let (kind, name, _, root) = (next()?, next()?, next()?, next()?);
     match (kind, name, root) {
-        (Value::Text(kind), Value::Text(name), Value::Int(root)) if kind == b"table" => {
+        (CellValue::Text(kind), CellValue::Text(name), CellValue::Int(root)) if kind == b"table" => {
             Some((String::from_utf8(name).ok()?, u32::try_from(root).ok()?))
         }
-        (Value::Text(_), Value::Text(_), _) => Some((String::new(), 0)),
+        (CellValue::Text(_), CellValue::Text(_), _) => Some((String::new(), 0)),
         _ => None,
     }
 }
 
 /// Returns the table whose rows have these types. The first column of each table is the key, which is not part of the
 /// row.
-fn table_for_types(types: &[u64]) -> Option<Table> {
+fn table_for_types(types: &[u64]) -> Option<StoreTable> {
     let shape: String = types.iter().map(|kind| shape(*kind)).collect();
     let fits = |pattern: &str| {
         pattern.len() == shape.len()
@@ -122,11 +122,11 @@ fn table_for_types(types: &[u64]) -> Option<Table> {
             })
     };
     [
-        ("nttt?iittt?", Table::Sessions),
-        ("nii+i", Table::Records),
-        ("niiib", Table::Packed),
-        ("ni*?tttttt", Table::Decisions),
-        ("nttitb", Table::Outbox),
+        ("nttt?iittt?", StoreTable::Sessions),
+        ("nii+i", StoreTable::Records),
+        ("niiib", StoreTable::Packed),
+        ("ni*?tttttt", StoreTable::Decisions),
+        ("nttitb", StoreTable::Outbox),
     ]
     .into_iter()
     .find_map(|(pattern, table)| fits(pattern).then_some(table))
@@ -143,7 +143,7 @@ fn shape(kind: u64) -> char {
 }
 
 /// Parses a value. Of a truncated value, the beginning is kept.
-fn value(kind: u64, rest: &mut &[u8]) -> Option<Value> {
+fn value(kind: u64, rest: &mut &[u8]) -> Option<CellValue> {
     let length = match kind {
         1..=4 => usize::try_from(kind).ok()?,
         5 => 6,
@@ -154,15 +154,15 @@ fn value(kind: u64, rest: &mut &[u8]) -> Option<Value> {
     let (bytes, after) = rest.split_at(length.min(rest.len()));
     *rest = after;
     Some(match kind {
-        0 => Value::Null,
-        8 => Value::Int(0),
-        9 => Value::Int(1),
+        0 => CellValue::Null,
+        8 => CellValue::Int(0),
+        9 => CellValue::Int(1),
         1..=6 => {
             let first = if bytes.first().is_some_and(|byte| *byte >= 0x80) { -1 } else { 0 };
-            Value::Int(bytes.iter().fold(first, |number: i64, byte| number << 8 | i64::from(*byte)))
+            CellValue::Int(bytes.iter().fold(first, |number: i64, byte| number << 8 | i64::from(*byte)))
         }
-        12.. if kind.is_multiple_of(2) => Value::Blob(bytes.to_vec()),
-        13.. => Value::Text(bytes.to_vec()),
+        12.. if kind.is_multiple_of(2) => CellValue::Blob(bytes.to_vec()),
+        13.. => CellValue::Text(bytes.to_vec()),
         _ => return None,
     })
 }

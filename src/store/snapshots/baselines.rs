@@ -3,10 +3,12 @@
 use super::IndexError;
 use super::eviction::{evict_oldest, forget, forget_contents};
 use super::file_stat::{EntryStat, stat};
-use super::index::{Index, keep, root_key};
+use super::index::{SnapshotIndex, keep, root_key};
 use super::objects::Objects;
 use super::path_state::{ScannedState, is_directory, mark, parse_mark, walk_below};
-use crate::ports::{Checkpoint, ContentId, Difference, Differences, KnownPath, Owner, PathDifference, Span, StoredState};
+use crate::ports::{
+    Attribution, Checkpoint, ContentId, Difference, Differences, KnownPath, PathDifference, RunSpan, StoredState,
+};
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -46,7 +48,7 @@ struct TrackedSession<'a> {
 }
 
 impl<'a> TrackedSession<'a> {
-    fn open(transaction: &'a Transaction<'a>, owner: &'a Owner) -> rusqlite::Result<Self> {
+    fn open(transaction: &'a Transaction<'a>, owner: &'a Attribution) -> rusqlite::Result<Self> {
         let session = owner.session.as_str();
         let new = transaction.execute(
             "INSERT OR IGNORE INTO tracked (session, number) VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM tracked))",
@@ -182,11 +184,11 @@ pub(super) fn writing(connection: &mut Connection) -> rusqlite::Result<Transacti
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
-impl Index {
-    pub(super) fn keep_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), IndexError> {
+impl SnapshotIndex {
+    pub(super) fn keep_baselines(&mut self, owner: &Attribution, paths: &[PathBuf]) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
         let mut tracked = TrackedSession::open(&transaction, owner)?;
-        let limits = super::Limits { snapshot_bytes: self.limits.session_bytes, ..self.limits };
+        let limits = super::SnapshotLimits { snapshot_bytes: self.limits.session_bytes, ..self.limits };
         let goes_on = any_open(&transaction, owner.session.as_str())?;
         for path in paths {
             let room = limits.session_files.saturating_sub(tracked.files);
@@ -216,7 +218,7 @@ impl Index {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn settle_baselines(&mut self, owner: &Owner, paths: &[PathBuf]) -> Result<(), IndexError> {
+    pub(super) fn settle_baselines(&mut self, owner: &Attribution, paths: &[PathBuf]) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
         let mut tracked = TrackedSession::open(&transaction, owner)?;
         let (most, limit) = (self.limits.session_files, self.limits.file_bytes);
@@ -252,10 +254,10 @@ impl Index {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn note_baselines(&mut self, owner: &Owner, by: ChangedBy, noted: Vec<KnownPath>) -> Result<(), IndexError> {
+    pub(super) fn note_baselines(&mut self, owner: &Attribution, by: ChangedBy, noted: Vec<KnownPath>) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
         // Changes by others belong to no step.
-        let owner = Owner { step: if by == ChangedBy::Outside { 0 } else { owner.step }, ..owner.clone() };
+        let owner = Attribution { step: if by == ChangedBy::Outside { 0 } else { owner.step }, ..owner.clone() };
         let mut tracked = TrackedSession::open(&transaction, &owner)?;
         for one in noted {
             if !tracked.is_known(&one.path)? {
@@ -266,7 +268,7 @@ impl Index {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn begin_span(&mut self, owner: Owner, since: Checkpoint) -> Result<Span, IndexError> {
+    pub(super) fn begin_span(&mut self, owner: Attribution, since: Checkpoint) -> Result<RunSpan, IndexError> {
         let transaction = writing(&mut self.connection)?;
         let tracked = TrackedSession::open(&transaction, &owner)?;
         transaction.execute(
@@ -275,10 +277,10 @@ impl Index {
         )?;
         let number = transaction.last_insert_rowid();
         transaction.commit()?;
-        Ok(Span { number, owner, since })
+        Ok(RunSpan { number, owner, since })
     }
 
-    pub(super) fn end_span(&mut self, span: &Span, changed: Vec<PathDifference>, goes_on: bool) -> Result<(), IndexError> {
+    pub(super) fn end_span(&mut self, span: &RunSpan, changed: Vec<PathDifference>, goes_on: bool) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
         let mut tracked = TrackedSession::open(&transaction, &span.owner)?;
         for PathDifference { path, before, after } in changed {
@@ -294,7 +296,11 @@ impl Index {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn written_by_others(&mut self, span: &Span, changed: &[PathDifference]) -> Result<HashSet<PathBuf>, IndexError> {
+    pub(super) fn written_by_others(
+        &mut self,
+        span: &RunSpan,
+        changed: &[PathDifference],
+    ) -> Result<HashSet<PathBuf>, IndexError> {
         let left: HashMap<PathBuf, Vec<u8>> =
             changed.iter().map(|one| (span.since.root.join(&one.path), mark(&one.after))).collect();
         // Rows of files that are written while the command runs are among the newest.
@@ -314,15 +320,15 @@ impl Index {
         Ok(written)
     }
 
-    pub(super) fn open_spans(&mut self, session: &SessionId) -> Result<Vec<Span>, IndexError> {
+    pub(super) fn open_spans(&mut self, session: &SessionId) -> Result<Vec<RunSpan>, IndexError> {
         let sql = "SELECT number, task, root, snapshot, step FROM spans WHERE session = ?1 AND open = 1 ORDER BY number";
         let mut rows = self.connection.prepare_cached(sql)?;
         let spans = rows.query_map([session.as_str()], |row| {
             let task = Some(row.get::<_, String>(1)?).filter(|task| !task.is_empty()).map(TaskId::new);
             let since = checkpoint(row.get(3)?, &row.get::<_, Vec<u8>>(2)?);
-            Ok(Span {
+            Ok(RunSpan {
                 number: row.get(0)?,
-                owner: Owner { session: session.clone(), task, step: row.get::<_, i64>(4)?.unsigned_abs() },
+                owner: Attribution { session: session.clone(), task, step: row.get::<_, i64>(4)?.unsigned_abs() },
                 since,
             })
         })?;
@@ -501,7 +507,7 @@ fn record_change(
 }
 
 /// Returns the state of a path. Its content is stored if it fits.
-fn store_state(path: &Path, objects: &Objects, limits: super::Limits, tracked: &mut TrackedSession<'_>) -> ScannedState {
+fn store_state(path: &Path, objects: &Objects, limits: super::SnapshotLimits, tracked: &mut TrackedSession<'_>) -> ScannedState {
     match stat(path) {
         Ok(EntryStat::File(stamp)) => match keep(path, stamp, objects, limits, &mut tracked.bytes) {
             Ok(kept) => ScannedState::from_stored(StoredState::File {

@@ -2,9 +2,9 @@
 
 use super::IndexError;
 use super::baselines::{MIXED, authors, writing};
-use super::index::Index;
+use super::index::SnapshotIndex;
 use super::path_state::{ScannedState, parse_mark};
-use crate::ports::{MarkedState as Told, Owner, Touch, TouchedDirectory, Trail};
+use crate::ports::{Attribution, MarkedState as Told, Touch, TouchedDirectory, Trail};
 use crate::protocol::{SessionId, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::ffi::OsStr;
@@ -12,18 +12,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Change log in the snapshot database.
-pub(super) struct ChangeLog<'a> {
+pub(super) struct ChangeLogTable<'a> {
     connection: &'a mut Connection,
     /// Maximum size of a file in bytes. Larger files are not read.
     file_bytes: u64,
 }
 
-impl<'a> ChangeLog<'a> {
-    pub(super) fn new(index: &'a mut Index) -> Self {
+impl<'a> ChangeLogTable<'a> {
+    pub(super) fn new(index: &'a mut SnapshotIndex) -> Self {
         Self { connection: &mut index.connection, file_bytes: index.limits.file_bytes }
     }
 
-    pub(super) fn note_directories(&mut self, owner: &Owner, noted: &[TouchedDirectory]) -> Result<(), IndexError> {
+    pub(super) fn note_directories(&mut self, owner: &Attribution, noted: &[TouchedDirectory]) -> Result<(), IndexError> {
         let transaction = writing(self.connection)?;
         let task = owner.task.as_ref().map_or("", TaskId::as_str);
         // The first change in a step shows the previous state.
@@ -36,7 +36,7 @@ impl<'a> ChangeLog<'a> {
         Ok(transaction.commit()?)
     }
 
-    pub(super) fn note_gap(&mut self, owner: &Owner, words: &str) -> Result<(), IndexError> {
+    pub(super) fn note_gap(&mut self, owner: &Attribution, words: &str) -> Result<(), IndexError> {
         let sql = "INSERT OR IGNORE INTO gaps (session, step, words) VALUES (?1, ?2, ?3)";
         self.connection.execute(sql, params![owner.session.as_str(), owner.step.cast_signed(), words])?;
         Ok(())

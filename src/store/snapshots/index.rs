@@ -3,7 +3,7 @@
 use super::eviction::over_quota;
 use super::file_stat::{EntryStat, now_ns, stat, stat_listed};
 use super::objects::{Objects, StoredContent};
-use super::{Limits, schema};
+use super::{SnapshotLimits, schema};
 use crate::ports::{Checkpoint, ContentId, PathDifference, StoredState};
 use crate::store::index_file::{self, IndexError};
 use crate::sys::file::FileStamp;
@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 /// Maximum number of skipped files listed by name; further files are counted.
 const MAX_NAMED: usize = 20;
 
-pub(super) struct Index {
+pub(super) struct SnapshotIndex {
     pub(super) connection: Connection,
     pub(super) objects: Objects,
-    pub(super) limits: Limits,
+    pub(super) limits: SnapshotLimits,
     pub(super) roots: HashMap<PathBuf, LatestFiles>,
 }
 
@@ -80,8 +80,8 @@ impl IndexDiff {
     }
 }
 
-impl Index {
-    pub(super) fn open(directory: &Path, limits: Limits) -> Result<Self, IndexError> {
+impl SnapshotIndex {
+    pub(super) fn open(directory: &Path, limits: SnapshotLimits) -> Result<Self, IndexError> {
         let objects = Objects::open(directory.join("contents"))?;
         let connection = index_file::open(&directory.join("index.db"), &schema::SHAPE)?;
         Ok(Self { connection, objects, limits, roots: HashMap::new() })
@@ -211,7 +211,7 @@ fn survey(
     files: Vec<PathBuf>,
     known: &HashMap<PathBuf, IndexedFile>,
     objects: &Objects,
-    limits: Limits,
+    limits: SnapshotLimits,
 ) -> IndexDiff {
     let mut found = IndexDiff::default();
     let mut seen: HashSet<PathBuf> = HashSet::with_capacity(files.len());
@@ -250,7 +250,7 @@ pub(super) fn keep(
     place: &Path,
     stamp: FileStamp,
     objects: &Objects,
-    limits: Limits,
+    limits: SnapshotLimits,
     new_bytes: &mut u64,
 ) -> Result<StoredContent, String> {
     let bytes = stamp.bytes.unsigned_abs();

@@ -15,12 +15,12 @@ mod tests;
 use super::index_file::IndexError;
 use super::lock_ignoring_poison;
 use crate::ports::{
-    Baselines, BoxFuture, Checkpoint, CheckpointError, Checkpoints, ContentId, Differences, KnownPath, MarkedState, Owner,
-    PathDifference, Span, StoredState, TouchedDirectory, Trail,
+    Attribution, Baselines, BoxFuture, Checkpoint, CheckpointError, Checkpoints, ContentId, Differences, KnownPath, MarkedState,
+    PathDifference, RunSpan, StoredState, TouchedDirectory, Trail,
 };
 use crate::protocol::{ChangedBy, SessionId, TaskId};
-use change_log::ChangeLog;
-use index::Index;
+use change_log::ChangeLogTable;
+use index::SnapshotIndex;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ const DIRECTORY: &str = "snapshots";
 
 /// Storage limits of snapshots.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct SnapshotLimits {
     /// Maximum size of a file in bytes. Larger files are skipped.
     pub file_bytes: u64,
     /// Maximum total bytes of new contents in one snapshot. Further files are skipped.
@@ -44,7 +44,7 @@ pub(super) struct Limits {
     pub session_bytes: u64,
 }
 
-const LIMITS: Limits = Limits {
+const LIMITS: SnapshotLimits = SnapshotLimits {
     file_bytes: 64 << 20,
     snapshot_bytes: 1 << 30,
     all_bytes: 4 << 30,
@@ -60,8 +60,8 @@ pub(crate) struct Snapshots {
 
 struct Inner {
     directory: PathBuf,
-    limits: Limits,
-    index: Mutex<Option<Index>>,
+    limits: SnapshotLimits,
+    index: Mutex<Option<SnapshotIndex>>,
 }
 
 impl Snapshots {
@@ -71,11 +71,11 @@ impl Snapshots {
 
     /// Returns the snapshot store with another limit for the total size.
     pub(crate) fn with_budget(self, all_bytes: u64) -> Self {
-        let (directory, limits) = (self.inner.directory.clone(), Limits { all_bytes, ..self.inner.limits });
+        let (directory, limits) = (self.inner.directory.clone(), SnapshotLimits { all_bytes, ..self.inner.limits });
         Self { inner: Arc::new(Inner { directory, limits, index: Mutex::new(None) }) }
     }
 
-    fn with_limits(data_dir: &Path, limits: Limits) -> Self {
+    fn with_limits(data_dir: &Path, limits: SnapshotLimits) -> Self {
         let inner = Inner { directory: data_dir.join(DIRECTORY), limits, index: Mutex::new(None) };
         Self { inner: Arc::new(inner) }
     }
@@ -83,7 +83,7 @@ impl Snapshots {
     /// Runs `work` on a thread that may block on the disk.
     fn with_index<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Index) -> Result<T, IndexError> + Send + 'static,
+        work: impl FnOnce(&mut SnapshotIndex) -> Result<T, IndexError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, CheckpointError>> {
         let inner = self.inner.clone();
         Box::pin(async move {
@@ -96,10 +96,10 @@ impl Snapshots {
 }
 
 impl Inner {
-    fn run<T>(&self, work: impl FnOnce(&mut Index) -> Result<T, IndexError>) -> Result<T, CheckpointError> {
+    fn run<T>(&self, work: impl FnOnce(&mut SnapshotIndex) -> Result<T, IndexError>) -> Result<T, CheckpointError> {
         let mut slot = lock_ignoring_poison(&self.index);
         if slot.is_none() {
-            *slot = Some(Index::open(&self.directory, self.limits).map_err(|trouble| self.to_error(&trouble))?);
+            *slot = Some(SnapshotIndex::open(&self.directory, self.limits).map_err(|trouble| self.to_error(&trouble))?);
         }
         let Some(index) = slot.as_mut() else { return Err(CheckpointError { message: "no index".to_owned() }) };
         let done = work(index);
@@ -153,35 +153,35 @@ impl Snapshots {
 }
 
 impl Baselines for Snapshots {
-    fn keep(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>> {
+    fn keep(&self, owner: Attribution, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>> {
         self.with_index(move |index| index.keep_baselines(&owner, &paths))
     }
 
-    fn record_tool_change(&self, owner: Owner, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>> {
+    fn record_tool_change(&self, owner: Attribution, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>> {
         self.with_index(move |index| index.settle_baselines(&owner, &paths))
     }
 
-    fn note(&self, owner: Owner, by: ChangedBy, noted: Vec<KnownPath>) -> BoxFuture<'_, Result<(), CheckpointError>> {
+    fn note(&self, owner: Attribution, by: ChangedBy, noted: Vec<KnownPath>) -> BoxFuture<'_, Result<(), CheckpointError>> {
         self.with_index(move |index| index.note_baselines(&owner, by, noted))
     }
 
-    fn begin_span(&self, owner: Owner, since: Checkpoint) -> BoxFuture<'_, Result<Span, CheckpointError>> {
+    fn begin_span(&self, owner: Attribution, since: Checkpoint) -> BoxFuture<'_, Result<RunSpan, CheckpointError>> {
         self.with_index(move |index| index.begin_span(owner, since))
     }
 
-    fn end_span(&self, span: Span, changed: Vec<PathDifference>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>> {
+    fn end_span(&self, span: RunSpan, changed: Vec<PathDifference>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>> {
         self.with_index(move |index| index.end_span(&span, changed, goes_on))
     }
 
     fn written_by_others(
         &self,
-        span: Span,
+        span: RunSpan,
         changed: Vec<PathDifference>,
     ) -> BoxFuture<'_, Result<HashSet<PathBuf>, CheckpointError>> {
         self.with_index(move |index| index.written_by_others(&span, &changed))
     }
 
-    fn open_spans(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Span>, CheckpointError>> {
+    fn open_spans(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<RunSpan>, CheckpointError>> {
         self.with_index(move |index| index.open_spans(&session))
     }
 
@@ -193,20 +193,20 @@ impl Baselines for Snapshots {
         self.with_index(move |index| index.states_at(&since, &paths))
     }
 
-    fn note_directories(&self, owner: Owner, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>> {
-        self.with_index(move |index| ChangeLog::new(index).note_directories(&owner, &noted))
+    fn note_directories(&self, owner: Attribution, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        self.with_index(move |index| ChangeLogTable::new(index).note_directories(&owner, &noted))
     }
 
-    fn note_gap(&self, owner: Owner, words: String) -> BoxFuture<'_, Result<(), CheckpointError>> {
-        self.with_index(move |index| ChangeLog::new(index).note_gap(&owner, &words))
+    fn note_gap(&self, owner: Attribution, words: String) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        self.with_index(move |index| ChangeLogTable::new(index).note_gap(&owner, &words))
     }
 
     fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<Trail, CheckpointError>> {
-        self.with_index(move |index| ChangeLog::new(index).trail(&session, step))
+        self.with_index(move |index| ChangeLogTable::new(index).trail(&session, step))
     }
 
     fn current_states(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<MarkedState>, CheckpointError>> {
-        self.with_index(move |index| Ok(ChangeLog::new(index).current_states(&paths)))
+        self.with_index(move |index| Ok(ChangeLogTable::new(index).current_states(&paths)))
     }
 
     fn differences(&self, session: SessionId, task: Option<TaskId>) -> BoxFuture<'_, Result<Differences, CheckpointError>> {

@@ -2,7 +2,7 @@
 
 use super::eviction::{forget_contents, over_quota};
 use super::file_stat::now_ns;
-use super::index::Index;
+use super::index::SnapshotIndex;
 use super::{Inner, Snapshots};
 use crate::ports::CheckpointError;
 use crate::protocol::SessionId;
@@ -33,13 +33,13 @@ impl Inner {
     /// Runs `work` only if the index exists, so that an empty index is not created.
     fn with_existing(
         &self,
-        work: impl FnOnce(&mut Index) -> Result<ExternalContents, IndexError>,
+        work: impl FnOnce(&mut SnapshotIndex) -> Result<ExternalContents, IndexError>,
     ) -> Result<ExternalContents, CheckpointError> {
         if self.directory.join("index.db").exists() { self.run(work) } else { Ok(ExternalContents::default()) }
     }
 }
 
-impl Index {
+impl SnapshotIndex {
     fn total(&self) -> Result<ExternalContents, IndexError> {
         Ok(total(&self.connection)?)
     }
@@ -105,7 +105,7 @@ fn total(connection: &Connection) -> rusqlite::Result<ExternalContents> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::{Baselines, Checkpoints, Owner};
+    use crate::ports::{Attribution, Baselines, Checkpoints};
     use crate::protocol::TaskId;
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         let path = work.path().join("file");
         std::fs::write(&path, "before").unwrap();
         let snapshots = Snapshots::new(data.path());
-        let owner = Owner { session: SessionId::new("s1"), task: Some(TaskId::new("task_1")), step: 1 };
+        let owner = Attribution { session: SessionId::new("s1"), task: Some(TaskId::new("task_1")), step: 1 };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(snapshots.keep(owner, vec![path])).unwrap();
         let week = Duration::from_secs(7 * 86_400);

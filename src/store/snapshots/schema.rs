@@ -1,9 +1,10 @@
 //! Schema of the snapshot database: the content of each path from one snapshot to the next.
 
-use crate::store::index_file::Shape;
+use crate::store::index_file::IndexFormat;
 
 /// Database format; the application ID spells `ayes`.
-pub(super) const SHAPE: Shape = Shape { application_id: 0x6179_6573, versions: &[TABLES, BASELINES, STEPS, RECORDED] };
+pub(super) const SHAPE: IndexFormat =
+    IndexFormat { application_id: 0x6179_6573, versions: &[TABLES, BASELINES, STEPS, RECORDED] };
 
 const TABLES: &str = "
     CREATE TABLE roots (key INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE);

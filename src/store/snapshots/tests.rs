@@ -19,7 +19,7 @@ impl Bench {
         Self::within(LIMITS)
     }
 
-    fn within(limits: Limits) -> Self {
+    fn within(limits: SnapshotLimits) -> Self {
         let data = tempfile::tempdir().unwrap();
         let snapshots = Snapshots::with_limits(data.path(), limits);
         Self { data, tree: tempfile::tempdir().unwrap(), snapshots }
@@ -152,7 +152,7 @@ fn processes_that_take_snapshots_in_turn_do_not_use_stale_caches() {
 
 #[test]
 fn large_and_special_files_are_omitted_and_reported() {
-    let bench = Bench::within(Limits { file_bytes: 10, ..LIMITS });
+    let bench = Bench::within(SnapshotLimits { file_bytes: 10, ..LIMITS });
     bench.write("large", "x".repeat(11));
     bench.write("small", "x");
     nix::unistd::mkfifo(&bench.root().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -173,7 +173,7 @@ fn large_and_special_files_are_omitted_and_reported() {
 
 #[test]
 fn the_oldest_snapshots_are_evicted_with_their_contents() {
-    let bench = Bench::within(Limits { all_bytes: 2500, ..LIMITS });
+    let bench = Bench::within(SnapshotLimits { all_bytes: 2500, ..LIMITS });
     let mut taken = Vec::new();
     for round in 0..4 {
         bench.write("a", vec![round; 1000]);

@@ -33,7 +33,7 @@ fn intent(id: &str, summary: &str) -> Record {
     let call = ToolCall {
         tool_call_id: CallId::new(id),
         tool_name: "RunCommand".to_owned(),
-        arguments: crate::protocol::Arguments::parse("{}"),
+        arguments: crate::protocol::CallArguments::parse("{}"),
     };
     Record::Intent {
         step_id: crate::protocol::StepId::new("s"),

@@ -62,7 +62,7 @@ fn the_decision_log_describes_calls_whose_records_are_packed() {
         let call = crate::protocol::ToolCall {
             tool_call_id: id.clone(),
             tool_name: "EditFile".to_owned(),
-            arguments: crate::protocol::Arguments::Object(serde_json::Map::new()),
+            arguments: crate::protocol::CallArguments::Object(serde_json::Map::new()),
         };
         let step_id = crate::protocol::StepId::new("s");
         let summary = "Edit a".to_owned();

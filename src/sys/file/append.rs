@@ -28,9 +28,9 @@ pub(crate) fn scan(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<PreI
 }
 
 /// Hash state of content that was read but is not stored.
-pub(crate) struct Content(blake3::Hasher);
+pub(crate) struct ContentHasher(blake3::Hasher);
 
-impl Content {
+impl ContentHasher {
     pub(crate) fn hash(content: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(content);
@@ -49,8 +49,8 @@ impl Content {
 }
 
 /// Reads the file like `scan`, but also accepts the pre-image with more text at the end.
-pub(crate) fn read_through(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<Content> {
-    read_all(&mut open_file(real)?, visit).map(Content)
+pub(crate) fn read_through(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<ContentHasher> {
+    read_all(&mut open_file(real)?, visit).map(ContentHasher)
 }
 
 fn hash(file: &mut File, visit: &mut dyn FnMut(&[u8])) -> io::Result<blake3::Hash> {

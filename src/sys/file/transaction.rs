@@ -54,7 +54,7 @@ pub(crate) enum ExpectedEntry {
 /// Reason why nothing was changed, and the step that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
-pub(crate) struct Failure {
+pub(crate) struct TransactionFailure {
     pub step: usize,
     pub why: WriteError,
     /// Paths that could not be rolled back. They have the new content, and their originals are next to them.
@@ -65,12 +65,12 @@ pub(crate) struct Failure {
 type FaultHook<'a> = &'a mut dyn FnMut(usize) -> Result<(), WriteError>;
 
 /// Performs all steps or none. Missing directories are created.
-pub(crate) fn commit(steps: &[Step]) -> Result<(), Failure> {
+pub(crate) fn commit(steps: &[Step]) -> Result<(), TransactionFailure> {
     commit_with_hook(steps, &mut |_| Ok(()))
 }
 
-pub(super) fn commit_with_hook(steps: &[Step], pace: FaultHook<'_>) -> Result<(), Failure> {
-    let failed = |step| move |why| Failure { step, why, left: Vec::new() };
+pub(super) fn commit_with_hook(steps: &[Step], pace: FaultHook<'_>) -> Result<(), TransactionFailure> {
+    let failed = |step| move |why| TransactionFailure { step, why, left: Vec::new() };
     let mut made = Vec::new();
     let mut places = Vec::new();
     for (index, step) in steps.iter().enumerate() {
@@ -120,8 +120,8 @@ fn remove_directories(made: &[PathBuf]) {
     }
 }
 
-fn run_steps(steps: &[Step], places: &[Place<'_>], pace: FaultHook<'_>) -> Result<(), Failure> {
-    let failed = |step| move |why| Failure { step, why, left: Vec::new() };
+fn run_steps(steps: &[Step], places: &[Place<'_>], pace: FaultHook<'_>) -> Result<(), TransactionFailure> {
+    let failed = |step| move |why| TransactionFailure { step, why, left: Vec::new() };
     let mut ready = Vec::new();
     for (index, (step, place)) in steps.iter().zip(places).enumerate() {
         ready.push(PreparedStep::make(step, place).map_err(failed(index))?);
@@ -134,7 +134,7 @@ fn run_steps(steps: &[Step], places: &[Place<'_>], pace: FaultHook<'_>) -> Resul
         let taken = pace(index).and_then(|()| ready[index].rename());
         if let Err(why) = taken {
             let left = ready[..=index].iter_mut().rev().filter_map(PreparedStep::roll_back).collect();
-            return Err(Failure { step: index, why, left });
+            return Err(TransactionFailure { step: index, why, left });
         }
     }
     ready.into_iter().for_each(PreparedStep::finish);

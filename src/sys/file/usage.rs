@@ -63,7 +63,7 @@ pub(crate) struct EntryTotals {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Usage {
+pub(crate) struct TreeUsage {
     pub sum: TreeTotals,
     /// Number of additional hard links to files that were already counted.
     pub further_names: u64,
@@ -85,17 +85,17 @@ pub(crate) struct UsageOptions<'a> {
 }
 
 /// Counts everything below the directory at `real`; `None` if stopped.
-pub(crate) fn usage(real: &Path, watch: &mut UsageOptions<'_>) -> io::Result<Option<Usage>> {
+pub(crate) fn usage(real: &Path, watch: &mut UsageOptions<'_>) -> io::Result<Option<TreeUsage>> {
     let directory = open_directory(real)?;
     let own = fstatat(&directory, ".", AtFlags::AT_SYMLINK_NOFOLLOW)?;
-    let mut count = UsageCounter { usage: Usage::default(), seen: HashSet::new(), entries: 0, device: own.st_dev, watch };
+    let mut count = UsageCounter { usage: TreeUsage::default(), seen: HashSet::new(), entries: 0, device: own.st_dev, watch };
     let mut sum = TreeTotals { directories: 1, allocated: on_disk(&own), ..TreeTotals::default() };
     let whole = count.directory(&directory, real, 0, &mut sum)?;
-    Ok(whole.then_some(Usage { sum, ..count.usage }))
+    Ok(whole.then_some(TreeUsage { sum, ..count.usage }))
 }
 
 struct UsageCounter<'a, 'b> {
-    usage: Usage,
+    usage: TreeUsage,
     /// Files with several hard links that were already counted.
     seen: HashSet<(libc::dev_t, libc::ino_t)>,
     entries: u64,

@@ -89,7 +89,7 @@ impl Resolver for SystemResolver {
 
 /// Handling of a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum RedirectVerdict {
     /// Follow it to this URL.
     Follow(String),
     /// Return the redirect itself as the response.
@@ -98,14 +98,14 @@ pub(crate) enum Next {
 }
 
 /// Rules for one request, checked before each connection.
-pub(crate) trait Guard: Send + Sync {
+pub(crate) trait FetchRules: Send + Sync {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String>;
     /// Decides whether to follow a redirect. `method`: the method of the next request.
-    fn redirect(&self, from: &str, location: &str, method: &str) -> Next;
+    fn redirect(&self, from: &str, location: &str, method: &str) -> RedirectVerdict;
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct FetchRequest {
     pub url: String,
     pub method: String,
     pub headers: Vec<(String, String)>,
@@ -116,7 +116,7 @@ pub(crate) struct Request {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct FetchResponse {
     /// URL of the last request.
     pub url: String,
     /// Status line, such as `404 Not Found`.
@@ -127,7 +127,7 @@ pub(crate) struct Answer {
     pub redirects: usize,
 }
 
-impl Answer {
+impl FetchResponse {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -168,10 +168,10 @@ impl Fetcher {
 
     pub(crate) async fn fetch(
         &self,
-        request: Request,
-        guard: &dyn Guard,
+        request: FetchRequest,
+        guard: &dyn FetchRules,
         kill: &CancellationToken,
-    ) -> Result<Answer, FetchError> {
+    ) -> Result<FetchResponse, FetchError> {
         let seconds = request.timeout.as_secs();
         let timeout = request.timeout;
         tokio::select! {
@@ -181,7 +181,7 @@ impl Fetcher {
         }
     }
 
-    async fn hops(&self, request: Request, guard: &dyn Guard) -> Result<Answer, FetchError> {
+    async fn hops(&self, request: FetchRequest, guard: &dyn FetchRules) -> Result<FetchResponse, FetchError> {
         let mut hop = Hop {
             url: Url::parse(&request.url).map_err(|error| FetchError::Invalid(format!("`{}`: {error}", request.url)))?,
             method: Method::from_bytes(request.method.as_bytes())
@@ -196,10 +196,10 @@ impl Fetcher {
                 return read(response, &hop, redirects, request.most_bytes).await;
             };
             match guard.redirect(hop.url.as_str(), &location, next.as_str()) {
-                Next::Refuse(reason) => return Err(FetchError::Refused(reason)),
-                Next::Stay => return read(response, &hop, redirects, request.most_bytes).await,
-                Next::Follow(_) if redirects == MAX_REDIRECTS => return Err(FetchError::TooManyRedirects(location)),
-                Next::Follow(url) => {
+                RedirectVerdict::Refuse(reason) => return Err(FetchError::Refused(reason)),
+                RedirectVerdict::Stay => return read(response, &hop, redirects, request.most_bytes).await,
+                RedirectVerdict::Follow(_) if redirects == MAX_REDIRECTS => return Err(FetchError::TooManyRedirects(location)),
+                RedirectVerdict::Follow(url) => {
                     redirects += 1;
                     let url = Url::parse(&url).map_err(|error| FetchError::Invalid(format!("`{url}`: {error}")))?;
                     hop = next_request(hop, url, next);
@@ -209,7 +209,7 @@ impl Fetcher {
     }
 
     /// Sends one request and returns the head of its response.
-    async fn send(&self, hop: &Hop, guard: &dyn Guard) -> Result<reqwest::Response, FetchError> {
+    async fn send(&self, hop: &Hop, guard: &dyn FetchRules) -> Result<reqwest::Response, FetchError> {
         let server = server(&hop.url);
         let mut builder = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
@@ -369,7 +369,12 @@ pub(crate) fn check_headers(given: &[(String, String)]) -> Result<(), FetchError
     headers(given).map(|_| ())
 }
 
-async fn read(mut response: reqwest::Response, hop: &Hop, redirects: usize, most_bytes: usize) -> Result<Answer, FetchError> {
+async fn read(
+    mut response: reqwest::Response,
+    hop: &Hop,
+    redirects: usize,
+    most_bytes: usize,
+) -> Result<FetchResponse, FetchError> {
     let too_large = || FetchError::TooLarge { most_bytes };
     let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
     if hop.method != Method::HEAD && announced.is_some_and(|length| length > most_bytes) {
@@ -387,7 +392,7 @@ async fn read(mut response: reqwest::Response, hop: &Hop, redirects: usize, most
         body.extend_from_slice(&bytes);
     }
     let status_line = format!("{} {}", status.as_u16(), status.canonical_reason().unwrap_or_default()).trim_end().to_owned();
-    Ok(Answer { url: hop.url.to_string(), status_line, headers, body, redirects })
+    Ok(FetchResponse { url: hop.url.to_string(), status_line, headers, body, redirects })
 }
 
 fn server(url: &Url) -> String {

@@ -1,7 +1,7 @@
 //! HTTP client for a single server, which sends requests to no other origin.
 
 use super::roots::with_authorities;
-use super::{HttpError, Server, Timeouts, Transport, no_certificates, root_cause};
+use super::{HttpError, HttpServer, Timeouts, Transport, no_certificates, root_cause};
 use reqwest::redirect::{Attempt, Policy};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const REDIRECTS: usize = 5;
 /// a signed request to another one.
 pub(crate) fn same_origin_client(url: &str) -> Result<reqwest::Client, HttpError> {
     let before_query = url.split(['?', '#']).next().unwrap_or(url);
-    let server = Server::new(before_query, Timeouts::default())?;
+    let server = HttpServer::new(before_query, Timeouts::default())?;
     let builder = reqwest::Client::builder()
         .redirect(Policy::custom(|attempt| if allows_redirect(&attempt) { attempt.follow() } else { attempt.stop() }))
         .retry(reqwest::retry::never())

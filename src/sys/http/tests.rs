@@ -5,7 +5,7 @@ fn plain_http_is_allowed_only_for_this_machine() {
     for good in
         ["http://127.0.0.1:8080", "http://localhost:1/v1/", "http://[::1]:9", "https://api.example.com", "http://127.9.9.9"]
     {
-        assert!(Server::new(good, Timeouts::default()).is_ok(), "{good}");
+        assert!(HttpServer::new(good, Timeouts::default()).is_ok(), "{good}");
     }
     for bad in [
         "http://example.com",
@@ -18,13 +18,13 @@ fn plain_http_is_allowed_only_for_this_machine() {
         "https://a.example/?x",
         "https://me:secret@a.example/",
     ] {
-        assert!(matches!(Server::new(bad, Timeouts::default()), Err(HttpError::Address { .. })), "{bad}");
+        assert!(matches!(HttpServer::new(bad, Timeouts::default()), Err(HttpError::Address { .. })), "{bad}");
     }
 }
 
 #[test]
 fn a_server_is_named_by_host_and_port() {
-    let name = |base| Server::new(base, Timeouts::default()).map(|server| server.name);
+    let name = |base| HttpServer::new(base, Timeouts::default()).map(|server| server.name);
     assert_eq!(name("https://api.example.com/v1"), Ok("api.example.com".to_owned()));
     assert_eq!(name("http://127.0.0.1:81/v1"), Ok("127.0.0.1:81".to_owned()));
 }

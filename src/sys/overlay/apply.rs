@@ -1,9 +1,9 @@
 //! Application of the planned steps. Each step first checks whether it is already done, and whether its target is
 //! unchanged.
 
-use super::journal::{Journal, Root};
-use super::node::{Kind, Node, Time};
-use super::outcome::{LeftoverPath, Outcome, is_full};
+use super::journal::{CommitJournal, JournalRoot};
+use super::node::{Node, NodeKind, Time};
+use super::outcome::{CommitOutcome, LeftoverPath, is_full};
 use super::plan::{Source, Step, StepAction};
 use super::staging::{MAX_SINGLE_SYNCS, stage_name, sync_all, sync_names};
 use crate::sys::file::tree::rename_to_new;
@@ -59,8 +59,8 @@ impl From<io::Error> for SkipReason {
 
 /// Performs all steps. Returns an error only if stopped. The outcome lists steps that failed, temporarily or
 /// permanently.
-pub(super) fn apply(journal: &Journal, pace: FaultHook<'_>) -> io::Result<Outcome> {
-    let mut outcome = Outcome::default();
+pub(super) fn apply(journal: &CommitJournal, pace: FaultHook<'_>) -> io::Result<CommitOutcome> {
+    let mut outcome = CommitOutcome::default();
     for root in &journal.roots {
         match Work::open(root) {
             Ok(mut work) => work.apply_all(&mut outcome, pace)?,
@@ -71,7 +71,7 @@ pub(super) fn apply(journal: &Journal, pace: FaultHook<'_>) -> io::Result<Outcom
 }
 
 struct Work<'a> {
-    root: &'a Root,
+    root: &'a JournalRoot,
     directory: OwnedFd,
     upper: OwnedFd,
     stage: OwnedFd,
@@ -80,7 +80,7 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn open(root: &'a Root) -> Result<Self, SkipReason> {
+    fn open(root: &'a JournalRoot) -> Result<Self, SkipReason> {
         let directory = open_directory(&root.directory)?;
         if fstat(&directory)?.st_ino != root.inode {
             return Err(SkipReason::Foreign("the directory was replaced by another directory"));
@@ -89,7 +89,7 @@ impl<'a> Work<'a> {
         Ok(Self { root, directory, upper, stage, parent: None })
     }
 
-    fn apply_all(&mut self, outcome: &mut Outcome, pace: FaultHook<'_>) -> io::Result<()> {
+    fn apply_all(&mut self, outcome: &mut CommitOutcome, pace: FaultHook<'_>) -> io::Result<()> {
         self.reopen();
         // Whether each failed directory can be retried later; the steps below it then wait too.
         let mut failed: BTreeMap<PathBuf, bool> = BTreeMap::new();
@@ -141,7 +141,7 @@ impl<'a> Work<'a> {
             let Ok(Some(now)) = Node::at(parent, name) else { continue };
             let made = number.is_some() && self.was_placed(&step.path);
             let ours = made || before.is_some_and(|before| before.inode == now.inode);
-            if ours && now.kind == Kind::Directory && now.mode == *mode {
+            if ours && now.kind == NodeKind::Directory && now.mode == *mode {
                 let _ = open_up(parent, name, Some(now), now.inode);
             }
         }
@@ -237,7 +237,7 @@ impl<'a> Work<'a> {
             // A later step may have created it before a crash.
             return if self.was_placed(path) { Ok(()) } else { Err(SkipReason::Foreign(CHANGED)) };
         }
-        let flag = if now.kind == Kind::Directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
+        let flag = if now.kind == NodeKind::Directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
         match unlinkat(parent, name, flag) {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
             Err(Errno::ENOTEMPTY | Errno::EEXIST) => {
@@ -284,9 +284,9 @@ impl<'a> Work<'a> {
         let leader = pass_below(&self.directory, to.parent().unwrap_or(Path::new(""))).map_err(|_| missing())?;
         let name = to.file_name().unwrap_or_default();
         let file =
-            Node::at(&leader, name).map_err(SkipReason::from)?.filter(|node| node.kind == Kind::File).ok_or_else(missing)?;
+            Node::at(&leader, name).map_err(SkipReason::from)?.filter(|node| node.kind == NodeKind::File).ok_or_else(missing)?;
         match (before, now) {
-            (_, Some(now)) if now.inode == file.inode && now.kind == Kind::File => return Ok(()),
+            (_, Some(now)) if now.inode == file.inode && now.kind == NodeKind::File => return Ok(()),
             (None, None) => {}
             (Some(before), Some(now)) if before.is_still_among_links(&now) => {}
             (None, Some(_)) => return Err(SkipReason::Foreign(TAKEN).into()),
@@ -349,7 +349,7 @@ impl From<SkipReason> for ApplyStop {
 
 fn open_up(parent: &OwnedFd, name: &OsStr, now: Option<Node>, inode: u64) -> Result<(), SkipReason> {
     match now {
-        Some(now) if now.inode == inode && now.kind == Kind::Directory => {
+        Some(now) if now.inode == inode && now.kind == NodeKind::Directory => {
             let mode = Mode::from_bits_truncate((now.mode | 0o700) as libc::mode_t);
             Ok(fchmodat(parent, name, mode, FchmodatFlags::NoFollowSymlink)?)
         }
@@ -374,12 +374,12 @@ fn dress(
     if let Some(before) = before {
         let same = (before.kind, before.inode) == (now.kind, now.inode);
         let times = [Some(before.modified), wanted.modified];
-        let same_content = now.kind == Kind::Directory || (now.bytes == before.bytes && times.contains(&Some(now.modified)));
+        let same_content = now.kind == NodeKind::Directory || (now.bytes == before.bytes && times.contains(&Some(now.modified)));
         if !same || !same_content {
             return Err(SkipReason::Foreign(CHANGED));
         }
     }
-    if now.kind == Kind::Link {
+    if now.kind == NodeKind::Link {
         return Err(SkipReason::Foreign(CHANGED));
     }
     if now.owners() != wanted.owners {

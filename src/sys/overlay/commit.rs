@@ -2,9 +2,9 @@
 
 use super::apply::FaultHook;
 use super::content::ContentDigest;
-use super::journal::{self, Journal, Root, VERSION};
-use super::node::{Kind, Node};
-use super::outcome::{Outcome, is_full};
+use super::journal::{self, CommitJournal, JournalRoot, VERSION};
+use super::node::{Node, NodeKind};
+use super::outcome::{CommitOutcome, is_full};
 use super::plan::steps;
 use super::recovery;
 use super::staging::{is_same_mount, make, stage};
@@ -48,11 +48,11 @@ fn join_paths(paths: &[PathBuf]) -> String {
 ///
 /// `preview`: the directory of the view. The plan is written to it before it is carried out, so that
 /// [`recover`](super::recover) can finish it after a crash.
-pub(crate) fn commit(preview: &Path, all: &[Changes]) -> Result<Outcome, CommitError> {
+pub(crate) fn commit(preview: &Path, all: &[Changes]) -> Result<CommitOutcome, CommitError> {
     commit_at_pace(preview, all, &mut || Ok(()))
 }
 
-pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: FaultHook<'_>) -> Result<Outcome, CommitError> {
+pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: FaultHook<'_>) -> Result<CommitOutcome, CommitError> {
     let here = |path: &Path| {
         let path = path.to_owned();
         move |error: io::Error| CommitError::Io { path, error }
@@ -85,7 +85,7 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: FaultHook<'_
             pass_below(root, path)
                 .is_ok_and(|parent| faccessat(&parent, ".", AccessFlags::W_OK | AccessFlags::X_OK, AtFlags::AT_EACCESS).is_ok())
         };
-        roots.push(Root {
+        roots.push(JournalRoot {
             directory: changes.directory().to_owned(),
             inode: changes.root.inode,
             upper: changes.layered.upper.clone(),
@@ -94,7 +94,7 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: FaultHook<'_
             steps: steps(changes, &may_write),
         });
     }
-    let mut journal = Journal { version: VERSION, roots };
+    let mut journal = CommitJournal { version: VERSION, roots };
     let ready = make_ready(&base, &opened, &mut journal, pace);
     if let Err(error) = ready {
         // A plan that may not be durable still counts as started: its data stays until it is finished.
@@ -110,7 +110,7 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: FaultHook<'_
 fn make_ready(
     base: &OwnedFd,
     opened: &[(Changes, OwnedFd)],
-    journal: &mut Journal,
+    journal: &mut CommitJournal,
     pace: FaultHook<'_>,
 ) -> Result<(), CommitError> {
     let here = |path: &Path| {
@@ -131,7 +131,7 @@ fn make_ready(
     // Paths may have changed during the preparation.
     let mut late = Vec::new();
     for (changes, root) in opened {
-        let found = Check { changes, is_first: false }.conflicts(root).map_err(here(changes.directory()))?.0;
+        let found = ConflictCheck { changes, is_first: false }.conflicts(root).map_err(here(changes.directory()))?.0;
         late.extend(found.into_iter().map(|path| changes.directory().join(path)));
     }
     if !late.is_empty() {
@@ -144,7 +144,7 @@ fn make_ready(
 /// Returns the paths of a commit that have changed. For files that were only touched, their current state is checked
 /// from now on.
 fn conflicts(changes: &mut Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> {
-    let (found, touched) = Check { changes, is_first: true }.conflicts(root)?;
+    let (found, touched) = ConflictCheck { changes, is_first: true }.conflicts(root)?;
     for (at, now) in touched {
         changes.entries[at].before = Some(now);
     }
@@ -152,7 +152,7 @@ fn conflicts(changes: &mut Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> 
 }
 
 /// Comparison of the real directory with the state that the command saw.
-struct Check<'a> {
+struct ConflictCheck<'a> {
     changes: &'a Changes,
     /// Whether touched files are compared by content. Once the steps are planned, a touched file is a conflict.
     is_first: bool,
@@ -162,14 +162,14 @@ struct Check<'a> {
 type TouchedEntry = (usize, Node);
 
 /// State of a path, compared with the state that the command saw.
-enum PathState {
+enum PathComparison {
     Same,
     /// The content is the same, but the times or the inode differ.
     Touched(Node),
     Changed,
 }
 
-impl Check<'_> {
+impl ConflictCheck<'_> {
     /// Returns the paths that have changed, and the entries that were only touched, with their current state.
     fn conflicts(&self, root: &OwnedFd) -> io::Result<(Vec<PathBuf>, Vec<TouchedEntry>)> {
         let (changes, mut touched) = (self.changes, Vec::new());
@@ -207,9 +207,9 @@ impl Check<'_> {
                 }
             }
             match self.state(change, parent.as_ref())? {
-                PathState::Same => {}
-                PathState::Touched(now) => touched.push((at, now)),
-                PathState::Changed => found.push(change.path.clone()),
+                PathComparison::Same => {}
+                PathComparison::Touched(now) => touched.push((at, now)),
+                PathComparison::Changed => found.push(change.path.clone()),
             }
             if let Some(leader) = &change.link_of
                 && !is_file_below(root, leader, changes)
@@ -226,40 +226,40 @@ impl Check<'_> {
         self.is_first && node.changed > self.changes.began && node.changed <= self.changes.surveyed
     }
 
-    fn state(&self, change: &Change, parent: Option<&OwnedFd>) -> io::Result<PathState> {
+    fn state(&self, change: &Change, parent: Option<&OwnedFd>) -> io::Result<PathComparison> {
         let name = change.path.file_name().unwrap_or_default();
         let now = match parent {
             Some(parent) => Node::at(parent, name)?,
             None => None,
         };
         let (before, now, parent) = match (change.before, now, parent) {
-            (None, None, _) => return Ok(PathState::Same),
+            (None, None, _) => return Ok(PathComparison::Same),
             (Some(before), Some(now), Some(parent)) => (before, now, parent),
-            _ => return Ok(PathState::Changed),
+            _ => return Ok(PathComparison::Changed),
         };
         // For a directory that stays, only the directory itself counts; for one that is removed, also entries that were
         // added to it.
-        let goes = before.kind != Kind::Directory || change.clears();
+        let goes = before.kind != NodeKind::Directory || change.clears();
         if goes && self.changed_during_run(&before) {
-            return Ok(PathState::Changed);
+            return Ok(PathComparison::Changed);
         }
-        let same_moment = before.kind != Kind::Directory || !goes || before.changed == now.changed;
+        let same_moment = before.kind != NodeKind::Directory || !goes || before.changed == now.changed;
         if before.is_still(&now) && same_moment {
-            return Ok(PathState::Same);
+            return Ok(PathComparison::Same);
         }
         let is_same = self.is_first
             && goes
             && (before.kind, before.mode, before.owners()) == (now.kind, now.mode, now.owners())
             && match before.kind {
-                Kind::Directory => self.has_known_names(change, parent, name)?,
-                Kind::File | Kind::Link => {
+                NodeKind::Directory => self.has_known_names(change, parent, name)?,
+                NodeKind::File | NodeKind::Link => {
                     change.content.is_some()
                         && before.bytes == now.bytes
                         && change.content == ContentDigest::read(parent, name, &now)?
                 }
-                Kind::Special => false,
+                NodeKind::Special => false,
             };
-        Ok(if is_same { PathState::Touched(now) } else { PathState::Changed })
+        Ok(if is_same { PathComparison::Touched(now) } else { PathComparison::Changed })
     }
 
     /// Returns whether the command saw all current entries of a removed directory.
@@ -287,7 +287,7 @@ fn is_file_below(root: &OwnedFd, path: &Path, changes: &Changes) -> bool {
     let (Ok(parent), Some(name)) = (pass_below(root, path.parent().unwrap_or(Path::new(""))), path.file_name()) else {
         return false;
     };
-    Node::at(&parent, name).is_ok_and(|node| node.is_some_and(|node| node.kind == Kind::File))
+    Node::at(&parent, name).is_ok_and(|node| node.is_some_and(|node| node.kind == NodeKind::File))
 }
 
 /// Refuses a commit that would fail halfway because the user cannot write to a directory.

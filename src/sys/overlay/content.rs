@@ -2,7 +2,7 @@
 //! touched or replaced afterwards still has the same content.
 
 use super::compare::{chunk_bytes, same_bytes};
-use super::node::{Kind, Node};
+use super::node::{Node, NodeKind};
 use super::{Change, xattr};
 use crate::sys::parallel::{self, CHUNK_ITEMS};
 use crate::sys::path::pass_below;
@@ -36,13 +36,13 @@ impl ContentDigest {
     /// Returns the digest of an entry in this state; `None` if it has no content or is now in a different state.
     pub(super) fn read(parent: &OwnedFd, name: &OsStr, node: &Node) -> io::Result<Option<Self>> {
         match node.kind {
-            Kind::Link => Ok(Some(Self(Sha256::digest(readlinkat(parent, name)?.as_bytes()).into()))),
-            Kind::File => {
+            NodeKind::Link => Ok(Some(Self(Sha256::digest(readlinkat(parent, name)?.as_bytes()).into()))),
+            NodeKind::File => {
                 let Some(file) = open(parent, name)? else { return Ok(None) };
                 let digest = digest(&file, node.bytes)?;
                 Ok(Some(Self(digest)).filter(|_| fstat(&file).is_ok_and(|stat| node.is_still(&Node::from_stat(&stat)))))
             }
-            Kind::Directory | Kind::Special => Ok(None),
+            NodeKind::Directory | NodeKind::Special => Ok(None),
         }
     }
 }
@@ -102,29 +102,29 @@ fn contents_to_record(entries: &[Change]) -> Vec<ContentChoice> {
 
 /// Returns the size in bytes of an entry with content; `None` for other entries.
 fn content_bytes(node: Option<Node>) -> Option<u64> {
-    node.filter(|node| matches!(node.kind, Kind::File | Kind::Link)).map(|node| node.bytes)
+    node.filter(|node| matches!(node.kind, NodeKind::File | NodeKind::Link)).map(|node| node.bytes)
 }
 
 /// The directories of an entry, before and after.
 struct EntryParents<'a> {
     upper: &'a OwnedFd,
     lower: &'a OwnedFd,
-    parent: Option<Parent>,
+    parent: Option<ParentDirectory>,
 }
 
-struct Parent {
+struct ParentDirectory {
     path: PathBuf,
     upper: Option<OwnedFd>,
     lower: Option<OwnedFd>,
 }
 
 impl EntryParents<'_> {
-    fn parent(&mut self, path: &Path) -> &Parent {
+    fn parent(&mut self, path: &Path) -> &ParentDirectory {
         match self.parent.take() {
             Some(known) if known.path == path => self.parent.insert(known),
             _ => {
                 let [upper, lower] = [self.upper, self.lower].map(|root| pass_below(root, path).ok());
-                self.parent.insert(Parent { path: path.to_owned(), upper, lower })
+                self.parent.insert(ParentDirectory { path: path.to_owned(), upper, lower })
             }
         }
     }
@@ -140,13 +140,13 @@ impl EntryParents<'_> {
     }
 }
 
-impl Parent {
+impl ParentDirectory {
     fn compare(&self, name: &OsStr, change: &mut Change, noted: ContentChoice) -> io::Result<()> {
-        let is_link = |node: &Node| node.kind == Kind::Link;
+        let is_link = |node: &Node| node.kind == NodeKind::Link;
         let old = self.lower.as_ref().zip(change.before);
         let new = self.upper.as_ref().zip(change.after);
         match new {
-            Some((upper, after)) if after.kind == Kind::File => self.compare_file(name, upper, after, change, noted)?,
+            Some((upper, after)) if after.kind == NodeKind::File => self.compare_file(name, upper, after, change, noted)?,
             Some((upper, after)) if is_link(&after) => {
                 change.written = ContentDigest::read(upper, name, &after)?.filter(|_| noted.new);
                 let (Some((lower, before)), true) = (old, change.before.as_ref().is_some_and(is_link)) else {
@@ -181,7 +181,7 @@ impl Parent {
             Some(file) if noted.new => Some(ContentDigest(digest(file, after.bytes)?)),
             _ => None,
         };
-        let old = self.lower.as_ref().zip(change.before.filter(|before| before.kind == Kind::File));
+        let old = self.lower.as_ref().zip(change.before.filter(|before| before.kind == NodeKind::File));
         let Some((lower, before)) = old else {
             self.note_old(name, change, noted)?;
             change.lost_set_id = take_set_id(change.after.as_mut(), None);
@@ -216,7 +216,7 @@ impl Parent {
 
     /// Removes the effect of a new access list on the mode.
     fn without_list(&self, name: &OsStr, upper: &OwnedFd, change: &mut Change) -> io::Result<()> {
-        let is_file = change.before.is_some_and(|before| before.kind == Kind::File);
+        let is_file = change.before.is_some_and(|before| before.kind == NodeKind::File);
         let before = self.lower.as_ref().filter(|_| is_file).map(|lower| (lower, name));
         if let (true, Some(after)) = (change.lost_attributes, change.after.as_mut()) {
             after.mode = xattr::mode_without_list((upper, name), before, after.mode);

@@ -1,7 +1,7 @@
 //! Commit journal: the planned steps, stored on disk before the first one runs.
 
 use super::discard::remove_tree;
-use super::outcome::Outcome;
+use super::outcome::CommitOutcome;
 use super::plan::Step;
 use super::staging::sync_names;
 use crate::sys::file::lock;
@@ -29,13 +29,13 @@ pub(super) const DONE: &str = "commit.done.json";
 const LOCK: &str = "commit.lock";
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Journal {
+pub(super) struct CommitJournal {
     pub version: u32,
-    pub roots: Vec<Root>,
+    pub roots: Vec<JournalRoot>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Root {
+pub(super) struct JournalRoot {
     #[serde(with = "super::name")]
     pub directory: PathBuf,
     pub inode: u64,
@@ -61,17 +61,17 @@ pub(super) fn lock_directory(preview: &Path) -> io::Result<File> {
     lock(&preview.join(LOCK))
 }
 
-pub(super) fn note_stages(base: &OwnedFd, journal: &Journal) -> io::Result<()> {
+pub(super) fn note_stages(base: &OwnedFd, journal: &CommitJournal) -> io::Result<()> {
     let stages: Vec<Stage> = journal.roots.iter().map(|root| Stage(root.stage.clone())).collect();
     write(base, STAGES, &stages)
 }
 
-pub(super) fn begin(base: &OwnedFd, journal: &Journal) -> io::Result<()> {
+pub(super) fn begin(base: &OwnedFd, journal: &CommitJournal) -> io::Result<()> {
     write(base, BEGUN, journal)
 }
 
 /// Ends the commit if all steps are done, or if the remaining steps are permanently blocked. Also works on a full disk.
-pub(super) fn finish(base: &OwnedFd, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
+pub(super) fn finish(base: &OwnedFd, journal: &CommitJournal, outcome: &CommitOutcome) -> io::Result<()> {
     if outcome.is_whole() {
         renameat(base, BEGUN, base, OVER)?;
         sync_names(base)?;
@@ -87,7 +87,7 @@ pub(super) fn forget(base: &OwnedFd) {
     let _ = unlinkat(base, STAGES, UnlinkatFlags::NoRemoveDir);
 }
 
-pub(super) fn clear_stages(journal: &Journal) {
+pub(super) fn clear_stages(journal: &CommitJournal) {
     journal.roots.iter().for_each(|root| remove_stage(&root.stage));
 }
 

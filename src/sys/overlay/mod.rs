@@ -25,8 +25,8 @@ pub(crate) use commit::{CommitError, commit};
 pub(crate) use content::ContentDigest;
 pub(crate) use discard::discard;
 pub(crate) use journal::has_begun;
-pub(crate) use node::{Kind, Node, Time};
-pub(crate) use outcome::{Outcome, is_full};
+pub(crate) use node::{Node, NodeKind, Time};
+pub(crate) use outcome::{CommitOutcome, is_full};
 pub(crate) use recovery::recover;
 pub(crate) use survey::{changes, mark, marked};
 pub(crate) use times::{changed_after, set_current_times, touch_replaced};
@@ -173,7 +173,7 @@ impl Changes {
 
 impl Change {
     /// Returns the kind of both states if it is the same.
-    pub(crate) fn kind(&self) -> Option<Kind> {
+    pub(crate) fn kind(&self) -> Option<NodeKind> {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => (before.kind == after.kind).then_some(after.kind),
             (Some(node), None) | (None, Some(node)) => Some(node.kind),
@@ -194,7 +194,9 @@ impl Change {
     /// Returns the number of other hard links to the file, which still have the old content.
     pub(crate) fn breaks_links(&self) -> u64 {
         match (&self.before, &self.after) {
-            (Some(before), Some(after)) if before.kind == Kind::File && after.kind == Kind::File && !self.same_content => {
+            (Some(before), Some(after))
+                if before.kind == NodeKind::File && after.kind == NodeKind::File && !self.same_content =>
+            {
                 before.links.saturating_sub(1)
             }
             _ => 0,
@@ -205,7 +207,7 @@ impl Change {
     fn clears(&self) -> bool {
         match (&self.before, &self.after) {
             (Some(_), None) => true,
-            (Some(before), Some(after)) => (before.kind == Kind::Directory) != (after.kind == Kind::Directory),
+            (Some(before), Some(after)) => (before.kind == NodeKind::Directory) != (after.kind == NodeKind::Directory),
             (None, _) => false,
         }
     }

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 pub(crate) struct Time(pub i64, pub i64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     File,
     Directory,
     Link,
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Node {
-    pub kind: Kind,
+    pub kind: NodeKind,
     pub inode: u64,
     pub bytes: u64,
     /// Permission bits.
@@ -45,10 +45,10 @@ impl Node {
     pub(super) fn from_stat(stat: &FileStat) -> Self {
         Self {
             kind: match stat.st_mode & libc::S_IFMT {
-                libc::S_IFREG => Kind::File,
-                libc::S_IFDIR => Kind::Directory,
-                libc::S_IFLNK => Kind::Link,
-                _ => Kind::Special,
+                libc::S_IFREG => NodeKind::File,
+                libc::S_IFDIR => NodeKind::Directory,
+                libc::S_IFLNK => NodeKind::Link,
+                _ => NodeKind::Special,
             },
             inode: stat.st_ino,
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
@@ -73,7 +73,7 @@ impl Node {
     /// Returns whether the entry is the same, unchanged file. Entries added to or removed from a directory are ignored.
     pub(super) fn is_still(&self, now: &Self) -> bool {
         let same = (self.kind, self.inode) == (now.kind, now.inode);
-        same && (self.kind == Kind::Directory
+        same && (self.kind == NodeKind::Directory
             || (self.bytes, self.modified, self.changed) == (now.bytes, now.modified, now.changed))
     }
 

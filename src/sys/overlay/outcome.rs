@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Result of a commit that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Outcome {
+pub(crate) struct CommitOutcome {
     /// Number of completed steps.
     pub done: usize,
     /// Paths that are not in the planned state, because they changed during the commit or could not be written.
@@ -31,7 +31,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-impl Outcome {
+impl CommitOutcome {
     pub(crate) fn is_whole(&self) -> bool {
         self.left.is_empty()
     }

@@ -1,6 +1,6 @@
 //! Commit of a part of the changes. Changes that depend on an excluded change are excluded too.
 
-use super::{Change, Changes, Kind, Node, RefusalReason, RefusedChange};
+use super::{Change, Changes, Node, NodeKind, RefusalReason, RefusedChange};
 use crate::sys::path::{open_directory, pass_below};
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat, fstat};
@@ -31,12 +31,12 @@ impl Changes {
         while let Some(path) = pending.pop() {
             let mut more: Vec<&Path> = ends.get(path.as_path()).copied().into_iter().collect();
             // A directory that would be removed or replaced stays if one of its entries stays.
-            let goes = |change: &&Change| change.before.is_some_and(|node| node.kind == Kind::Directory) && change.clears();
+            let goes = |change: &&Change| change.before.is_some_and(|node| node.kind == NodeKind::Directory) && change.clears();
             more.extend(path.ancestors().skip(1).filter(|above| by_path.get(above).is_some_and(goes)));
             // Without a directory, it has no entries.
             let made = |change: &&Change| {
-                change.after.is_some_and(|node| node.kind == Kind::Directory)
-                    && change.before.is_none_or(|node| node.kind != Kind::Directory)
+                change.after.is_some_and(|node| node.kind == NodeKind::Directory)
+                    && change.before.is_none_or(|node| node.kind != NodeKind::Directory)
             };
             if by_path.get(path.as_path()).is_some_and(made) {
                 more.extend(self.below(&path).iter().map(|below| below.path.as_path()));

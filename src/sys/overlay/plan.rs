@@ -1,6 +1,6 @@
 //! Steps that bring a directory to the state created by the command. Each step is idempotent.
 
-use super::node::{Kind, Node, Time};
+use super::node::{Node, NodeKind, Time};
 use super::{Change, Changes};
 use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
@@ -79,12 +79,12 @@ pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec
     for change in &changes.entries {
         let Some(after) = change.after else { continue };
         let number = numbers.get(&change.path).copied();
-        if after.kind == Kind::Link || !(change.same_content || number.is_some()) {
+        if after.kind == NodeKind::Link || !(change.same_content || number.is_some()) {
             continue;
         }
         let before = change.before.filter(|_| number.is_none());
         // If others add entries to a directory in the meantime, its time stays.
-        let modified = (after.kind == Kind::File || number.is_some()).then_some(after.modified);
+        let modified = (after.kind == NodeKind::File || number.is_some()).then_some(after.modified);
         let (mode, owner, group) = (after.mode, after.owner, after.group);
         dressed.insert(change.path.clone(), StepAction::Dress { before, number, mode, owner, group, modified });
     }
@@ -98,8 +98,8 @@ fn place_action(
     numbers: &mut BTreeMap<PathBuf, usize>,
 ) -> Option<StepAction> {
     let after = change.after?;
-    if after.kind == Kind::Directory {
-        if change.before.is_some_and(|before| before.kind == Kind::Directory) {
+    if after.kind == NodeKind::Directory {
+        if change.before.is_some_and(|before| before.kind == NodeKind::Directory) {
             return None;
         }
         let number = number();
@@ -126,7 +126,7 @@ fn directories_to_open(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> 
     let deleted = changes.entries.iter().filter_map(|change| Some((change.path.as_path(), change.before?)));
     let directories = changes.passed.iter().map(|passed| (passed.path.as_path(), passed.node)).chain(deleted);
     directories
-        .filter(|(path, node)| node.kind == Kind::Directory && touched.contains(path) && !may_write(path))
+        .filter(|(path, node)| node.kind == NodeKind::Directory && touched.contains(path) && !may_write(path))
         .map(|(path, node)| (path.to_owned(), node))
         .collect()
 }

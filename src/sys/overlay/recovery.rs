@@ -2,9 +2,9 @@
 
 use super::apply::{FaultHook, apply};
 use super::journal::{
-    BEGUN, DONE, Journal, OVER, STAGES, Stage, VERSION, clear_stages, finish, forget, lock_directory, read, remove_stage,
+    BEGUN, CommitJournal, DONE, OVER, STAGES, Stage, VERSION, clear_stages, finish, forget, lock_directory, read, remove_stage,
 };
-use super::outcome::Outcome;
+use super::outcome::CommitOutcome;
 use crate::sys::path::open_directory;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,24 +12,24 @@ use std::path::Path;
 
 /// Finishes a commit that was started in this directory, and returns its outcome; `None` if none was started. Must be
 /// called again after an interruption, or if there are steps left to retry.
-pub(crate) fn recover(preview: &Path) -> io::Result<Option<Outcome>> {
+pub(crate) fn recover(preview: &Path) -> io::Result<Option<CommitOutcome>> {
     recover_with_hook(preview, &mut || Ok(()))
 }
 
-pub(super) fn recover_with_hook(preview: &Path, pace: FaultHook<'_>) -> io::Result<Option<Outcome>> {
+pub(super) fn recover_with_hook(preview: &Path, pace: FaultHook<'_>) -> io::Result<Option<CommitOutcome>> {
     let _held = lock_directory(preview)?;
     let base = open_directory(preview)?;
-    if let Some(journal) = read::<Journal>(&base, OVER)? {
+    if let Some(journal) = read::<CommitJournal>(&base, OVER)? {
         clear_stages(&journal);
-        return Ok(Some(Outcome { done: journal.roots.iter().map(|root| root.steps.len()).sum(), left: Vec::new() }));
+        return Ok(Some(CommitOutcome { done: journal.roots.iter().map(|root| root.steps.len()).sum(), left: Vec::new() }));
     }
-    if let Some(outcome) = read::<Outcome>(&base, DONE)? {
-        if let Some(journal) = read::<Journal>(&base, BEGUN)? {
+    if let Some(outcome) = read::<CommitOutcome>(&base, DONE)? {
+        if let Some(journal) = read::<CommitJournal>(&base, BEGUN)? {
             clear_stages(&journal);
         }
         return Ok(Some(outcome));
     }
-    let Some(journal) = read::<Journal>(&base, BEGUN)? else {
+    let Some(journal) = read::<CommitJournal>(&base, BEGUN)? else {
         for Stage(path) in read::<Vec<Stage>>(&base, STAGES)?.unwrap_or_default() {
             remove_stage(&path);
         }
@@ -44,7 +44,7 @@ pub(super) fn recover_with_hook(preview: &Path, pace: FaultHook<'_>) -> io::Resu
 }
 
 /// Performs the steps. Steps that the system refuses are retried once immediately, and again at the next recovery.
-pub(super) fn run_steps(base: &OwnedFd, journal: &Journal, pace: FaultHook<'_>) -> io::Result<Outcome> {
+pub(super) fn run_steps(base: &OwnedFd, journal: &CommitJournal, pace: FaultHook<'_>) -> io::Result<CommitOutcome> {
     let mut outcome = apply(journal, pace)?;
     if !outcome.is_over() {
         outcome = apply(journal, pace)?;

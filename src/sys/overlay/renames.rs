@@ -1,7 +1,7 @@
 //! Rename detection: finds new files that are old files under another name.
 
 use super::compare::same_bytes;
-use super::{Change, Changes, Kind, Node};
+use super::{Change, Changes, Node, NodeKind};
 use crate::sys::path::{open_below, pass_below};
 use nix::fcntl::{OFlag, readlinkat};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ const MAX_TRIES: usize = 8;
 /// Marks a new file that has the content of a deleted one as moved. Of several candidates, one with the same name is
 /// preferred.
 pub(super) fn find(changes: &mut Changes, upper: &OwnedFd, lower: &OwnedFd) -> io::Result<()> {
-    let mut deleted: HashMap<(Kind, u64), Vec<usize>> = HashMap::new();
+    let mut deleted: HashMap<(NodeKind, u64), Vec<usize>> = HashMap::new();
     for (index, change) in changes.entries.iter().enumerate() {
         if let (Some(before), None) = (change.before, change.after)
             && is_moved_kind(before.kind, before.bytes)
@@ -64,16 +64,16 @@ pub(super) fn find(changes: &mut Changes, upper: &OwnedFd, lower: &OwnedFd) -> i
 }
 
 /// Returns whether a file can be recognized as moved. Empty files cannot, because they are all equal.
-fn is_moved_kind(kind: Kind, bytes: u64) -> bool {
+fn is_moved_kind(kind: NodeKind, bytes: u64) -> bool {
     match kind {
-        Kind::File => bytes > 0,
-        Kind::Link => true,
-        Kind::Directory | Kind::Special => false,
+        NodeKind::File => bytes > 0,
+        NodeKind::Link => true,
+        NodeKind::Directory | NodeKind::Special => false,
     }
 }
 
 fn is_same(after: Node, new: (&OwnedFd, &Path), old: (&OwnedFd, &Path)) -> io::Result<bool> {
-    if after.kind == Kind::Link {
+    if after.kind == NodeKind::Link {
         let says = |(root, path): (&OwnedFd, &Path)| {
             let directory = pass_below(root, path.parent().unwrap_or(Path::new(""))).ok()?;
             readlinkat(&directory, path.file_name()?).ok()
@@ -104,8 +104,8 @@ impl Changes {
         };
         let is_directory = |change: Option<&Change>, new: bool| {
             change.is_some_and(|change| match (change.before, change.after) {
-                (None, Some(node)) => new && node.kind == Kind::Directory,
-                (Some(node), None) => !new && node.kind == Kind::Directory,
+                (None, Some(node)) => new && node.kind == NodeKind::Directory,
+                (Some(node), None) => !new && node.kind == NodeKind::Directory,
                 _ => false,
             })
         };
@@ -139,6 +139,6 @@ impl Change {
     fn is_plain_end(&self) -> bool {
         self.before
             .or(self.after)
-            .is_some_and(|node| node.kind == Kind::Directory || (node.kind == Kind::File && node.bytes == 0))
+            .is_some_and(|node| node.kind == NodeKind::Directory || (node.kind == NodeKind::File && node.bytes == 0))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::node::Node;
 use super::plan::{Source, Step, StepAction};
-use super::{Change, Changes, Kind, xattr};
+use super::{Change, Changes, NodeKind, xattr};
 use crate::sys::path::{open_below, open_directory, pass_below};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
@@ -60,7 +60,7 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
                     unsynced.extend(copy(upper, (&step.path, before), after, (stage, &stage_name(next)))?.filter(|_| alone));
                     *source = Source::Staged(next);
                     next += 1;
-                } else if after.kind == Kind::File {
+                } else if after.kind == NodeKind::File {
                     let file = open_mine(upper, &step.path, after)?;
                     clean(&file, before, after)?;
                     if alone {
@@ -153,7 +153,7 @@ fn open_parent_of<'a>(root: &OwnedFd, path: &'a Path) -> io::Result<(OwnedFd, &'
 
 /// Returns the file whose attributes a changed or moved file takes over.
 fn open_previous<'a>(lower: &OwnedFd, change: &'a Change) -> Option<(OwnedFd, &'a OsStr)> {
-    let was_file = change.before.is_some_and(|before| before.kind == Kind::File);
+    let was_file = change.before.is_some_and(|before| before.kind == NodeKind::File);
     let path = change.moved_from.as_deref().or(was_file.then_some(change.path.as_path()))?;
     open_parent_of(lower, path).ok()
 }
@@ -173,7 +173,7 @@ fn copy(
     after: &Node,
     (stage, name): (&OwnedFd, &OsStr),
 ) -> io::Result<Option<File>> {
-    if after.kind == Kind::Link {
+    if after.kind == NodeKind::Link {
         let (parent, link) = open_parent_of(upper, path)?;
         symlinkat(readlinkat(&parent, link)?.as_os_str(), stage, name)?;
         if Uid::effective().is_root() {

@@ -3,7 +3,7 @@
 //! Its duration depends on the number of changes. In the real directory, only deleted entries are listed.
 
 use super::content;
-use super::node::{Kind, Node, Time};
+use super::node::{Node, NodeKind, Time};
 use super::{Change, Changes, LayeredDirectory, MAX_ENTRIES, RefusalReason, RefusedChange, VisitedDirectory, renames, xattr};
 use crate::sys::file::tree::names;
 use crate::sys::path::{open_below, open_directory};
@@ -37,7 +37,7 @@ pub(crate) fn mark(directory: &Path) -> io::Result<Time> {
 pub(crate) fn marked(directory: &Path) -> Option<Time> {
     let parent = open_directory(directory).ok()?;
     let node = Node::at(&parent, OsStr::new(MARK)).ok()??;
-    (node.kind == Kind::File).then_some(node.changed)
+    (node.kind == NodeKind::File).then_some(node.changed)
 }
 
 /// Returns the command's changes in one directory since `began`. Its only side effect is that unreadable directories of
@@ -169,9 +169,9 @@ impl Walk {
         }
         let mut after = Node::from_stat(&stat);
         match after.kind {
-            Kind::Special => self.unkept(path, RefusalReason::Special),
-            Kind::Directory => {
-                let old = before.filter(|before| before.kind == Kind::Directory).and(lower).map(|lower| (lower, name));
+            NodeKind::Special => self.unkept(path, RefusalReason::Special),
+            NodeKind::Directory => {
+                let old = before.filter(|before| before.kind == NodeKind::Directory).and(lower).map(|lower| (lower, name));
                 let attributes = xattr::differ((upper, name), old);
                 if attributes {
                     after.mode = xattr::mode_without_list((upper, name), old, after.mode);
@@ -179,8 +179,8 @@ impl Walk {
                 }
                 return self.directory_entry(path, before, after, below);
             }
-            Kind::File | Kind::Link => {
-                if before.is_some_and(|before| before.kind == Kind::Directory) {
+            NodeKind::File | NodeKind::Link => {
+                if before.is_some_and(|before| before.kind == NodeKind::Directory) {
                     self.all_gone_below(&path)?;
                 }
                 return self.push(change(path, before, Some(after), false));
@@ -190,7 +190,7 @@ impl Walk {
     }
 
     fn directory_entry(&mut self, path: PathBuf, before: Option<Node>, after: Node, below: Below) -> io::Result<()> {
-        let Some(before) = before.filter(|before| before.kind == Kind::Directory) else {
+        let Some(before) = before.filter(|before| before.kind == NodeKind::Directory) else {
             self.push(change(path.clone(), before, Some(after), false))?;
             self.pending.push((path, Below::Nothing));
             return Ok(());
@@ -222,7 +222,7 @@ impl Walk {
     fn record_deletion(&mut self, path: PathBuf, before: Node) -> io::Result<()> {
         let mut pending = vec![(path, before)];
         while let Some((path, before)) = pending.pop() {
-            if before.kind == Kind::Directory {
+            if before.kind == NodeKind::Directory {
                 self.list_below(&path, &mut pending)?;
             }
             self.push(change(path, Some(before), None, false))?;
@@ -327,7 +327,7 @@ fn is_whiteout(stat: &FileStat) -> bool {
 
 fn is_as_it_was(before: &Node, after: &Node) -> bool {
     let same = before.owners() == after.owners();
-    same && (after.kind == Kind::Link || (before.mode, before.modified) == (after.mode, after.modified))
+    same && (after.kind == NodeKind::Link || (before.mode, before.modified) == (after.mode, after.modified))
 }
 
 /// Removes entries that are unchanged since before the command. Attributes that were set without effect are listed as not
@@ -336,7 +336,7 @@ fn drop_unchanged(changes: &mut Changes) {
     let unkept = &mut changes.unkept;
     changes.entries.retain(|change| {
         let (Some(before), Some(after)) = (&change.before, &change.after) else { return true };
-        let is_plain = matches!(after.kind, Kind::File | Kind::Link);
+        let is_plain = matches!(after.kind, NodeKind::File | NodeKind::Link);
         if !(is_plain && change.same_content && is_as_it_was(before, after)) {
             return true;
         }
@@ -352,7 +352,7 @@ fn name_links(entries: &mut [Change]) {
     // Paths of each file of the upper directory with several hard links, and whether the path still has its old content.
     let mut groups: HashMap<u64, Vec<(PathBuf, bool)>> = HashMap::new();
     for change in entries.iter() {
-        if let Some(after) = change.after.filter(|after| after.kind == Kind::File && after.links > 1) {
+        if let Some(after) = change.after.filter(|after| after.kind == NodeKind::File && after.links > 1) {
             groups.entry(after.inode).or_default().push((change.path.clone(), change.same_content));
         }
     }

@@ -1,7 +1,7 @@
 //! Modification times that build tools compare: those of applied files, and of files whose changes were discarded.
 
 use super::Changes;
-use super::node::{Kind, Node, Time};
+use super::node::{Node, NodeKind, Time};
 use crate::sys::file::tree::names;
 use crate::sys::path::{open_below, open_directory, pass_below};
 use nix::fcntl::OFlag;
@@ -18,7 +18,7 @@ pub(crate) fn set_current_times(changes: &mut Changes, except: &[PathBuf]) -> io
     let upper = open_directory(&changes.layered.upper)?;
     let is_meant = |path: &Path| !except.iter().any(|directory| path.starts_with(directory));
     for change in changes.entries.iter_mut().filter(|change| is_meant(&change.path)) {
-        let Some(after) = change.after.as_mut().filter(|after| after.kind == Kind::File) else { continue };
+        let Some(after) = change.after.as_mut().filter(|after| after.kind == NodeKind::File) else { continue };
         if let Some(now) = touch(&upper, &change.path)? {
             (after.modified, after.changed) = (now.modified, now.changed);
         }
@@ -31,7 +31,7 @@ pub(crate) fn set_current_times(changes: &mut Changes, except: &[PathBuf]) -> io
 /// skipped.
 pub(crate) fn touch_replaced(changes: &Changes, is_discarded: impl Fn(&Path) -> bool) -> io::Result<()> {
     let lower = open_directory(&changes.layered.directory)?;
-    let is_file = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::File);
+    let is_file = |node: Option<Node>| node.is_some_and(|node| node.kind == NodeKind::File);
     for change in changes.entries.iter().filter(|change| is_file(change.before) && is_discarded(&change.path)) {
         if let Err(error) = touch(&lower, &change.path) {
             tracing::debug!(%error, path = %change.path.display(), "cannot touch a file whose change was discarded");
@@ -44,7 +44,7 @@ pub(crate) fn touch_replaced(changes: &Changes, is_discarded: impl Fn(&Path) -> 
 fn touch(directory: &OwnedFd, path: &Path) -> io::Result<Option<Node>> {
     let Ok(parent) = pass_below(directory, path.parent().unwrap_or(Path::new(""))) else { return Ok(None) };
     let name: &OsStr = path.file_name().unwrap_or_default();
-    if !Node::at(&parent, name)?.is_some_and(|node| node.kind == Kind::File) {
+    if !Node::at(&parent, name)?.is_some_and(|node| node.kind == NodeKind::File) {
         return Ok(None);
     }
     utimensat(&parent, name, &TimeSpec::UTIME_OMIT, &TimeSpec::UTIME_NOW, UtimensatFlags::NoFollowSymlink)?;
@@ -66,7 +66,7 @@ pub(crate) fn changed_after(directory: &Path, time: Time, left: &mut usize) -> b
             *left = rest;
             match Node::at(&directory, &name) {
                 Ok(Some(node)) if node.changed > time => return true,
-                Ok(Some(node)) if node.kind == Kind::Directory => open.push(below.join(name)),
+                Ok(Some(node)) if node.kind == NodeKind::Directory => open.push(below.join(name)),
                 Ok(_) | Err(_) => {}
             }
         }

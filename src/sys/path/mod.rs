@@ -7,7 +7,7 @@ mod tests;
 
 pub(crate) use facts::{EntryKind, Facts, facts};
 pub(crate) use open::{
-    Identity, WithoutLinks, entries, identity, is_symlink_error, is_without_links, may_read, may_write, open_directory,
+    DirectoryIdentity, WithoutLinks, entries, identity, is_symlink_error, is_without_links, may_read, may_write, open_directory,
     open_file, open_parent, read_link,
 };
 pub(super) use open::{open_below, pass_below};
@@ -28,7 +28,7 @@ const MAX_LINKS: usize = 40;
 
 /// Kind of the entry at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PathKind {
     File {
         bytes: u64,
     },
@@ -46,7 +46,7 @@ pub(crate) enum Kind {
 pub(crate) struct ResolvedPath {
     /// Absolute path without `.` and `..`, with symlinks in its existing part resolved.
     pub real: PathBuf,
-    pub kind: Kind,
+    pub kind: PathKind,
     /// Whether the path ended in a slash or a dot, and therefore means a directory.
     pub names_directory: bool,
     /// Whether a symlink was followed.
@@ -140,28 +140,28 @@ fn walk(given: &str, workspace: &Path, home: Option<&Path>, last: Last) -> Resul
     let path = absolute(given, workspace, home)?;
     let names_directory = given.ends_with('/') || matches!(given.rsplit('/').next(), Some("." | ".."));
     let last = if names_directory { Last::Followed } else { last };
-    let mut walk = Walk { real: PathBuf::from("/"), kind: Kind::Directory, pending: Vec::new(), links: 0, last };
+    let mut walk = PathWalk { real: PathBuf::from("/"), kind: PathKind::Directory, pending: Vec::new(), links: 0, last };
     walk.queue(&path);
     while let Some(name) = walk.pending.pop() {
         walk.step(&name, &path)?;
     }
-    if names_directory && matches!(walk.kind, Kind::File { .. } | Kind::Special) {
+    if names_directory && matches!(walk.kind, PathKind::File { .. } | PathKind::Special) {
         return Err(PathError::NotADirectory(walk.real));
     }
     Ok(ResolvedPath { real: walk.real, kind: walk.kind, names_directory, through_links: walk.links > 0 })
 }
 
 /// State of resolving one path.
-struct Walk {
+struct PathWalk {
     real: PathBuf,
-    kind: Kind,
+    kind: PathKind,
     /// Names still to be resolved, in reverse order.
     pending: Vec<OsString>,
     links: usize,
     last: Last,
 }
 
-impl Walk {
+impl PathWalk {
     fn queue(&mut self, path: &Path) {
         let names = path.components().rev().filter_map(|component| match component {
             Component::Normal(name) => Some(name.to_owned()),
@@ -172,16 +172,16 @@ impl Walk {
     }
 
     fn step(&mut self, name: &OsStr, whole: &Path) -> Result<(), PathError> {
-        if matches!(self.kind, Kind::File { .. } | Kind::Special | Kind::Link { .. }) {
+        if matches!(self.kind, PathKind::File { .. } | PathKind::Special | PathKind::Link { .. }) {
             return Err(PathError::NotADirectory(self.real.clone()));
         }
         if name == ".." {
             self.real.pop();
-            self.kind = stat_entry(&self.real)?.map_or(Kind::Missing, |metadata| kind_from_metadata(&metadata));
+            self.kind = stat_entry(&self.real)?.map_or(PathKind::Missing, |metadata| kind_from_metadata(&metadata));
             return Ok(());
         }
         let next = self.real.join(name);
-        if self.kind == Kind::Missing {
+        if self.kind == PathKind::Missing {
             self.real = next;
             return Ok(());
         }
@@ -189,7 +189,7 @@ impl Walk {
             Some(metadata) if metadata.file_type().is_symlink() => {
                 // The last name of the path is reached after everything that symlinks before it added.
                 if self.last == Last::Kept && self.pending.is_empty() {
-                    self.kind = Kind::Link { bytes: metadata.len() };
+                    self.kind = PathKind::Link { bytes: metadata.len() };
                     self.real = next;
                     return Ok(());
                 }
@@ -201,7 +201,7 @@ impl Walk {
                 Ok(())
             }
             None => {
-                self.kind = Kind::Missing;
+                self.kind = PathKind::Missing;
                 self.real = next;
                 Ok(())
             }
@@ -248,12 +248,12 @@ fn path_error(path: &Path, error: &std::io::Error) -> PathError {
     }
 }
 
-fn kind_from_metadata(metadata: &Metadata) -> Kind {
+fn kind_from_metadata(metadata: &Metadata) -> PathKind {
     if metadata.is_dir() {
-        Kind::Directory
+        PathKind::Directory
     } else if metadata.is_file() {
-        Kind::File { bytes: metadata.len() }
+        PathKind::File { bytes: metadata.len() }
     } else {
-        Kind::Special
+        PathKind::Special
     }
 }

@@ -82,15 +82,15 @@ pub(crate) fn pass_below(root: &OwnedFd, below: &Path) -> nix::Result<OwnedFd> {
 
 /// Device and inode, which identify a directory regardless of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct DirectoryIdentity {
     device: u64,
     inode: u64,
 }
 
 /// Returns the identity of the directory at `real`, which must be free of symlinks.
-pub(crate) fn identity(real: &Path) -> io::Result<Identity> {
+pub(crate) fn identity(real: &Path) -> io::Result<DirectoryIdentity> {
     let metadata = File::from(open_directory(real)?).metadata()?;
-    Ok(Identity { device: metadata.dev(), inode: metadata.ino() })
+    Ok(DirectoryIdentity { device: metadata.dev(), inode: metadata.ino() })
 }
 
 /// Returns whether opening failed because of a symlink that did not exist when the path was resolved.

@@ -24,21 +24,21 @@ fn tree() -> (TempDir, PathBuf) {
 #[test]
 fn links_are_resolved_as_by_the_kernel() {
     let (_directory, root) = tree();
-    let cases: &[(&str, &str, Kind)] = &[
-        ("src/a.txt", "ws/src/a.txt", Kind::File { bytes: 4 }),
-        ("./src//./a.txt", "ws/src/a.txt", Kind::File { bytes: 4 }),
-        ("good", "ws/src/a.txt", Kind::File { bytes: 4 }),
-        ("out", "outside", Kind::Directory),
-        ("out/secret", "outside/secret", Kind::File { bytes: 6 }),
-        ("out/../secret", "secret", Kind::Missing),
-        ("out/../ws/src/a.txt", "ws/src/a.txt", Kind::File { bytes: 4 }),
-        ("dangling", "outside/new", Kind::Missing),
-        ("out/deep/new", "outside/deep/new", Kind::Missing),
-        ("new/deep/../x", "ws/new/x", Kind::Missing),
-        ("src/", "ws/src", Kind::Directory),
-        ("..", "", Kind::Directory),
-        ("~/x", "home/x", Kind::Missing),
-        ("...", "ws/...", Kind::Missing),
+    let cases: &[(&str, &str, PathKind)] = &[
+        ("src/a.txt", "ws/src/a.txt", PathKind::File { bytes: 4 }),
+        ("./src//./a.txt", "ws/src/a.txt", PathKind::File { bytes: 4 }),
+        ("good", "ws/src/a.txt", PathKind::File { bytes: 4 }),
+        ("out", "outside", PathKind::Directory),
+        ("out/secret", "outside/secret", PathKind::File { bytes: 6 }),
+        ("out/../secret", "secret", PathKind::Missing),
+        ("out/../ws/src/a.txt", "ws/src/a.txt", PathKind::File { bytes: 4 }),
+        ("dangling", "outside/new", PathKind::Missing),
+        ("out/deep/new", "outside/deep/new", PathKind::Missing),
+        ("new/deep/../x", "ws/new/x", PathKind::Missing),
+        ("src/", "ws/src", PathKind::Directory),
+        ("..", "", PathKind::Directory),
+        ("~/x", "home/x", PathKind::Missing),
+        ("...", "ws/...", PathKind::Missing),
     ];
     for (given, real, kind) in cases {
         let found = resolve(given, &root.join("ws"), Some(&root.join("home"))).unwrap();
@@ -67,8 +67,8 @@ fn invalid_paths_are_rejected() {
 fn special_files_are_detected_and_never_block() {
     let (_directory, root) = tree();
     nix::unistd::mkfifo(&root.join("ws/pipe"), nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
-    assert_eq!(resolve("pipe", &root.join("ws"), None).unwrap().kind, Kind::Special);
-    assert_eq!(resolve("/dev/zero", &root, None).unwrap().kind, Kind::Special);
+    assert_eq!(resolve("pipe", &root.join("ws"), None).unwrap().kind, PathKind::Special);
+    assert_eq!(resolve("/dev/zero", &root, None).unwrap().kind, PathKind::Special);
     assert!(open_file(&root.join("ws/pipe")).is_err());
     assert!(open_file(Path::new("/dev/zero")).is_err());
 }

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 /// Selection of variables that commands get from aye's own environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) enum Environment {
+pub(crate) enum EnvironmentSelection {
     /// All variables except secrets, and variables that change the meaning of a shell line.
     Inherit,
     /// Variables for paths, language and tools, which most programs need.
@@ -145,7 +145,7 @@ const SECRET_WORDS: &[&str] = &[
 /// only if listed. `is_secret`: checks values.
 pub(crate) fn command_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
-    choice: &Environment,
+    choice: &EnvironmentSelection,
     secret_names: &[String],
     is_secret: &dyn Fn(&str) -> bool,
 ) -> Vec<(OsString, OsString)> {
@@ -175,7 +175,7 @@ pub(crate) fn program_environment(
 /// Returns a summary for an approval, such as `core, 14 secrets withheld`.
 pub(crate) fn describe_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
-    choice: &Environment,
+    choice: &EnvironmentSelection,
     secret_names: &[String],
     is_secret: &dyn Fn(&str) -> bool,
 ) -> String {
@@ -186,9 +186,9 @@ pub(crate) fn describe_environment(
         })
         .count();
     let name = match choice {
-        Environment::Inherit => "inherit".to_owned(),
-        Environment::Core => "core".to_owned(),
-        Environment::Listed(names) | Environment::InheritOf(names) | Environment::CoreOf(names) => {
+        EnvironmentSelection::Inherit => "inherit".to_owned(),
+        EnvironmentSelection::Core => "core".to_owned(),
+        EnvironmentSelection::Listed(names) | EnvironmentSelection::InheritOf(names) | EnvironmentSelection::CoreOf(names) => {
             format!("listed variables only ({})", names.len())
         }
     };
@@ -206,7 +206,13 @@ fn is_kept_secret(name: &str, value: &OsStr, secret_names: &[String], is_secret:
         || value.to_str().is_some_and(is_secret)
 }
 
-fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> bool {
+fn may_see(
+    name: &OsStr,
+    value: &OsStr,
+    choice: &EnvironmentSelection,
+    secret_names: &[String],
+    is_secret: &dyn Fn(&str) -> bool,
+) -> bool {
     // A name that is not UTF-8 cannot be judged.
     let Some(name) = name.to_str() else { return false };
     if name.starts_with("AYE") || name.starts_with("BASH_FUNC_") || CHANGES_MEANING.contains(&name) {
@@ -215,11 +221,11 @@ fn may_see(name: &OsStr, value: &OsStr, choice: &Environment, secret_names: &[St
     let listed = |names: &[String]| names.iter().any(|listed| listed == name);
     let wanted = match choice {
         // A name that was listed explicitly is intended.
-        Environment::Listed(names) => return listed(names),
-        Environment::InheritOf(names) => listed(names),
-        Environment::CoreOf(names) => listed(names) && is_core(name),
-        Environment::Inherit => true,
-        Environment::Core => is_core(name),
+        EnvironmentSelection::Listed(names) => return listed(names),
+        EnvironmentSelection::InheritOf(names) => listed(names),
+        EnvironmentSelection::CoreOf(names) => listed(names) && is_core(name),
+        EnvironmentSelection::Inherit => true,
+        EnvironmentSelection::Core => is_core(name),
     };
     wanted && !matches_table(LOADS_CODE, name) && !is_kept_secret(name, value, secret_names, is_secret)
 }

@@ -2,7 +2,7 @@
 //! the command starts. These are the socket of aye's proxy, the terminal, and the pipe for its input. The command gets
 //! none of them.
 
-use super::messages::{self, Job, Report, TerminalSize};
+use super::messages::{self, HelperReport, Job, TerminalSize};
 use crate::sys::sandbox::{Backend, NetworkAccess};
 use nix::cmsg_space;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
@@ -64,7 +64,7 @@ impl HelperDescriptors {
     pub(super) fn send(self, control: &mut UnixStream) -> io::Result<CommandDescriptors> {
         let Self { listener, terminal, input } = self;
         let port = listener.as_ref().map(TcpListener::local_addr).transpose()?.map(|address| address.port());
-        let ready = Report::Ready { proxy: listener.is_some(), terminal: terminal.is_some(), input: input.is_some() };
+        let ready = HelperReport::Ready { proxy: listener.is_some(), terminal: terminal.is_some(), input: input.is_some() };
         let listening = listener.iter().map(AsRawFd::as_raw_fd);
         let terminals = terminal.iter().map(|pair| pair.master.as_raw_fd());
         let descriptors: Vec<_> = listening.chain(terminals).chain(input.iter().map(|pipe| pipe.writes.as_raw_fd())).collect();
@@ -152,10 +152,10 @@ pub(super) struct HostDescriptors {
 }
 
 /// Receives the first message of the helper: the descriptors, or a report of a failed start. Unexpected descriptors are refused.
-pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result<HostDescriptors, Report>> {
+pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result<HostDescriptors, HelperReport>> {
     let mut descriptors = Vec::new();
     let report = receive_with(control, &mut descriptors).await?;
-    let Report::Ready { proxy, terminal, input } = report else {
+    let HelperReport::Ready { proxy, terminal, input } = report else {
         return if descriptors.is_empty() { Ok(Err(report)) } else { Err(garbage("unexpected descriptors")) };
     };
     if descriptors.len() != usize::from(proxy) + usize::from(terminal) + usize::from(input) {
@@ -184,10 +184,10 @@ pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result
 }
 
 /// Receives a later message, which carries no descriptors.
-pub(super) async fn receive(control: &tokio::net::UnixStream) -> io::Result<Report> {
+pub(super) async fn receive(control: &tokio::net::UnixStream) -> io::Result<HelperReport> {
     let mut descriptors = Vec::new();
     let report = receive_with(control, &mut descriptors).await?;
-    if descriptors.is_empty() && !matches!(report, Report::Ready { .. }) {
+    if descriptors.is_empty() && !matches!(report, HelperReport::Ready { .. }) {
         return Ok(report);
     }
     Err(garbage("an unexpected message"))
@@ -215,7 +215,7 @@ fn set_nonblocking(descriptor: &impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-async fn receive_with(control: &tokio::net::UnixStream, descriptors: &mut Vec<OwnedFd>) -> io::Result<Report> {
+async fn receive_with(control: &tokio::net::UnixStream, descriptors: &mut Vec<OwnedFd>) -> io::Result<HelperReport> {
     let mut header = [0; 4];
     read_exact(control, &mut header, descriptors).await?;
     let length = messages::length(header)?;

@@ -34,7 +34,7 @@ pub(crate) struct TerminalSize {
 
 /// Messages of the helper: readiness or a failure to start first, then the outcome of the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Report {
+pub(super) enum HelperReport {
     /// Ready. The flags determine which descriptors come with the message, in this order: the socket of aye's proxy,
     /// the master of the terminal, the write end of the input pipe.
     Ready {

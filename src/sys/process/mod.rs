@@ -17,19 +17,19 @@ mod tests;
 mod tree;
 
 pub(crate) use capture::{OutputCapture, whole_start};
-pub(crate) use environment::{Environment, command_environment, describe_environment, program_environment};
+pub(crate) use environment::{EnvironmentSelection, command_environment, describe_environment, program_environment};
 pub(crate) use messages::TerminalSize;
-pub(crate) use piped::{Piped, start_piped};
+pub(crate) use piped::{PipedProcess, start_piped};
 #[cfg(test)]
 pub(crate) use run::Namespaces;
 #[cfg(test)]
 pub(crate) use run::run;
 pub(crate) use run::{
-    End, FinishedRun, Helper, OutputChunk, OutputReceivers, Printed, ProcessError, Spec, run_with_receivers, signal_name,
+    CommandSpec, End, FinishedRun, Helper, OutputChunk, OutputReceivers, Printed, ProcessError, run_with_receivers, signal_name,
 };
 pub(crate) use shell::Shell;
 pub(crate) use supervise::supervise_main;
-pub(crate) use terminal::{Ended, Terminal, TerminalInput, TerminalState, start_terminal};
+pub(crate) use terminal::{Terminal, TerminalInput, TerminalResult, TerminalState, start_terminal};
 
 use super::supervisor::SUPERVISE;
 

@@ -1,6 +1,8 @@
 //! A command whose input and output are available as streams while it runs.
 
-use super::run::{End, HELPER_END_LIMIT, ProcessError, Spec, StartedCommand, StdioMode, StopConditions, start, wait_for_end};
+use super::run::{
+    CommandSpec, End, HELPER_END_LIMIT, ProcessError, StartedCommand, StdioMode, StopConditions, start, wait_for_end,
+};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::net::unix::pipe::Sender;
@@ -8,7 +10,7 @@ use tokio::process::{ChildStderr, ChildStdout};
 use tokio_util::sync::CancellationToken;
 
 /// A running command and its three streams.
-pub(crate) struct Piped {
+pub(crate) struct PipedProcess {
     /// Input of the command; dropping it closes the input.
     pub input: Sender,
     pub output: ChildStdout,
@@ -18,7 +20,7 @@ pub(crate) struct Piped {
 }
 
 /// Starts the line. It ends on its own or through `kill`; a time limit in `spec` is ignored.
-pub(crate) async fn start_piped(spec: Spec, kill: CancellationToken) -> Result<Piped, ProcessError> {
+pub(crate) async fn start_piped(spec: CommandSpec, kill: CancellationToken) -> Result<PipedProcess, ProcessError> {
     let Some(running) = start(&spec, StdioMode::Both, &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
     };
@@ -38,5 +40,5 @@ pub(crate) async fn start_piped(spec: Spec, kill: CancellationToken) -> Result<P
         let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
         end
     };
-    Ok(Piped { input, output, errors, ending: ending.boxed() })
+    Ok(PipedProcess { input, output, errors, ending: ending.boxed() })
 }

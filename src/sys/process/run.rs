@@ -2,7 +2,7 @@
 
 use super::capture::{OutputCapture, whole_start};
 use super::handshake::{self, HostDescriptors};
-use super::messages::{self, INTERRUPT, Job, KILL, Report, TERMINATE, TerminalSize};
+use super::messages::{self, HelperReport, INTERRUPT, Job, KILL, TERMINATE, TerminalSize};
 use super::shell::Shell;
 use super::supervise::WITHOUT_NAMESPACES;
 use crate::sys::proxy::{DeniedHost, DeniedHosts, Proxy};
@@ -68,7 +68,7 @@ impl Default for Helper {
 
 /// A line to run.
 #[derive(Debug, Clone)]
-pub(crate) struct Spec {
+pub(crate) struct CommandSpec {
     pub line: String,
     /// Shell that runs the line.
     pub shell: Shell,
@@ -192,13 +192,17 @@ impl Default for OutputReceivers {
 
 /// Runs the line to its end. Live output is sent to `live` if there is space. Dropping this future kills all processes.
 #[cfg(test)]
-pub(crate) async fn run(spec: Spec, live: mpsc::Sender<String>, kill: CancellationToken) -> Result<FinishedRun, ProcessError> {
+pub(crate) async fn run(
+    spec: CommandSpec,
+    live: mpsc::Sender<String>,
+    kill: CancellationToken,
+) -> Result<FinishedRun, ProcessError> {
     run_with_receivers(spec, live, kill, OutputReceivers::default()).await
 }
 
 /// Runs the line to its end, with receivers that stay active after the caller stops waiting.
 pub(crate) async fn run_with_receivers(
-    spec: Spec,
+    spec: CommandSpec,
     live: mpsc::Sender<String>,
     kill: CancellationToken,
     receivers: OutputReceivers,
@@ -260,7 +264,7 @@ pub(super) enum StdioMode {
 
 /// Starts the helper with the command; `None` if `kill` was cancelled first.
 pub(super) async fn start(
-    spec: &Spec,
+    spec: &CommandSpec,
     ends: StdioMode,
     kill: &CancellationToken,
 ) -> Result<Option<StartedCommand>, ProcessError> {
@@ -371,15 +375,15 @@ pub(crate) fn signal_name(number: i32) -> Option<&'static str> {
     Signal::try_from(number).ok().map(Signal::as_str)
 }
 
-fn parse_end(report: io::Result<Report>) -> Result<End, ProcessError> {
+fn parse_end(report: io::Result<HelperReport>) -> Result<End, ProcessError> {
     match report {
-        Ok(Report::Exited(code)) => Ok(End::Exited(code)),
-        Ok(Report::Signalled(signal)) => Ok(End::Signalled(signal)),
-        Ok(Report::DiskFull) => Ok(End::DiskFull),
-        Ok(Report::LayerFull) => Ok(End::LayerFull),
-        Ok(Report::MemoryFull) => Ok(End::MemoryFull),
-        Ok(Report::NotStarted(message)) => Err(ProcessError::NotStarted(message)),
-        Ok(Report::Ready { .. }) | Err(_) => Err(ProcessError::HelperLost),
+        Ok(HelperReport::Exited(code)) => Ok(End::Exited(code)),
+        Ok(HelperReport::Signalled(signal)) => Ok(End::Signalled(signal)),
+        Ok(HelperReport::DiskFull) => Ok(End::DiskFull),
+        Ok(HelperReport::LayerFull) => Ok(End::LayerFull),
+        Ok(HelperReport::MemoryFull) => Ok(End::MemoryFull),
+        Ok(HelperReport::NotStarted(message)) => Err(ProcessError::NotStarted(message)),
+        Ok(HelperReport::Ready { .. }) | Err(_) => Err(ProcessError::HelperLost),
     }
 }
 

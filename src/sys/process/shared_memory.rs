@@ -1,7 +1,7 @@
 //! Shared memory of a command that no kernel limit for unprivileged users covers: unnamed files in memory, and shared
 //! mappings. The helper sums it up while the command runs.
 
-use super::tree::Tree;
+use super::tree::TreeMethod;
 use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -30,7 +30,7 @@ impl SharedMemory {
     }
 
     /// Returns whether the processes of the tree exceed the limit. Returns false between two checks.
-    pub(super) fn is_over(&mut self, tree: Tree, least_rest: Duration) -> bool {
+    pub(super) fn is_over(&mut self, tree: TreeMethod, least_rest: Duration) -> bool {
         let begun = Instant::now();
         let Some(most) = self.most_bytes.filter(|_| begun >= self.next) else { return false };
         let processes = tree.processes();

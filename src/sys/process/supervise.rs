@@ -3,10 +3,10 @@
 
 use super::handshake::{CommandDescriptors, HelperDescriptors};
 use super::landlock_only::{self, SandboxResources};
-use super::messages::{self, INTERRUPT, Job, KILL, Report, TERMINATE};
+use super::messages::{self, HelperReport, INTERRUPT, Job, KILL, TERMINATE};
 use super::shared_memory::SharedMemory;
 use super::signal_queue::SignalQueue;
-use super::tree::{self, NO_NAMESPACES, Side, Tree};
+use super::tree::{self, NO_NAMESPACES, NamespaceRole, TreeMethod};
 use crate::sys::sandbox::{self, Backend, Confinement, Excess, LOOK_EVERY, LayerDirectories};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -48,27 +48,27 @@ fn supervise() -> io::Result<()> {
     let job: Job = messages::receive(&mut control)?;
     let signals = match signals {
         Ok(signals) => signals,
-        Err(error) => return messages::send(&mut control, &Report::NotStarted(error.to_string())),
+        Err(error) => return messages::send(&mut control, &HelperReport::NotStarted(error.to_string())),
     };
     if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Backend::Namespaces) {
         return match confine(confinement) {
-            Ok(Some(room)) => serve(control, &signals, Tree::Namespace, &job, room),
+            Ok(Some(room)) => serve(control, &signals, TreeMethod::Namespace, &job, room),
             Ok(None) => Ok(()),
-            Err(message) => messages::send(&mut control, &Report::NotStarted(confinement_error(&message))),
+            Err(message) => messages::send(&mut control, &HelperReport::NotStarted(confinement_error(&message))),
         };
     }
     if std::env::args().nth(2).as_deref() != Some(WITHOUT_NAMESPACES) {
         match tree::enter_namespaces() {
-            Side::Inside if tree::settle_namespaces().is_ok() => {
-                return serve(control, &signals, Tree::Namespace, &job, LayerDirectories::default());
+            NamespaceRole::Inside if tree::settle_namespaces().is_ok() => {
+                return serve(control, &signals, TreeMethod::Namespace, &job, LayerDirectories::default());
             }
-            Side::Inside => exit(NO_NAMESPACES),
-            Side::Outside(first) if wait_for(first) != NO_NAMESPACES => return Ok(()),
-            Side::Outside(_) | Side::Refused => {}
+            NamespaceRole::Inside => exit(NO_NAMESPACES),
+            NamespaceRole::Outside(first) if wait_for(first) != NO_NAMESPACES => return Ok(()),
+            NamespaceRole::Outside(_) | NamespaceRole::Refused => {}
         }
     }
     tree::adopt_orphans()?;
-    serve(control, &signals, Tree::Descendants, &job, LayerDirectories::default())
+    serve(control, &signals, TreeMethod::Descendants, &job, LayerDirectories::default())
 }
 
 /// Enters the sandbox. Returns `None` in the outer process, which only waited for the inner one.
@@ -98,7 +98,13 @@ fn wait_for(child: Pid) -> i32 {
     }
 }
 
-fn serve(mut control: UnixStream, signals: &SignalQueue, tree: Tree, job: &Job, mut room: LayerDirectories) -> io::Result<()> {
+fn serve(
+    mut control: UnixStream,
+    signals: &SignalQueue,
+    tree: TreeMethod,
+    job: &Job,
+    mut room: LayerDirectories,
+) -> io::Result<()> {
     let made = match room.excess() {
         Ok(None) => HelperDescriptors::make(job),
         Ok(Some(_)) => Err("the disk is nearly full; free some space and try again".to_owned()),
@@ -106,19 +112,19 @@ fn serve(mut control: UnixStream, signals: &SignalQueue, tree: Tree, job: &Job, 
     };
     let made = match made {
         Ok(made) => made,
-        Err(message) => return messages::send(&mut control, &Report::NotStarted(message)),
+        Err(message) => return messages::send(&mut control, &HelperReport::NotStarted(message)),
     };
     let left = made.send(&mut control)?;
     let (main, _fence) = match start(job, left) {
         Ok(started) => started,
-        Err(message) => return messages::send(&mut control, &Report::NotStarted(message)),
+        Err(message) => return messages::send(&mut control, &HelperReport::NotStarted(message)),
     };
     let memory = SharedMemory::new(job.confinement.as_ref().and_then(|confinement| confinement.limits.memory_bytes));
     let mut watch = Watch { control, signals, tree, main, room, memory, state: State::Running, report: None, sweep: SWEEP };
     while watch.state != State::Done {
         watch.step()?;
     }
-    let report = watch.report.unwrap_or(Report::Signalled(libc::SIGKILL));
+    let report = watch.report.unwrap_or(HelperReport::Signalled(libc::SIGKILL));
     messages::send(&mut watch.control, &report)
 }
 
@@ -186,12 +192,12 @@ enum State {
 struct Watch<'a> {
     control: UnixStream,
     signals: &'a SignalQueue,
-    tree: Tree,
+    tree: TreeMethod,
     main: Pid,
     room: LayerDirectories,
     memory: SharedMemory,
     state: State,
-    report: Option<Report>,
+    report: Option<HelperReport>,
     sweep: Duration,
 }
 
@@ -221,13 +227,13 @@ impl Watch<'_> {
             && let Some(excess) = self.room.excess().unwrap_or(Some(Excess::Disk))
         {
             self.report = Some(match excess {
-                Excess::Disk => Report::DiskFull,
-                Excess::Layer => Report::LayerFull,
+                Excess::Disk => HelperReport::DiskFull,
+                Excess::Layer => HelperReport::LayerFull,
             });
             self.state = State::Killing;
         }
         if matches!(self.state, State::Running | State::Terminating) && self.memory.is_over(self.tree, LOOK_EVERY) {
-            self.report = Some(Report::MemoryFull);
+            self.report = Some(HelperReport::MemoryFull);
             self.state = State::Killing;
         }
         if self.state == State::Killing {
@@ -272,9 +278,9 @@ impl Watch<'_> {
     fn reap(&mut self) {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::Exited(pid, code)) if pid == self.main => self.on_main_ended(Report::Exited(code)),
+                Ok(WaitStatus::Exited(pid, code)) if pid == self.main => self.on_main_ended(HelperReport::Exited(code)),
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.main => {
-                    self.on_main_ended(Report::Signalled(signal as i32));
+                    self.on_main_ended(HelperReport::Signalled(signal as i32));
                 }
                 Ok(WaitStatus::StillAlive) => return,
                 Err(Errno::ECHILD) => {
@@ -287,7 +293,7 @@ impl Watch<'_> {
         }
     }
 
-    fn on_main_ended(&mut self, report: Report) {
+    fn on_main_ended(&mut self, report: HelperReport) {
         self.report.get_or_insert(report);
         if self.state == State::Running {
             self.state = State::Killing;

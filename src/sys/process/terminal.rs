@@ -3,7 +3,7 @@
 use super::handshake::winsize;
 use super::messages::TerminalSize;
 use super::run::{
-    DRAIN_LIMIT, End, HELPER_END_LIMIT, ProcessError, Spec, StartedCommand, StdioMode, StopConditions, start, wait_for_end,
+    CommandSpec, DRAIN_LIMIT, End, HELPER_END_LIMIT, ProcessError, StartedCommand, StdioMode, StopConditions, start, wait_for_end,
 };
 use crate::sys::proxy::DeniedHost;
 use futures_util::FutureExt;
@@ -22,22 +22,22 @@ const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
 /// A running command with both sides of its terminal.
 pub(crate) struct Terminal {
-    pub screen: Screen,
+    pub screen: TerminalOutput,
     pub keys: TerminalInput,
     /// Future that must be polled until the command ends; dropping it kills all processes.
-    pub ending: BoxFuture<'static, Result<Ended, ProcessError>>,
+    pub ending: BoxFuture<'static, Result<TerminalResult, ProcessError>>,
 }
 
 /// Result of a command on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct TerminalResult {
     pub end: End,
     pub denied_hosts: Vec<DeniedHost>,
 }
 
 /// Output of the terminal.
 #[derive(Debug)]
-pub(crate) struct Screen {
+pub(crate) struct TerminalOutput {
     master: Arc<AsyncFd<OwnedFd>>,
     stop: CancellationToken,
 }
@@ -63,7 +63,7 @@ pub(crate) struct TerminalState {
 
 /// Starts the line on a terminal of the size in `spec`. It ends like any other command: on its own, by its timeout, or
 /// through `kill`.
-pub(crate) async fn start_terminal(spec: Spec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
+pub(crate) async fn start_terminal(spec: CommandSpec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
     let Some(running) = start(&spec, StdioMode::Terminal(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
     };
@@ -71,7 +71,7 @@ pub(crate) async fn start_terminal(spec: Spec, kill: CancellationToken) -> Resul
     let master = pieces.terminal.ok_or_else(|| ProcessError::NotStarted("the helper provided no terminal".to_owned()))?;
     let master = Arc::new(register_master(master)?);
     let stop = CancellationToken::new();
-    let screen = Screen { master: Arc::clone(&master), stop: stop.clone() };
+    let screen = TerminalOutput { master: Arc::clone(&master), stop: stop.clone() };
     let ending = async move {
         // Nobody interrupts what is spoken with: it is ended.
         let stops = StopConditions { kill: &kill, interrupt: &CancellationToken::new() };
@@ -85,7 +85,7 @@ pub(crate) async fn start_terminal(spec: Spec, kill: CancellationToken) -> Resul
         });
         drop(control);
         let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
-        Ok(Ended { end: end?, denied_hosts: way_out.denied.list() })
+        Ok(TerminalResult { end: end?, denied_hosts: way_out.denied.list() })
     };
     Ok(Terminal { screen, keys: TerminalInput { master }, ending: ending.boxed() })
 }
@@ -96,7 +96,7 @@ fn register_master(master: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     unsafe { AsyncFd::register(master) }.map_err(io::Error::from)
 }
 
-impl Screen {
+impl TerminalOutput {
     /// Waits for the next bytes. Returns 0 once the command has ended and all output was read.
     pub(crate) async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.master.async_io(tokio::io::Interest::READABLE, |master| match nix::unistd::read(master, into) {

@@ -37,15 +37,15 @@ fn parent_main() -> ! {
     std::process::exit(0)
 }
 
-fn spec(line: &str) -> Spec {
-    Spec {
+fn spec(line: &str) -> CommandSpec {
+    CommandSpec {
         shell: crate::sys::process::Shell::Bash,
         terminal: None,
         confinement: None,
         proxy: None,
         line: line.to_owned(),
         directory: std::fs::canonicalize(std::env::temp_dir()).unwrap(),
-        environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
+        environment: command_environment(std::env::vars_os(), &EnvironmentSelection::Core, &[], &|_| false),
         stdin: None,
         timeout: Duration::from_secs(60),
         max_output_bytes: 100 * 1024,
@@ -54,17 +54,17 @@ fn spec(line: &str) -> Spec {
 }
 
 /// Returns a spec for a kernel that allows no namespaces.
-fn spec_without_namespaces(line: &str) -> Spec {
-    Spec { helper: Helper { namespaces: Namespaces::Never, ..Helper::default() }, ..spec(line) }
+fn spec_without_namespaces(line: &str) -> CommandSpec {
+    CommandSpec { helper: Helper { namespaces: Namespaces::Never, ..Helper::default() }, ..spec(line) }
 }
 
-const KINDS: [fn(&str) -> Spec; 2] = [spec, spec_without_namespaces];
+const KINDS: [fn(&str) -> CommandSpec; 2] = [spec, spec_without_namespaces];
 
 async fn execute(line: &str) -> Result<FinishedRun, ProcessError> {
     execute_spec(spec(line)).await
 }
 
-async fn execute_spec(spec: Spec) -> Result<FinishedRun, ProcessError> {
+async fn execute_spec(spec: CommandSpec) -> Result<FinishedRun, ProcessError> {
     let (live, _received) = mpsc::channel(1);
     run(spec, live, CancellationToken::new()).await
 }
@@ -130,7 +130,7 @@ async fn termination_by_a_signal_is_reported() {
 
 #[tokio::test]
 async fn stdin_is_the_given_text_or_empty() {
-    let given = Spec { stdin: Some("one\ntwo".into()), ..spec("cat; echo; wc -l < /dev/stdin") };
+    let given = CommandSpec { stdin: Some("one\ntwo".into()), ..spec("cat; echo; wc -l < /dev/stdin") };
     assert!(execute_spec(given).await.unwrap().stdout.text(1000).starts_with("one\ntwo\n"));
     assert_eq!(execute("cat").await.unwrap().stdout.total(), 0);
 }
@@ -179,7 +179,7 @@ async fn a_timeout_kills_the_whole_process_tree() {
     let ended = KINDS.map(|kind| async move {
         let word = word();
         let line = format!("{} echo started; sleep {word}", stubborn(&word));
-        let finished = execute_spec(Spec { timeout: Duration::from_secs(3), ..kind(&line) }).await.unwrap();
+        let finished = execute_spec(CommandSpec { timeout: Duration::from_secs(3), ..kind(&line) }).await.unwrap();
         assert_eq!(finished.end, End::TimedOut);
         assert_eq!(finished.stdout.text(100), "started\n");
         assert_eq!(running(&word), Vec::<i32>::new());
@@ -191,7 +191,7 @@ async fn a_timeout_kills_the_whole_process_tree() {
 async fn a_program_may_clean_up_after_the_timeout() {
     let (_directory, mark) = mark();
     let line = format!("bash -c 'trap \"sleep 0.3; echo clean > {}; exit\" TERM; sleep 60 & wait'", mark.display());
-    let finished = execute_spec(Spec { timeout: Duration::from_secs(3), ..spec(&line) }).await.unwrap();
+    let finished = execute_spec(CommandSpec { timeout: Duration::from_secs(3), ..spec(&line) }).await.unwrap();
     assert_eq!(finished.end, End::TimedOut);
     assert_eq!(std::fs::read_to_string(&mark).unwrap(), "clean\n");
 }
@@ -301,7 +301,7 @@ async fn a_command_that_kills_its_helper_is_an_error() {
 #[test]
 fn a_missing_working_directory_is_an_error() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let missing = Spec { directory: PathBuf::from("/nowhere/at/all"), ..spec("true") };
+    let missing = CommandSpec { directory: PathBuf::from("/nowhere/at/all"), ..spec("true") };
     let error = runtime.block_on(execute_spec(missing)).unwrap_err();
     assert!(matches!(&error, ProcessError::NotStarted(message) if message.contains("/nowhere/at/all")), "{error}");
 }
@@ -318,8 +318,8 @@ async fn bash_reads_no_startup_files() {
     std::fs::write(&mark, "echo hijacked").unwrap();
     let own = [("PATH", "/usr/bin:/bin"), ("BASH_ENV", mark.to_str().unwrap()), ("BASH_FUNC_ls%%", "() { echo hijacked; }")];
     let own = own.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    let environment = command_environment(own.into_iter(), &Environment::Inherit, &[], &|_| false);
-    let finished = execute_spec(Spec { environment, ..spec("ls -d /; echo $AYE") }).await.unwrap();
+    let environment = command_environment(own.into_iter(), &EnvironmentSelection::Inherit, &[], &|_| false);
+    let finished = execute_spec(CommandSpec { environment, ..spec("ls -d /; echo $AYE") }).await.unwrap();
     assert_eq!(finished.stdout.text(100), "/\n1\n");
 }
 
@@ -344,23 +344,23 @@ fn secrets_are_withheld_from_the_environment_unless_listed() {
         ("AYE_DATA_DIR", "/d"),
     ];
     let secret_names = vec!["LLM_NAME".to_owned()];
-    let names = |choice: &Environment| {
+    let names = |choice: &EnvironmentSelection| {
         let own = own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let kept = command_environment(own, choice, &secret_names, &|value| value.starts_with("secret:"));
         kept.into_iter().map(|(name, _)| name.into_string().unwrap()).collect::<Vec<_>>()
     };
-    assert_eq!(names(&Environment::Core), ["PATH", "LC_ALL", "NO_PROXY", "AYE"]);
-    assert_eq!(names(&Environment::Inherit), ["PATH", "LC_ALL", "NO_PROXY", "HARMLESS", "AYE"]);
-    let listed = Environment::Listed(vec!["MY_TOKEN".into(), "LLM_NAME".into()]);
+    assert_eq!(names(&EnvironmentSelection::Core), ["PATH", "LC_ALL", "NO_PROXY", "AYE"]);
+    assert_eq!(names(&EnvironmentSelection::Inherit), ["PATH", "LC_ALL", "NO_PROXY", "HARMLESS", "AYE"]);
+    let listed = EnvironmentSelection::Listed(vec!["MY_TOKEN".into(), "LLM_NAME".into()]);
     assert_eq!(names(&listed), ["MY_TOKEN", "LLM_NAME", "AYE"]);
     let some = vec!["PATH".to_owned(), "HARMLESS".into(), "MY_TOKEN".into()];
-    assert_eq!(names(&Environment::InheritOf(some.clone())), ["PATH", "HARMLESS", "AYE"]);
-    assert_eq!(names(&Environment::CoreOf(some)), ["PATH", "AYE"]);
-    let words = |choice: &Environment| {
+    assert_eq!(names(&EnvironmentSelection::InheritOf(some.clone())), ["PATH", "HARMLESS", "AYE"]);
+    assert_eq!(names(&EnvironmentSelection::CoreOf(some)), ["PATH", "AYE"]);
+    let words = |choice: &EnvironmentSelection| {
         let own = own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         describe_environment(own, choice, &secret_names, &|value| value.starts_with("secret:"))
     };
-    assert_eq!(words(&Environment::Core), "core, 8 secrets withheld");
+    assert_eq!(words(&EnvironmentSelection::Core), "core, 8 secrets withheld");
     assert_eq!(words(&listed), "listed variables only (2), 6 secrets withheld");
 }
 
@@ -379,7 +379,7 @@ fn ghsa_vfp4_code_loading_variables_are_not_passed_to_commands() {
         "LD_PRELOAD",
     ];
     let own = || names.iter().map(|name| (OsString::from(name), OsString::from("x")));
-    for choice in [Environment::Core, Environment::Inherit] {
+    for choice in [EnvironmentSelection::Core, EnvironmentSelection::Inherit] {
         let kept: Vec<_> = command_environment(own(), &choice, &[], &|_| false).into_iter().map(|(name, _)| name).collect();
         assert_eq!(kept, ["AYE"], "{choice:?}");
     }
@@ -408,7 +408,7 @@ async fn shells_run_commands_without_user_startup_files() {
     let own = |name: &str, value: &std::ffi::OsStr| (name.into(), value.to_owned());
     let environment = vec![own("PATH", path.as_ref()), own("HOME", home.path().as_os_str())];
     for shell in super::Shell::ALL {
-        let spec = Spec { shell, environment: environment.clone(), ..spec("echo one; echo two") };
+        let spec = CommandSpec { shell, environment: environment.clone(), ..spec("echo one; echo two") };
         match execute_spec(spec).await {
             Ok(finished) => assert_eq!((shell, finished.stdout.text(100).trim_end()), (shell, "one\ntwo")),
             Err(ProcessError::NoShell(missing)) => eprintln!("skipped: no `{missing}` here"),

@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// Way of finding the processes of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tree {
+pub(super) enum TreeMethod {
     /// All processes except this one in the PID namespace whose first process this is.
     Namespace,
     /// All descendants of this process, which adopts orphans.
@@ -20,7 +20,7 @@ pub(super) enum Tree {
 
 /// Role of this process after the namespaces were created.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "other systems have no namespaces"))]
-pub(super) enum Side {
+pub(super) enum NamespaceRole {
     Outside(Pid),
     Inside,
     /// The kernel does not allow namespaces for this user.
@@ -30,7 +30,7 @@ pub(super) enum Side {
 /// Exit code of the inner process if its namespaces could not be set up. The job has not been read in this case.
 pub(super) const NO_NAMESPACES: i32 = 97;
 
-impl Tree {
+impl TreeMethod {
     /// Returns all current processes of the command.
     pub(super) fn processes(self) -> Vec<Pid> {
         match self {
@@ -117,20 +117,20 @@ pub(super) fn detach(command: &mut Command) {
 
 /// Forks into a new PID and mount namespace, with a user namespace around them if this process needs one.
 #[cfg(target_os = "linux")]
-pub(super) fn enter_namespaces() -> Side {
+pub(super) fn enter_namespaces() -> NamespaceRole {
     use crate::sys::sandbox::{fork_into, map_own};
     use nix::unistd::{getegid, geteuid};
     // For root, a user namespace would remove rights that the user's own shell has.
     let user = if geteuid().is_root() { 0 } else { libc::CLONE_NEWUSER };
     let (uid, gid) = (geteuid(), getegid());
     match fork_into(user | libc::CLONE_NEWPID | libc::CLONE_NEWNS) {
-        Err(_) => Side::Refused,
-        Ok(Some(first)) => Side::Outside(first),
+        Err(_) => NamespaceRole::Refused,
+        Ok(Some(first)) => NamespaceRole::Outside(first),
         Ok(None) => {
             if user != 0 && map_own(uid.as_raw(), gid.as_raw()).is_err() {
                 std::process::exit(NO_NAMESPACES);
             }
-            Side::Inside
+            NamespaceRole::Inside
         }
     }
 }
@@ -147,8 +147,8 @@ pub(super) fn settle_namespaces() -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn enter_namespaces() -> Side {
-    Side::Refused
+pub(super) fn enter_namespaces() -> NamespaceRole {
+    NamespaceRole::Refused
 }
 
 #[cfg(not(target_os = "linux"))]

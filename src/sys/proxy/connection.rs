@@ -1,7 +1,7 @@
 //! Connection of a program to the proxy, with consecutive requests or a tunnel.
 
 use super::client_hello::{self, NoHello};
-use super::{DeniedHost, DeniedHosts, Proxy, Refusal, Server, headers};
+use super::{DeniedHost, DeniedHosts, Proxy, ProxyRefusal, ProxyTarget, headers};
 use crate::sys::http::fetch::FetchError;
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -39,7 +39,7 @@ type Body = Either<Full<Bytes>, Incoming>;
 pub(super) async fn serve(stream: TcpStream, proxy: Proxy, denied: DeniedHosts) {
     let _ = stream.set_nodelay(true);
     let moved = Arc::new(AtomicU64::new(0));
-    let client = Arc::new(Client { proxy, denied, tunnel: Mutex::default(), drivers: Mutex::default() });
+    let client = Arc::new(ProxyClient { proxy, denied, tunnel: Mutex::default(), drivers: Mutex::default() });
     let service = hyper::service::service_fn(|request| {
         let client = Arc::clone(&client);
         async move { Ok::<_, Infallible>(client.answer(request).await) }
@@ -86,7 +86,7 @@ async fn wait_until_idle(moved: &AtomicU64) {
     }
 }
 
-struct Client {
+struct ProxyClient {
     proxy: Proxy,
     denied: DeniedHosts,
     /// Tunnel that starts after the response.
@@ -126,7 +126,7 @@ impl ProxyError {
     }
 }
 
-impl Client {
+impl ProxyClient {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let answered = if request.method() == Method::CONNECT { self.open(request).await } else { self.forward(request).await };
         answered.unwrap_or_else(ProxyError::response)
@@ -193,8 +193,8 @@ impl Client {
         drivers.spawn(driver);
     }
 
-    fn admit(&self, url: &str, method: &str) -> Result<Server, ProxyError> {
-        self.proxy.gate.admit(url, method).map_err(|Refusal { reason, denied }| {
+    fn admit(&self, url: &str, method: &str) -> Result<ProxyTarget, ProxyError> {
+        self.proxy.gate.admit(url, method).map_err(|ProxyRefusal { reason, denied }| {
             if let Some(denied) = denied {
                 self.denied.add(denied);
             }
@@ -202,7 +202,7 @@ impl Client {
         })
     }
 
-    async fn connect(&self, server: &Server) -> Result<TcpStream, ProxyError> {
+    async fn connect(&self, server: &ProxyTarget) -> Result<TcpStream, ProxyError> {
         let allowed = |address| self.proxy.gate.may_connect(server, address);
         let stream = self.proxy.fetcher.connect(&server.host, server.port, &allowed).await;
         let stream = stream.map_err(|error| match error {
@@ -221,12 +221,12 @@ impl Client {
 }
 
 /// Returns the record of a server that was allowed, but not for this connection.
-fn denied_host(server: &Server, reason: &str) -> DeniedHost {
+fn denied_host(server: &ProxyTarget, reason: &str) -> DeniedHost {
     DeniedHost { host: server.host.to_string(), port: server.port, reason: reason.to_owned(), can_open: false }
 }
 
 /// Passes bytes in both directions after checking the first ones.
-async fn tunnel(upgrade: OnUpgrade, mut upstream: TcpStream, server: Server, denied: DeniedHosts) {
+async fn tunnel(upgrade: OnUpgrade, mut upstream: TcpStream, server: ProxyTarget, denied: DeniedHosts) {
     let Ok(client) = upgrade.await else { return };
     let mut client = TokioIo::new(client);
     match client_hello::read(&mut client, &server.host).await {

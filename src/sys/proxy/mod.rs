@@ -26,7 +26,7 @@ const MAX_DENIED: usize = 64;
 
 /// Parsed target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Server {
+pub(crate) struct ProxyTarget {
     /// URL in the form that was judged.
     pub url: String,
     /// Host in normal form, without a final dot.
@@ -34,7 +34,7 @@ pub(crate) struct Server {
     pub port: u16,
 }
 
-impl fmt::Display for Server {
+impl fmt::Display for ProxyTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
     }
@@ -53,7 +53,7 @@ pub(crate) struct DeniedHost {
 
 /// Reason why a request was refused, for the user of the program that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ProxyRefusal {
     pub reason: String,
     /// Server of the request, if its URL is valid.
     pub denied: Option<DeniedHost>,
@@ -62,9 +62,9 @@ pub(crate) struct Refusal {
 /// Allows or denies outgoing requests.
 pub(crate) trait Gate: Send + Sync {
     /// Parses and judges the URL of a request. For `CONNECT`, the URL is `https://` followed by the target.
-    fn admit(&self, url: &str, method: &str) -> Result<Server, Refusal>;
+    fn admit(&self, url: &str, method: &str) -> Result<ProxyTarget, ProxyRefusal>;
     /// Returns an error if a connection to an allowed server must not use this address of its name.
-    fn may_connect(&self, server: &Server, address: IpAddr) -> Result<(), String>;
+    fn may_connect(&self, server: &ProxyTarget, address: IpAddr) -> Result<(), String>;
 }
 
 /// Components of the proxy of one command.

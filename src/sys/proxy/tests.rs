@@ -16,8 +16,8 @@ use tokio::task::JoinHandle;
 struct Listed(Vec<(String, u16)>);
 
 impl Gate for Listed {
-    fn admit(&self, url: &str, _: &str) -> Result<Server, Refusal> {
-        let unreadable = || Refusal { reason: "unreadable".to_owned(), denied: None };
+    fn admit(&self, url: &str, _: &str) -> Result<ProxyTarget, ProxyRefusal> {
+        let unreadable = || ProxyRefusal { reason: "unreadable".to_owned(), denied: None };
         let parsed = url::Url::parse(url).map_err(|_| unreadable())?;
         if parsed.username() != "" {
             return Err(unreadable());
@@ -26,12 +26,12 @@ impl Gate for Listed {
         let name = host.to_string();
         if !self.0.contains(&(name.clone(), port)) {
             let denied = DeniedHost { host: name, port, reason: "not listed".to_owned(), can_open: true };
-            return Err(Refusal { reason: format!("{host}:{port} is not listed"), denied: Some(denied) });
+            return Err(ProxyRefusal { reason: format!("{host}:{port} is not listed"), denied: Some(denied) });
         }
-        Ok(Server { url: url.to_owned(), host: host.to_owned(), port })
+        Ok(ProxyTarget { url: url.to_owned(), host: host.to_owned(), port })
     }
 
-    fn may_connect(&self, server: &Server, address: IpAddr) -> Result<(), String> {
+    fn may_connect(&self, server: &ProxyTarget, address: IpAddr) -> Result<(), String> {
         if address.is_loopback() { Err(format!("`{server}` leads to `{address}`")) } else { Ok(()) }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn prepare(confinement: &Confinement) -> io::Result<PreparedFilters> 
 pub(crate) struct PreparedFilters {
     strength: Backend,
     limits: limits::Limits,
-    rules: landlock::Rules,
+    rules: landlock::LandlockRules,
     filters: seccomp::Filters,
 }
 

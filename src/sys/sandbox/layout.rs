@@ -41,7 +41,7 @@ pub(super) type Layout = BTreeMap<PathBuf, PathView>;
 
 /// Private paths of every command, if they exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct BuiltIn {
+pub(super) struct PrivatePaths {
     pub own: Vec<PathBuf>,
     pub empty: Vec<PathBuf>,
     pub sockets: Vec<PathBuf>,
@@ -57,7 +57,7 @@ pub(super) fn closest_view<'a>(layout: &'a Layout, path: &Path) -> Option<(&'a P
 }
 
 /// Combines all settings into a layout. If a path has two settings, the stricter one applies.
-pub(super) fn build_layout(confinement: &Confinement, built_in: &BuiltIn) -> Result<Layout, String> {
+pub(super) fn build_layout(confinement: &Confinement, built_in: &PrivatePaths) -> Result<Layout, String> {
     let mut wishes = PathRequests::default();
     wishes.add(&built_in.own, |wish| wish.own = true);
     wishes.add(&built_in.empty, |wish| wish.empty = true);

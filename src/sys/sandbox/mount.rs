@@ -27,7 +27,7 @@ pub(super) enum MountScope {
 
 /// The kernel's `struct mount_attr`.
 #[repr(C)]
-struct Attributes {
+struct MountAttributes {
     set: u64,
     clear: u64,
     propagation: u64,
@@ -62,17 +62,17 @@ pub(super) fn attach_entry(mount: &impl AsFd, place: &impl AsFd, name: &CStr) ->
 
 /// Restricts a mount further.
 pub(super) fn limit(mount: &impl AsFd, limits: u64, reach: MountScope) -> io::Result<()> {
-    change(mount, &Attributes { set: limits, clear: 0, propagation: 0, user_namespace: 0 }, reach)
+    change(mount, &MountAttributes { set: limits, clear: 0, propagation: 0, user_namespace: 0 }, reach)
 }
 
 /// Makes a mount private: mounts made elsewhere later do not appear in it, and mounts made in it do not appear
 /// elsewhere.
 pub(super) fn keep_apart(mount: &impl AsFd) -> io::Result<()> {
-    change(mount, &Attributes { set: 0, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 }, MountScope::Below)
+    change(mount, &MountAttributes { set: 0, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 }, MountScope::Below)
 }
 
 #[expect(unsafe_code, reason = "no crate has a safe call for it")]
-fn change(mount: &impl AsFd, attributes: &Attributes, reach: MountScope) -> io::Result<()> {
+fn change(mount: &impl AsFd, attributes: &MountAttributes, reach: MountScope) -> io::Result<()> {
     let reach = if reach == MountScope::Below { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the path is NUL-terminated, and the structure is the kernel's with its size; both outlive the call.
     let result = unsafe {
@@ -82,7 +82,7 @@ fn change(mount: &impl AsFd, attributes: &Attributes, reach: MountScope) -> io::
             c"".as_ptr(),
             libc::AT_EMPTY_PATH | reach,
             std::ptr::from_ref(attributes),
-            size_of::<Attributes>(),
+            size_of::<MountAttributes>(),
         )
     };
     if result == 0 { Ok(()) } else { Err(Errno::last().into()) }

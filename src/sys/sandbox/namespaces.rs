@@ -1,7 +1,7 @@
 //! Namespaces of the sandbox: enters them, then mounts the visible paths.
 
 use super::disk_quota::LayerDirectories;
-use super::layout::{BuiltIn, Layout, build_layout};
+use super::layout::{Layout, PrivatePaths, build_layout};
 use super::mount_plan::{cover, during};
 use super::placeholders::{ReservedPlaceholders, reserve};
 use super::{Confinement, NetworkAccess, devices, diagnostics, network, sockets};
@@ -147,7 +147,7 @@ pub(in crate::sys) fn map_own(uid: u32, gid: u32) -> io::Result<()> {
 }
 
 /// Returns the paths that are private to each command, and the links in them.
-fn built_in_paths() -> (BuiltIn, Vec<(PathBuf, PathBuf)>) {
+fn built_in_paths() -> (PrivatePaths, Vec<(PathBuf, PathBuf)>) {
     let real = |path: &str| std::fs::canonicalize(path).ok().filter(|path| path.is_dir());
     let mut own: Vec<_> = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter_map(real).collect();
     own.extend(std::env::var("XDG_RUNTIME_DIR").ok().and_then(|path| real(&path)));
@@ -155,7 +155,7 @@ fn built_in_paths() -> (BuiltIn, Vec<(PathBuf, PathBuf)>) {
     let mut empty: Vec<_> = ["/dev", "/run", "/var/run"].into_iter().filter_map(real).collect();
     empty.extend(devices::hidden_sysfs_paths());
     let resolver = std::fs::canonicalize("/etc/resolv.conf").ok();
-    let built_in = BuiltIn {
+    let built_in = PrivatePaths {
         own,
         empty,
         sockets: sockets::served_sockets(),

@@ -4,7 +4,7 @@ mod network;
 mod ordinary;
 
 use super::*;
-use crate::sys::process::{End, Environment, FinishedRun, Helper, ProcessError, Spec, command_environment, run};
+use crate::sys::process::{CommandSpec, End, EnvironmentSelection, FinishedRun, Helper, ProcessError, command_environment, run};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -60,13 +60,13 @@ impl Ground {
     }
 }
 
-fn spec(line: &str, confinement: Confinement) -> Spec {
-    Spec {
+fn spec(line: &str, confinement: Confinement) -> CommandSpec {
+    CommandSpec {
         shell: crate::sys::process::Shell::Bash,
         proxy: None,
         line: line.to_owned(),
         directory: confinement.roots[0].clone(),
-        environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
+        environment: command_environment(std::env::vars_os(), &EnvironmentSelection::Core, &[], &|_| false),
         stdin: None,
         terminal: None,
         confinement: Some(confinement),
@@ -733,8 +733,11 @@ async fn stdin_and_a_subdirectory_as_working_directory_are_supported() {
     let ground = Ground::new();
     fs::create_dir(ground.path("workspace/below")).unwrap();
     for confinement in [ground.confinement(), ground.layered()] {
-        let spec =
-            Spec { stdin: Some("text".into()), directory: ground.path("workspace/below"), ..spec("cat; pwd; cat", confinement) };
+        let spec = CommandSpec {
+            stdin: Some("text".into()),
+            directory: ground.path("workspace/below"),
+            ..spec("cat; pwd; cat", confinement)
+        };
         let (live, _received) = mpsc::channel(1);
         let finished = run(spec, live, CancellationToken::new()).await.unwrap();
         assert_eq!(finished.stdout.text(1000), format!("text{}\n", ground.path("workspace/below").display()));

@@ -9,11 +9,11 @@ use crate::text::clean_line;
 use crate::tools::arguments::{parse, schema};
 use crate::tools::call_result::{CallResult, ToolOutput};
 use crate::tools::described_list::described_list;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::{invalid, stale_denial};
 use crate::tools::paths::Paths;
 use crate::tools::session_agents::SessionAgents;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::{AnyTool, Payload};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -134,7 +134,7 @@ impl AnyTool for AgentTool {
         self.work(arguments).map(|_| Vec::new())
     }
 
-    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<CallDraft<Payload>, ToolError> {
+    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &ToolSettings) -> Result<CallDraft<Payload>, ToolError> {
         let work = self.work(arguments)?;
         let AgentTerms { max_steps, budget_percent } = work.terms;
         let access = if AgentTools::new(&work.agent).reads_only { "reads only" } else { "can change files" };
@@ -142,11 +142,11 @@ impl AnyTool for AgentTool {
             "Agent {}: {} ({access}; at most {max_steps} steps and {budget_percent} % of each budget)",
             work.agent.name, work.title
         );
-        let effect = Effect::Runs { timeout_seconds: TIMEOUT_SECONDS, files: Vec::new() };
+        let effect = CallEffect::Runs { timeout_seconds: TIMEOUT_SECONDS, files: Vec::new() };
         Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect, work: Box::new(work) })
     }
 
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(&self, payload: Payload, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         let Ok(work) = payload.downcast::<Work>() else {
             return futures_util::future::ready(Err(stale_denial().into())).boxed();
         };

@@ -2,7 +2,7 @@
 
 use super::Inner;
 use super::ring_buffer::{NewOutput, RingBuffer};
-use super::screen::{Screen, last_screen_line};
+use super::screen::{CommandScreen, last_screen_line};
 use crate::policy::redact::Redactor;
 use crate::protocol::{CallId, RunningCommand, RunningState, Target};
 use crate::sys::process::{TerminalInput, TerminalSize};
@@ -30,14 +30,14 @@ pub(crate) struct NewCommand {
     pub line: String,
     pub cwd: Target,
     pub call: Option<CallId>,
-    pub kind: Kind,
+    pub kind: BackgroundKind,
     /// Writable part of the workspace.
     pub writes: Writes,
     pub redactor: Arc<Redactor>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BackgroundKind {
     /// Runs in a terminal.
     Session { size: TerminalSize, reads: InputLanguage },
     /// Runs on pipes, and therefore cannot prompt the user.
@@ -55,10 +55,10 @@ pub(crate) enum InputLanguage {
     Data,
 }
 
-pub(crate) struct Entry {
+pub(crate) struct BackgroundCommand {
     pub line: String,
     pub cwd: Target,
-    pub kind: Kind,
+    pub kind: BackgroundKind,
     pub writes: Writes,
     /// Cancelled when the command should end.
     pub kill: CancellationToken,
@@ -90,7 +90,7 @@ pub(crate) struct PendingInput {
 
 enum Output {
     Tape(RingBuffer),
-    Screen(Box<Screen>),
+    Screen(Box<CommandScreen>),
 }
 
 /// Output returned to a reader.
@@ -101,12 +101,12 @@ pub(crate) enum Read {
     Screen(String),
 }
 
-impl Entry {
+impl BackgroundCommand {
     pub(crate) fn new(new: NewCommand) -> Arc<Self> {
         let NewCommand { line, cwd, call, kind, writes, redactor } = new;
         let output = match kind {
-            Kind::Session { size, .. } => Output::Screen(Box::new(Screen::new(size, BUFFER_BYTES))),
-            Kind::Background => Output::Tape(RingBuffer::new(BUFFER_BYTES)),
+            BackgroundKind::Session { size, .. } => Output::Screen(Box::new(CommandScreen::new(size, BUFFER_BYTES))),
+            BackgroundKind::Background => Output::Tape(RingBuffer::new(BUFFER_BYTES)),
         };
         Arc::new(Self {
             line,

@@ -8,10 +8,10 @@ mod screen;
 mod wait;
 
 use crate::sys::process::{End, signal_name};
-pub(crate) use entry::{Entry, InputLanguage, Kind, NewCommand, PendingInput, lock_ignoring_poison};
+pub(crate) use entry::{BackgroundCommand, BackgroundKind, InputLanguage, NewCommand, PendingInput, lock_ignoring_poison};
 pub(crate) use keys::Key;
 pub(crate) use report::{first_line, new_output, screen_text};
-pub(crate) use wait::{After, Outcome, finish, in_background, run_in_foreground, session};
+pub(crate) use wait::{After, WaitOutcome, finish, in_background, run_in_foreground, session};
 
 use super::sandbox::Writes;
 use crate::protocol::{ErrorCode, RunningCommand, ToolError};
@@ -52,7 +52,7 @@ struct Inner {
 #[derive(Default)]
 struct List {
     begun: u64,
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Arc<BackgroundCommand>>,
 }
 
 impl fmt::Debug for Commands {
@@ -63,9 +63,9 @@ impl fmt::Debug for Commands {
 
 impl Commands {
     /// Adds an entry to the list under a new id.
-    pub(crate) fn admit(&self, entry: &Arc<Entry>) -> Result<(), ToolError> {
+    pub(crate) fn admit(&self, entry: &Arc<BackgroundCommand>) -> Result<(), ToolError> {
         let mut list = lock_ignoring_poison(&self.inner.list);
-        let is_session = |entry: &Entry| matches!(entry.kind, Kind::Session { .. });
+        let is_session = |entry: &BackgroundCommand| matches!(entry.kind, BackgroundKind::Session { .. });
         let alike: Vec<&str> = list
             .entries
             .iter()
@@ -94,12 +94,12 @@ impl Commands {
     }
 
     /// Removes an entry that failed to start.
-    pub(crate) fn forget(&self, entry: &Entry) {
+    pub(crate) fn forget(&self, entry: &BackgroundCommand) {
         lock_ignoring_poison(&self.inner.list).entries.retain(|other| other.id() != entry.id());
         self.inner.publish();
     }
 
-    pub(crate) fn find(&self, id: &str) -> Result<Arc<Entry>, ToolError> {
+    pub(crate) fn find(&self, id: &str) -> Result<Arc<BackgroundCommand>, ToolError> {
         let list = lock_ignoring_poison(&self.inner.list);
         if let Some(entry) = list.entries.iter().find(|entry| entry.id().eq_ignore_ascii_case(id.trim())) {
             return Ok(Arc::clone(entry));
@@ -124,7 +124,7 @@ impl Commands {
 
     /// Returns whether any running command may write in the workspace.
     pub(in crate::tools) fn has_writing(&self) -> bool {
-        let writes = |entry: &Arc<Entry>| entry.end_reason().is_none() && entry.writes > Writes::Nothing;
+        let writes = |entry: &Arc<BackgroundCommand>| entry.end_reason().is_none() && entry.writes > Writes::Nothing;
         lock_ignoring_poison(&self.inner.list).entries.iter().any(writes)
     }
 

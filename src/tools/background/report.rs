@@ -1,6 +1,6 @@
 //! State and output of a command, as reported to the model.
 
-use super::entry::{Entry, Read};
+use super::entry::{BackgroundCommand, Read};
 use super::ring_buffer::NewOutput;
 use crate::protocol::LeftOut;
 use crate::sys::process::OutputCapture;
@@ -15,7 +15,7 @@ pub(crate) fn first_line(command: &str) -> String {
 }
 
 /// Describes the state of a command.
-fn state(entry: &Entry) -> String {
+fn state(entry: &BackgroundCommand) -> String {
     let what = first_line(&entry.line);
     match entry.end_reason() {
         None => format!("{} is running: {what}", entry.id()),
@@ -24,7 +24,7 @@ fn state(entry: &Entry) -> String {
 }
 
 /// Returns the state and the new output. The state is read first, so that the output of an ended command is complete.
-pub(crate) fn new_output(entry: &Entry, max_output_bytes: usize) -> ToolOutput {
+pub(crate) fn new_output(entry: &BackgroundCommand, max_output_bytes: usize) -> ToolOutput {
     let (state, is_over) = (state(entry), entry.end_reason().is_some());
     let fresh = match entry.read() {
         Read::Screen(text) => return format!("{state}\n--- screen ---\n{text}").into(),
@@ -44,6 +44,6 @@ pub(crate) fn new_output(entry: &Entry, max_output_bytes: usize) -> ToolOutput {
 }
 
 /// Returns the state and the whole screen.
-pub(crate) fn screen_text(entry: &Entry) -> String {
+pub(crate) fn screen_text(entry: &BackgroundCommand) -> String {
     format!("{}\n--- screen ---\n{}", state(entry), entry.screen().unwrap_or_default())
 }

@@ -13,7 +13,7 @@ const ROW_BYTES: usize = 32;
 /// Maximum number of bytes of pending terminal responses. A program that never reads them gets no more.
 const MAX_ANSWER_BYTES: usize = 1024;
 
-pub(crate) struct Screen {
+pub(crate) struct CommandScreen {
     parser: Parser<Scrollback>,
     /// The rows of the screen at the last read.
     seen: Vec<String>,
@@ -40,7 +40,7 @@ struct Row {
     goes_on: bool,
 }
 
-impl Screen {
+impl CommandScreen {
     pub(crate) fn new(size: TerminalSize, limit: usize) -> Self {
         let scrolled = Scrollback {
             rows: VecDeque::new(),
@@ -201,7 +201,7 @@ impl Callbacks for Scrollback {
 /// Returns the last line of an output as a terminal would show it.
 pub(crate) fn last_screen_line(bytes: &[u8]) -> String {
     let size = TerminalSize { rows: 4, columns: 500 };
-    let mut screen = Screen::new(size, 0);
+    let mut screen = CommandScreen::new(size, 0);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         screen.push(line.strip_suffix(b"\n").unwrap_or(line));
         if line.ends_with(b"\n") {
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn reads_return_new_lines_and_repeat_a_continued_line() {
-        let mut screen = Screen::new(SIZE, 10_000);
+        let mut screen = CommandScreen::new(SIZE, 10_000);
         screen.push(b"hello\r\n>>> ");
         assert_eq!(screen.take_new().text, "hello\n>>>");
         assert_eq!(screen.take_new().text, "");
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn wrapped_lines_are_joined() {
-        let mut screen = Screen::new(SIZE, 10_000);
+        let mut screen = CommandScreen::new(SIZE, 10_000);
         let long = "0123456789".repeat(11);
         screen.push(format!("{long}\r\nnext\r\n").as_bytes());
         assert_eq!(screen.take_new().text, format!("{long}\nnext"));
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn large_output_keeps_its_end_and_reports_lost_lines() {
-        let mut screen = Screen::new(SIZE, 1000);
+        let mut screen = CommandScreen::new(SIZE, 1000);
         for number in 0..10_000 {
             screen.push(format!("{number}\r\n").as_bytes());
         }
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_cleared_screen_is_read_from_the_start() {
-        let mut screen = Screen::new(SIZE, 10_000);
+        let mut screen = CommandScreen::new(SIZE, 10_000);
         screen.push(b"one\r\ntwo\r\nthree");
         screen.take_new();
         screen.push(b"\x1b[2J\x1b[Hother");
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn terminal_queries_are_answered() {
-        let mut screen = Screen::new(SIZE, 10_000);
+        let mut screen = CommandScreen::new(SIZE, 10_000);
         assert_eq!(screen.push(b"ab\x1b[6n"), b"\x1b[1;3R");
         assert_eq!(screen.push(b"\x1b[c\x1b[5n"), b"\x1b[?62;c\x1b[0n");
         assert!(screen.push("\x1b[6n".repeat(10_000).as_bytes()).len() <= MAX_ANSWER_BYTES);

@@ -2,10 +2,11 @@
 
 use super::Commands;
 use super::describe_process_end;
-use super::entry::Entry;
+use super::entry::BackgroundCommand;
 use crate::ports::RunContext;
 use crate::sys::process::{
-    End, Ended, FinishedRun, OutputChunk, OutputReceivers, ProcessError, Spec, Terminal, run_with_receivers, start_terminal,
+    CommandSpec, End, FinishedRun, OutputChunk, OutputReceivers, ProcessError, Terminal, TerminalResult, run_with_receivers,
+    start_terminal,
 };
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -17,7 +18,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const LIVE_DEPTH: usize = 64;
 
 /// Outcome of a foreground command.
-pub(crate) enum Outcome {
+pub(crate) enum WaitOutcome {
     Finished(FinishedRun),
     /// The command was moved to the background list.
     Continues(Running),
@@ -29,12 +30,12 @@ pub(crate) type After = Box<dyn FnOnce(Option<&FinishedRun>) -> Vec<String> + Se
 /// Runs a line in the foreground and copies its output to `whole`, until it ends or the user moves it to the
 /// background. Dropping the future kills the command.
 pub(crate) async fn run_in_foreground(
-    spec: Spec,
-    entry: &Arc<Entry>,
+    spec: CommandSpec,
+    entry: &Arc<BackgroundCommand>,
     whole: Option<mpsc::Sender<OutputChunk>>,
     commands: &Commands,
     context: RunContext,
-) -> Result<Outcome, ProcessError> {
+) -> Result<WaitOutcome, ProcessError> {
     let RunContext { output, kill, interrupt, background, .. } = context;
     let (live, mut pieces) = mpsc::channel(LIVE_DEPTH);
     // Separate tokens, because an interrupt does not affect a command in the background.
@@ -51,7 +52,7 @@ pub(crate) async fn run_in_foreground(
                 while let Ok(text) = pieces.try_recv() {
                     let _ = output.try_send(text);
                 }
-                return finished.unwrap_or(Err(ProcessError::HelperLost)).map(Outcome::Finished);
+                return finished.unwrap_or(Err(ProcessError::HelperLost)).map(WaitOutcome::Finished);
             }
             () = kill.cancelled(), if may_kill => {
                 may_kill = false;
@@ -67,7 +68,7 @@ pub(crate) async fn run_in_foreground(
                     Ok(()) => {
                         unhurried.cancel();
                         given_up.disarm();
-                        return Ok(Outcome::Continues(running));
+                        return Ok(WaitOutcome::Continues(running));
                     }
                     Err(full) => {
                         let _ = output.try_send(format!("[aye: continued here: {}]\n", full.message));
@@ -82,7 +83,7 @@ pub(crate) async fn run_in_foreground(
 }
 
 /// Runs the command of an entry that is already in the list.
-pub(crate) fn in_background(spec: Spec, entry: &Arc<Entry>, after: After) {
+pub(crate) fn in_background(spec: CommandSpec, entry: &Arc<BackgroundCommand>, after: After) {
     let running = start_run(spec, entry, mpsc::channel(1).0, OutputReceivers::default());
     tokio::spawn(finish(Arc::clone(entry), running, after));
 }
@@ -90,7 +91,7 @@ pub(crate) fn in_background(spec: Spec, entry: &Arc<Entry>, after: After) {
 /// A running command.
 pub(crate) type Running = JoinHandle<Result<FinishedRun, ProcessError>>;
 
-fn start_run(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside: OutputReceivers) -> Running {
+fn start_run(spec: CommandSpec, entry: &Arc<BackgroundCommand>, live: mpsc::Sender<String>, beside: OutputReceivers) -> Running {
     let (tapped, kill) = (Arc::clone(entry), entry.kill.clone());
     let tap = Box::new(move |bytes: &[u8]| {
         tapped.push(bytes);
@@ -99,27 +100,27 @@ fn start_run(spec: Spec, entry: &Arc<Entry>, live: mpsc::Sender<String>, beside:
 }
 
 /// Waits for the end of a background command.
-pub(crate) async fn finish(entry: Arc<Entry>, running: Running, after: After) {
+pub(crate) async fn finish(entry: Arc<BackgroundCommand>, running: Running, after: After) {
     let finished = running.await.unwrap_or(Err(ProcessError::HelperLost));
     let how = describe_result(finished.as_ref().map(|finished| finished.end));
     finish_run(&entry, how, move || after(finished.as_ref().ok())).await;
 }
 
-async fn finish_run(entry: &Entry, how: String, after: impl FnOnce() -> Vec<String> + Send + 'static) {
+async fn finish_run(entry: &BackgroundCommand, how: String, after: impl FnOnce() -> Vec<String> + Send + 'static) {
     // The cleanup runs even if its notes can no longer be shown.
     let words = tokio::task::spawn_blocking(after).await.unwrap_or_default();
     entry.end(std::iter::once(how).chain(words).collect::<Vec<_>>().join("; "));
 }
 
 /// Starts a command on a terminal, and follows it until it ends.
-pub(crate) async fn session(entry: &Arc<Entry>, spec: Spec, after: After) -> Result<(), ProcessError> {
+pub(crate) async fn session(entry: &Arc<BackgroundCommand>, spec: CommandSpec, after: After) -> Result<(), ProcessError> {
     let terminal = start_terminal(spec, entry.kill.clone()).await?;
     entry.give_keys(terminal.keys.clone());
     tokio::spawn(follow_terminal(Arc::clone(entry), terminal, after));
     Ok(())
 }
 
-async fn follow_terminal(entry: Arc<Entry>, terminal: Terminal, after: After) {
+async fn follow_terminal(entry: Arc<BackgroundCommand>, terminal: Terminal, after: After) {
     let Terminal { mut screen, keys, ending } = terminal;
     let reading = async {
         let mut buffer = vec![0; CHUNK_BYTES];
@@ -139,7 +140,7 @@ async fn follow_terminal(entry: Arc<Entry>, terminal: Terminal, after: After) {
     };
     let (ended, ()) = tokio::join!(ending, reading);
     let how = describe_result(ended.as_ref().map(|ended| ended.end));
-    let hosts: Vec<_> = ended.iter().flat_map(|Ended { denied_hosts, .. }| denied_hosts).collect();
+    let hosts: Vec<_> = ended.iter().flat_map(|TerminalResult { denied_hosts, .. }| denied_hosts).collect();
     let kept_from = hosts.iter().map(|denied| format!("[sandbox: blocked {}:{}]", denied.host, denied.port)).collect::<Vec<_>>();
     finish_run(&entry, how, move || kept_from.into_iter().chain(after(None)).collect()).await;
 }

@@ -5,7 +5,7 @@ mod directories;
 mod external;
 pub(in crate::tools) mod tool_writes;
 
-use crate::ports::{Baselines, Checkpoint, CheckpointError, Checkpoints, Owner, PathDifference, Span};
+use crate::ports::{Attribution, Baselines, Checkpoint, CheckpointError, Checkpoints, PathDifference, RunSpan};
 use crate::protocol::{SessionId, TaskId};
 pub(in crate::tools) use directories::{Directories, changed_directories, directories_at};
 pub(in crate::tools) use external::{ExternalChanges, Tracking};
@@ -41,7 +41,7 @@ struct Inner {
 
 /// Paths that were saved before a tool changes them.
 pub(in crate::tools) struct SavedPaths {
-    owner: Owner,
+    owner: Attribution,
     paths: Vec<PathBuf>,
     directories: Directories,
 }
@@ -49,7 +49,7 @@ pub(in crate::tools) struct SavedPaths {
 /// Span of a command that may change files. The span ends on drop, whether or not its changes were recorded.
 pub(in crate::tools) struct CommandSpan {
     inner: Arc<Inner>,
-    span: Span,
+    span: RunSpan,
 }
 
 impl Drop for CommandSpan {
@@ -148,14 +148,14 @@ impl ChangeLog {
     }
 
     /// Returns whether a call waits for the command with this span.
-    pub(in crate::tools) fn is_waited_for(&self, span: &Span) -> bool {
+    pub(in crate::tools) fn is_waited_for(&self, span: &RunSpan) -> bool {
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).contains(&span.number)
     }
 
     /// Returns the task and the step that changes are assigned to now.
-    pub(in crate::tools) fn owner(&self) -> Owner {
+    pub(in crate::tools) fn owner(&self) -> Attribution {
         let task = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Owner { session: self.inner.session.clone(), task, step: self.inner.step.load(Ordering::Relaxed) }
+        Attribution { session: self.inner.session.clone(), task, step: self.inner.step.load(Ordering::Relaxed) }
     }
 
     /// Saves the paths that a tool is about to change. A failure is recorded but does not stop the tool.

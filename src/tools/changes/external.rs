@@ -1,7 +1,7 @@
 //! Detection of changes by other programs in the workspace: the files at the start of the first task, and files
 //! modified since.
 
-use super::{Settings, workspace_files};
+use super::{ToolSettings, workspace_files};
 use crate::ports::{CheckpointError, KnownPath, StoredState};
 use crate::protocol::{ChangedBy, Place, Target};
 use crate::sys::file::FileStamp;
@@ -24,13 +24,13 @@ const MAX_TOUCHED: usize = 5_000;
 
 /// The files below a directory that git does not ignore, and its directories.
 #[derive(Default)]
-struct Tree {
+struct WorkspaceTree {
     files: HashMap<PathBuf, FileStamp>,
     directories: BTreeSet<PathBuf>,
 }
 
 /// Records the current files. Only the first call has an effect.
-pub(super) async fn begin(external: &mut ExternalChanges, settings: &Arc<Settings>) {
+pub(super) async fn begin(external: &mut ExternalChanges, settings: &Arc<ToolSettings>) {
     if let Tracking::NotYet = external.tracking {
         let (settings, root) = (Arc::clone(settings), settings.workspace.clone());
         let begun = tokio::task::spawn_blocking(move || start_tracking(&root, &settings)).await;
@@ -42,7 +42,7 @@ pub(super) async fn begin(external: &mut ExternalChanges, settings: &Arc<Setting
 pub(super) async fn record_touched(
     external: &mut ExternalChanges,
     log: &ChangeLog,
-    settings: &Arc<Settings>,
+    settings: &Arc<ToolSettings>,
 ) -> Result<(), CheckpointError> {
     if log.is_resumed() && !std::mem::replace(&mut external.caught_up, true) {
         catch_up(log, settings).await?;
@@ -88,7 +88,7 @@ pub(super) async fn record_touched(
 }
 
 /// Records changes made while this session was not open in any process, based on its first snapshots.
-async fn catch_up(log: &ChangeLog, settings: &Arc<Settings>) -> Result<(), CheckpointError> {
+async fn catch_up(log: &ChangeLog, settings: &Arc<ToolSettings>) -> Result<(), CheckpointError> {
     for since in log.baselines().first(log.session().clone()).await? {
         let files = workspace_files::files(settings, &since.root, &CancellationToken::new()).await;
         let files = files.map_err(|error| CheckpointError { message: error.message })?;
@@ -111,7 +111,7 @@ const NOT_KEPT: &str = "earlier content was not saved";
 async fn baselines(
     touched: Vec<(PathBuf, bool)>,
     log: &ChangeLog,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<Vec<KnownPath>, CheckpointError> {
     let first = log.baselines().first(log.session().clone()).await?;
     let first = first.into_iter().find(|first| first.root == settings.workspace);
@@ -142,7 +142,7 @@ struct FileIndex {
 
 impl FileIndex {
     /// Returns the changed files and whether each existed before. Updates the tracked state.
-    fn take_touched(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, bool)>, String> {
+    fn take_touched(&mut self, settings: &ToolSettings) -> Result<Vec<(PathBuf, bool)>, String> {
         let told = self.watch.as_mut().map(TreeWatch::take_touched);
         let found = match told {
             Some(TouchedPaths { files, directories, incomplete: false }) => self.stamps(&files, directories, settings),
@@ -169,7 +169,7 @@ impl FileIndex {
         &mut self,
         files: &BTreeSet<PathBuf>,
         directories: BTreeSet<PathBuf>,
-        settings: &Settings,
+        settings: &ToolSettings,
     ) -> Vec<(PathBuf, Option<FileStamp>)> {
         let mut found = HashMap::new();
         let watch = Mutex::new(self.watch.take());
@@ -178,7 +178,7 @@ impl FileIndex {
             let Some(parent) = directory.parent() else { continue };
             let seen = tree(parent, Depth::Levels(1), settings, None).unwrap_or_default();
             if seen.directories.contains(&directory)
-                && let Ok(Tree { files, .. }) = tree(&directory, Depth::All, settings, Some(&watch))
+                && let Ok(WorkspaceTree { files, .. }) = tree(&directory, Depth::All, settings, Some(&watch))
             {
                 found.extend(files.into_iter().map(|(path, stamp)| (path, Some(stamp))));
             }
@@ -196,10 +196,10 @@ impl FileIndex {
     }
 
     /// Returns the current state of all files by scanning the whole tree.
-    fn scan_all(&mut self, settings: &Settings) -> Result<Vec<(PathBuf, Option<FileStamp>)>, String> {
+    fn scan_all(&mut self, settings: &ToolSettings) -> Result<Vec<(PathBuf, Option<FileStamp>)>, String> {
         // Moved directories are watched under their old names, so the watch starts over.
         let watch = Mutex::new(self.watch.take().and_then(|_| TreeWatch::new().ok()));
-        let Tree { files, .. } = tree(&settings.workspace, Depth::All, settings, Some(&watch))?;
+        let WorkspaceTree { files, .. } = tree(&settings.workspace, Depth::All, settings, Some(&watch))?;
         self.watch = watch.into_inner().unwrap_or_else(PoisonError::into_inner);
         let gone: Vec<_> = self.files.keys().filter(|path| !files.contains_key(*path)).cloned().collect();
         let now = files.into_iter().map(|(path, stamp)| (path, Some(stamp)));
@@ -207,11 +207,13 @@ impl FileIndex {
     }
 }
 
-fn start_tracking(root: &Path, settings: &Settings) -> Tracking {
+fn start_tracking(root: &Path, settings: &ToolSettings) -> Tracking {
     let watch = TreeWatch::new().inspect_err(|error| tracing::warn!(%error, "cannot watch the workspace")).ok();
     let watch = Mutex::new(watch);
     match tree(root, Depth::All, settings, Some(&watch)) {
-        Ok(Tree { files, .. }) => Tracking::Known { files, watch: watch.into_inner().unwrap_or_else(PoisonError::into_inner) },
+        Ok(WorkspaceTree { files, .. }) => {
+            Tracking::Known { files, watch: watch.into_inner().unwrap_or_else(PoisonError::into_inner) }
+        }
         Err(why) => Tracking::Blind(why),
     }
 }
@@ -228,9 +230,14 @@ fn add(watch: &Mutex<Option<TreeWatch>>, directory: &Path) {
 }
 
 /// Lists the files below a directory. Each directory is watched before it is read, so that no change is missed in between.
-fn tree(root: &Path, depth: Depth, settings: &Settings, watch: Option<&Mutex<Option<TreeWatch>>>) -> Result<Tree, String> {
+fn tree(
+    root: &Path,
+    depth: Depth,
+    settings: &ToolSettings,
+    watch: Option<&Mutex<Option<TreeWatch>>>,
+) -> Result<WorkspaceTree, String> {
     let target = Target { given: ".".to_owned(), real: root.to_owned(), place: Place::Directory };
-    let (found, enough) = (Mutex::new(Tree::default()), CancellationToken::new());
+    let (found, enough) = (Mutex::new(WorkspaceTree::default()), CancellationToken::new());
     if let Some(watch) = watch {
         add(watch, root);
     }

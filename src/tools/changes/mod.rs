@@ -7,7 +7,7 @@ mod task_totals;
 pub(in crate::tools) mod workspace_files;
 
 use super::change_log::{ChangeLog, log_failure};
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use crate::ports::CheckpointError;
 use crate::protocol::{Action, ChangedFiles, TaskId};
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Copy)]
 pub(in crate::tools) struct SessionChanges<'a> {
     log: &'a ChangeLog,
-    settings: &'a Arc<Settings>,
+    settings: &'a Arc<ToolSettings>,
 }
 
 impl<'a> SessionChanges<'a> {
     /// Returns the changes of the session; `None` if they are not tracked.
-    pub(in crate::tools) fn new(settings: &'a Arc<Settings>) -> Option<Self> {
+    pub(in crate::tools) fn new(settings: &'a Arc<ToolSettings>) -> Option<Self> {
         settings.changes.as_ref().map(|log| Self { log, settings })
     }
 

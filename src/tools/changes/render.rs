@@ -1,6 +1,6 @@
 //! Changed files for display: path, kind of change, redacted diff and author.
 
-use super::Settings;
+use super::ToolSettings;
 use crate::ports::{Checkpoints, ContentId, Difference, Differences, StoredState};
 use crate::protocol::{ChangeStatus, ChangedFile, ChangedFiles, FileDiffs};
 use crate::sys::file;
@@ -25,7 +25,7 @@ pub(super) async fn render(
     differences: Differences,
     mut notes: Vec<String>,
     checkpoints: &dyn Checkpoints,
-    settings: &Arc<Settings>,
+    settings: &Arc<ToolSettings>,
 ) -> ChangedFiles {
     let mut told = ChangedFiles::default();
     let (begun, mut room) = (Instant::now(), MAX_DIFF_BYTES);
@@ -72,7 +72,7 @@ fn too_large_note(bytes: u64) -> String {
     format!("large file: {bytes} bytes, no diff")
 }
 
-fn changed_file(one: &Difference, before: Option<Side>, late: bool, room: usize, settings: &Settings) -> ChangedFile {
+fn changed_file(one: &Difference, before: Option<Side>, late: bool, room: usize, settings: &ToolSettings) -> ChangedFile {
     let name = settings.redactor.redact(&display_path_one_line(&one.path, settings)).text.into_owned();
     let mut file = ChangedFile {
         path: name.clone(),
@@ -114,7 +114,7 @@ fn diff(
     late: bool,
     room: usize,
     name: &str,
-    settings: &Settings,
+    settings: &ToolSettings,
     file: &mut ChangedFile,
 ) -> Result<(), String> {
     if one.before == StoredState::Unkept || one.now == StoredState::Unkept {

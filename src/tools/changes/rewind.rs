@@ -3,9 +3,9 @@
 //! The current content is saved first, as before any other change. Each path is written only if it still has the saved
 //! content. After a crash, the same rewind completes the remaining paths and skips those already restored.
 
-use super::{SessionChanges, Settings};
+use super::{SessionChanges, ToolSettings};
 use crate::ports::{
-    CheckpointError, ContentId, FileRewind, FileRewindPlan, FileRewindResult, MarkedState, Owner, RewindStart, StoredState,
+    Attribution, CheckpointError, ContentId, FileRewind, FileRewindPlan, FileRewindResult, MarkedState, RewindStart, StoredState,
     Touch, TouchedDirectory, Trail,
 };
 use crate::protocol::{ChangedBy, FileDiff, RewindChange, RewindFile};
@@ -23,7 +23,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 const MAX_DIFF_BYTES: usize = 2 << 20;
 
 /// The planned change of one path.
-struct Move {
+struct PathRewind {
     path: PathBuf,
     to: MarkedState,
     now: MarkedState,
@@ -42,7 +42,7 @@ enum PathAction {
 
 /// The planned changes of all paths and directories.
 struct Moves {
-    files: Vec<Move>,
+    files: Vec<PathRewind>,
     directories: Vec<TouchedDirectory>,
     cannot: Vec<String>,
 }
@@ -77,11 +77,11 @@ impl SessionChanges<'_> {
         let Moves { mut files, directories, .. } = self.moves(rewind.since, Some(rewind.number)).await?;
         // Newly created files are deleted first, so that they do not occupy restored paths.
         files.sort_by(|one, other| {
-            let goes = |one: &Move| one.to.stood == StoredState::Missing;
+            let goes = |one: &PathRewind| one.to.stood == StoredState::Missing;
             goes(other).cmp(&goes(one)).then_with(|| one.path.cmp(&other.path))
         });
         let task = FileRewind::task_id(rewind.number);
-        let owner = Owner { session: self.log.session().clone(), task: Some(task), step: rewind.step };
+        let owner = Attribution { session: self.log.session().clone(), task: Some(task), step: rewind.step };
         let mut done = FileRewindResult::default();
         let mut chosen = Vec::new();
         let mut back_already = Vec::new();
@@ -127,21 +127,21 @@ impl SessionChanges<'_> {
     }
 
     /// Returns the content saved for this rewind.
-    async fn saved_states(&self, owner: &Owner) -> Result<BTreeMap<PathBuf, MarkedState>, CheckpointError> {
+    async fn saved_states(&self, owner: &Attribution) -> Result<BTreeMap<PathBuf, MarkedState>, CheckpointError> {
         let trail = self.log.baselines().trail(self.log.session().clone(), owner.step).await?;
         let own = trail.files.into_iter().filter(|touch| touch.task == owner.task);
         Ok(own.map(|touch| (touch.path, touch.before)).collect())
     }
 
     /// Restores one path, if it still has the saved content.
-    async fn restore_path(&self, one: Move, kept: &BTreeMap<PathBuf, MarkedState>, done: &mut FileRewindResult) {
+    async fn restore_path(&self, one: PathRewind, kept: &BTreeMap<PathBuf, MarkedState>, done: &mut FileRewindResult) {
         match self.try_restore(&one, kept).await {
             Ok(()) => done.restored += 1,
             Err(why) => done.kept.push(one.to_kept_file(&why, self.settings)),
         }
     }
 
-    async fn try_restore(&self, one: &Move, kept: &BTreeMap<PathBuf, MarkedState>) -> Result<(), String> {
+    async fn try_restore(&self, one: &PathRewind, kept: &BTreeMap<PathBuf, MarkedState>) -> Result<(), String> {
         let nothing = MarkedState { stood: StoredState::Missing, mark: Vec::new(), why: None };
         let before = kept.get(&one.path).unwrap_or(&nothing);
         let found = match &before.stood {
@@ -222,7 +222,7 @@ impl SessionChanges<'_> {
     }
 
     /// Returns the diff from the current to the restored content, if both are text within the size limit.
-    async fn diff(&self, one: &Move) -> (FileDiff, u64, u64) {
+    async fn diff(&self, one: &PathRewind) -> (FileDiff, u64, u64) {
         let name = self.settings.redactor.redact(&display_path_one_line(&one.path, self.settings)).text.into_owned();
         let kept = match &one.to.stood {
             StoredState::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.content(*content).await.ok(),
@@ -253,11 +253,11 @@ edit";
 const UNFINISHED: &str = "aye exited while the file was being changed, so its current content may be yours";
 
 /// Decides how a path is rewound, given its changes, oldest first.
-fn plan_move(path: PathBuf, touches: &[Touch], now: MarkedState) -> Move {
+fn plan_move(path: PathBuf, touches: &[Touch], now: MarkedState) -> PathRewind {
     let nothing = MarkedState { stood: StoredState::Missing, mark: Vec::new(), why: None };
     let to = touches.first().map_or(nothing, |touch| touch.before.clone());
     let what = decide(&path, touches, &now, &to);
-    Move { path, to, now, what }
+    PathRewind { path, to, now, what }
 }
 
 /// Decides the action for a path. The policy is not consulted, because it restricts the agent, and a rewind is
@@ -318,12 +318,12 @@ fn change_directories(touched: &[TouchedDirectory]) -> Vec<TouchedDirectory> {
 }
 
 /// Returns whether the user chose to overwrite this path. `paths`: in the form in which they were shown.
-fn overwrites(paths: &[PathBuf], path: &Path, settings: &Settings) -> bool {
+fn overwrites(paths: &[PathBuf], path: &Path, settings: &ToolSettings) -> bool {
     paths.iter().any(|given| given == path || settings.workspace.join(given) == path)
 }
 
-impl Move {
-    fn to_rewind_file(&self, settings: &Settings) -> RewindFile {
+impl PathRewind {
+    fn to_rewind_file(&self, settings: &ToolSettings) -> RewindFile {
         let change = match (&self.to.stood, &self.now.stood) {
             (StoredState::Missing, _) => RewindChange::Deleted,
             (_, StoredState::Missing) => RewindChange::BroughtBack,
@@ -333,7 +333,7 @@ impl Move {
         RewindFile { path, change, added: 0, removed: 0, conflict: None, kept: false }
     }
 
-    fn to_kept_file(&self, why: &str, settings: &Settings) -> RewindFile {
+    fn to_kept_file(&self, why: &str, settings: &ToolSettings) -> RewindFile {
         RewindFile { conflict: Some(why.to_owned()), kept: true, ..self.to_rewind_file(settings) }
     }
 }

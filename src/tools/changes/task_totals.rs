@@ -1,7 +1,7 @@
 //! File changes per task, for the list of rewind points.
 
 use super::{SessionChanges, log_failure};
-use crate::ports::{ContentId, FileRewind, StoredState, TaskChanges, Touch};
+use crate::ports::{ContentId, FileRewind, StoredState, TaskChangeCounts, Touch};
 use crate::protocol::TaskId;
 use crate::tools::diff::{path_diff, prepare_content};
 use std::collections::BTreeMap;
@@ -21,14 +21,14 @@ struct Span {
 }
 
 impl SessionChanges<'_> {
-    pub(in crate::tools) async fn task_totals(&self) -> Vec<TaskChanges> {
+    pub(in crate::tools) async fn task_totals(&self) -> Vec<TaskChangeCounts> {
         let Some(trail) = log_failure(self.log.baselines().trail(self.log.session().clone(), 1).await) else {
             return Vec::new();
         };
         let begun = Instant::now();
         let mut told = Vec::new();
         for (task_id, paths) in group_by_task(trail.files) {
-            let mut changes = TaskChanges { task_id, files: 0, added: 0, removed: 0 };
+            let mut changes = TaskChangeCounts { task_id, files: 0, added: 0, removed: 0 };
             for (path, span) in paths {
                 if span.after.as_ref().is_none_or(|after| *after == span.before_mark) {
                     continue;

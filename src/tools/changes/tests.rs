@@ -62,7 +62,7 @@ impl Session {
         let snapshots = Arc::new(Snapshots::new(self.data.path()));
         let changes = Some(ChangeLog::new(snapshots.clone(), snapshots.clone(), SessionId::new(id), false));
         let own = self.bench.settings.clone();
-        Router::new(Toolset::new(Settings { checkpoints: Some(snapshots), changes, ..own }, ToolSources::default()))
+        Router::new(Toolset::new(ToolSettings { checkpoints: Some(snapshots), changes, ..own }, ToolSources::default()))
     }
 
     fn begins(&self, task: &str) {

@@ -5,7 +5,7 @@ use crate::tools::blocking::off_thread;
 use crate::tools::change_log::Directories;
 use crate::tools::search::skipped::SkippedPlaces;
 use crate::tools::search::walk::{Depth, WalkScope, walk};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Lists all files and symlinks below a root that git does not ignore, as relative paths.
 pub(in crate::tools) async fn files(
-    settings: &Arc<Settings>,
+    settings: &Arc<ToolSettings>,
     root: &Path,
     kill: &CancellationToken,
 ) -> Result<Vec<PathBuf>, ToolError> {
@@ -22,7 +22,7 @@ pub(in crate::tools) async fn files(
 
 /// Lists the same files, and the directories.
 pub(in crate::tools) async fn entries(
-    settings: &Arc<Settings>,
+    settings: &Arc<ToolSettings>,
     root: &Path,
     kill: &CancellationToken,
 ) -> Result<(Vec<PathBuf>, Directories), ToolError> {

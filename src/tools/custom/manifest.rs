@@ -1,7 +1,7 @@
 //! Manifest of a custom tool. Parsing is strict: if there is an error, it names the line, and the tool is not loaded.
 
-use super::program_files::Program;
-use super::schema::Schema;
+use super::program_files::ToolProgram;
+use super::schema::ToolSchema;
 use super::template::{TemplatePart, pieces};
 use crate::tools::custom::schema::MAX_STEPS;
 use crate::tools::registry::find_built_in;
@@ -66,12 +66,12 @@ pub(crate) struct CustomTool {
     pub(super) hash: String,
     /// Hashes of the individual files.
     pub(super) parts: FileHashes,
-    pub(super) input: Schema,
-    pub(super) body: Body,
+    pub(super) input: ToolSchema,
+    pub(super) body: ToolBody,
 }
 
-pub(super) enum Body {
-    Program(Program),
+pub(super) enum ToolBody {
+    Program(ToolProgram),
     Steps(Vec<Step>),
 }
 
@@ -115,9 +115,9 @@ struct Raw {
     output: Option<Spanned<PrintFormat>>,
     output_schema: Option<Spanned<toml::Table>>,
     output_schema_file: Option<Spanned<String>>,
-    sandbox: Option<Spanned<Sandbox>>,
-    network: Option<Spanned<Network>>,
-    effects: Option<Spanned<Effects>>,
+    sandbox: Option<Spanned<ToolSandbox>>,
+    network: Option<Spanned<ToolNetwork>>,
+    effects: Option<Spanned<ToolEffects>>,
 }
 
 #[derive(Deserialize)]
@@ -144,21 +144,21 @@ enum PrintFormat {
 
 #[derive(Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-enum Sandbox {
+enum ToolSandbox {
     ReadOnly,
     WorkspaceWrite,
 }
 
 #[derive(Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Network {
+enum ToolNetwork {
     Deny,
     Policy,
 }
 
 #[derive(Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Effects {
+enum ToolEffects {
     Reads,
     Changes,
 }
@@ -202,8 +202,8 @@ impl CustomTool {
     /// Returns the command of the manifest as a line; `None` for a sequence of tools.
     pub(crate) fn command_line(&self) -> Option<String> {
         match &self.body {
-            Body::Program(program) => Some(crate::policy::line(&program.command)),
-            Body::Steps(_) => None,
+            ToolBody::Program(program) => Some(crate::policy::line(&program.command)),
+            ToolBody::Steps(_) => None,
         }
     }
 }
@@ -217,7 +217,7 @@ impl Reader<'_> {
         ManifestError { file: self.source.file.clone(), line: Some(self.line(span)), message: message.into() }
     }
 
-    fn tool(&mut self, raw: Raw) -> Result<(String, String, Schema, Body), ManifestError> {
+    fn tool(&mut self, raw: Raw) -> Result<(String, String, ToolSchema, ToolBody), ManifestError> {
         let name = self.name(&raw.name)?;
         let description = raw.description.get_ref().trim().to_owned();
         if description.is_empty() || description.len() > DESCRIPTION_BYTES {
@@ -231,7 +231,7 @@ impl Reader<'_> {
         let given = self.schema("input_schema", raw.input_schema.as_ref(), raw.input_schema_file.as_ref())?;
         let input = match given {
             Some(schema) => schema,
-            None => Schema::new(otherwise).map_err(|why| self.error(&raw.name.span(), why))?,
+            None => ToolSchema::new(otherwise).map_err(|why| self.error(&raw.name.span(), why))?,
         };
         if input.value().get("type").and_then(Value::as_str) != Some("object") {
             let span = raw.input_schema.as_ref().map(Spanned::span).or_else(|| raw.input_schema_file.as_ref().map(Spanned::span));
@@ -239,8 +239,8 @@ impl Reader<'_> {
                 .error(&span.unwrap_or_default(), "`input_schema` must have `type = \"object\"`, because arguments are named"));
         }
         let body = match (&raw.command, &raw.steps) {
-            (Some(_), None) => Body::Program(self.program(&raw, &input)?),
-            (None, Some(steps)) => Body::Steps(self.steps(&raw, steps, &input)?),
+            (Some(_), None) => ToolBody::Program(self.program(&raw, &input)?),
+            (None, Some(steps)) => ToolBody::Steps(self.steps(&raw, steps, &input)?),
             (None, None) => {
                 return Err(self.error(&raw.name.span(), "missing `command` or `steps`; set one of them"));
             }
@@ -275,7 +275,7 @@ impl Reader<'_> {
         key: &str,
         inline: Option<&Spanned<toml::Table>>,
         file: Option<&Spanned<String>>,
-    ) -> Result<Option<Schema>, ManifestError> {
+    ) -> Result<Option<ToolSchema>, ManifestError> {
         let (value, span) = match (inline, file) {
             (None, None) => return Ok(None),
             (Some(_), Some(file)) => {
@@ -284,7 +284,7 @@ impl Reader<'_> {
             (Some(table), None) => (serde_json::to_value(table.get_ref()).map_err(|error| error.to_string()), table.span()),
             (None, Some(file)) => (self.file(file.get_ref()), file.span()),
         };
-        let made = value.and_then(Schema::new);
+        let made = value.and_then(ToolSchema::new);
         made.map(Some).map_err(|why| self.error(&span, format!("`{key}` is not a valid schema: {why}")))
     }
 
@@ -307,7 +307,7 @@ impl Reader<'_> {
         self.files.push((file, blake3::hash(bytes).to_hex().to_string()));
     }
 
-    fn program(&mut self, raw: &Raw, input: &Schema) -> Result<Program, ManifestError> {
+    fn program(&mut self, raw: &Raw, input: &ToolSchema) -> Result<ToolProgram, ManifestError> {
         let Some(command) = &raw.command else { return Err(self.error(&raw.name.span(), "missing `command`")) };
         let by_words = raw.arguments.as_ref().is_some_and(|how| *how.get_ref() == InputMode::Argv);
         let properties = input.value().get("properties").and_then(Value::as_object);
@@ -346,15 +346,16 @@ impl Reader<'_> {
         if output.is_some() && !json {
             return Err(self.error(&command.span(), "`output_schema` requires `output = \"json\"`"));
         }
-        let reads_only = raw.effects.as_ref().is_some_and(|effects| *effects.get_ref() == Effects::Reads);
-        if let Some(sandbox) = raw.sandbox.as_ref().filter(|sandbox| reads_only && *sandbox.get_ref() == Sandbox::WorkspaceWrite)
+        let reads_only = raw.effects.as_ref().is_some_and(|effects| *effects.get_ref() == ToolEffects::Reads);
+        if let Some(sandbox) =
+            raw.sandbox.as_ref().filter(|sandbox| reads_only && *sandbox.get_ref() == ToolSandbox::WorkspaceWrite)
         {
             return Err(self.error(
                 &sandbox.span(),
                 "`sandbox` conflicts with `effects = \"reads\"`, which runs the tool read-only; remove one of them",
             ));
         }
-        Ok(Program {
+        Ok(ToolProgram {
             command: command.get_ref().iter().map(|word| word.get_ref().clone()).collect(),
             directory: self.source.file.parent().unwrap_or(Path::new("/")).to_owned(),
             root: self.source.owner.reviewed_files().map(|(root, _)| root.to_owned()),
@@ -363,8 +364,9 @@ impl Reader<'_> {
             json,
             output: output.map(Arc::new),
             reads_only,
-            read_only_sandbox: reads_only || raw.sandbox.as_ref().is_some_and(|sandbox| *sandbox.get_ref() == Sandbox::ReadOnly),
-            no_network: raw.network.as_ref().is_some_and(|network| *network.get_ref() == Network::Deny),
+            read_only_sandbox: reads_only
+                || raw.sandbox.as_ref().is_some_and(|sandbox| *sandbox.get_ref() == ToolSandbox::ReadOnly),
+            no_network: raw.network.as_ref().is_some_and(|network| *network.get_ref() == ToolNetwork::Deny),
         })
     }
 
@@ -378,7 +380,7 @@ impl Reader<'_> {
         Err(self.error(&given.span(), message))
     }
 
-    fn steps(&self, raw: &Raw, steps: &Spanned<Vec<Spanned<RawStep>>>, input: &Schema) -> Result<Vec<Step>, ManifestError> {
+    fn steps(&self, raw: &Raw, steps: &Spanned<Vec<Spanned<RawStep>>>, input: &ToolSchema) -> Result<Vec<Step>, ManifestError> {
         let alone = [
             raw.arguments.as_ref().map(Spanned::span),
             raw.timeout.as_ref().map(Spanned::span),

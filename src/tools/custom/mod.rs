@@ -13,4 +13,4 @@ mod tests;
 pub(crate) use manifest::{CustomTool, ManifestError, Source, ToolOwner};
 pub(in crate::tools) use pipeline::is_chain;
 pub(in crate::tools) use program::BoundTool;
-pub(crate) use schema::{Schema, manifest_schema};
+pub(crate) use schema::{ToolSchema, manifest_schema};

@@ -1,17 +1,17 @@
 //! Custom tools with several steps. A call is judged by the actions of all its steps, so that no step gets more
 //! permissions than it has by itself. The actions of each step must therefore be known before the first one runs.
 
-use super::manifest::{Body, CustomTool, Step, for_each_text, step_index};
+use super::manifest::{CustomTool, Step, ToolBody, for_each_text, step_index};
 use super::template::{TemplatePart, pieces, to_word};
 use crate::ports::RunContext;
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
 use crate::tools::registry::find_built_in;
-use crate::tools::settings::Settings;
-use crate::tools::shell::command_run::Work as CommandWork;
+use crate::tools::settings::ToolSettings;
+use crate::tools::shell::command_run::PlannedCommand as CommandWork;
 use crate::tools::text::{draft_call, running};
 use crate::tools::tool::{Payload, SharedTool};
 use serde_json::{Map, Value};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Tool of a step, or the reason why the tool cannot be used as a step.
 pub(super) type StepTool = Result<SharedTool, ToolError>;
 
-struct PlannedStep {
+struct PipelineStep {
     tool: SharedTool,
     /// Name in the call, which may imply stricter limits.
     called: String,
@@ -32,7 +32,7 @@ struct PlannedStep {
 /// The steps of one call, in order.
 struct Work {
     name: String,
-    steps: Vec<PlannedStep>,
+    steps: Vec<PipelineStep>,
 }
 
 /// Returns the strongest capability that any step needs.
@@ -102,18 +102,18 @@ fn fill_value(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>
 pub(super) fn resolve_step_tool(
     step: &Step,
     all: &[Arc<CustomTool>],
-    settings: &Settings,
+    settings: &ToolSettings,
     find: &dyn Fn(&str) -> StepTool,
 ) -> StepTool {
     let tool = find(&step.tool)?;
     (settings.may_use)(tool.name()).map_err(|why| ToolError::new(ErrorCode::PolicyDenied, why))?;
     let custom = all.iter().find(|custom| custom.name == tool.name());
-    if custom.is_some_and(|custom| matches!(custom.body, Body::Steps(_))) {
+    if custom.is_some_and(|custom| matches!(custom.body, ToolBody::Steps(_))) {
         return Err(invalid(format!("the step {} has steps of its own, which is not supported", tool.name())));
     }
     // Only a program that reads its arguments from stdin may get values that are not known yet, because its actions do
     // not depend on them.
-    let takes = custom.is_some_and(|custom| matches!(&custom.body, Body::Program(program) if !program.by_words));
+    let takes = custom.is_some_and(|custom| matches!(&custom.body, ToolBody::Program(program) if !program.by_words));
     if !takes && needs_step_output(&Value::Object(step.arguments.clone())) {
         let message = format!(
             "the step {} takes the output of another step, so its effects cannot be checked before it runs; only a custom tool \
@@ -151,7 +151,7 @@ pub(super) fn draft(
     tool: &CustomTool,
     (steps, tools): (&[Step], &[StepTool]),
     given: &Map<String, Value>,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<CallDraft<Payload>, ToolError> {
     let (mut actions, mut planned, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let mut whole = Proposal { notes: vec![tool.origin(settings)], ..Proposal::default() };
@@ -165,10 +165,10 @@ pub(super) fn draft(
             draft_call(&*of_step, &step.tool, arguments, settings).map_err(named)?;
         actions.extend(of_it);
         match effect {
-            Effect::Reads => {}
-            Effect::Asks => return Err(named(invalid("a tool that waits for the user cannot be a step of another tool"))),
-            Effect::Changes => changes = true,
-            Effect::Runs { timeout_seconds, files: mut runs } => {
+            CallEffect::Reads => {}
+            CallEffect::Asks => return Err(named(invalid("a tool that waits for the user cannot be a step of another tool"))),
+            CallEffect::Changes => changes = true,
+            CallEffect::Runs { timeout_seconds, files: mut runs } => {
                 changes = true;
                 timeout += timeout_seconds;
                 files.append(&mut runs);
@@ -182,7 +182,7 @@ pub(super) fn draft(
             whole.notes.extend(new);
         }
         said.push(format!("{}. {summary}", at + 1));
-        planned.push(PlannedStep {
+        planned.push(PipelineStep {
             tool: of_step,
             called: step.tool.clone(),
             payload: work,
@@ -195,7 +195,7 @@ pub(super) fn draft(
         summary,
         actions,
         proposal: Some(whole),
-        effect: if changes { Effect::Runs { timeout_seconds: timeout, files } } else { Effect::Reads },
+        effect: if changes { CallEffect::Runs { timeout_seconds: timeout, files } } else { CallEffect::Reads },
         work: Box::new(Work { name: tool.name.clone(), steps: planned }),
     })
 }
@@ -206,14 +206,14 @@ pub(in crate::tools) fn is_chain(payload: &Payload) -> bool {
 }
 
 /// Runs the steps in order and stops at the first failure.
-pub(super) async fn run(payload: Payload, settings: Arc<Settings>, context: RunContext) -> CallResult {
+pub(super) async fn run(payload: Payload, settings: Arc<ToolSettings>, context: RunContext) -> CallResult {
     let Ok(work) = payload.downcast::<Work>() else {
         let message = "the plan belongs to another router; plan the call again";
         return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
     };
     let (mut outputs, mut whole) = (Vec::<String>::new(), ToolOutput::default());
     let count = work.steps.len();
-    for (at, PlannedStep { tool, called, mut payload, takes }) in work.steps.into_iter().enumerate() {
+    for (at, PipelineStep { tool, called, mut payload, takes }) in work.steps.into_iter().enumerate() {
         if at > 0 && context.interrupt.is_cancelled() {
             let message = format!("interrupted by the user before step {} of {} (done: {at} of {count})", at + 1, work.name);
             let error = ToolError::new(ErrorCode::Cancelled, message);

@@ -1,19 +1,19 @@
 //! Custom tools in a toolset. Their programs are sandboxed, timed and stopped like any other command.
 
-use super::manifest::{Body, CustomTool, ToolOwner};
+use super::manifest::{CustomTool, ToolBody, ToolOwner};
 use super::pipeline::{self, StepTool};
-use super::program_files::{Program, ResolvedProgram};
+use super::program_files::{ResolvedProgram, ToolProgram};
 use super::template;
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
 use crate::sys::process::{End, FinishedRun, Shell};
 use crate::tools::annotations::{READS_BY_PROGRAM, RUNS, ToolHints};
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
-use crate::tools::settings::Settings;
-use crate::tools::shell::command_run::{self, AccessRestrictions, Answer, Work, environment_note, exec_line};
+use crate::tools::settings::ToolSettings;
+use crate::tools::shell::command_run::{self, AccessRestrictions, Answer, PlannedCommand, environment_note, exec_line};
 use crate::tools::shell::executed_files::PinnedFiles;
 use crate::tools::shell::file_hashes::FileHashes;
 use crate::tools::shell::run_command::directory;
@@ -34,12 +34,12 @@ impl BoundTool {
     pub(in crate::tools) fn new(
         tool: Arc<CustomTool>,
         all: &[Arc<CustomTool>],
-        settings: &Settings,
+        settings: &ToolSettings,
         find: &dyn Fn(&str) -> StepTool,
     ) -> Self {
         let steps = match &tool.body {
-            Body::Program(_) => Vec::new(),
-            Body::Steps(steps) => steps.iter().map(|step| pipeline::resolve_step_tool(step, all, settings, find)).collect(),
+            ToolBody::Program(_) => Vec::new(),
+            ToolBody::Steps(steps) => steps.iter().map(|step| pipeline::resolve_step_tool(step, all, settings, find)).collect(),
         };
         Self { tool, steps }
     }
@@ -61,8 +61,8 @@ impl AnyTool for BoundTool {
 
     fn capability(&self) -> &'static str {
         match &self.tool.body {
-            Body::Program(_) => "Shell.Exec",
-            Body::Steps(steps) => pipeline::capability(steps),
+            ToolBody::Program(_) => "Shell.Exec",
+            ToolBody::Steps(steps) => pipeline::capability(steps),
         }
     }
 
@@ -78,11 +78,11 @@ impl AnyTool for BoundTool {
 
     fn hints(&self) -> Option<ToolHints> {
         match &self.tool.body {
-            Body::Program(program) => {
+            ToolBody::Program(program) => {
                 let hints = if program.reads_only { READS_BY_PROGRAM } else { RUNS };
                 Some(ToolHints { open_world: !program.no_network, ..hints })
             }
-            Body::Steps(_) => Some(RUNS),
+            ToolBody::Steps(_) => Some(RUNS),
         }
     }
 
@@ -92,14 +92,14 @@ impl AnyTool for BoundTool {
 
     fn output_schema(&self) -> Option<Value> {
         match &self.tool.body {
-            Body::Program(program) => program.output.as_ref().map(|schema| schema.value().clone()),
-            Body::Steps(_) => None,
+            ToolBody::Program(program) => program.output.as_ref().map(|schema| schema.value().clone()),
+            ToolBody::Steps(_) => None,
         }
     }
 
     fn actions(&self, _: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         match &self.tool.body {
-            Body::Program(program) => {
+            ToolBody::Program(program) => {
                 let cwd = paths.target("cwd", ".", ExpectedKind::Directory)?;
                 Ok(vec![
                     self.tool
@@ -107,16 +107,16 @@ impl AnyTool for BoundTool {
                         .action(&self.tool, cwd),
                 ])
             }
-            Body::Steps(steps) => pipeline::actions((steps, &self.steps), &self.tool.check_arguments(arguments)?, paths),
+            ToolBody::Steps(steps) => pipeline::actions((steps, &self.steps), &self.tool.check_arguments(arguments)?, paths),
         }
     }
 
-    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError> {
+    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &ToolSettings) -> Result<CallDraft<Payload>, ToolError> {
         let tool = &*self.tool;
         let arguments = tool.check_arguments(arguments)?;
         let program = match &tool.body {
-            Body::Program(program) => program,
-            Body::Steps(steps) => return pipeline::draft(tool, (steps, &self.steps), &arguments, settings),
+            ToolBody::Program(program) => program,
+            ToolBody::Steps(steps) => return pipeline::draft(tool, (steps, &self.steps), &arguments, settings),
         };
         let started = tool.build_command(program, arguments, &settings.workspace)?;
         let cwd = directory(None, settings)?;
@@ -133,8 +133,8 @@ impl AnyTool for BoundTool {
             summary: format!("{} $ {shown}", tool.name),
             proposal: Some(Proposal { summary: format!("{} $ {shown}", tool.name), notes, ..Proposal::default() }),
             actions: vec![started.action(tool, cwd.clone())],
-            effect: Effect::Runs { timeout_seconds, files: started.print.paths() },
-            work: Box::new(Work {
+            effect: CallEffect::Runs { timeout_seconds, files: started.print.paths() },
+            work: Box::new(PlannedCommand {
                 without_stderr: false,
                 line: exec_line(&started.words),
                 timeout_seconds,
@@ -155,8 +155,8 @@ impl AnyTool for BoundTool {
         })
     }
 
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
-        match payload.downcast::<Work>() {
+    fn run(&self, payload: Payload, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+        match payload.downcast::<PlannedCommand>() {
             Ok(work) => command_run::run(*work, settings, context).boxed(),
             Err(payload) => pipeline::run(payload, settings, context).boxed(),
         }
@@ -187,7 +187,7 @@ impl ProgramCommand {
             input: self.input.clone(),
             fingerprint: self.fingerprint(tool),
             known,
-            reads_only: matches!(&tool.body, Body::Program(program) if program.reads_only),
+            reads_only: matches!(&tool.body, ToolBody::Program(program) if program.reads_only),
         }
     }
 }
@@ -211,7 +211,7 @@ impl CustomTool {
 
     fn build_command(
         &self,
-        program: &Program,
+        program: &ToolProgram,
         arguments: Map<String, Value>,
         workspace: &Path,
     ) -> Result<ProgramCommand, ToolError> {
@@ -230,7 +230,7 @@ impl CustomTool {
     }
 
     /// Returns the origin of the tool for the approval prompt.
-    pub(super) fn origin(&self, settings: &Settings) -> String {
+    pub(super) fn origin(&self, settings: &ToolSettings) -> String {
         let file = self.source.file.strip_prefix(&settings.workspace).unwrap_or(&self.source.file).display();
         match &self.source.owner {
             ToolOwner::User => format!("your tool: {file}"),
@@ -241,7 +241,7 @@ impl CustomTool {
 }
 
 /// Returns the function that builds the result of a finished run.
-fn answer(name: &str, program: &Program) -> Answer {
+fn answer(name: &str, program: &ToolProgram) -> Answer {
     let (name, timeout) = (name.to_owned(), program.timeout_seconds);
     let (json, schema) = (program.json, program.output.clone());
     Arc::new(move |finished: &FinishedRun, limit: usize| {

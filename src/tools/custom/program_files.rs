@@ -2,7 +2,7 @@
 
 use crate::policy::{line, run_files};
 use crate::sys::opener::on_path;
-use crate::tools::custom::schema::Schema;
+use crate::tools::custom::schema::ToolSchema;
 use crate::tools::shell::file_hashes::{FileHashes, hash_file};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(super) struct ResolvedProgram {
     pub print: FileHashes,
 }
 
-impl Program {
+impl ToolProgram {
     /// Resolves every file that the command names to its real path.
     pub(super) fn find(&self, workspace: &Path) -> Result<ResolvedProgram, String> {
         let (mut words, mut files) = (Vec::new(), Vec::new());
@@ -57,7 +57,7 @@ impl Program {
     }
 }
 
-pub(super) struct Program {
+pub(super) struct ToolProgram {
     pub command: Vec<String>,
     /// Directory of the manifest, to which paths in `command` are relative.
     pub directory: PathBuf,
@@ -67,7 +67,7 @@ pub(super) struct Program {
     pub timeout_seconds: u64,
     /// Whether the program prints JSON.
     pub json: bool,
-    pub output: Option<Arc<Schema>>,
+    pub output: Option<Arc<ToolSchema>>,
     pub reads_only: bool,
     pub read_only_sandbox: bool,
     pub no_network: bool,

@@ -11,7 +11,7 @@ const PLACE: &str = "aye:///schema";
 const MAX_ERRORS: usize = 3;
 
 /// A compiled JSON Schema without external references.
-pub(crate) struct Schema {
+pub(crate) struct ToolSchema {
     value: Value,
     compiled: Schemas,
     index: SchemaIndex,
@@ -26,7 +26,7 @@ impl UrlLoader for DenyRefs {
     }
 }
 
-impl Schema {
+impl ToolSchema {
     pub(crate) fn new(value: Value) -> Result<Self, String> {
         let bytes = value.to_string().len();
         if bytes > MAX_BYTES {

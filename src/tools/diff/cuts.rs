@@ -3,7 +3,7 @@
 use crate::protocol::HunkChoice;
 use crate::tools::document::line_breaks::{Breaks, display_lines, only_cr};
 use crate::tools::document::replacement::{adapt_endings, ending_near, endings, with_lf};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use similar::{DiffOp, DiffTag};
 use std::ops::Range;
 
@@ -130,15 +130,15 @@ fn shorten_name(name: &str) -> String {
 }
 
 /// One side of a diff: its text, and the positions of the shown lines.
-struct Side<'a> {
+struct SideText<'a> {
     text: &'a str,
     /// Byte offsets of the starts of the shown lines, and the end of the last one.
     starts: Vec<usize>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> SideText<'a> {
     /// Maps the shown lines to the text; `None` if the mapping is ambiguous.
-    fn map(text: &'a str, settings: &Settings) -> Option<Self> {
+    fn map(text: &'a str, settings: &ToolSettings) -> Option<Self> {
         let plain_text = super::prepare_text(text, settings);
         let plain = lines(&plain_text);
         let mut at = 0;
@@ -180,8 +180,8 @@ fn lines(text: &str) -> usize {
 }
 
 /// Returns the reason why the hunks of a change cannot be applied separately; `None` if they can.
-pub(in crate::tools) fn indivisible_reason(old: &str, new: &str, settings: &Settings) -> Option<&'static str> {
-    if Side::map(old, settings).is_none() || Side::map(new, settings).is_none() {
+pub(in crate::tools) fn indivisible_reason(old: &str, new: &str, settings: &ToolSettings) -> Option<&'static str> {
+    if SideText::map(old, settings).is_none() || SideText::map(new, settings).is_none() {
         return Some("a redacted secret in the file spans several lines");
     }
     match (endings(old), endings(new)) {
@@ -196,13 +196,13 @@ pub(in crate::tools) fn with_choices<E>(
     (old_text, new_text): (&str, &str),
     cuts: &[HunkLines],
     choices: &[HunkChoice],
-    settings: &Settings,
+    settings: &ToolSettings,
     mut restored: impl FnMut(&str) -> Result<String, E>,
 ) -> Result<Option<String>, E> {
     if choices.iter().all(|choice| *choice == HunkChoice::Taken) {
         return Ok(Some(new_text.to_owned()));
     }
-    let (Some(old), Some(new)) = (Side::map(old_text, settings), Side::map(new_text, settings)) else { return Ok(None) };
+    let (Some(old), Some(new)) = (SideText::map(old_text, settings), SideText::map(new_text, settings)) else { return Ok(None) };
     let fits = |cut: &HunkLines| cut.old.end <= old.count() && cut.new.end <= new.count();
     if !cuts.iter().all(fits) || cuts.len() != choices.len() {
         return Ok(None);

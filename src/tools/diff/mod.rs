@@ -5,7 +5,7 @@ mod long_lines;
 
 use super::document::content::Document;
 use super::document::line_breaks::display_lines;
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use crate::ports::StoredState;
 use crate::protocol::{DiffHunk, DiffLine, DiffSide, FileDiff};
 use cuts::HunkLines;
@@ -21,12 +21,12 @@ const AROUND: usize = 3;
 
 /// Prepares text for a diff: LF endings (even for lone CR), and redaction of the whole text, so that no single line of
 /// a key is shown.
-pub(in crate::tools) fn prepare_text(text: &str, settings: &Settings) -> String {
+pub(in crate::tools) fn prepare_text(text: &str, settings: &ToolSettings) -> String {
     settings.redactor.hide(&display_lines(text)).into_owned()
 }
 
 /// Prepares file content for a diff; `None` if it is not text.
-pub(in crate::tools) fn prepare_content(content: &[u8], settings: &Settings) -> Option<String> {
+pub(in crate::tools) fn prepare_content(content: &[u8], settings: &ToolSettings) -> Option<String> {
     Document::decode(content).ok().map(|document| prepare_text(&document.text, settings))
 }
 

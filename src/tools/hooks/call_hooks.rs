@@ -3,7 +3,7 @@
 use super::command::{CommandOutcome, RunPlace};
 use super::runner::HookRunner;
 use crate::hooks::{Hook, HookAction, ToolShape, shape_of};
-use crate::protocol::{Action, Arguments, CallHooks, HookDecision, HookEvent, HookRun, ToolCall, ToolResult};
+use crate::protocol::{Action, CallArguments, CallHooks, HookDecision, HookEvent, HookRun, ToolCall, ToolResult};
 use crate::tools::argument_names::normalize;
 use crate::tools::tool::AnyTool;
 use serde_json::{Map, Value};
@@ -78,7 +78,7 @@ impl HookRunner {
                     run.rewrote = true;
                 }
                 tool.arguments = tool.shape.rewritten(&tool.arguments, &told, &updated);
-                done.arguments = Some(Arguments::Object(tool.arguments.clone()));
+                done.arguments = Some(CallArguments::Object(tool.arguments.clone()));
             }
         }
         done
@@ -167,7 +167,7 @@ impl HookRunner {
 
     /// Returns a call as hooks see it; `None` if there is no such tool, so that the call cannot run.
     pub(super) fn tool(&self, call: &ToolCall) -> Option<HookedTool> {
-        let Arguments::Object(arguments) = &call.arguments else { return None };
+        let CallArguments::Object(arguments) = &call.arguments else { return None };
         let tool = self.tools.resolve(&call.tool_name).ok()?;
         let shape = shape_of(tool.name());
         let mut settled = Value::Object(arguments.clone());

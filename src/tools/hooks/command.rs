@@ -1,10 +1,12 @@
 //! Execution of one hook command.
 
 use crate::hooks::{Hook, HookAction, HookResponse, PLUGIN_ROOT, PROJECT_DIR, read_response};
-use crate::sys::process::{End, FinishedRun, OutputReceivers, Shell, Spec, command_environment, run_with_receivers, signal_name};
+use crate::sys::process::{
+    CommandSpec, End, FinishedRun, OutputReceivers, Shell, command_environment, run_with_receivers, signal_name,
+};
 use crate::tools::blocking::off_thread;
 use crate::tools::session_hooks::{HookFiles, SessionHooks};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::shell::command_run::AccessRestrictions;
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::network;
@@ -43,7 +45,7 @@ pub(super) enum RunPlace {
 pub(super) async fn run_command(
     (hooks, hook): (&SessionHooks, &Hook),
     input: &Map<String, Value>,
-    settings: &Arc<Settings>,
+    settings: &Arc<ToolSettings>,
     (stop, place): (CancellationToken, RunPlace),
 ) -> CommandOutcome {
     let (line, timeout_seconds, unsandboxed) = match &hook.action {
@@ -88,7 +90,7 @@ fn is_at(program: &Path, path: &Path) -> bool {
 
 /// Returns the settings of a hook: it only reads, sees no secrets, and has the same network access as commands under
 /// the policy.
-fn narrowed(settings: &Arc<Settings>, unsandboxed: bool, files: HookFiles) -> Arc<Settings> {
+fn narrowed(settings: &Arc<ToolSettings>, unsandboxed: bool, files: HookFiles) -> Arc<ToolSettings> {
     if unsandboxed {
         return AccessRestrictions { unsandboxed, ..AccessRestrictions::default() }.apply_to(Arc::clone(settings));
     }
@@ -97,7 +99,7 @@ fn narrowed(settings: &Arc<Settings>, unsandboxed: bool, files: HookFiles) -> Ar
 }
 
 /// Returns the settings of a hook in a layer, which sees no secrets and has no network.
-fn in_layer(settings: &Settings, files: HookFiles) -> Arc<Settings> {
+fn in_layer(settings: &ToolSettings, files: HookFiles) -> Arc<ToolSettings> {
     let sees = files.programs.into_iter().chain(files.plugin).collect();
     AccessRestrictions { sees, ..AccessRestrictions::default() }.apply_to(Arc::new(settings.for_hooks_in_layer()))
 }
@@ -106,7 +108,7 @@ fn in_layer(settings: &Settings, files: HookFiles) -> Arc<Settings> {
 async fn run(
     (line, directory, plugin): (&str, PathBuf, Option<PathBuf>),
     (input, timeout): (String, Duration),
-    settings: Arc<Settings>,
+    settings: Arc<ToolSettings>,
     (stop, place): (CancellationToken, RunPlace),
 ) -> Result<FinishedRun, String> {
     let sandbox = Arc::clone(&settings);
@@ -133,7 +135,7 @@ async fn run(
     environment.retain(|(name, _)| name != PROJECT_DIR && name != PLUGIN_ROOT);
     environment.push((PROJECT_DIR.into(), settings.workspace.clone().into()));
     environment.extend(plugin.map(|root| (PLUGIN_ROOT.into(), root.into())));
-    let spec = Spec {
+    let spec = CommandSpec {
         line: line.to_owned(),
         shell: Shell::Bash,
         directory,

@@ -7,10 +7,10 @@ use super::runner::HookRunner;
 use crate::hooks::{Hook, HookAction};
 use crate::ports::Plan;
 use crate::protocol::{ErrorCode, HookDecision, HookEvent, HookRun, ToolCall, ToolError};
-use crate::sys::overlay::{Change, Changes, Kind, Node};
+use crate::sys::overlay::{Change, Changes, Node, NodeKind};
 use crate::tools::blocking::off_thread;
 use crate::tools::paths::{display_path_one_line, join_names};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::shell::preview::{HookLayer, PreviewRunResult, PreviewedCommand};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -117,16 +117,16 @@ async fn state_of(command: &Arc<PreviewedCommand>) -> Result<LayerState, ToolErr
 /// Returns the paths whose content is not that of the workspace. A hook whose program is one of them, or below one, would run what nobody
 /// has approved yet.
 fn replaced_paths(state: &LayerState) -> Vec<PathBuf> {
-    let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
+    let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == NodeKind::Directory);
     let is_same = |change: &Change| is_directory(&change.before) && is_directory(&change.after);
     state.iter().filter(|(_, change)| !is_same(change)).map(|(path, _)| path.clone()).collect()
 }
 
 /// Returns the names of the paths that changed between two states. The time of a directory changes with its entries.
-fn changed_names(before: &LayerState, now: &LayerState, settings: &Settings) -> Vec<String> {
+fn changed_names(before: &LayerState, now: &LayerState, settings: &ToolSettings) -> Vec<String> {
     let is_other = |path: &Path| match (before.get(path), now.get(path)) {
         (Some(before), Some(now)) => {
-            let is_directory = now.after.is_some_and(|node| node.kind == Kind::Directory) && before.kind() == now.kind();
+            let is_directory = now.after.is_some_and(|node| node.kind == NodeKind::Directory) && before.kind() == now.kind();
             !is_directory && (before.written != now.written || before.after != now.after)
         }
         (None, None) => false,

@@ -10,7 +10,7 @@ use crate::protocol::{Action, FileDiff, HookDecision, HookEvent, HookRun, ToolCa
 use crate::tools::blocking::off_thread;
 use crate::tools::diff::{compare, prepare_text};
 use crate::tools::paths::{display_path_one_line, join_names};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::shell::preview::HookLayer;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ struct ProposedFiles {
 
 impl ProposedFiles {
     /// Creates a layer with these files; `None` if layers are not available.
-    fn new(paths: Vec<PathBuf>, texts: Vec<String>, settings: &Settings) -> Option<Self> {
+    fn new(paths: Vec<PathBuf>, texts: Vec<String>, settings: &ToolSettings) -> Option<Self> {
         let layer = HookLayer::make(&settings.for_hooks_in_layer()).ok()?;
         for (path, text) in paths.iter().zip(&texts) {
             layer.write(path, text).ok().filter(|is_written| *is_written)?;
@@ -200,7 +200,7 @@ pub(in crate::tools) struct ChangedText {
 
 impl ProposalHooks {
     /// Adds a description of how the hooks changed the proposed text to their runs, for the model.
-    pub(in crate::tools) fn describe_changes(&mut self, settings: &Settings) {
+    pub(in crate::tools) fn describe_changes(&mut self, settings: &ToolSettings) {
         let mut diffs = String::new();
         for text in &self.changed {
             let name = display_path_one_line(&text.path, settings);

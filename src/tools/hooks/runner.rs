@@ -5,7 +5,7 @@ use crate::hooks::{Hook, HookResponse};
 use crate::ports::{BoxFuture, HookOccasion, Hooks};
 use crate::protocol::{CallHooks, EventHooks, HookDecision, HookEvent, ToolCall, ToolResult};
 use crate::tools::session_hooks::SessionHooks;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::toolset::Toolset;
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
@@ -26,7 +26,7 @@ impl HookRunner {
         Self { tools, hooks }
     }
 
-    pub(super) fn settings(&self) -> &Arc<Settings> {
+    pub(super) fn settings(&self) -> &Arc<ToolSettings> {
         self.tools.settings()
     }
 

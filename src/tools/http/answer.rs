@@ -3,11 +3,11 @@
 use super::readable::{Form, readable};
 use crate::policy::url::{Destination, parse};
 use crate::protocol::{ArtifactKind, ErrorCode, LeftOut, ToolError, size, truncate_with_gap};
-use crate::sys::http::fetch::{Answer, FetchError};
+use crate::sys::http::fetch::{FetchError, FetchResponse};
 use crate::sys::http::{UnpackError, unpack_body};
 use crate::tools::call_result::{ToolFailure, ToolOutput};
 use crate::tools::output::{Kept, image_type, keep_image, keep_text, new, reading_hint};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use encoding_rs::{Encoding, UTF_8};
 use std::fmt::Write;
 
@@ -29,10 +29,10 @@ const META_BYTES: usize = 1024;
 
 /// Formats the status, headers and body of a response.
 pub(super) fn format_response(
-    mut answer: Answer,
+    mut answer: FetchResponse,
     asked: &Destination,
     form: Option<Form>,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<ToolOutput, ToolFailure> {
     let mut text = format!("HTTP {}\n", answer.status_line);
     let mut line = |name: &str, value: &str| {
@@ -73,7 +73,7 @@ pub(super) fn format_response(
     Ok(told)
 }
 
-fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<ToolOutput, ToolFailure> {
+fn body(answer: &mut FetchResponse, form: Option<Form>, settings: &ToolSettings) -> Result<ToolOutput, ToolFailure> {
     let kind = answer.header("content-type").unwrap_or("unknown type").to_owned();
     let packed = answer.header("content-encoding").unwrap_or_default().to_owned();
     let bytes = std::mem::take(&mut answer.body);
@@ -113,7 +113,7 @@ fn body(answer: &mut Answer, form: Option<Form>, settings: &Settings) -> Result<
     Ok(ToolOutput { text, artifacts: kept.and_then(Result::ok).into_iter().collect(), left_out, ..ToolOutput::default() })
 }
 
-fn store_image(bytes: &[u8], media_type: &str, url: &str, settings: &Settings) -> ToolOutput {
+fn store_image(bytes: &[u8], media_type: &str, url: &str, settings: &ToolSettings) -> ToolOutput {
     let told = format!("Image, {} bytes, {media_type}", bytes.len());
     let Some(artifacts) = &settings.artifacts else { return told.into() };
     match keep_image(&**artifacts, bytes, &format!("image of {url}"), media_type) {

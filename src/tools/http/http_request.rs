@@ -5,15 +5,15 @@ use super::readable::Form;
 use crate::policy::url::{Destination, is_read_method, parse};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, ToolError, VerdictKind};
-use crate::sys::http::fetch::{Guard, Next, Request, check_headers};
+use crate::sys::http::fetch::{FetchRequest, FetchRules, RedirectVerdict, check_headers};
 use crate::tools::alias::Alias;
 use crate::tools::arguments::{parse as parse_arguments, schema};
 use crate::tools::call_result::{CallResult, blocking};
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::http::answer::{ANSWER_BYTES, MAX_TIMEOUT_SECONDS, fetch_failure};
 use crate::tools::paths::Paths;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -44,7 +44,7 @@ pub(in crate::tools) struct Arguments {
     #[schemars(range(min = 1, max = 300))]
     timeout: Option<u64>,
     /// Format for an HTML page; `raw` by default.
-    format: Option<Format>,
+    format: Option<BodyFormat>,
     /// Set by the aliases for reading pages: markdown if no `format` is given.
     #[serde(skip)]
     for_reading: bool,
@@ -52,7 +52,7 @@ pub(in crate::tools) struct Arguments {
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Format {
+enum BodyFormat {
     #[serde(alias = "html")]
     Raw,
     Text,
@@ -70,7 +70,7 @@ const fn for_reading(name: &'static str) -> Alias<Arguments> {
 
 pub(in crate::tools) struct Work {
     to: Destination,
-    request: Request,
+    request: FetchRequest,
     timeout_seconds: u64,
     /// Format to which a page is converted; `None` to leave it unchanged.
     form: Option<Form>,
@@ -95,7 +95,7 @@ impl Tool for HttpRequest {
         Ok(vec![Action::Fetch { url: arguments.url.clone(), method: method(arguments.method.as_deref())? }])
     }
 
-    fn draft(arguments: Arguments, _: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, _: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let method = method(arguments.method.as_deref())?;
         let to = parse(&arguments.url).map_err(|reason| invalid(format!("`url`: {reason}")))?;
         let body = arguments.body.unwrap_or_default();
@@ -115,9 +115,9 @@ impl Tool for HttpRequest {
             return Err(invalid(format!("`timeout` is {timeout_seconds}; it must be 1 to {MAX_TIMEOUT_SECONDS} seconds")));
         }
         let form = match (arguments.format, arguments.for_reading) {
-            (Some(Format::Raw), _) | (None, false) => None,
-            (Some(Format::Text), _) => Some(Form::Text),
-            (Some(Format::Markdown), _) | (None, true) => Some(Form::Markdown),
+            (Some(BodyFormat::Raw), _) | (None, false) => None,
+            (Some(BodyFormat::Text), _) => Some(Form::Text),
+            (Some(BodyFormat::Markdown), _) | (None, true) => Some(Form::Markdown),
         };
         let summary = format!("{method} {}", to.as_str());
         let mut notes: Vec<_> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
@@ -126,7 +126,7 @@ impl Tool for HttpRequest {
             notes.push(body.clone());
         }
         let bytes = body.len() as u64;
-        let request = Request {
+        let request = FetchRequest {
             url: to.as_str().to_owned(),
             method: method.clone(),
             headers,
@@ -138,15 +138,15 @@ impl Tool for HttpRequest {
             summary: summary.clone(),
             actions: vec![Action::Fetch { url: arguments.url, method }],
             proposal: Some(Proposal { summary, bytes, notes, ..Proposal::default() }),
-            effect: Effect::Runs { timeout_seconds, files: Vec::new() },
+            effect: CallEffect::Runs { timeout_seconds, files: Vec::new() },
             work: Work { to, request, timeout_seconds, form },
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let rules = Arc::clone(&settings);
-            let guard = Rules { settings: &rules, approved: &work.to };
+            let guard = RedirectRules { settings: &rules, approved: &work.to };
             let answer = settings.http.fetcher.fetch(work.request, &guard, &context.interrupt).await;
             let answer = answer.map_err(|error| fetch_failure(&error, work.timeout_seconds))?;
             blocking(move || format_response(answer, &work.to, work.form, &settings)).await
@@ -165,30 +165,33 @@ fn method(given: Option<&str>) -> Result<String, ToolError> {
 }
 
 /// Checks each redirect of an allowed request against the policy.
-struct Rules<'a> {
-    settings: &'a Settings,
+struct RedirectRules<'a> {
+    settings: &'a ToolSettings,
     approved: &'a Destination,
 }
 
-impl Guard for Rules<'_> {
+impl FetchRules for RedirectRules<'_> {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String> {
         (self.settings.http.may_connect)(url, address)
     }
 
-    fn redirect(&self, from: &str, location: &str, method: &str) -> Next {
+    fn redirect(&self, from: &str, location: &str, method: &str) -> RedirectVerdict {
         let to = match parse(from).and_then(|from| from.redirect_target(location)) {
             Ok(to) => to,
-            Err(reason) => return Next::Refuse(format!("the redirect target is not valid: {reason}")),
+            Err(reason) => return RedirectVerdict::Refuse(format!("the redirect target is not valid: {reason}")),
         };
         let told = (self.settings.http.may_fetch)(to.as_str(), method);
         match told.verdict {
-            VerdictKind::Allow => Next::Follow(to.as_str().to_owned()),
+            VerdictKind::Allow => RedirectVerdict::Follow(to.as_str().to_owned()),
             // The approval was for one server; another one needs its own.
-            VerdictKind::Ask if same_server(self.approved, &to) => Next::Follow(to.as_str().to_owned()),
-            VerdictKind::Ask => Next::Stay,
-            VerdictKind::Deny => {
-                Next::Refuse(format!("the redirect to `{}` is denied: {} (rule: {})", to.as_str(), told.reason, told.rule))
-            }
+            VerdictKind::Ask if same_server(self.approved, &to) => RedirectVerdict::Follow(to.as_str().to_owned()),
+            VerdictKind::Ask => RedirectVerdict::Stay,
+            VerdictKind::Deny => RedirectVerdict::Refuse(format!(
+                "the redirect to `{}` is denied: {} (rule: {})",
+                to.as_str(),
+                told.reason,
+                told.rule
+            )),
         }
     }
 }

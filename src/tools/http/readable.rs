@@ -30,7 +30,7 @@ pub(in crate::tools) enum Form {
 
 /// Converts a page to the given format. Links are resolved against `base`.
 pub(in crate::tools) fn readable(html: &str, base: &str, form: Form) -> String {
-    let page = Page { base: Url::parse(base).ok(), form, ..Page::new() };
+    let page = HtmlPage { base: Url::parse(base).ok(), form, ..HtmlPage::new() };
     let tokenizer = Tokenizer::new(Sink(RefCell::new(page)), TokenizerOpts::default());
     let (queue, begun) = (BufferQueue::default(), Instant::now());
     let mut rest = html;
@@ -56,7 +56,7 @@ pub(in crate::tools) fn readable(html: &str, base: &str, form: Form) -> String {
     text
 }
 
-struct Sink(RefCell<Page>);
+struct Sink(RefCell<HtmlPage>);
 
 impl TokenSink for Sink {
     type Handle = ();
@@ -73,7 +73,7 @@ impl TokenSink for Sink {
     }
 }
 
-struct Page {
+struct HtmlPage {
     base: Option<Url>,
     form: Form,
     out: String,
@@ -96,7 +96,7 @@ struct Page {
     tables: Vec<(usize, bool)>,
 }
 
-impl Page {
+impl HtmlPage {
     fn new() -> Self {
         Self {
             base: None,

@@ -7,7 +7,7 @@ use crate::text::clean;
 use crate::tools::call_result::{ToolFailure, ToolOutput};
 use crate::tools::output::{Kept, image_type, keep_text, new, reading_hint};
 use crate::tools::read::read_file::image;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ const TYPE_CHARS: usize = 80;
 /// # Errors
 ///
 /// Returns an error if the tool reported an error, or its output does not match its schema.
-pub(super) fn convert_result(result: RemoteResult, offer: &Offer, settings: &Settings) -> Result<ToolOutput, ToolFailure> {
+pub(super) fn convert_result(result: RemoteResult, offer: &Offer, settings: &ToolSettings) -> Result<ToolOutput, ToolFailure> {
     let RemoteResult { content, structured, is_error } = result;
     let name = offer.plain_name();
     let mut parts = ResultParts { text: Vec::new(), told: ToolOutput::default(), name: &name, settings };
@@ -63,7 +63,7 @@ struct ResultParts<'a> {
     text: Vec<String>,
     told: ToolOutput,
     name: &'a str,
-    settings: &'a Settings,
+    settings: &'a ToolSettings,
 }
 
 impl ResultParts<'_> {

@@ -13,7 +13,7 @@ pub(crate) use pins::Pins;
 pub(super) use server_tool::{ServerTool, full_name};
 
 use super::error::invalid;
-use super::naming::{Conflict, Meaning, NameError, NameTable};
+use super::naming::{Conflict, NameError, NameTable, ToolReference};
 use super::tool::{AnyTool, SharedTool};
 use crate::ports::{MAX_SCHEMA_BYTES, RemoteServers, RemoteTool};
 use crate::protocol::{ErrorCode, ServerState, ServerStatus, ToolError};
@@ -125,13 +125,13 @@ impl RemoteTools {
             None => self.names.resolve_unqualified(called),
         };
         match meant {
-            Ok(Meaning::Remote { server, tool }) => Ok(find_tool(&self.listed, &server, &tool)),
-            Ok(Meaning::Local(_)) => Ok(None),
+            Ok(ToolReference::Remote { server, tool }) => Ok(find_tool(&self.listed, &server, &tool)),
+            Ok(ToolReference::Local(_)) => Ok(None),
             Err(error @ NameError::Ambiguous { .. }) => Err(invalid(error.to_string())),
             Err(NameError::Unknown(_)) if is_local => Ok(None),
             Err(NameError::Unknown(_)) => match self.unlisted_names.meaning(called) {
-                Ok(Meaning::Remote { server, tool }) => Ok(find_tool(&self.unlisted, &server, &tool)),
-                Ok(Meaning::Local(_)) | Err(_) => self.unknown_tool(called).map_or(Ok(None), Err),
+                Ok(ToolReference::Remote { server, tool }) => Ok(find_tool(&self.unlisted, &server, &tool)),
+                Ok(ToolReference::Local(_)) | Err(_) => self.unknown_tool(called).map_or(Ok(None), Err),
             },
         }
     }

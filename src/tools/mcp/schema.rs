@@ -2,14 +2,14 @@
 
 use super::schema_cost::{excess_reason, unsuitable_reason};
 use crate::text::clean;
-use crate::tools::custom::Schema;
+use crate::tools::custom::ToolSchema;
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
 
 /// A compiled schema, created on first use.
 #[derive(Default)]
 pub(super) struct CompiledSchema {
-    made: OnceLock<Result<Schema, String>>,
+    made: OnceLock<Result<ToolSchema, String>>,
 }
 
 /// Result of validating a value.
@@ -26,7 +26,7 @@ impl CompiledSchema {
     pub(super) fn check(&self, schema: &Value, value: &Value) -> Fit {
         let made = self.made.get_or_init(|| match unsuitable_reason(schema) {
             Some(why) => Err(why.to_owned()),
-            None => Schema::new(schema.clone()),
+            None => ToolSchema::new(schema.clone()),
         });
         match made {
             Err(why) => Fit::Unknown(clean(why).into_owned()),

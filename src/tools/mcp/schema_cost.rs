@@ -33,7 +33,7 @@ pub(super) fn unsuitable_reason(schema: &Value) -> Option<&'static str> {
 
 /// Returns the reason why this value cannot be validated; `None` if it can.
 pub(super) fn excess_reason(schema: &Value, value: &Value) -> Option<&'static str> {
-    let mut count = Count { root: schema, left: MAX_LOOKS, refs: HashSet::new() };
+    let mut count = CostCount { root: schema, left: MAX_LOOKS, refs: HashSet::new() };
     (!count.count(schema, value, 0)).then_some("the check would take too long")
 }
 
@@ -66,14 +66,14 @@ fn is_of_schemas(to: &str) -> bool {
     OF_SCHEMAS.iter().any(|start| to.starts_with(start))
 }
 
-struct Count<'a> {
+struct CostCount<'a> {
     root: &'a Value,
     left: usize,
     /// References that are being followed for the same part of a value, to end cycles.
     refs: HashSet<(*const Value, *const Value)>,
 }
 
-impl<'a> Count<'a> {
+impl<'a> CostCount<'a> {
     /// Counts the checks. Returns whether they stay within the limit.
     fn count(&mut self, schema: &'a Value, value: &'a Value, deep: usize) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };

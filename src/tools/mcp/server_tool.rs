@@ -8,10 +8,10 @@ use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteServ
 use crate::protocol::{Action, BACKEND_SERVER, ErrorCode, Proposal, ToolError};
 use crate::text::clean;
 use crate::tools::call_result::{CallResult, ToolFailure, blocking};
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::{AnyTool, Payload};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
@@ -152,7 +152,7 @@ impl ServerTool {
         let summary = self.summary(&arguments);
         if self.unlisted.is_some() {
             // The policy will deny the call; nothing else is reported.
-            return Ok(CallDraft { summary, actions, proposal: None, effect: Effect::Changes, work: Box::new(()) });
+            return Ok(CallDraft { summary, actions, proposal: None, effect: CallEffect::Changes, work: Box::new(()) });
         }
         let value = Value::Object(arguments);
         let unchecked = match self.offer.input.check(&self.tool().input_schema, &value) {
@@ -172,7 +172,7 @@ impl ServerTool {
             }),
             summary,
             actions,
-            effect: Effect::Runs { timeout_seconds: timeout.as_secs().max(1), files: Vec::new() },
+            effect: CallEffect::Runs { timeout_seconds: timeout.as_secs().max(1), files: Vec::new() },
             work: Box::new(Work {
                 offer: Arc::clone(&self.offer),
                 wires: Arc::clone(&self.wires),
@@ -226,11 +226,11 @@ impl AnyTool for ServerTool {
         Ok(vec![self.action(&self.pin_state())])
     }
 
-    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<CallDraft<Payload>, ToolError> {
+    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &ToolSettings) -> Result<CallDraft<Payload>, ToolError> {
         self.plan(arguments)
     }
 
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(&self, payload: Payload, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         match payload.downcast::<Work>() {
             Ok(work) => call_tool(*work, settings, context).boxed(),
             Err(_) => std::future::ready(Err(crate::tools::error::stale_denial().into())).boxed(),
@@ -238,7 +238,7 @@ impl AnyTool for ServerTool {
     }
 }
 
-async fn call_tool(work: Work, settings: Arc<Settings>, context: RunContext) -> CallResult {
+async fn call_tool(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> CallResult {
     let Work { offer, wires, arguments, timeout, is_pinned } = work;
     if let (Some(pins), false) = (wires.pins.clone(), is_pinned) {
         let tool = Arc::clone(&offer);

@@ -7,13 +7,13 @@ use crate::protocol::{Action, ToolError};
 use crate::text::clean;
 use crate::tools::arguments::{parse, schema};
 use crate::tools::call_result::{CallResult, ToolOutput};
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::{invalid, stale_denial};
 use crate::tools::mcp::{RemoteTools, ServerTool, single_line};
 use crate::tools::on_demand::FIND_TOOLS as NAME;
 use crate::tools::paths::Paths;
 use crate::tools::registry::enabled_built_in;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::{AnyTool, Payload, SharedTool};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -42,7 +42,7 @@ struct Arguments {
 }
 
 /// A tool that can be loaded.
-enum Tool {
+enum LoadableTool {
     BuiltIn(&'static dyn AnyTool),
     /// A tool that is specific to the session.
     OfSession(SharedTool),
@@ -51,7 +51,7 @@ enum Tool {
 
 /// Tool that loads other tools, for one state of the policy and the servers.
 pub(crate) struct FindTools {
-    tools: Vec<Tool>,
+    tools: Vec<LoadableTool>,
     /// Names of the tools in policies.
     names: HashSet<String>,
     loaded: LoadedTools,
@@ -66,7 +66,7 @@ struct Work {
     names: Vec<String>,
 }
 
-impl Tool {
+impl LoadableTool {
     fn as_tool(&self) -> &dyn AnyTool {
         match self {
             Self::BuiltIn(tool) => *tool,
@@ -120,7 +120,7 @@ impl Tool {
 impl FindTools {
     /// Creates the tool for these settings; `None` if all tools are offered from the start.
     pub(in crate::tools) fn new<'s>(
-        settings: &Settings,
+        settings: &ToolSettings,
         remote: Option<&RemoteTools>,
         local: impl Iterator<Item = &'s SharedTool>,
         on_demand: bool,
@@ -134,10 +134,10 @@ impl FindTools {
         let on_demand = on_demand && (settings.may_use)(NAME).is_ok();
         let built_in =
             enabled_built_in(settings).map(|tool| &**tool).filter(|tool| on_demand && is_seldom_used(tool.name()) && may(*tool));
-        let mut tools: Vec<Tool> = built_in.map(Tool::BuiltIn).collect();
+        let mut tools: Vec<LoadableTool> = built_in.map(LoadableTool::BuiltIn).collect();
         let local = local.filter(|tool| on_demand && may(&***tool));
-        tools.extend(local.map(|tool| Tool::OfSession(Arc::clone(tool))));
-        tools.extend(remote.into_iter().flat_map(|remote| remote.on_demand().iter().cloned()).map(Tool::OfServer));
+        tools.extend(local.map(|tool| LoadableTool::OfSession(Arc::clone(tool))));
+        tools.extend(remote.into_iter().flat_map(|remote| remote.on_demand().iter().cloned()).map(LoadableTool::OfServer));
         let capability = tools.first()?.as_tool().capability();
         Some(Self {
             names: tools.iter().map(|tool| tool.as_tool().name().to_owned()).collect(),
@@ -162,7 +162,7 @@ impl FindTools {
     /// Returns the loaded tools in loading order, so that the list before them stays the same.
     pub(in crate::tools) fn loaded_tools(&self) -> impl Iterator<Item = &dyn AnyTool> {
         let mut seen = HashSet::new();
-        let find = |name: String| self.tools.iter().map(Tool::as_tool).find(|tool| has_name(*tool, &name));
+        let find = |name: String| self.tools.iter().map(LoadableTool::as_tool).find(|tool| has_name(*tool, &name));
         self.loaded.names().into_iter().filter_map(find).filter(move |tool| seen.insert(tool.name().to_owned()))
     }
 
@@ -177,11 +177,11 @@ impl FindTools {
         if !named.is_empty() {
             return Ok(work(&named, 0));
         }
-        let of_server = |tool: &&Tool| {
+        let of_server = |tool: &&LoadableTool| {
             let server = arguments.server.as_ref();
             server.is_none_or(|server| tool.server().is_some_and(|own| own.eq_ignore_ascii_case(server)))
         };
-        let searched: Vec<&Tool> = self.tools.iter().filter(of_server).collect();
+        let searched: Vec<&LoadableTool> = self.tools.iter().filter(of_server).collect();
         if let (true, Some(server)) = (searched.is_empty(), &arguments.server) {
             return Err(invalid(format!("no MCP server `{}` has tools to load; omit `server`", single_line(server, LINE_CHARS))));
         }
@@ -209,11 +209,11 @@ impl FindTools {
         let starts_all = TOGETHER.first().is_some_and(|first| given.contains(first));
         let is_meant =
             |tool: &&dyn AnyTool| given.iter().any(|name| has_name(*tool, name)) || starts_all && TOGETHER.contains(&tool.name());
-        self.tools.iter().map(Tool::as_tool).filter(is_meant).collect()
+        self.tools.iter().map(LoadableTool::as_tool).filter(is_meant).collect()
     }
 }
 
-fn description(tools: &[Tool]) -> String {
+fn description(tools: &[LoadableTool]) -> String {
     let mut groups = Vec::new();
     for (names, topic) in SELDOM_USED {
         let is_there = |name: &&&str| tools.iter().any(|tool| tool.server().is_none() && tool.as_tool().name() == **name);
@@ -228,7 +228,7 @@ fn description(tools: &[Tool]) -> String {
         let _ = write!(text, " Built in: {}.", groups.join("; "));
     }
     let mut counts: Vec<(&str, usize)> = Vec::new();
-    for server in tools.iter().filter_map(Tool::server) {
+    for server in tools.iter().filter_map(LoadableTool::server) {
         match counts.iter_mut().find(|(name, _)| *name == server) {
             Some((_, count)) => *count += 1,
             None => counts.push((server, 1)),
@@ -316,14 +316,14 @@ impl AnyTool for FindTools {
         Ok(Vec::new())
     }
 
-    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &Settings) -> Result<CallDraft<Payload>, ToolError> {
+    fn draft(&self, _: &str, arguments: Map<String, Value>, _: &ToolSettings) -> Result<CallDraft<Payload>, ToolError> {
         let arguments: Arguments = parse(arguments)?;
         let work = self.search(&arguments)?;
         let summary = format!("Find tools for {}", single_line(&arguments.query, LINE_CHARS));
-        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: Box::new(work) })
+        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: CallEffect::Reads, work: Box::new(work) })
     }
 
-    fn run(&self, payload: Payload, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(&self, payload: Payload, _: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         let loaded = self.loaded.clone();
         async move {
             let Ok(work) = payload.downcast::<Work>() else { return Err(stale_denial().into()) };

@@ -4,11 +4,11 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::file::FileStamp;
 use crate::sys::opener::{Desktop, OpenError, OpenerResult, Opening};
-use crate::sys::path::{Identity, identity};
+use crate::sys::path::{DirectoryIdentity, identity};
 use crate::tools::call_result::{CallResult, ToolOutput};
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line, not_found_error, special_file_error};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use futures_util::FutureExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(in crate::tools) enum OpenMode {
     Reveal,
 }
 
-pub(in crate::tools) struct Work {
+pub(in crate::tools) struct PlannedHandoff {
     way: OpenMode,
     target: Target,
     stamp: PathStamp,
@@ -30,7 +30,7 @@ pub(in crate::tools) struct Work {
 #[derive(PartialEq, Eq)]
 enum PathStamp {
     Nothing,
-    Directory(Option<Identity>),
+    Directory(Option<DirectoryIdentity>),
     Other(FileStamp),
 }
 
@@ -60,7 +60,11 @@ fn actions_for(way: OpenMode, target: Target) -> Vec<Action> {
     }
 }
 
-pub(in crate::tools) fn draft(way: OpenMode, path: &str, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+pub(in crate::tools) fn draft(
+    way: OpenMode,
+    path: &str,
+    settings: &ToolSettings,
+) -> Result<CallDraft<PlannedHandoff>, ToolError> {
     let target = Paths::on_disk(settings).target("path", path, ExpectedKind::File)?;
     match target.place {
         Place::Missing if path.contains("://") => {
@@ -86,14 +90,18 @@ pub(in crate::tools) fn draft(way: OpenMode, path: &str, settings: &Settings) ->
         }),
         summary,
         actions: actions_for(way, target.clone()),
-        effect: Effect::Changes,
-        work: Work { way, stamp: PathStamp::read(&target.real), target },
+        effect: CallEffect::Changes,
+        work: PlannedHandoff { way, stamp: PathStamp::read(&target.real), target },
     })
 }
 
-pub(in crate::tools) fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+pub(in crate::tools) fn run(
+    work: PlannedHandoff,
+    settings: Arc<ToolSettings>,
+    context: RunContext,
+) -> BoxFuture<'static, CallResult> {
     async move {
-        let Work { way, target, stamp } = work;
+        let PlannedHandoff { way, target, stamp } = work;
         let now = Paths::on_disk(&settings).target("path", &target.given, ExpectedKind::File)?;
         if now.real != target.real || PathStamp::read(&target.real) != stamp {
             let message = format!("`{}` changed since the call was checked; nothing was opened, try again", target.given);

@@ -1,14 +1,14 @@
 //! RevealInOs: shows a file in the user's file manager.
 
 use super::handoff;
-use super::handoff::{OpenMode, Work};
+use super::handoff::{OpenMode, PlannedHandoff};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::CallResult;
 use crate::tools::draft::CallDraft;
 use crate::tools::paths::Paths;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,17 +30,17 @@ impl Tool for RevealInOs {
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/RevealInOs.md");
     type Arguments = Arguments;
-    type Work = Work;
+    type Work = PlannedHandoff;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         handoff::actions(OpenMode::Reveal, &arguments.path, paths)
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<PlannedHandoff>, ToolError> {
         handoff::draft(OpenMode::Reveal, &arguments.path, settings)
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: PlannedHandoff, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         handoff::run(work, settings, context)
     }
 }

@@ -4,7 +4,7 @@ use super::{ArtifactSpool, Kept, new, reading_hint};
 use crate::protocol::ArtifactKind;
 use crate::sys::process::{FinishedRun, OutputChunk, Printed};
 use crate::tools::call_result::CallResult;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -26,7 +26,7 @@ pub(in crate::tools) struct OutputCollectors {
 
 impl OutputCollector {
     /// Starts collecting, and returns the channel for the output; `None` if output is not stored.
-    pub(in crate::tools) fn begin(line: &str, settings: &Settings) -> (Option<mpsc::Sender<OutputChunk>>, Option<Self>) {
+    pub(in crate::tools) fn begin(line: &str, settings: &ToolSettings) -> (Option<mpsc::Sender<OutputChunk>>, Option<Self>) {
         let Some(artifacts) = &settings.artifacts else { return (None, None) };
         let keeper = |what: &str| {
             let new = new(ArtifactKind::ToolOutput, &format!("{what} of {}", settings.redactor.hide(line)), "text/plain");

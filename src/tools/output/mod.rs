@@ -9,7 +9,7 @@ pub(in crate::tools) use image::{image_type, keep_image};
 pub(in crate::tools) use spool::{ArtifactSpool, keep_text};
 
 use super::call_result::CallResult;
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use crate::ports::{ArtifactError, ArtifactUploads, Artifacts, NewArtifact, StoredArtifact};
 use crate::protocol::{Artifact, ArtifactKind, Proposal, ToolResult, cut_position_before, size};
 use std::io::{Read, Seek, SeekFrom};
@@ -112,7 +112,7 @@ pub(in crate::tools) async fn with_uploads(mut result: ToolResult, uploads: Opti
 }
 
 /// Stores the diff of a call if it is long: the proposed diff, or the detected changes of a command.
-pub(in crate::tools) fn keep_diff(result: &mut ToolResult, proposal: Option<&Proposal>, settings: &Settings) {
+pub(in crate::tools) fn keep_diff(result: &mut ToolResult, proposal: Option<&Proposal>, settings: &ToolSettings) {
     for proposal in proposal.into_iter().chain(result.changed.clone().as_deref()) {
         let new = new(ArtifactKind::FileDiff, &format!("diff of {}", proposal.summary), "text/x-diff");
         match keep_text(settings, new, &proposal.diff.to_string()) {

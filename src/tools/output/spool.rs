@@ -5,7 +5,7 @@ use crate::policy::redact::{Redactor, Stream};
 use crate::ports::{ARTIFACT_BYTES, ArtifactError, ArtifactWriter, Artifacts, NewArtifact};
 use crate::protocol::{cut_position_before, size};
 use crate::sys::process::whole_start;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::sync::Arc;
 
 /// Number of bytes reserved for the note about truncation.
@@ -114,7 +114,7 @@ impl ArtifactSpool {
 }
 
 /// Stores a complete text, if it is long.
-pub(in crate::tools) fn keep_text(settings: &Settings, new: NewArtifact, text: &str) -> Option<Kept> {
+pub(in crate::tools) fn keep_text(settings: &ToolSettings, new: NewArtifact, text: &str) -> Option<Kept> {
     if text.len() <= KEPT_FROM_BYTES {
         return None;
     }

@@ -4,7 +4,7 @@ use super::header::{FileEntry, FileState, LeftOutPath};
 use super::{MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, body, check_path, is_of_git};
 use crate::protocol::FileDiffs;
 use crate::sys::file;
-use crate::sys::overlay::{Change, Changes, Kind, RefusalReason};
+use crate::sys::overlay::{Change, Changes, NodeKind, RefusalReason};
 use crate::tools::ignored::IgnoreRules;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -49,7 +49,7 @@ impl CollectedChanges {
         let mut ignored = IgnoreRules::new(changes.directory(), everything);
         let mut collected = Self::default();
         for change in changes.entries() {
-            if change.kind() == Some(Kind::Directory) {
+            if change.kind() == Some(NodeKind::Directory) {
                 continue;
             }
             if let Some(why) = reason_to_leave_out(change, &mut ignored) {
@@ -167,7 +167,7 @@ impl CollectedChanges {
 
 /// Returns whether the old content of a file is unchanged since the task began.
 pub(crate) fn is_older(change: &Change, changes: &Changes) -> bool {
-    change.before.is_none_or(|before| before.kind != Kind::File || before.changed <= changes.start_time())
+    change.before.is_none_or(|before| before.kind != NodeKind::File || before.changed <= changes.start_time())
 }
 
 fn side(mode: Option<u32>, place: &Path) -> Result<Side, file::ReadError> {
@@ -178,12 +178,13 @@ fn side(mode: Option<u32>, place: &Path) -> Result<Side, file::ReadError> {
 
 fn reason_to_leave_out(change: &Change, ignored: &mut IgnoreRules<'_>) -> Option<&'static str> {
     let kinds = || change.before.iter().chain(&change.after).map(|node| node.kind);
-    let is_large = change.before.iter().chain(&change.after).any(|node| node.kind == Kind::File && node.bytes > MAX_FILE_BYTES);
+    let is_large =
+        change.before.iter().chain(&change.after).any(|node| node.kind == NodeKind::File && node.bytes > MAX_FILE_BYTES);
     if is_of_git(&change.path) {
         Some("the file is inside `.git`")
     } else if ignored.ignores(change) {
         Some("git ignores the file")
-    } else if kinds().any(|kind| kind != Kind::File) {
+    } else if kinds().any(|kind| kind != NodeKind::File) {
         Some("the file is not, or was not, a regular file")
     } else if is_large {
         Some("the file is larger than 10 MB")

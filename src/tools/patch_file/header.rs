@@ -12,7 +12,7 @@ const EXECUTABLE: &str = "100755";
 /// Metadata of the changes: everything except their lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Header {
+pub(crate) struct PatchHeader {
     pub version: u32,
     /// Version of aye that wrote the file.
     pub aye: String,
@@ -83,7 +83,7 @@ pub(crate) struct LoggedVerdict {
     pub reason: String,
 }
 
-impl Header {
+impl PatchHeader {
     /// Creates the header of a file. Long lists are truncated, and the omitted entries are counted.
     pub(crate) fn new(
         aye: &str,

@@ -8,7 +8,7 @@ mod header;
 mod tests;
 
 pub(crate) use collection::{CollectedChanges, is_older};
-pub(crate) use header::{FileEntry, FileState, Header, LoggedVerdict, PolicyStamp};
+pub(crate) use header::{FileEntry, FileState, LoggedVerdict, PatchHeader, PolicyStamp};
 
 use crate::protocol::{FileDiff, FileDiffs};
 use std::path::{Component, Path};
@@ -31,7 +31,7 @@ const MAX_PATH_BYTES: usize = 1_024;
 /// A parsed file. Its claims about paths and contents are checked when it is applied.
 #[derive(Debug)]
 pub(crate) struct PatchFile {
-    header: Header,
+    header: PatchHeader,
     diffs: FileDiffs,
     digest: String,
 }
@@ -50,7 +50,7 @@ impl PatchFile {
                 None => format!("the first line is not `{FIRST_LINE}`"),
             });
         }
-        let mut headers = serde_json::Deserializer::from_str(rest).into_iter::<Header>();
+        let mut headers = serde_json::Deserializer::from_str(rest).into_iter::<PatchHeader>();
         let header = headers.next().unwrap_or_else(|| Err(serde::de::Error::custom("missing")));
         let header = header.map_err(|error| format!("the header is invalid: {error}"))?;
         let body = rest[headers.byte_offset()..].strip_prefix("\n\n").ok_or("the header is not followed by an empty line")?;
@@ -67,11 +67,11 @@ impl PatchFile {
     }
 
     /// Returns the text of a file with these changes.
-    pub(crate) fn text(header: &Header, changes: &CollectedChanges) -> Result<String, serde_json::Error> {
+    pub(crate) fn text(header: &PatchHeader, changes: &CollectedChanges) -> Result<String, serde_json::Error> {
         Ok(format!("{FIRST_LINE}\n{}\n\n{}", serde_json::to_string_pretty(header)?, changes.body()))
     }
 
-    pub(crate) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &PatchHeader {
         &self.header
     }
 

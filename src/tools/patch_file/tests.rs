@@ -1,4 +1,4 @@
-use super::header::{FileEntry, FileState, Header, PolicyStamp};
+use super::header::{FileEntry, FileState, PatchHeader, PolicyStamp};
 use super::{PatchFile, body};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn written(files: &[(&str, Content<'_>, Content<'_>)]) -> String {
             body::section(entry, &bytes(old), &bytes(new)).unwrap()
         })
         .collect();
-    let header = Header::new("0.1.0", policy, entries, Vec::new(), Vec::new());
+    let header = PatchHeader::new("0.1.0", policy, entries, Vec::new(), Vec::new());
     format!("aye patch 1\n{}\n\n{sections}", serde_json::to_string_pretty(&header).unwrap())
 }
 

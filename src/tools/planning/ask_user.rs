@@ -6,10 +6,10 @@ use crate::protocol::{
 };
 use crate::tools::alias::Alias;
 use crate::tools::call_result::CallResult;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -75,7 +75,7 @@ impl Tool for AskUser {
         Ok(Vec::new())
     }
 
-    fn draft(arguments: Arguments, _: &Settings) -> Result<CallDraft<Self::Work>, ToolError> {
+    fn draft(arguments: Arguments, _: &ToolSettings) -> Result<CallDraft<Self::Work>, ToolError> {
         let count = arguments.questions.len();
         if !QUESTIONS.contains(&count) {
             return Err(invalid(format!("`questions` has {count} entries; ask 1 to 4 questions per call")));
@@ -85,10 +85,10 @@ impl Tool for AskUser {
             [one] => format!("Ask: {}", one.text.lines().next().unwrap_or_default()),
             several => format!("Ask {} questions", several.len()),
         };
-        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Asks, work: asked })
+        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: CallEffect::Asks, work: asked })
     }
 
-    fn run(asked: Self::Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(asked: Self::Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             tokio::select! {
                 text = answers(asked, &settings.questions) => Ok(text.into()),

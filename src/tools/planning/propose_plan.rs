@@ -5,11 +5,11 @@ use crate::ports::{Artifacts, BoxFuture, NewArtifact, RunContext};
 use crate::protocol::{Action, Amendable, Amendment, Artifact, ArtifactKind, ErrorCode, PROPOSE_PLAN, TaskPlan, ToolError};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput, blocking};
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::{amendment_error, invalid};
 use crate::tools::output::new;
 use crate::tools::paths::Paths;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -65,24 +65,24 @@ impl Tool for ProposePlan {
         Ok(Vec::new())
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<TaskPlan>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<TaskPlan>, ToolError> {
         let Arguments { plan, files, commands, hosts } = arguments;
         let text = plan_document::render(&plan, [&files, &commands, &hosts]).map_err(invalid)?;
         draft(&text, settings)
     }
 
-    fn amendable(plan: &TaskPlan, _: &Settings) -> (Amendable, Vec<String>) {
+    fn amendable(plan: &TaskPlan, _: &ToolSettings) -> (Amendable, Vec<String>) {
         (Amendable { files: vec![NAME.to_owned()], ..Amendable::default() }, vec![plan.text.clone()])
     }
 
-    fn amend(_: TaskPlan, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<TaskPlan>, String), ToolError> {
+    fn amend(_: TaskPlan, amendment: &Amendment, settings: &ToolSettings) -> Result<(CallDraft<TaskPlan>, String), ToolError> {
         let Amendment::File { text, .. } = amendment else { return Err(amendment_error()) };
         let draft = draft(text, settings)?;
         let told = format!("{EDITED}\n\n{}\n", draft.work.text);
         Ok((draft, told))
     }
 
-    fn run(plan: TaskPlan, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(plan: TaskPlan, settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             let Some(artifacts) = &settings.artifacts else { return Ok(ToolOutput::from("The plan is not stored.".to_owned())) };
             let stored = store(artifacts.as_ref(), &plan.text)?;
@@ -92,11 +92,11 @@ impl Tool for ProposePlan {
     }
 }
 
-fn draft(text: &str, settings: &Settings) -> Result<CallDraft<TaskPlan>, ToolError> {
+fn draft(text: &str, settings: &ToolSettings) -> Result<CallDraft<TaskPlan>, ToolError> {
     let text = settings.redactor.hide(text).into_owned();
     let plan = plan_document::read(text, &Paths::on_disk(settings)).map_err(invalid)?;
     let summary = format!("Plan: {}", plan_document::title(&plan.text));
-    Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: plan })
+    Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: CallEffect::Reads, work: plan })
 }
 
 fn store(artifacts: &dyn Artifacts, text: &str) -> Result<Artifact, ToolFailure> {

@@ -4,10 +4,10 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, PlannedStep, StepStatus, ToolError, UPDATE_STEPS};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::CallResult;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -124,13 +124,13 @@ impl Tool for UpdateSteps {
         Ok(Vec::new())
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Self::Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Self::Work>, ToolError> {
         let steps = checked(arguments.steps, settings)?;
         let summary = if steps.is_empty() { "Remove the steps".to_owned() } else { PlannedStep::progress(&steps) };
-        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: steps })
+        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: CallEffect::Reads, work: steps })
     }
 
-    fn run(steps: Self::Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(steps: Self::Work, _: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         let lines: Vec<String> = steps.iter().map(ToString::to_string).collect();
         let text = if lines.is_empty() { "[the list is empty]".to_owned() } else { lines.join("\n") };
         futures_util::future::ready(Ok(text.into())).boxed()
@@ -138,7 +138,7 @@ impl Tool for UpdateSteps {
 }
 
 /// Returns the steps with secrets redacted, each on one line.
-fn checked(steps: Vec<Step>, settings: &Settings) -> Result<Vec<PlannedStep>, ToolError> {
+fn checked(steps: Vec<Step>, settings: &ToolSettings) -> Result<Vec<PlannedStep>, ToolError> {
     if steps.len() > MAX_STEPS {
         return Err(invalid(format!("`steps` has {} entries; the limit is {MAX_STEPS}, so combine some of them", steps.len())));
     }

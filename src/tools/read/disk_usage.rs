@@ -2,7 +2,7 @@
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, format_count, size};
-use crate::sys::file::usage::{EntryTotals, TreeTotals, Usage, UsageOptions, usage};
+use crate::sys::file::usage::{EntryTotals, TreeTotals, TreeUsage, UsageOptions, usage};
 use crate::sys::path::facts;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
@@ -10,7 +10,7 @@ use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, display_path, join_names, not_found_error, open_error, special_file_error};
 use crate::tools::search::top_k::TopItems;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -57,7 +57,7 @@ impl Tool for DiskUsage {
         Ok(vec![Action::Read { target: paths.target("path", path, ExpectedKind::Directory)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let target =
             Paths::on_disk(settings).target("path", arguments.path.as_deref().unwrap_or("."), ExpectedKind::Directory)?;
         let depth = arguments.depth.unwrap_or(1);
@@ -69,12 +69,12 @@ impl Tool for DiskUsage {
         Ok(CallDraft::reads(format!("Disk usage of {}", target.given), target.clone(), Work { target, depth: depth as usize }))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(measure(&work, &settings, &context.kill)?))
     }
 }
 
-fn measure(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
+fn measure(work: &Work, settings: &ToolSettings, kill: &CancellationToken) -> Result<String, ToolError> {
     let target = &work.target;
     let name = display_path(&target.real, settings);
     match target.place {
@@ -130,7 +130,7 @@ struct EntryDetails {
     files: u64,
 }
 
-fn notes(usage: &Usage, settings: &Settings) -> Vec<String> {
+fn notes(usage: &TreeUsage, settings: &ToolSettings) -> Vec<String> {
     let mut notes = vec!["[ignored and hidden files are counted; symlinks are not followed]".to_owned()];
     if usage.further_names > 0 {
         notes.push(format!("[{} of the files are additional hard links, whose bytes are counted once]", usage.further_names));

@@ -9,7 +9,7 @@ use crate::tools::document::content::{Document, NotText};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, not_found_error, open_error, special_file_error};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use encoding_rs::UTF_8;
 use md5::Md5;
@@ -70,13 +70,13 @@ impl Tool for HashFile {
         Ok(vec![Action::Read { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         let algorithm = Algorithm::parse(arguments.algorithm.as_deref().unwrap_or("sha256"))?;
         Ok(CallDraft::reads(format!("Hash {}", target.given), target.clone(), Work { target, algorithm }))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(hash(&work, &settings, &context.kill)?))
     }
 }
@@ -137,7 +137,7 @@ impl Hasher {
     }
 }
 
-fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<String, ToolError> {
+fn hash(work: &Work, settings: &ToolSettings, kill: &CancellationToken) -> Result<String, ToolError> {
     let target = &work.target;
     match target.place {
         Place::Missing => return Err(not_found_error(target, settings)),
@@ -191,7 +191,7 @@ fn hash(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<St
 
 /// Searches a file for content that ReadFile would redact. Works in parts, so that the file is not loaded into memory.
 struct SecretSearch<'a> {
-    settings: &'a Settings,
+    settings: &'a ToolSettings,
     /// Bytes that have not been searched yet.
     held: Vec<u8>,
     /// Result, once a secret was found or the file is known not to be text.
@@ -205,7 +205,7 @@ enum Content {
 }
 
 impl<'a> SecretSearch<'a> {
-    fn new(settings: &'a Settings) -> Self {
+    fn new(settings: &'a ToolSettings) -> Self {
         Self { settings, held: Vec::new(), done: None }
     }
 

@@ -22,7 +22,7 @@ use crate::tools::editor_buffers;
 use crate::tools::error::invalid;
 use crate::tools::output::image_type;
 use crate::tools::paths::{ExpectedKind, Paths, not_found_error, open_error, special_file_error};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8};
 use futures_util::FutureExt as _;
@@ -42,7 +42,7 @@ pub(in crate::tools) struct ReadFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::tools) struct Arguments {
+pub(in crate::tools) struct ReadFileArguments {
     path: String,
     /// First line, from 1.
     #[schemars(range(min = 1))]
@@ -80,7 +80,7 @@ impl Default for ReadVariant {
     }
 }
 
-pub(in crate::tools) struct Work {
+pub(in crate::tools) struct PlannedRead {
     target: Target,
     asked: ReadRequest,
     /// Whether only part of the file was requested.
@@ -97,7 +97,7 @@ struct ReadRequest {
 
 impl Tool for ReadFile {
     const NAME: &'static str = "ReadFile";
-    const ALIASES: &'static [Alias<Arguments>] = &[
+    const ALIASES: &'static [Alias<ReadFileArguments>] = &[
         Alias::new::<alias::ReadLines>("read_file"),
         Alias::with_same_arguments("read"),
         Alias::with_same_arguments("view"),
@@ -108,14 +108,14 @@ impl Tool for ReadFile {
     ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/ReadFile.md");
-    type Arguments = Arguments;
-    type Work = Work;
+    type Arguments = ReadFileArguments;
+    type Work = PlannedRead;
 
-    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+    fn actions(arguments: &ReadFileArguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         Ok(vec![Action::Read { target: paths.source("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: ReadFileArguments, settings: &ToolSettings) -> Result<CallDraft<PlannedRead>, ToolError> {
         let target = Paths::on_disk(settings).source("path", &arguments.path, ExpectedKind::File)?;
         let encoding = arguments.encoding.as_deref().map(charset::encoding_from_label).transpose()?;
         let part = arguments.offset.or(arguments.limit).or(arguments.end_line).or(arguments.column).is_some();
@@ -123,11 +123,11 @@ impl Tool for ReadFile {
         Ok(CallDraft::reads(
             format!("Read {}", target.given),
             target.clone(),
-            Work { target, asked, part, raw: arguments.raw.unwrap_or(false), encoding },
+            PlannedRead { target, asked, part, raw: arguments.raw.unwrap_or(false), encoding },
         ))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: PlannedRead, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             // An explicit encoding refers to the bytes on disk.
             let unsaved = match work.encoding {
@@ -144,7 +144,7 @@ impl Tool for ReadFile {
             };
             let most = work.asked.manner.most_bytes.min(context.most_bytes).max(MIN_BYTES);
             let asked = ReadRequest { manner: ReadVariant { most_bytes: most, ..work.asked.manner }, ..work.asked };
-            let work = Work { asked, ..work };
+            let work = PlannedRead { asked, ..work };
             let read = move || match unsaved {
                 Some(document) => read_unsaved(&work, &document, &settings),
                 None => read(&work, &settings),
@@ -156,7 +156,7 @@ impl Tool for ReadFile {
 }
 
 /// Returns the requested range of lines.
-fn range(arguments: &Arguments) -> Result<Range, ToolError> {
+fn range(arguments: &ReadFileArguments) -> Result<Range, ToolError> {
     let ReadVariant { first_line, last_line, .. } = arguments.manner;
     let zero = |name: &str| Err(invalid(format!("`{name}` is 0; lines and columns are counted from 1")));
     let first = match arguments.offset {
@@ -179,7 +179,7 @@ fn range(arguments: &Arguments) -> Result<Range, ToolError> {
     }
 }
 
-fn read(work: &Work, settings: &Settings) -> Result<ToolOutput, ToolError> {
+fn read(work: &PlannedRead, settings: &ToolSettings) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
     match target.place {
         Place::Missing => return Err(not_found_error(target, settings)),
@@ -214,7 +214,7 @@ fn read(work: &Work, settings: &Settings) -> Result<ToolOutput, ToolError> {
 }
 
 /// Reads text that is unsaved in the user's editor and differs from the disk.
-fn read_unsaved(work: &Work, document: &Document, settings: &Settings) -> Result<ToolOutput, ToolError> {
+fn read_unsaved(work: &PlannedRead, document: &Document, settings: &ToolSettings) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
     settings.seen.record_read(&target.real, document.fingerprint());
     let text = document.text.as_bytes();
@@ -223,7 +223,7 @@ fn read_unsaved(work: &Work, document: &Document, settings: &Settings) -> Result
     } else if !work.raw && is_notebook(target) {
         read_notebook(work, text, settings)?
     } else {
-        let as_text = Work { encoding: Some(UTF_8), target: target.clone(), asked: work.asked, ..*work };
+        let as_text = PlannedRead { encoding: Some(UTF_8), target: target.clone(), asked: work.asked, ..*work };
         read_text(&as_text, text.to_vec(), None, text.len() as u64, settings)?
     };
     Ok(ToolOutput { text: editor_buffers::with_unsaved_note(told.text, &target.given), ..told })
@@ -233,7 +233,7 @@ fn is_notebook(target: &Target) -> bool {
     target.real.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
-fn too_large_error(work: &Work, bytes: u64, limit: u64) -> ToolError {
+fn too_large_error(work: &PlannedRead, bytes: u64, limit: u64) -> ToolError {
     let ReadRequest { manner, .. } = &work.asked;
     let message = format!(
         "`{}` is {bytes} bytes; at most {limit} can be read at once. Read a part with `{}` (first line) and `limit` (lines), \
@@ -244,10 +244,10 @@ fn too_large_error(work: &Work, bytes: u64, limit: u64) -> ToolError {
 }
 
 /// Reads a notebook as cells; as plain text if it is not a valid notebook.
-fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<ToolOutput, ToolError> {
+fn read_notebook(work: &PlannedRead, json: &[u8], settings: &ToolSettings) -> Result<ToolOutput, ToolError> {
     match notebook::text(json) {
         Ok(text) => {
-            let work_on_text = Work { encoding: Some(UTF_8), target: work.target.clone(), asked: work.asked, ..*work };
+            let work_on_text = PlannedRead { encoding: Some(UTF_8), target: work.target.clone(), asked: work.asked, ..*work };
             let bytes = text.len() as u64;
             read_text(&work_on_text, text.into_bytes(), None, bytes, settings)
         }
@@ -261,8 +261,14 @@ fn read_notebook(work: &Work, json: &[u8], settings: &Settings) -> Result<ToolOu
 }
 
 /// Reads text from `start` to the end of the file.
-fn read_text(work: &Work, start: Vec<u8>, file: Option<File>, bytes: u64, settings: &Settings) -> Result<ToolOutput, ToolError> {
-    let Work { target, asked: ReadRequest { range, manner }, .. } = work;
+fn read_text(
+    work: &PlannedRead,
+    start: Vec<u8>,
+    file: Option<File>,
+    bytes: u64,
+    settings: &ToolSettings,
+) -> Result<ToolOutput, ToolError> {
+    let PlannedRead { target, asked: ReadRequest { range, manner }, .. } = work;
     // The sample of a large file may end in the middle of a character.
     let sample = if bytes > start.len() as u64 { crate::sys::process::whole_start(&start) } else { &start };
     let encoding = match work.encoding {

@@ -8,9 +8,9 @@ use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::document::content::Document;
 use crate::tools::document::replacement::endings;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::paths::{ExpectedKind, Paths, display_path, not_found_error, open_error};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -55,18 +55,18 @@ impl Tool for Stat {
         Ok(std::iter::once(entry).chain(end).map(|target| Action::Read { target }).collect())
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let (entry, end) = resolve_entry_and_target(&arguments, &Paths::on_disk(settings))?;
         Ok(CallDraft {
             summary: format!("Stat {}", entry.given),
             actions: std::iter::once(&entry).chain(&end).map(|target| Action::Read { target: target.clone() }).collect(),
             proposal: None,
-            effect: Effect::Reads,
+            effect: CallEffect::Reads,
             work: Work { entry, end },
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(format_entries(&work, &settings)?))
     }
 }
@@ -80,7 +80,7 @@ fn resolve_entry_and_target(arguments: &Arguments, paths: &Paths<'_>) -> Result<
     Ok((entry, end))
 }
 
-fn format_entries(work: &Work, settings: &Settings) -> Result<String, ToolError> {
+fn format_entries(work: &Work, settings: &ToolSettings) -> Result<String, ToolError> {
     let entry = &work.entry;
     if entry.place == Place::Missing {
         return Err(not_found_error(entry, settings));
@@ -104,7 +104,7 @@ fn format_entries(work: &Work, settings: &Settings) -> Result<String, ToolError>
     Ok(text)
 }
 
-fn format_entry(target: &Target, facts: &Facts, settings: &Settings) -> String {
+fn format_entry(target: &Target, facts: &Facts, settings: &ToolSettings) -> String {
     let mut text = format!("path: {}\nkind: {}\n", target.real.display(), kind(facts.sort));
     let _ = writeln!(text, "size: {} bytes", facts.bytes);
     if facts.sort == EntryKind::File {

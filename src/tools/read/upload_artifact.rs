@@ -6,11 +6,11 @@ use crate::sys::path::open_file;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput, blocking};
 use crate::tools::document::content::{Document, NotText};
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::output::{image_type, new};
 use crate::tools::paths::{ExpectedKind, Paths, not_found_error, open_error, special_file_error};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use encoding_rs::UTF_8;
 use schemars::JsonSchema;
@@ -69,7 +69,7 @@ impl Tool for UploadArtifact {
         Ok(vec![Action::Upload { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let Arguments { path, name, content_type } = arguments;
         let target = Paths::on_disk(settings).target("path", &path, ExpectedKind::File)?;
         if let Some(given) = content_type.as_deref().filter(|given| !is_media_type(given)) {
@@ -81,17 +81,17 @@ impl Tool for UploadArtifact {
             summary: format!("Upload {} as an artifact", target.given),
             actions: vec![Action::Upload { target: target.clone() }],
             proposal: None,
-            effect: Effect::Reads,
+            effect: CallEffect::Reads,
             work: Work { target, name, content_type },
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || upload(&work, &settings, &context.kill))
     }
 }
 
-fn upload(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<ToolOutput, ToolFailure> {
+fn upload(work: &Work, settings: &ToolSettings, kill: &CancellationToken) -> Result<ToolOutput, ToolFailure> {
     let Some(artifacts) = &settings.artifacts else {
         let message = "this session has no artifact store; tell the user where the file is instead";
         return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
@@ -119,7 +119,7 @@ fn upload(work: &Work, settings: &Settings, kill: &CancellationToken) -> Result<
     Ok(ToolOutput { text, artifacts: vec![kept], ..ToolOutput::default() })
 }
 
-fn read(target: &Target, settings: &Settings) -> Result<Vec<u8>, ToolError> {
+fn read(target: &Target, settings: &ToolSettings) -> Result<Vec<u8>, ToolError> {
     match target.place {
         Place::Missing => return Err(not_found_error(target, settings)),
         Place::Directory => {
@@ -140,7 +140,7 @@ fn read(target: &Target, settings: &Settings) -> Result<Vec<u8>, ToolError> {
 
 /// Redacts the content. Returns it with two flags: whether anything was redacted, and whether it is text. Content
 /// without secrets is unchanged.
-fn without_secrets<'a>(bytes: &'a [u8], settings: &Settings) -> (Cow<'a, [u8]>, bool, bool) {
+fn without_secrets<'a>(bytes: &'a [u8], settings: &ToolSettings) -> (Cow<'a, [u8]>, bool, bool) {
     let text = match Document::decode(bytes) {
         Ok(document) => document.text,
         Err(NotText::Malformed) => UTF_8.decode(bytes).0.into_owned(),

@@ -16,7 +16,7 @@ pub(crate) struct CacheUse {
     pub bytes: u64,
 }
 
-struct Layer {
+struct CacheLayer {
     directory: PathBuf,
     used: SystemTime,
     bytes: u64,
@@ -61,13 +61,13 @@ fn mark_for_removal(directory: &Path) -> bool {
     true
 }
 
-fn layers(bases: &[PathBuf]) -> Vec<Layer> {
+fn layers(bases: &[PathBuf]) -> Vec<CacheLayer> {
     let entries = bases.iter().flat_map(|base| std::fs::read_dir(base.join(LAYERS)).into_iter().flatten().flatten());
     let kept = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with(ONCE));
     let layer = |directory: PathBuf| {
         let used = directory.join("lock").metadata().and_then(|metadata| metadata.modified()).ok()?;
         let bytes = bytes_below(&directory);
-        Some(Layer { directory, used, bytes })
+        Some(CacheLayer { directory, used, bytes })
     };
     kept.filter_map(|entry| layer(entry.path())).collect()
 }

@@ -96,7 +96,7 @@ type DirectoryCache = HashMap<PathBuf, CachedListing>;
 struct CachedListing {
     stamp: DirectoryStamp,
     entries: usize,
-    kept: Vec<Mark>,
+    kept: Vec<ProtectedEntry>,
     sockets: Vec<OsString>,
     secrets: Vec<OsString>,
     /// Subdirectories to scan.
@@ -113,7 +113,7 @@ struct DirectoryStamp {
 }
 
 #[derive(Debug, Clone)]
-struct Mark {
+struct ProtectedEntry {
     name: OsString,
     kept: EntryProtection,
     is_link: bool,
@@ -237,7 +237,7 @@ fn walk_roots(
         let Some(listed) = list_directory(&directory, known, marks, most - entries) else { continue };
         entries += listed.entries;
         let room = MAX_PLACES.saturating_sub(found.hidden.len() + found.read_only.len() + found.runs_code.len());
-        let (watched, kept): (Vec<&Mark>, Vec<&Mark>) =
+        let (watched, kept): (Vec<&ProtectedEntry>, Vec<&ProtectedEntry>) =
             listed.kept.iter().partition(|mark| mark.kept == EntryProtection::Watched);
         let is_cut = entries >= most || kept.len() > room || found.secrets.len() + listed.secrets.len() > MAX_PLACES;
         // A mount applies to the symlink target.
@@ -287,7 +287,7 @@ fn list_directory(directory: &Path, known: Option<CachedListing>, marks: &Protec
                 } else if kept == EntryProtection::Watched && kind.is_socket() {
                     listed.sockets.push(name.clone());
                 }
-                listed.kept.push(Mark { kept, is_link: kind.is_symlink(), name });
+                listed.kept.push(ProtectedEntry { kept, is_link: kind.is_symlink(), name });
             }
             None if kind.is_dir() && SKIPPED.contains(&&*text) => listed.aside.push(name),
             None if kind.is_dir() => listed.below.push(name),
@@ -312,7 +312,7 @@ impl CachedListing {
     }
 }
 
-fn keep(found: &mut ScanResult, directory: &Path, mark: &Mark) {
+fn keep(found: &mut ScanResult, directory: &Path, mark: &ProtectedEntry) {
     let path = directory.join(&mark.name);
     if mark.kept != EntryProtection::Hidden && found.watched.len() < MAX_WATCHED {
         found.watched.push(path.clone());
@@ -424,13 +424,13 @@ mod tests {
         let (marks, mut seen) = (marks(&root), DirectoryCache::new());
         let first = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);
         // Directories not mentioned here are not found.
-        let listed = |name: &str, kept: Vec<Mark>, below: &[&str]| {
+        let listed = |name: &str, kept: Vec<ProtectedEntry>, below: &[&str]| {
             let path = root.join(name);
             let stamp = DirectoryStamp::read(&path).expect("there");
             let below = below.iter().map(OsString::from).collect();
             (path, CachedListing { stamp, entries: 1, kept, below, ..CachedListing::default() })
         };
-        let git = Mark { name: ".git".into(), kept: EntryProtection::ReadOnly, is_link: false };
+        let git = ProtectedEntry { name: ".git".into(), kept: EntryProtection::ReadOnly, is_link: false };
         seen = DirectoryCache::new();
         seen.extend([listed("", vec![git.clone()], &["a"]), listed("a", vec![git], &[])]);
         let again = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);

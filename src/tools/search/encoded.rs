@@ -5,7 +5,7 @@ use crate::sys::path::open_file;
 use crate::sys::process::whole_start;
 use crate::tools::document::charset;
 use crate::tools::document::charset::{DecodingReader, HELD_BYTES, ReadAs};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use encoding_rs::{Encoding, UTF_8};
 use std::io::{self, Read};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(in crate::tools) struct Encodings {
 }
 
 impl Encodings {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &ToolSettings) -> Self {
         Self { locale: locale::charset(), most_held: settings.max_file_size_bytes.min(HELD_BYTES) }
     }
 

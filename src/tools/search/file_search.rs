@@ -1,8 +1,8 @@
 //! Search in one file: returns the matching lines in order and within limits, or their number.
 
 use super::encoded::{Encodings, OnlyUtf8, is_not_utf8, is_utf_16, open_as_utf8};
-use super::grep_answer::{FileHits, Hit, Hits, Line, MAX_COUNTED, MatchCount};
-use super::grep_arguments::{Mode, Request};
+use super::grep_answer::{FileHits, GrepLine, Hit, Hits, MAX_COUNTED, MatchCount};
+use super::grep_arguments::{GrepMode, GrepRequest};
 use super::line_redaction::{LineFilter, PrivateKeyLines, RedactedText};
 use super::top_k::ThreadResults;
 use crate::policy::redact::Redactor;
@@ -34,7 +34,7 @@ const NUL_SEARCH_BYTES: usize = 8 * 1024;
 
 /// Content type of a searched file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum ContentKind {
     Text,
     /// Binary; the file was not searched.
     Binary,
@@ -62,7 +62,7 @@ impl Skip {
 
 /// Searcher of one thread, used for one file after another.
 pub(super) struct FileSearch<'a> {
-    request: &'a Request,
+    request: &'a GrepRequest,
     redactor: &'a Redactor,
     kill: &'a CancellationToken,
     /// Searcher with line numbers and context.
@@ -76,8 +76,8 @@ pub(super) struct FileSearch<'a> {
 }
 
 /// State shared by all threads of one search.
-pub(super) struct Common<'a> {
-    pub request: &'a Request,
+pub(super) struct SearchContext<'a> {
+    pub request: &'a GrepRequest,
     pub redactor: &'a Redactor,
     pub kill: &'a CancellationToken,
     pub counted: &'a MatchCount,
@@ -85,8 +85,8 @@ pub(super) struct Common<'a> {
 }
 
 impl<'a> FileSearch<'a> {
-    pub(super) fn new(common: &Common<'a>, hits: ThreadResults<'a, Hits>) -> Self {
-        let Common { request, redactor, kill, counted, encodings } = *common;
+    pub(super) fn new(common: &SearchContext<'a>, hits: ThreadResults<'a, Hits>) -> Self {
+        let SearchContext { request, redactor, kill, counted, encodings } = *common;
         let searcher = |lines: bool| {
             SearcherBuilder::new()
                 .binary_detection(BinaryDetection::quit(0))
@@ -111,10 +111,10 @@ impl<'a> FileSearch<'a> {
         }
     }
 
-    pub(super) fn search(&mut self, path: &Path) -> Result<Content, Skip> {
-        let counts = matches!(self.request.mode, Mode::Content | Mode::Count);
+    pub(super) fn search(&mut self, path: &Path) -> Result<ContentKind, Skip> {
+        let counts = matches!(self.request.mode, GrepMode::Content | GrepMode::Count);
         if counts && self.counted.is_full() && self.hits.own.remaining_capacity(path) == 0 {
-            return Ok(Content::Text);
+            return Ok(ContentKind::Text);
         }
         let file = open_file(path).map_err(Skip::Io)?;
         let bytes = file.metadata().map_err(Skip::Io)?.len();
@@ -140,14 +140,14 @@ impl<'a> FileSearch<'a> {
     }
 
     /// Searches text in another encoding after decoding it.
-    fn search_decoded(&mut self, path: &Path, bytes: &[u8]) -> Result<Content, Skip> {
+    fn search_decoded(&mut self, path: &Path, bytes: &[u8]) -> Result<ContentKind, Skip> {
         if is_utf_16(bytes) {
-            return self.slice(path, bytes, self.encodings.detect(bytes)).map(|()| Content::Text);
+            return self.slice(path, bytes, self.encodings.detect(bytes)).map(|()| ContentKind::Text);
         }
         let (text, content) = match memchr::memchr(0, bytes) {
-            None => (bytes, Content::Text),
-            Some(at) if at < NUL_SEARCH_BYTES => return Ok(Content::Binary),
-            Some(at) => (&bytes[..at], Content::TextThenBinary),
+            None => (bytes, ContentKind::Text),
+            Some(at) if at < NUL_SEARCH_BYTES => return Ok(ContentKind::Binary),
+            Some(at) => (&bytes[..at], ContentKind::TextThenBinary),
         };
         // ASCII characters have the same bytes in all encodings that a file without NUL bytes can have.
         if self.request.is_ascii() && !self.may_match(text) {
@@ -177,12 +177,12 @@ impl<'a> FileSearch<'a> {
         self.request.meaning.multiline || !matches!(self.request.expression.find_candidate_line(text), Ok(None))
     }
 
-    fn search_in_chunks(&mut self, path: &Path, file: File, bytes: u64) -> Result<Content, Skip> {
+    fn search_in_chunks(&mut self, path: &Path, file: File, bytes: u64) -> Result<ContentKind, Skip> {
         let mut start = Vec::new();
         (&file).take(SNIFFED_BYTES).read_to_end(&mut start).map_err(Skip::Io)?;
         let wide = is_utf_16(&start);
         if !wide && memchr::memchr(0, &start[..start.len().min(NUL_SEARCH_BYTES)]).is_some() {
-            return Ok(Content::Binary);
+            return Ok(ContentKind::Binary);
         }
         // ReadFile detects the encoding from the whole file, or from the start of a large one.
         let held = bytes <= self.encodings.most_held;
@@ -195,7 +195,7 @@ impl<'a> FileSearch<'a> {
             let encoding = self.encodings.detect_file(path).map_err(Skip::Io)?;
             ended = self.search_chunks(path, open_as_utf8(path, encoding).map_err(Skip::Io)?, encoding, false)?;
         }
-        Ok(if ended == SearchEnd::AtNul { Content::TextThenBinary } else { Content::Text })
+        Ok(if ended == SearchEnd::AtNul { ContentKind::TextThenBinary } else { ContentKind::Text })
     }
 
     /// Searches `text`, which is the file as UTF-8, in chunks. `watched`: ends the search at the first byte that is not
@@ -212,7 +212,7 @@ impl<'a> FileSearch<'a> {
             CancellableReader { inner: if watched { Box::new(OnlyUtf8::new(text)) } else { text }, kill }
         };
         // Numbering lines takes longer than searching most files, and is only needed if the file has a key.
-        let numbers = self.request.mode == Mode::Content;
+        let numbers = self.request.mode == GrepMode::Content;
         let first = reader(text);
         let ended = self.run(path, PrivateKeyLines::deferred(encoding), (numbers, encoding), |searcher, expression, sink| {
             searcher.search_reader(expression, first, sink)
@@ -235,7 +235,7 @@ impl<'a> FileSearch<'a> {
         (numbers, encoding): (bool, Option<&'static Encoding>),
         search: impl FnOnce(&mut Searcher, &grep_regex::RegexMatcher, &mut Collector<'_>) -> io::Result<()>,
     ) -> Result<SearchEnd, Skip> {
-        let room = if self.request.mode == Mode::Content { self.hits.own.remaining_capacity(path) } else { 0 };
+        let room = if self.request.mode == GrepMode::Content { self.hits.own.remaining_capacity(path) } else { 0 };
         let expression = &self.request.expression;
         let searcher = if room > 0 || numbers { &mut self.shows } else { &mut self.counts };
         let mut sink = Collector {
@@ -304,7 +304,7 @@ impl<R: Read> Read for CancellableReader<'_, R> {
 /// Collects the matches of one file.
 struct Collector<'a> {
     path: &'a Path,
-    mode: Mode,
+    mode: GrepMode,
     /// Number of further matches that can be shown.
     room: usize,
     kill: &'a CancellationToken,
@@ -312,7 +312,7 @@ struct Collector<'a> {
     keys: PrivateKeyLines,
     /// Number of lines shown before a match.
     around: u64,
-    before: Vec<Line>,
+    before: Vec<GrepLine>,
     /// Whether the next lines belong to a shown match.
     follows: bool,
     found: FileHits,
@@ -342,14 +342,14 @@ impl Sink for Collector<'_> {
             return Ok(!self.kill.is_cancelled());
         }
         self.found.matches += 1;
-        if matches!(self.mode, Mode::Files | Mode::FilesWithoutMatch) {
+        if matches!(self.mode, GrepMode::Files | GrepMode::FilesWithoutMatch) {
             return Ok(false);
         }
         self.late |= self.found.hits.len() >= self.room;
-        if self.mode == Mode::Count && self.found.matches > MAX_COUNTED {
+        if self.mode == GrepMode::Count && self.found.matches > MAX_COUNTED {
             return Ok(false);
         }
-        if self.late && self.mode == Mode::Content && self.found.matches - self.told >= REPORT_AFTER {
+        if self.late && self.mode == GrepMode::Content && self.found.matches - self.told >= REPORT_AFTER {
             let new = self.found.matches - std::mem::replace(&mut self.told, self.found.matches);
             if self.counted.add(new) {
                 return Ok(false);
@@ -371,7 +371,7 @@ impl Sink for Collector<'_> {
         }
         let number = around.line_number().unwrap_or(0);
         let shown = self.sight.redact_lines(around.bytes(), number, self.path, &mut self.keys);
-        let line = Line { number, mark: '-', text: shorten_line(&shown.text, None) };
+        let line = GrepLine { number, mark: '-', text: shorten_line(&shown.text, None) };
         match (around.kind(), self.found.hits.last_mut()) {
             (SinkContextKind::After, Some(hit)) if self.follows => hit.lines.push(line),
             (SinkContextKind::Before | SinkContextKind::Other | SinkContextKind::After, _) => self.before.push(line),
@@ -390,18 +390,18 @@ impl Sink for Collector<'_> {
     }
 }
 
-fn add_lines(lines: &mut Vec<Line>, shown: &RedactedText<'_>, first: u64, expression: &grep_regex::RegexMatcher) {
+fn add_lines(lines: &mut Vec<GrepLine>, shown: &RedactedText<'_>, first: u64, expression: &grep_regex::RegexMatcher) {
     let count = shown.text.split('\n').count();
     for (index, line) in shown.text.split('\n').enumerate().take(MAX_MATCH_LINES) {
         let number = first + index as u64;
         // In a match over several lines, each line is shown from its start.
         let at = || expression.find(line.as_bytes()).ok().flatten().map(|found| found.start());
         let at = if count == 1 && line.len() > MAX_LINE_BYTES { at() } else { None };
-        lines.push(Line { number, mark: ':', text: shorten_line(line.strip_suffix('\r').unwrap_or(line), at) });
+        lines.push(GrepLine { number, mark: ':', text: shorten_line(line.strip_suffix('\r').unwrap_or(line), at) });
     }
     if count > MAX_MATCH_LINES {
         let number = first + MAX_MATCH_LINES as u64;
-        lines.push(Line { number, mark: ':', text: format!("[... {} more lines of this match]", count - MAX_MATCH_LINES) });
+        lines.push(GrepLine { number, mark: ':', text: format!("[... {} more lines of this match]", count - MAX_MATCH_LINES) });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Glob: finds files whose paths match a pattern.
 
 use super::grep_arguments::limit;
-use super::page::{List, Page};
+use super::page::{Page, PageText};
 use super::skipped::SkippedPlaces;
 use super::top_k::{MergedResults, TopItems};
 use super::walk::{Depth, InOrder, WalkScope, glob, relative_to, walk};
@@ -13,7 +13,7 @@ use crate::tools::call_result::{CallResult, ToolOutput, blocking};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, display_path};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use globset::{GlobSet, GlobSetBuilder};
 use ignore::DirEntry;
@@ -99,7 +99,7 @@ impl Tool for Glob {
         Ok(vec![Action::Read { target: paths.target("pattern", &base, ExpectedKind::Directory)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let (base, rest) = split(&arguments)?;
         let base = Paths::on_disk(settings).target("pattern", &base, ExpectedKind::Directory)?;
         Ok(CallDraft::reads(
@@ -122,7 +122,7 @@ impl Tool for Glob {
         ))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(search(&work, &settings, &context)?))
     }
 }
@@ -167,7 +167,7 @@ fn matcher(rest: &str, ignore_case: bool) -> Result<GlobSet, ToolError> {
 /// Sort key of a result.
 type Found = (Reverse<Option<SystemTime>>, InOrder, bool);
 
-fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOutput, ToolError> {
+fn search(work: &Work, settings: &ToolSettings, context: &RunContext) -> Result<ToolOutput, ToolError> {
     match work.base.place {
         Place::Directory => {}
         Place::Missing => return Ok(format!("no file matches `{}`: `{}` does not exist", work.pattern, work.base.given).into()),
@@ -191,7 +191,7 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
     // A directory replaced by a symlink during the walk would expose the target.
     let mut without_links = WithoutLinks::default();
     let there = found.into_sorted().into_iter().skip(work.page.skipped_items()).filter(|(_, path, _)| without_links.has(&path.0));
-    let mut list = List::new(work.page, context.most_bytes);
+    let mut list = PageText::new(work.page, context.most_bytes);
     for (_, path, is_directory) in there {
         if !list.push(&(display_path(&path.0, settings) + if is_directory { "/\n" } else { "\n" })) {
             break;

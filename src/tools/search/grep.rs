@@ -1,9 +1,9 @@
 //! Grep: finds the lines that match an expression, in a file or a tree.
 
 use super::encoded::Encodings;
-use super::file_search::{Common, Content, FileSearch, Skip};
+use super::file_search::{ContentKind, FileSearch, SearchContext, Skip};
 use super::grep_answer::{Hits, MatchCount, answer};
-use super::grep_arguments::{self, Mode, Request};
+use super::grep_arguments::{self, GrepMode, GrepRequest};
 use super::skipped::SkippedPlaces;
 use super::top_k::MergedResults;
 use super::walk::{Depth, WalkScope, relative_to, walk};
@@ -14,24 +14,24 @@ use crate::tools::call_result::{CallResult, ToolOutput, blocking};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, not_found_error, open_error, special_file_error};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use ignore::DirEntry;
 use std::sync::Arc;
 
-pub(in crate::tools) use super::grep_arguments::Arguments;
+pub(in crate::tools) use super::grep_arguments::GrepArguments;
 
 pub(in crate::tools) struct Grep;
 
 pub(in crate::tools) struct Work {
     target: Target,
-    request: Request,
+    request: GrepRequest,
 }
 
 impl Tool for Grep {
     const NAME: &'static str = "Grep";
-    const ALIASES: &'static [Alias<Arguments>] = &[
-        Alias::new::<grep_arguments::Grep>("grep"),
+    const ALIASES: &'static [Alias<GrepArguments>] = &[
+        Alias::new::<grep_arguments::GrepAliasArguments>("grep"),
         Alias::with_same_arguments("TextSearch"),
         Alias::with_same_arguments("search"),
         Alias::with_same_arguments("grep_search"),
@@ -43,36 +43,36 @@ impl Tool for Grep {
     ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/Grep.md");
-    type Arguments = Arguments;
+    type Arguments = GrepArguments;
     type Work = Work;
 
-    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+    fn actions(arguments: &GrepArguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let path = arguments.path.as_deref().unwrap_or(".");
         Ok(vec![Action::Read { target: paths.source("path", path, ExpectedKind::Directory)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: GrepArguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let target =
             Paths::on_disk(settings).source("path", arguments.path.as_deref().unwrap_or("."), ExpectedKind::Directory)?;
         Ok(CallDraft::reads(
             format!("Grep {} in {}", arguments.pattern, target.given),
             target.clone(),
-            Work { target, request: Request::new(arguments)? },
+            Work { target, request: GrepRequest::new(arguments)? },
         ))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(search(&work, &settings, &context)?))
     }
 }
 
-fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOutput, ToolError> {
+fn search(work: &Work, settings: &ToolSettings, context: &RunContext) -> Result<ToolOutput, ToolError> {
     let Work { target, request } = work;
     let (kill, most_bytes) = (&context.kill, context.most_bytes);
     let hits = MergedResults::new(Hits::new(request));
     let counted = MatchCount::default();
     let encodings = Encodings::new(settings);
-    let common = Common { request, redactor: &settings.redactor, kill, counted: &counted, encodings: &encodings };
+    let common = SearchContext { request, redactor: &settings.redactor, kill, counted: &counted, encodings: &encodings };
     let searcher = || FileSearch::new(&common, hits.thread_results(Hits::new(request)));
     let unread = SkippedPlaces::new();
     match target.place {
@@ -86,14 +86,14 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
             let hits = hits.into_inner();
             let how = "RunCommand can, for example with `grep -a`";
             return match content {
-                Content::Binary => {
+                ContentKind::Binary => {
                     Err(invalid(format!("`{}` is a binary file, which Grep does not search; {how}", target.given)))
                 }
-                Content::TextThenBinary => {
+                ContentKind::TextThenBinary => {
                     let note = format!("\n[not searched after the first NUL byte: a binary file; {how}]");
                     Ok(format_hits(hits, work, settings, most_bytes)?.with_note(&note))
                 }
-                Content::Text => format_hits(hits, work, settings, most_bytes),
+                ContentKind::Text => format_hits(hits, work, settings, most_bytes),
             };
         }
         Place::Directory => {
@@ -109,8 +109,8 @@ fn search(work: &Work, settings: &Settings, context: &RunContext) -> Result<Tool
                         return;
                     }
                     match files.search(path) {
-                        Ok(Content::Text | Content::Binary) => {}
-                        Ok(Content::TextThenBinary) => unread.add(path, "binary after the first NUL byte".to_owned()),
+                        Ok(ContentKind::Text | ContentKind::Binary) => {}
+                        Ok(ContentKind::TextThenBinary) => unread.add(path, "binary after the first NUL byte".to_owned()),
                         Err(Skip::Io(error)) => unread.add_io(path, &error),
                         Err(skip) => unread.add(path, skip.reason()),
                     }
@@ -132,7 +132,7 @@ fn skip_error(skip: &Skip, target: &Target) -> ToolError {
     }
 }
 
-fn format_hits(hits: Hits, work: &Work, settings: &Settings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
+fn format_hits(hits: Hits, work: &Work, settings: &ToolSettings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
     let searched = hits.searched;
     Ok(match answer(hits, &work.request, settings, most_bytes)? {
         Some(told) => told,
@@ -143,7 +143,8 @@ fn format_hits(hits: Hits, work: &Work, settings: &Settings, most_bytes: usize) 
 /// Describes a search without results.
 fn no_matches(work: &Work, searched: u64) -> String {
     let Work { target, request } = work;
-    let within = if request.mode == Mode::FilesWithoutMatch { "every file has a line that matches" } else { "no line matches" };
+    let within =
+        if request.mode == GrepMode::FilesWithoutMatch { "every file has a line that matches" } else { "no line matches" };
     let nothing = format!("{within} `{}` in `{}`", request.pattern, target.given);
     match target.place {
         Place::Directory if searched == 0 && !request.which.is_all() => {

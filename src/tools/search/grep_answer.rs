@@ -1,13 +1,13 @@
 //! Results of a text search, and their formatting.
 
-use super::grep_arguments::{MAX_RESULTS, Mode, Request};
-use super::page::List;
+use super::grep_arguments::{GrepMode, GrepRequest, MAX_RESULTS};
+use super::page::PageText;
 use super::top_k::Merge;
 use super::walk::InOrder;
 use crate::protocol::ToolError;
 use crate::tools::call_result::ToolOutput;
 use crate::tools::paths::display_path;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
@@ -33,7 +33,7 @@ impl MatchCount {
 }
 
 /// A shown line; `mark` distinguishes matching lines from context.
-pub(super) struct Line {
+pub(super) struct GrepLine {
     pub number: u64,
     pub mark: char,
     pub text: String,
@@ -41,7 +41,7 @@ pub(super) struct Line {
 
 /// One match with its context.
 pub(super) struct Hit {
-    pub lines: Vec<Line>,
+    pub lines: Vec<GrepLine>,
 }
 
 /// Results in one file: the number of matches, and the first matches.
@@ -75,7 +75,7 @@ impl Ord for FileHits {
 /// First files by path with their matches, and the totals.
 pub(super) struct Hits {
     kept: BinaryHeap<FileHits>,
-    mode: Mode,
+    mode: GrepMode,
     limit: usize,
     /// Number of results taken by the kept files.
     taken: usize,
@@ -86,13 +86,13 @@ pub(super) struct Hits {
 }
 
 impl Hits {
-    pub(super) fn new(request: &Request) -> Self {
+    pub(super) fn new(request: &GrepRequest) -> Self {
         let (mode, limit) = (request.mode, request.page.required_items());
         Self { kept: BinaryHeap::new(), mode, limit, taken: 0, matches: 0, files: 0, searched: 0 }
     }
 
     fn weight(&self, file: &FileHits) -> usize {
-        if self.mode == Mode::Content { file.hits.len() } else { 1 }
+        if self.mode == GrepMode::Content { file.hits.len() } else { 1 }
     }
 
     /// Returns the number of this file's matches that could be shown.
@@ -108,7 +108,7 @@ impl Hits {
     pub(super) fn add(&mut self, path: &Path, found: FileHits) {
         self.searched += 1;
         self.matches += found.matches;
-        if (found.matches > 0) == (self.mode == Mode::FilesWithoutMatch) {
+        if (found.matches > 0) == (self.mode == GrepMode::FilesWithoutMatch) {
             return;
         }
         self.files += 1;
@@ -161,8 +161,8 @@ fn count_text(matches: u64) -> String {
 /// Formats the results within the size limit; `None` if there are none.
 pub(super) fn answer(
     hits: Hits,
-    request: &Request,
-    settings: &Settings,
+    request: &GrepRequest,
+    settings: &ToolSettings,
     most_bytes: usize,
 ) -> Result<Option<ToolOutput>, ToolError> {
     let (matches, files, page) = (hits.matches, hits.files, request.page);
@@ -172,26 +172,31 @@ pub(super) fn answer(
         "narrow `pattern`, `path` or `glob`".to_owned()
     };
     let (total, of) = match request.mode {
-        Mode::Content => (matches, format!("{} matches shown", count_text(matches))),
-        Mode::Count if matches > MAX_COUNTED => (files, format!("more files shown, {} matches in total", count_text(matches))),
-        Mode::Count => (files, format!("{files} files shown, {matches} matches in total")),
-        Mode::Files | Mode::FilesWithoutMatch => (files, format!("{files} files shown")),
+        GrepMode::Content => (matches, format!("{} matches shown", count_text(matches))),
+        GrepMode::Count if matches > MAX_COUNTED => {
+            (files, format!("more files shown, {} matches in total", count_text(matches)))
+        }
+        GrepMode::Count => (files, format!("{files} files shown, {matches} matches in total")),
+        GrepMode::Files | GrepMode::FilesWithoutMatch => (files, format!("{files} files shown")),
     };
     if total == 0 {
         return Ok(None);
     }
-    let mut list = List::new(page, most_bytes);
+    let mut list = PageText::new(page, most_bytes);
     let mut before = page.skipped_items();
     let around = request.before + request.after > 0;
     'files: for file in hits.into_shown() {
         let name = display_path(&file.path, settings);
-        if request.mode != Mode::Content {
+        if request.mode != GrepMode::Content {
             if before > 0 {
                 before -= 1;
                 continue;
             }
-            let item =
-                if request.mode == Mode::Count { format!("{name}:{}\n", count_text(file.matches)) } else { format!("{name}\n") };
+            let item = if request.mode == GrepMode::Count {
+                format!("{name}:{}\n", count_text(file.matches))
+            } else {
+                format!("{name}\n")
+            };
             if !list.push(&item) {
                 break;
             }
@@ -209,7 +214,7 @@ pub(super) fn answer(
             if around && !follows && !list.is_empty() {
                 item.push_str("--\n");
             }
-            for Line { number, mark, text } in &hit.lines {
+            for GrepLine { number, mark, text } in &hit.lines {
                 let _ = if request.numbers {
                     writeln!(item, "{name}{mark}{number}{mark}{text}")
                 } else {
@@ -223,7 +228,7 @@ pub(super) fn answer(
         }
     }
     if list.is_empty() {
-        return Err(page.past_the_end(total, if request.mode == Mode::Content { "matches" } else { "files" }));
+        return Err(page.past_the_end(total, if request.mode == GrepMode::Content { "matches" } else { "files" }));
     }
     Ok(Some(list.into_output(total, &of, &narrow)))
 }

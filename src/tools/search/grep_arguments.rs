@@ -2,7 +2,7 @@
 
 use super::file_filter::FileFilter;
 use super::page::Page;
-use super::pattern::{Meaning, expression};
+use super::pattern::{PatternOptions, expression};
 use crate::protocol::ToolError;
 use crate::tools::error::invalid;
 use grep_regex::RegexMatcher;
@@ -19,7 +19,7 @@ const MAX_CONTEXT: u32 = 20;
 /// Form of the results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::tools) enum Mode {
+pub(in crate::tools) enum GrepMode {
     #[default]
     #[serde(alias = "lines", alias = "matches")]
     Content,
@@ -33,7 +33,7 @@ pub(in crate::tools) enum Mode {
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::tools) struct Arguments {
+pub(in crate::tools) struct GrepArguments {
     pub pattern: String,
     pub path: Option<String>,
     /// For example `*.rs`; `!*.min.js` excludes.
@@ -43,7 +43,7 @@ pub(in crate::tools) struct Arguments {
     pub types: Option<Vec<String>>,
     /// `content` by default.
     #[schemars(with = "Option<String>", extend("enum" = ["content", "files", "filesWithoutMatch", "count"]))]
-    pub output: Option<Mode>,
+    pub output: Option<GrepMode>,
     pub ignore_case: Option<bool>,
     /// `pattern` is plain text.
     pub literal: Option<bool>,
@@ -70,7 +70,7 @@ pub(in crate::tools) struct Arguments {
 
 /// Arguments of the alias `grep`: fewer results by default.
 #[derive(Deserialize, JsonSchema)]
-pub(in crate::tools) struct Grep {
+pub(in crate::tools) struct GrepAliasArguments {
     pattern: String,
     path: Option<String>,
     /// For example `*.py`.
@@ -91,7 +91,7 @@ pub(in crate::tools) struct Grep {
     types: Option<Vec<String>>,
     /// `content` by default.
     #[schemars(with = "Option<String>", extend("enum" = ["content", "files", "filesWithoutMatch", "count"]))]
-    output: Option<Mode>,
+    output: Option<GrepMode>,
     /// Lines around each match.
     #[schemars(range(max = 20))]
     context: Option<u32>,
@@ -102,8 +102,8 @@ pub(in crate::tools) struct Grep {
     line_numbers: Option<bool>,
 }
 
-impl From<Grep> for Arguments {
-    fn from(grep: Grep) -> Self {
+impl From<GrepAliasArguments> for GrepArguments {
+    fn from(grep: GrepAliasArguments) -> Self {
         Self {
             pattern: grep.pattern,
             path: grep.path,
@@ -126,12 +126,12 @@ impl From<Grep> for Arguments {
 }
 
 /// A checked search request.
-pub(in crate::tools) struct Request {
+pub(in crate::tools) struct GrepRequest {
     pub pattern: String,
     pub expression: RegexMatcher,
-    pub meaning: Meaning,
+    pub meaning: PatternOptions,
     pub which: FileFilter,
-    pub mode: Mode,
+    pub mode: GrepMode,
     pub before: usize,
     pub after: usize,
     pub numbers: bool,
@@ -141,8 +141,8 @@ pub(in crate::tools) struct Request {
     pub page: Page,
 }
 
-impl Request {
-    pub(super) fn new(arguments: Arguments) -> Result<Self, ToolError> {
+impl GrepRequest {
+    pub(super) fn new(arguments: GrepArguments) -> Result<Self, ToolError> {
         let around = |name: &str, own: Option<u32>| {
             let (name, lines) = own.map_or(("context", arguments.context.unwrap_or(0)), |lines| (name, lines));
             if lines > MAX_CONTEXT {
@@ -150,7 +150,7 @@ impl Request {
             }
             Ok(lines as usize)
         };
-        let meaning = Meaning {
+        let meaning = PatternOptions {
             literal: arguments.literal.unwrap_or(false),
             ignore_case: arguments.ignore_case.unwrap_or(false),
             word: arguments.word.unwrap_or(false),
@@ -179,10 +179,10 @@ impl Request {
     }
 }
 
-impl Request {
+impl GrepRequest {
     /// Returns whether only ASCII characters can match, in any context.
     pub(super) fn is_ascii(&self) -> bool {
-        let Meaning { literal, word, .. } = self.meaning;
+        let PatternOptions { literal, word, .. } = self.meaning;
         let plain = |letter: u8| letter.is_ascii_alphanumeric() || b" _-\"'/:;,=<>@#%&!~`".contains(&letter);
         self.pattern.is_ascii() && !word && (literal || self.pattern.bytes().all(plain))
     }

@@ -16,7 +16,7 @@ const FILES_ENTRIES: u32 = 200;
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::tools) struct Arguments {
+pub(in crate::tools) struct ListArguments {
     pub path: Option<String>,
     pub recursive: Option<bool>,
     /// Levels to list; 1 lists only direct entries.
@@ -56,7 +56,7 @@ pub(in crate::tools) struct ListFiles {
     details: Option<bool>,
 }
 
-impl From<ListFiles> for Arguments {
+impl From<ListFiles> for ListArguments {
     fn from(list: ListFiles) -> Self {
         let (path, glob) = match (list.path, list.pattern) {
             (Some(path), None) => split(path),
@@ -89,7 +89,7 @@ fn split(path: String) -> (Option<String>, Option<Vec<String>>) {
 }
 
 /// A checked listing request.
-pub(in crate::tools) struct Request {
+pub(in crate::tools) struct ListRequest {
     /// `None` lists only the directory itself, including ignored entries.
     pub tree: Option<WalkScope>,
     pub hidden: bool,
@@ -98,8 +98,8 @@ pub(in crate::tools) struct Request {
     pub page: Page,
 }
 
-impl Request {
-    pub(super) fn new(arguments: &Arguments) -> Result<Self, ToolError> {
+impl ListRequest {
+    pub(super) fn new(arguments: &ListArguments) -> Result<Self, ToolError> {
         let globs = arguments.glob.as_deref().unwrap_or_default();
         let deep =
             globs.iter().any(|glob| glob.trim_start_matches('!').trim_start_matches("./").trim_end_matches('/').contains('/'));

@@ -1,7 +1,7 @@
 //! ListDirectory: lists a directory and optionally its subdirectories.
 
-use super::list_arguments::{ListFiles, MAX_ENTRIES, Request};
-use super::page::List;
+use super::list_arguments::{ListFiles, ListRequest, MAX_ENTRIES};
+use super::page::PageText;
 use super::skipped::SkippedPlaces;
 use super::top_k::{MergedResults, TopItems};
 use super::walk::{InOrder, WalkScope, relative_to, walk};
@@ -13,7 +13,7 @@ use crate::tools::call_result::{CallResult, ToolOutput, blocking};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, display_path, not_found_error, open_error, special_file_error};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use std::fs::{FileType, Metadata};
 use std::os::unix::fs::FileTypeExt;
@@ -21,18 +21,18 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-pub(in crate::tools) use super::list_arguments::Arguments;
+pub(in crate::tools) use super::list_arguments::ListArguments;
 
 pub(in crate::tools) struct ListDirectory;
 
 pub(in crate::tools) struct Work {
     target: Target,
-    request: Request,
+    request: ListRequest,
 }
 
 impl Tool for ListDirectory {
     const NAME: &'static str = "ListDirectory";
-    const ALIASES: &'static [Alias<Arguments>] = &[
+    const ALIASES: &'static [Alias<ListArguments>] = &[
         Alias::with_same_arguments("list_directory"),
         Alias::new::<ListFiles>("list_files"),
         Alias::with_same_arguments("list_dir"),
@@ -42,30 +42,30 @@ impl Tool for ListDirectory {
     ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/ListDirectory.md");
-    type Arguments = Arguments;
+    type Arguments = ListArguments;
     type Work = Work;
 
-    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+    fn actions(arguments: &ListArguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let path = arguments.path.as_deref().unwrap_or(".");
         Ok(vec![Action::Read { target: paths.target("path", path, ExpectedKind::Directory)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: ListArguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let target =
             Paths::on_disk(settings).target("path", arguments.path.as_deref().unwrap_or("."), ExpectedKind::Directory)?;
         Ok(CallDraft::reads(
             format!("List {}", target.given),
             target.clone(),
-            Work { target, request: Request::new(&arguments)? },
+            Work { target, request: ListRequest::new(&arguments)? },
         ))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(list(&work, &settings, &context)?))
     }
 }
 
-fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOutput, ToolError> {
+fn list(work: &Work, settings: &ToolSettings, context: &RunContext) -> Result<ToolOutput, ToolError> {
     match work.target.place {
         Place::Directory => {}
         Place::Missing => return Err(not_found_error(&work.target, settings)),
@@ -85,7 +85,7 @@ fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOu
     let mut without_links = WithoutLinks::default();
     let there = found.into_sorted().into_iter().skip(request.page.skipped_items());
     let there = there.filter(|(path, _)| request.tree.is_none() || without_links.has(&path.0));
-    let mut list = List::new(request.page, context.most_bytes);
+    let mut list = PageText::new(request.page, context.most_bytes);
     for (path, kind) in there {
         if !list.push(&(line(&path.0, relative_to(&path.0, &target.real), kind, request.details) + "\n")) {
             break;
@@ -109,7 +109,7 @@ fn list(work: &Work, settings: &Settings, context: &RunContext) -> Result<ToolOu
 
 type Found = TopItems<(InOrder, Kind)>;
 
-fn list_file(target: &Target, request: &Request, settings: &Settings) -> Result<Found, ToolError> {
+fn list_file(target: &Target, request: &ListRequest, settings: &ToolSettings) -> Result<Found, ToolError> {
     let mut found = TopItems::new(request.page.required_items());
     let failed = |error: std::io::Error| open_error(target, &error);
     let may_read = settings.paths.may_read_in(&target.real);
@@ -127,9 +127,9 @@ fn list_file(target: &Target, request: &Request, settings: &Settings) -> Result<
 
 fn list_entries(
     target: &Target,
-    request: &Request,
+    request: &ListRequest,
     reach: WalkScope,
-    settings: &Settings,
+    settings: &ToolSettings,
     unread: &SkippedPlaces,
     kill: &CancellationToken,
 ) -> Result<Found, ToolError> {

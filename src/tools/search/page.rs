@@ -49,7 +49,7 @@ impl Page {
 }
 
 /// The formatted items of a page.
-pub(super) struct List {
+pub(super) struct PageText {
     page: Page,
     most_bytes: usize,
     text: String,
@@ -58,7 +58,7 @@ pub(super) struct List {
     full: bool,
 }
 
-impl List {
+impl PageText {
     pub(super) fn new(page: Page, most_bytes: usize) -> Self {
         Self { page, most_bytes, text: String::new(), starts: Vec::new(), lines: 0, full: false }
     }

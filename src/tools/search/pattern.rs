@@ -6,7 +6,7 @@ use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
 
 /// Options of a pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::tools) struct Meaning {
+pub(in crate::tools) struct PatternOptions {
     pub literal: bool,
     pub ignore_case: bool,
     pub word: bool,
@@ -35,7 +35,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("\\R", "`\\R`"),
 ];
 
-pub(in crate::tools) fn expression(pattern: &str, meaning: Meaning) -> Result<RegexMatcher, ToolError> {
+pub(in crate::tools) fn expression(pattern: &str, meaning: PatternOptions) -> Result<RegexMatcher, ToolError> {
     if pattern.is_empty() {
         return Err(invalid("`pattern` is empty; specify the text or expression to search for"));
     }

@@ -3,7 +3,7 @@
 use super::top_k::TopItems;
 use crate::sys::path::is_without_links;
 use crate::tools::paths::display_path;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -45,7 +45,7 @@ impl SkippedPlaces {
     }
 
     /// Returns the note at the end of the result; empty if all files were read.
-    pub(in crate::tools) fn note(self, settings: &Settings) -> String {
+    pub(in crate::tools) fn note(self, settings: &ToolSettings) -> String {
         let unread = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let seen = unread.seen;
         if seen == 0 {

@@ -3,9 +3,9 @@
 use super::skipped::SkippedPlaces;
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::ignore_files::{is_global_plain, trap, trap_above};
-use crate::sys::path::{Identity, identity as identity_of};
+use crate::sys::path::{DirectoryIdentity, identity as identity_of};
 use crate::tools::error::invalid;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use globset::{Glob, GlobBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use std::cmp::Ordering;
@@ -58,7 +58,7 @@ impl WalkScope {
 /// cancelled.
 pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
-    settings: &Settings,
+    settings: &ToolSettings,
     reach: WalkScope,
     unread: &SkippedPlaces,
     kill: &CancellationToken,
@@ -126,7 +126,7 @@ fn is_version_control(entry: &DirEntry) -> bool {
     entry.file_name().to_str().is_some_and(|name| VERSION_CONTROL.contains(&name))
 }
 
-fn identity(target: &Target) -> Result<Identity, ToolError> {
+fn identity(target: &Target) -> Result<DirectoryIdentity, ToolError> {
     identity_of(&target.real).map_err(|error| crate::tools::paths::open_error(target, &error))
 }
 

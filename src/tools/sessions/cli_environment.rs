@@ -5,9 +5,9 @@ use crate::protocol::{Action, ToolError};
 use crate::sys::process::command_environment;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::CallResult;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::paths::Paths;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -72,12 +72,12 @@ impl Tool for CliEnv {
         Ok(Vec::new())
     }
 
-    fn draft(_: Arguments, _: &Settings) -> Result<CallDraft<()>, ToolError> {
+    fn draft(_: Arguments, _: &ToolSettings) -> Result<CallDraft<()>, ToolError> {
         let summary = "List the environment variables of commands".to_owned();
-        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: () })
+        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: CallEffect::Reads, work: () })
     }
 
-    fn run((): (), settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run((): (), settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let is_secret = |value: &str| settings.redactor.holds_secret(value);
             let mut given = command_environment(

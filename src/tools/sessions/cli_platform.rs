@@ -6,10 +6,10 @@ use crate::sys::process::Shell;
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::alias::Alias;
 use crate::tools::call_result::CallResult;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::paths::Paths;
 use crate::tools::sandbox::Writes;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -37,12 +37,12 @@ impl Tool for CliGetPlatform {
         Ok(Vec::new())
     }
 
-    fn draft(_: Arguments, _: &Settings) -> Result<CallDraft<()>, ToolError> {
+    fn draft(_: Arguments, _: &ToolSettings) -> Result<CallDraft<()>, ToolError> {
         let summary = "Describe the platform".to_owned();
-        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Reads, work: () })
+        Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: CallEffect::Reads, work: () })
     }
 
-    fn run((): (), settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run((): (), settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let sandbox = &settings.command.sandbox;
             let network = match sandbox.network {

@@ -4,12 +4,12 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, ToolError};
 use crate::sys::process::TerminalSize;
 use crate::tools::alias::Alias;
-use crate::tools::background::{Entry, Kind, new_output, screen_text};
+use crate::tools::background::{BackgroundCommand, BackgroundKind, new_output, screen_text};
 use crate::tools::call_result::CallResult;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -44,7 +44,7 @@ pub(in crate::tools) struct Arguments {
 }
 
 pub(in crate::tools) struct Work {
-    entry: Arc<Entry>,
+    entry: Arc<BackgroundCommand>,
     wait: Duration,
     screen: bool,
     size: Option<TerminalSize>,
@@ -70,31 +70,31 @@ impl Tool for CliRead {
         Ok(Vec::new())
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let entry = settings.commands.find(&arguments.id)?;
         let wait = wait_duration(arguments.wait_seconds, 0)?;
         let screen = arguments.screen.unwrap_or(false);
         let size = match (entry.kind, arguments.rows, arguments.columns) {
             (_, None, None) => None,
-            (Kind::Session { size: first, .. }, rows, columns) => {
+            (BackgroundKind::Session { size: first, .. }, rows, columns) => {
                 let now = entry.size().unwrap_or(first);
                 Some(size(rows, columns, now)?)
             }
-            (Kind::Background, ..) => return Err(no_terminal(&entry)),
+            (BackgroundKind::Background, ..) => return Err(no_terminal(&entry)),
         };
-        if screen && entry.kind == Kind::Background {
+        if screen && entry.kind == BackgroundKind::Background {
             return Err(no_terminal(&entry));
         }
         Ok(CallDraft {
             summary: format!("Read {}", entry.id()),
             actions: Vec::new(),
             proposal: None,
-            effect: Effect::Reads,
+            effect: CallEffect::Reads,
             work: Work { entry, wait, screen, size },
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let Work { entry, wait, screen, size } = work;
             let before = entry.total();
@@ -143,6 +143,6 @@ pub(in crate::tools) fn size(
     })
 }
 
-fn no_terminal(entry: &Entry) -> ToolError {
+fn no_terminal(entry: &BackgroundCommand) -> ToolError {
     invalid(format!("{} has no terminal: it was started by RunCommand; use CliSession for a command with a terminal", entry.id()))
 }

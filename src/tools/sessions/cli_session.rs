@@ -6,13 +6,13 @@ use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Proposal, ToolError};
 use crate::sys::process::TerminalSize;
 use crate::tools::alias::Alias;
-use crate::tools::background::{Entry, InputLanguage, Kind, NewCommand, first_line, new_output, session};
+use crate::tools::background::{BackgroundCommand, BackgroundKind, InputLanguage, NewCommand, first_line, new_output, session};
 use crate::tools::blocking::off_thread;
 use crate::tools::call_result::CallResult;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::shell::checkpoint;
 use crate::tools::shell::command_run::{self, check_unchanged, environment_note, process_error};
 use crate::tools::shell::command_sandbox::ExtraAccess;
@@ -54,18 +54,18 @@ pub(in crate::tools) struct Arguments {
 pub(in crate::tools) struct Work {
     /// The command line as checked by the policy.
     line: String,
-    command: command_run::Work,
+    command: command_run::PlannedCommand,
     reads: InputLanguage,
     size: TerminalSize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shell {
+enum SessionShell {
     Bash,
     Sh,
 }
 
-impl Shell {
+impl SessionShell {
     fn from_name(name: Option<&str>) -> Result<Self, ToolError> {
         match name.unwrap_or("auto").trim().to_ascii_lowercase().as_str() {
             "auto" | "bash" | "" => Ok(Self::Bash),
@@ -97,11 +97,11 @@ impl Shell {
 impl Arguments {
     /// Returns the line as checked by the policy and shown.
     fn line(&self) -> Result<String, ToolError> {
-        let shell = Shell::from_name(self.shell.as_deref())?;
+        let shell = SessionShell::from_name(self.shell.as_deref())?;
         Ok(match (self.given_line(), shell) {
             (None, shell) => shell.name().to_owned(),
-            (Some(command), Shell::Bash) => command.to_owned(),
-            (Some(command), Shell::Sh) => format!("sh -c {}", quoted(command)),
+            (Some(command), SessionShell::Bash) => command.to_owned(),
+            (Some(command), SessionShell::Sh) => format!("sh -c {}", quoted(command)),
         })
     }
 
@@ -130,14 +130,14 @@ impl Tool for CliSession {
         Ok(vec![Action::Exec { command: arguments.line()?, cwd }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let line = arguments.line()?;
         if line.contains('\0') {
             return Err(invalid("`command` contains a NUL byte"));
         }
         let size = size(arguments.rows, arguments.columns, USUAL)?;
         let cwd = directory(arguments.cwd.as_deref(), settings)?;
-        let shell = Shell::from_name(arguments.shell.as_deref())?;
+        let shell = SessionShell::from_name(arguments.shell.as_deref())?;
         let (runs, reads) = match arguments.given_line() {
             None => (shell.waiting_command().to_owned(), InputLanguage::Shell),
             Some(_) => (line.clone(), if runs_input(&line) { InputLanguage::Code } else { InputLanguage::Data }),
@@ -155,10 +155,10 @@ impl Tool for CliSession {
                     .collect(),
                 ..Proposal::default()
             }),
-            effect: Effect::Runs { timeout_seconds: 0, files: pinned.files() },
+            effect: CallEffect::Runs { timeout_seconds: 0, files: pinned.files() },
             work: Work {
                 line,
-                command: command_run::Work {
+                command: command_run::PlannedCommand {
                     line: runs,
                     cwd,
                     timeout_seconds: 0,
@@ -177,7 +177,7 @@ impl Tool for CliSession {
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let Work { line, mut command, reads, size } = work;
             check_unchanged(&mut command, &settings).await?;
@@ -191,9 +191,9 @@ impl Tool for CliSession {
             spec.environment.retain(|(name, _)| name != "TERM" && name != "HISTFILE");
             // Typed lines are not saved in a history.
             spec.environment.extend([("TERM".into(), TERM.into()), ("HISTFILE".into(), "".into())]);
-            let (kind, writes) = (Kind::Session { size, reads }, settings.command.sandbox.writes_in_workspace());
+            let (kind, writes) = (BackgroundKind::Session { size, reads }, settings.command.sandbox.writes_in_workspace());
             let redactor = Arc::clone(&settings.redactor);
-            let entry = Entry::new(NewCommand { line, cwd, call: context.tool_call_id, kind, writes, redactor });
+            let entry = BackgroundCommand::new(NewCommand { line, cwd, call: context.tool_call_id, kind, writes, redactor });
             settings.commands.admit(&entry)?;
             // Changes of the session are detected later on request.
             if let Err(error) = checkpoint::snapshot_before(&settings, &context.interrupt).await {

@@ -3,11 +3,11 @@
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
 use crate::tools::alias::Alias;
-use crate::tools::background::{Entry, new_output};
+use crate::tools::background::{BackgroundCommand, new_output};
 use crate::tools::call_result::CallResult;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::paths::Paths;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -42,25 +42,25 @@ impl Tool for CliStop {
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliStop.md");
     type Arguments = Arguments;
-    type Work = Arc<Entry>;
+    type Work = Arc<BackgroundCommand>;
 
     /// Returns no actions: the tool ends only processes that aye started.
     fn actions(_: &Arguments, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         Ok(Vec::new())
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Arc<Entry>>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Arc<BackgroundCommand>>, ToolError> {
         let entry = settings.commands.find(&arguments.id)?;
         Ok(CallDraft {
             summary: format!("Stop {}", entry.id()),
             actions: Vec::new(),
             proposal: None,
-            effect: Effect::Changes,
+            effect: CallEffect::Changes,
             work: entry,
         })
     }
 
-    fn run(entry: Arc<Entry>, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(entry: Arc<BackgroundCommand>, settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             entry.kill.cancel();
             let _ = tokio::time::timeout(END_LIMIT, entry.over()).await;

@@ -6,15 +6,17 @@ use crate::ports::{BoxFuture, Doubts, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use crate::sys::process::{TerminalInput, TerminalState};
 use crate::tools::alias::Alias;
-use crate::tools::background::{Entry, InputLanguage, Key, Kind, PendingInput, first_line, lock_ignoring_poison, new_output};
+use crate::tools::background::{
+    BackgroundCommand, BackgroundKind, InputLanguage, Key, PendingInput, first_line, lock_ignoring_poison, new_output,
+};
 use crate::tools::blocking::off_thread;
 use crate::tools::call_result::CallResult;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::sandbox::Writes;
 use crate::tools::sandbox::{RepositoryTrust, mentions_git};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::shell::command_run::with_input;
 use crate::tools::shell::executed_files::PinnedFiles;
 use crate::tools::tool::Tool;
@@ -52,30 +54,30 @@ pub(in crate::tools) struct Arguments {
     wait_seconds: Option<u64>,
 }
 
-pub(in crate::tools) struct Work {
-    entry: Arc<Entry>,
-    input: Input,
+pub(in crate::tools) struct PlannedInput {
+    entry: Arc<BackgroundCommand>,
+    input: SessionInput,
     wait: Duration,
     /// State of the session when the input was judged; `None` if the verdict does not depend on it.
-    judged: Option<JudgedLine>,
+    judged: Option<JudgedInput>,
 }
 
 /// The text and keys to type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Input {
+struct SessionInput {
     text: String,
     keys: Vec<Key>,
     enter: bool,
 }
 
 /// A line judged as a shell command.
-struct JudgedLine {
+struct JudgedInput {
     times: u64,
     directory: Target,
     pinned: PinnedFiles,
 }
 
-impl Input {
+impl SessionInput {
     fn parse(arguments: &Arguments) -> Result<Self, ToolError> {
         let mut text = arguments.text.clone().unwrap_or_default().replace("\r\n", "\n").replace('\r', "\n");
         if text.len() > MAX_TEXT_BYTES {
@@ -136,10 +138,10 @@ impl Input {
     }
 }
 
-impl Work {
+impl PlannedInput {
     /// Returns the reasons why the input needs approval even if the policy allows it: it runs in the session, without
     /// the usual protections.
-    pub(in crate::tools) fn doubts(&self, settings: &Settings) -> Doubts {
+    pub(in crate::tools) fn doubts(&self, settings: &ToolSettings) -> Doubts {
         let may_write = self.entry.writes > Writes::Nothing;
         let trusted = settings.command.sandbox.trust == RepositoryTrust::Trusted;
         let about_git = mentions_git(&self.input.text) && !trusted;
@@ -171,11 +173,11 @@ impl Tool for CliWrite {
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/CliWrite.md");
     type Arguments = Arguments;
-    type Work = Work;
+    type Work = PlannedInput;
 
     /// Returns the strictest action. Without the session, the reader is unknown and may be a shell.
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        let input = Input::parse(arguments)?;
+        let input = SessionInput::parse(arguments)?;
         if input.interrupts() {
             return Ok(Vec::new());
         }
@@ -183,16 +185,16 @@ impl Tool for CliWrite {
         Ok(vec![Action::Exec { command: with_input("bash", Some(&input.describe(""))), cwd }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<PlannedInput>, ToolError> {
         let entry = settings.commands.find(&arguments.id)?;
         let (reads, keys) = writable(&entry)?;
-        let input = Input::parse(&arguments)?;
+        let input = SessionInput::parse(&arguments)?;
         let wait = wait_duration(arguments.wait_seconds, ANSWER_SECONDS)?.max(MIN_WAIT);
         let shown = input.describe("");
         let summary = format!("{} ← {}", entry.id(), first_line(&shown));
         if input.interrupts() {
-            let work = Work { entry, input, wait, judged: None };
-            return Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Changes, work });
+            let work = PlannedInput { entry, input, wait, judged: None };
+            return Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: CallEffect::Changes, work });
         }
         let typed = lock_ignoring_poison(&entry.typed).clone();
         let front = keys.front().map_err(|error| ended_error(&entry, &error))?;
@@ -205,16 +207,16 @@ impl Tool for CliWrite {
         if let Some(directory) = waiting_shell_directory(&input, reads, &typed, &front) {
             // Enter alone changes nothing.
             if input.text.trim().is_empty() {
-                let work = Work { entry, input, wait, judged: None };
-                return Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: Effect::Changes, work });
+                let work = PlannedInput { entry, input, wait, judged: None };
+                return Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: CallEffect::Changes, work });
             }
             let pinned = PinnedFiles::for_line(&input.text, &directory, settings);
             return Ok(CallDraft {
                 summary,
                 actions: vec![Action::Exec { command: input.text.clone(), cwd: directory.clone() }],
                 proposal,
-                effect: Effect::Runs { timeout_seconds: 0, files: pinned.files() },
-                work: Work { entry, input, wait, judged: Some(JudgedLine { times: typed.times, directory, pinned }) },
+                effect: CallEffect::Runs { timeout_seconds: 0, files: pinned.files() },
+                work: PlannedInput { entry, input, wait, judged: Some(JudgedInput { times: typed.times, directory, pinned }) },
             });
         }
         let command = with_input(&entry.line, Some(&input.describe(&typed.open)));
@@ -222,14 +224,14 @@ impl Tool for CliWrite {
             summary,
             actions: vec![Action::Exec { command, cwd: entry.cwd.clone() }],
             proposal,
-            effect: Effect::Runs { timeout_seconds: 0, files: Vec::new() },
-            work: Work { entry, input, wait, judged: None },
+            effect: CallEffect::Runs { timeout_seconds: 0, files: Vec::new() },
+            work: PlannedInput { entry, input, wait, judged: None },
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: PlannedInput, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
-            let Work { entry, input, wait, judged } = work;
+            let PlannedInput { entry, input, wait, judged } = work;
             let (reads, keys) = writable(&entry)?;
             if entry.writes > settings.command.sandbox.writes_in_workspace() && !input.interrupts() {
                 let message = format!(
@@ -238,7 +240,7 @@ impl Tool for CliWrite {
                 );
                 return Err(ToolError::new(ErrorCode::PolicyDenied, message).into());
             }
-            let times = if let Some(JudgedLine { times, directory, pinned }) = judged {
+            let times = if let Some(JudgedInput { times, directory, pinned }) = judged {
                 let real = directory.real.clone();
                 let looked = Arc::clone(&settings);
                 off_thread(move || pinned.check_unchanged(&directory, &looked)).await??;
@@ -273,7 +275,12 @@ impl Tool for CliWrite {
 
 /// Returns the working directory of a shell that will run exactly this line: the shell is in the foreground, and no
 /// earlier input changes the meaning of the line.
-fn waiting_shell_directory(input: &Input, reads: InputLanguage, typed: &PendingInput, front: &TerminalState) -> Option<Target> {
+fn waiting_shell_directory(
+    input: &SessionInput,
+    reads: InputLanguage,
+    typed: &PendingInput,
+    front: &TerminalState,
+) -> Option<Target> {
     let waits = reads == InputLanguage::Shell
         && typed.plain
         && typed.open.is_empty()
@@ -285,7 +292,12 @@ fn waiting_shell_directory(input: &Input, reads: InputLanguage, typed: &PendingI
 }
 
 /// Checks that a shell gets only whole lines, because the effect of keys cannot be judged.
-fn check_input(entry: &Entry, input: &Input, reads: InputLanguage, front: &TerminalState) -> Result<(), ToolError> {
+fn check_input(
+    entry: &BackgroundCommand,
+    input: &SessionInput,
+    reads: InputLanguage,
+    front: &TerminalState,
+) -> Result<(), ToolError> {
     if front.takes_lines && input.text.lines().any(|line| line.len() > MAX_LINE_BYTES) {
         let message =
             format!("a line is longer than {MAX_LINE_BYTES} bytes, the limit of the terminal; put the text into a file");
@@ -308,7 +320,7 @@ fn check_input(entry: &Entry, input: &Input, reads: InputLanguage, front: &Termi
 }
 
 /// Records the input that is about to be typed, if no other input was typed since it was judged.
-fn type_into(entry: &Entry, input: &Input, reads: InputLanguage, times: Option<u64>) -> Result<(), ToolError> {
+fn type_into(entry: &BackgroundCommand, input: &SessionInput, reads: InputLanguage, times: Option<u64>) -> Result<(), ToolError> {
     let mut typed = lock_ignoring_poison(&entry.typed);
     if times.is_some_and(|times| times != typed.times) {
         return Err(resumed_error(entry));
@@ -325,9 +337,9 @@ fn type_into(entry: &Entry, input: &Input, reads: InputLanguage, times: Option<u
     Ok(())
 }
 
-fn writable(entry: &Entry) -> Result<(InputLanguage, &TerminalInput), ToolError> {
+fn writable(entry: &BackgroundCommand) -> Result<(InputLanguage, &TerminalInput), ToolError> {
     let id = entry.id();
-    let Kind::Session { reads, .. } = entry.kind else {
+    let BackgroundKind::Session { reads, .. } = entry.kind else {
         return Err(invalid(format!("{id} has no terminal to type into; start the command with CliSession")));
     };
     if let Some(how) = entry.end_reason() {
@@ -337,12 +349,12 @@ fn writable(entry: &Entry) -> Result<(InputLanguage, &TerminalInput), ToolError>
     Ok((reads, keys))
 }
 
-fn resumed_error(entry: &Entry) -> ToolError {
+fn resumed_error(entry: &BackgroundCommand) -> ToolError {
     let message =
         format!("{} has new output since this was checked; nothing was typed. Read it with CliRead and try again", entry.id());
     ToolError::new(ErrorCode::Conflict, message)
 }
 
-fn ended_error(entry: &Entry, error: &std::io::Error) -> ToolError {
+fn ended_error(entry: &BackgroundCommand, error: &std::io::Error) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, format!("cannot type into {}: {error}; check it with CliRead", entry.id()))
 }

@@ -1,15 +1,15 @@
 //! Commands edited by the user: another line, only its first commands, or no network access.
 
-use super::command_run::{AccessRestrictions, Work};
+use super::command_run::{AccessRestrictions, PlannedCommand};
 use super::preview;
 use super::run_command::redraft;
 use crate::ports::{Doubts, LayerRun, Plan};
 use crate::protocol::{Action, Amendable, Amendment, OUTSIDE_SANDBOX, PreviewOffer, SandboxAccess, ToolError};
 use crate::sys::sandbox::NetworkAccess;
-use crate::tools::draft::Effect;
+use crate::tools::draft::CallEffect;
 use crate::tools::error::invalid;
 use crate::tools::redaction::hide_in_proposal;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 
 /// Suffix of a note about access in the sandbox.
 pub(in crate::tools) const FOR_THIS_RUN: &str = " for this run only";
@@ -17,7 +17,7 @@ pub(in crate::tools) const FOR_THIS_RUN: &str = " for this run only";
 /// Name of the tool whose command line can be edited.
 const LINES: &str = "RunCommand";
 
-pub(in crate::tools) fn add_amendments(work: &Work, offer: &mut Amendable, tool_name: &str, settings: &Settings) {
+pub(in crate::tools) fn add_amendments(work: &PlannedCommand, offer: &mut Amendable, tool_name: &str, settings: &ToolSettings) {
     if work.narrow.unsandboxed {
         *offer = Amendable::default();
         return;
@@ -34,9 +34,9 @@ pub(in crate::tools) fn add_amendments(work: &Work, offer: &mut Amendable, tool_
 /// Applies an amendment to a command. `plan` must not have a payload.
 pub(in crate::tools) fn amend_run(
     plan: Plan,
-    work: Work,
+    work: PlannedCommand,
     amendment: &Amendment,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<(Plan, String), ToolError> {
     match amendment {
         Amendment::Command { line } => {
@@ -66,17 +66,19 @@ pub(in crate::tools) fn amend_run(
 }
 
 /// Returns the redacted command on one line, even if it has several.
-fn to_one_line(line: &str, settings: &Settings) -> String {
+fn to_one_line(line: &str, settings: &ToolSettings) -> String {
     let line = settings.redactor.redact(line).text;
     if line.contains(char::is_control) { serde_json::Value::from(line.as_ref()).to_string() } else { line.into_owned() }
 }
 
-fn amend_line(plan: Plan, work: &Work, line: &str, settings: &Settings) -> Result<Plan, ToolError> {
+fn amend_line(plan: Plan, work: &PlannedCommand, line: &str, settings: &ToolSettings) -> Result<Plan, ToolError> {
     if plan.tool_name != LINES || plan.effects.is_some() {
         return Err(invalid(format!("the command of {} cannot be edited", plan.tool_name)));
     }
     let draft = redraft(work, line, settings)?;
-    let Effect::Runs { timeout_seconds, files } = draft.effect else { return Err(invalid("the edited line is not a command")) };
+    let CallEffect::Runs { timeout_seconds, files } = draft.effect else {
+        return Err(invalid("the edited line is not a command"));
+    };
     let mut amends = plan.amends;
     add_amendments(&draft.work, &mut amends.offer, LINES, settings);
     Ok(Plan {
@@ -94,7 +96,7 @@ fn amend_line(plan: Plan, work: &Work, line: &str, settings: &Settings) -> Resul
     })
 }
 
-fn amend_offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
+fn amend_offline(plan: Plan, mut work: PlannedCommand, settings: &ToolSettings) -> (Plan, String) {
     work.opens.retain(|opened| !opened.is_network());
     work.narrow.no_network = true;
     let mut actions = plan.actions;
@@ -106,7 +108,7 @@ fn amend_offline(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, Stri
 
 /// Plans the command to run in the background. Such a command has no end at which its effects could be shown, so it
 /// runs in the workspace.
-fn amend_background(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
+fn amend_background(plan: Plan, mut work: PlannedCommand, settings: &ToolSettings) -> (Plan, String) {
     (work.background, work.timeout_seconds) = (true, 0);
     let mut amends = plan.amends;
     add_amendments(&work, &mut amends.offer, LINES, settings);
@@ -123,7 +125,7 @@ fn amend_background(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, S
     (plan, told)
 }
 
-fn amend_unsandboxed(plan: Plan, mut work: Work, settings: &Settings) -> (Plan, String) {
+fn amend_unsandboxed(plan: Plan, mut work: PlannedCommand, settings: &ToolSettings) -> (Plan, String) {
     work.opens.clear();
     work.narrow = AccessRestrictions { unsandboxed: true, ..AccessRestrictions::default() };
     let mut actions = plan.actions;

@@ -7,7 +7,7 @@ use crate::tools::changes::SessionChanges;
 use crate::tools::changes::workspace_files::entries;
 use crate::tools::diff::{path_diff, prepare_content};
 use crate::tools::executable_files::mark_files;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,7 @@ pub(in crate::tools) struct WorkspaceState {
 /// Takes a snapshot of the workspace without ignored files; `None` if there is no snapshot store or the sandbox is
 /// read-only. Ignores the command line.
 pub(in crate::tools) async fn snapshot_before(
-    settings: &Arc<Settings>,
+    settings: &Arc<ToolSettings>,
     kill: &CancellationToken,
 ) -> Result<Option<WorkspaceState>, CheckpointError> {
     snapshot_all(settings, kill, |changes| changes.mark_command(settings.commands.has_writing())).await
@@ -46,14 +46,14 @@ pub(in crate::tools) async fn snapshot_before(
 
 /// Takes a snapshot before aye itself changes files.
 pub(in crate::tools) async fn snapshot_before_tool(
-    settings: &Arc<Settings>,
+    settings: &Arc<ToolSettings>,
     kill: &CancellationToken,
 ) -> Result<Option<WorkspaceState>, CheckpointError> {
     snapshot_all(settings, kill, ChangeLog::mark).await
 }
 
 async fn snapshot_all(
-    settings: &Arc<Settings>,
+    settings: &Arc<ToolSettings>,
     kill: &CancellationToken,
     mark: impl Fn(&ChangeLog) -> WriteMark,
 ) -> Result<Option<WorkspaceState>, CheckpointError> {
@@ -100,7 +100,7 @@ impl WorkspaceState {
     }
 
     /// Returns the command's changes for display. Errors are only logged, because the command has already run.
-    pub(in crate::tools) async fn into_proposal(self, settings: &Arc<Settings>) -> Option<Proposal> {
+    pub(in crate::tools) async fn into_proposal(self, settings: &Arc<ToolSettings>) -> Option<Proposal> {
         let shared = self.mark.as_ref().is_some_and(WriteMark::overlaps_others);
         let notes = self.describe_missing().into_iter().chain(shared.then(|| SHARED.to_owned())).collect();
         let (mut shown, checkpoints) =
@@ -117,7 +117,7 @@ impl WorkspaceState {
 
     /// Records aye's own changes since the snapshot, so that they are not attributed to a command that runs at the same
     /// time.
-    pub(in crate::tools) async fn record_own_changes(self, settings: &Arc<Settings>) {
+    pub(in crate::tools) async fn record_own_changes(self, settings: &Arc<ToolSettings>) {
         let changed = self.into_differences(settings).await;
         if let Some(changes) = &settings.changes {
             let paths = |(root, changed): (PathBuf, Vec<PathDifference>)| changed.into_iter().map(move |one| root.join(one.path));
@@ -127,7 +127,7 @@ impl WorkspaceState {
 
     /// Returns the differences below each root, except writes of aye's tools in this or another session. Records them
     /// in the session's list of changes.
-    pub(in crate::tools) async fn into_differences(self, settings: &Arc<Settings>) -> Vec<(PathBuf, Vec<PathDifference>)> {
+    pub(in crate::tools) async fn into_differences(self, settings: &Arc<ToolSettings>) -> Vec<(PathBuf, Vec<PathDifference>)> {
         let mut different = Vec::new();
         if self.files > MAX_RESCANNED {
             return different;
@@ -161,7 +161,7 @@ impl WorkspaceState {
     }
 }
 
-fn roots(settings: &Settings) -> Vec<PathBuf> {
+fn roots(settings: &ToolSettings) -> Vec<PathBuf> {
     let roots = &settings.command.sandbox.roots;
     if roots.is_empty() { vec![settings.workspace.clone()] } else { roots.clone() }
 }
@@ -182,7 +182,7 @@ struct ChangeSummary {
 }
 
 impl ChangeSummary {
-    async fn add(&mut self, changed: PathDifference, root: &Path, checkpoints: &dyn Checkpoints, settings: &Settings) {
+    async fn add(&mut self, changed: PathDifference, root: &Path, checkpoints: &dyn Checkpoints, settings: &ToolSettings) {
         let real = root.join(&changed.path);
         let name = crate::tools::paths::display_path_one_line(&real, settings);
         self.bytes += if let StoredState::File { bytes, .. } = changed.after { bytes } else { 0 };

@@ -9,14 +9,16 @@ use super::{git_clean_backup, network};
 use crate::ports::{CheckpointError, RunContext};
 use crate::protocol::{ErrorCode, LeftOut, SandboxAccess, Target, ToolError};
 use crate::sys::process::{
-    End, FinishedRun, OutputCapture, ProcessError, Shell, Spec, command_environment, describe_environment, signal_name,
+    CommandSpec, End, FinishedRun, OutputCapture, ProcessError, Shell, command_environment, describe_environment, signal_name,
 };
 use crate::sys::sandbox::{Confinement, NetworkAccess};
-use crate::tools::background::{After, Entry, Kind, NewCommand, Outcome, finish, in_background, new_output, run_in_foreground};
+use crate::tools::background::{
+    After, BackgroundCommand, BackgroundKind, NewCommand, WaitOutcome, finish, in_background, new_output, run_in_foreground,
+};
 use crate::tools::blocking::off_thread;
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
 use crate::tools::output::{OutputCollector, OutputCollectors};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +30,7 @@ const SIGNAL_BASE: i32 = 128;
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 
 /// A planned command line.
-pub(in crate::tools) struct Work {
+pub(in crate::tools) struct PlannedCommand {
     pub line: String,
     /// Shell that runs the command.
     pub shell: Shell,
@@ -63,7 +65,7 @@ pub(in crate::tools) struct AccessRestrictions {
     pub sees: Vec<PathBuf>,
 }
 
-impl Work {
+impl PlannedCommand {
     /// Builds the result of a finished run.
     pub(in crate::tools) fn result(&self, finished: &FinishedRun, max_output_bytes: usize) -> CallResult {
         let own = self.answer.as_ref().and_then(|answer| answer(finished, max_output_bytes));
@@ -74,7 +76,7 @@ impl Work {
 
 impl AccessRestrictions {
     /// Describes the sandbox of the command if it differs from that of other commands.
-    pub(in crate::tools) fn describe(&self, settings: &Settings) -> Option<String> {
+    pub(in crate::tools) fn describe(&self, settings: &ToolSettings) -> Option<String> {
         if self.unsandboxed {
             return Some(OUTSIDE.to_owned());
         }
@@ -83,7 +85,7 @@ impl AccessRestrictions {
     }
 
     /// Returns the settings with these restrictions.
-    pub(in crate::tools) fn apply_to(&self, settings: Arc<Settings>) -> Arc<Settings> {
+    pub(in crate::tools) fn apply_to(&self, settings: Arc<ToolSettings>) -> Arc<ToolSettings> {
         if *self == Self::default() {
             return settings;
         }
@@ -109,7 +111,7 @@ pub(in crate::tools) fn exec_line(words: &[String]) -> String {
 const OUTSIDE: &str = "NONE for this run: the command has all your permissions, and aye's own directories are not protected";
 
 /// Runs the command with real effects.
-pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, context: RunContext) -> CallResult {
+pub(in crate::tools) async fn run(mut work: PlannedCommand, settings: Arc<ToolSettings>, context: RunContext) -> CallResult {
     let settings = work.narrow.apply_to(settings);
     check_unchanged(&mut work, &settings).await?;
     let apart = unapproved_run(&work, &settings).await?;
@@ -124,11 +126,11 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
     hold.start(kept.as_ref().ok().and_then(|kept| kept.as_ref()?.mark()));
     let cleared = if work.background { None } else { git_clean_backup::keep(&work.line, &work.cwd, &settings).await };
     let spec = spec(&work, hold.confinement.clone(), &apart, &settings);
-    let entry = Entry::new(NewCommand {
+    let entry = BackgroundCommand::new(NewCommand {
         line: work.line.clone(),
         cwd: work.cwd.clone(),
         call: context.tool_call_id.clone(),
-        kind: Kind::Background,
+        kind: BackgroundKind::Background,
         writes: settings.command.sandbox.writes_in_workspace(),
         redactor: Arc::clone(&settings.redactor),
     });
@@ -146,7 +148,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
             let (words, denied) = off_thread(move || rest.release(None)).await?;
             Err(ToolFailure { printed: words.join("\n"), denied, ..process_error(&error).into() })
         }
-        Ok(Outcome::Finished(finished)) => {
+        Ok(WaitOutcome::Finished(finished)) => {
             let limit = settings.max_output_bytes;
             let wholes = match whole {
                 Some(whole) => whole.finish().await,
@@ -159,7 +161,7 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
             });
             with_changes(told.await?, kept, &settings).await
         }
-        Ok(Outcome::Continues(running)) => {
+        Ok(WaitOutcome::Continues(running)) => {
             tokio::spawn(finish(Arc::clone(&entry), running, rest.into_cleanup()));
             Ok(started_result(&entry, "moved there by the user", &settings))
         }
@@ -168,10 +170,10 @@ pub(in crate::tools) async fn run(mut work: Work, settings: Arc<Settings>, conte
 
 /// Resources that are in use while a command runs.
 struct RunResources {
-    work: Work,
+    work: PlannedCommand,
     hold: CommandSandbox,
     opened: CreatedPaths,
-    settings: Arc<Settings>,
+    settings: Arc<ToolSettings>,
 }
 
 impl RunResources {
@@ -193,7 +195,7 @@ impl RunResources {
 }
 
 /// Starts a background command.
-async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: RunResources) -> CallResult {
+async fn begin_in_background(spec: CommandSpec, entry: &Arc<BackgroundCommand>, rest: RunResources) -> CallResult {
     let settings = Arc::clone(&rest.settings);
     settings.commands.admit(entry)?;
     in_background(spec, entry, rest.into_cleanup());
@@ -204,7 +206,7 @@ async fn begin_in_background(spec: Spec, entry: &Arc<Entry>, rest: RunResources)
     })
 }
 
-fn started_result(entry: &Entry, why: &str, settings: &Settings) -> ToolOutput {
+fn started_result(entry: &BackgroundCommand, why: &str, settings: &ToolSettings) -> ToolOutput {
     let id = entry.id();
     let told = new_output(entry, settings.max_output_bytes);
     let text = format!(
@@ -216,14 +218,14 @@ fn started_result(entry: &Entry, why: &str, settings: &Settings) -> ToolOutput {
 }
 
 /// Checks that the directory and the files to run are unchanged since they were checked and shown.
-pub(in crate::tools) async fn check_unchanged(work: &mut Work, settings: &Arc<Settings>) -> Result<(), ToolError> {
+pub(in crate::tools) async fn check_unchanged(work: &mut PlannedCommand, settings: &Arc<ToolSettings>) -> Result<(), ToolError> {
     let Some(pinned) = work.pinned.take() else { return Ok(()) };
     let (cwd, settings) = (work.cwd.clone(), Arc::clone(settings));
     off_thread(move || pinned.check_unchanged(&cwd, &settings)).await?
 }
 
 /// Describes which of aye's environment variables the command can see.
-pub(in crate::tools) fn environment_note(settings: &Settings) -> String {
+pub(in crate::tools) fn environment_note(settings: &ToolSettings) -> String {
     let words =
         describe_environment(std::env::vars_os(), &settings.command.environment, &settings.command.secret_names, &|value| {
             settings.redactor.holds_secret(value)
@@ -232,20 +234,28 @@ pub(in crate::tools) fn environment_note(settings: &Settings) -> String {
 }
 
 /// Determines the protections of a line that runs without approval.
-pub(in crate::tools) async fn unapproved_run(work: &Work, settings: &Arc<Settings>) -> Result<UnapprovedRun, ToolError> {
+pub(in crate::tools) async fn unapproved_run(
+    work: &PlannedCommand,
+    settings: &Arc<ToolSettings>,
+) -> Result<UnapprovedRun, ToolError> {
     let (line, directory) = (with_input(&work.line, work.stdin.as_deref()), work.cwd.real.clone());
     let settings = Arc::clone(settings);
     off_thread(move || UnapprovedRun::find(&line, &directory, &settings)).await?
 }
 
-pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apart: &UnapprovedRun, settings: &Settings) -> Spec {
+pub(in crate::tools) fn spec(
+    work: &PlannedCommand,
+    confinement: Option<Confinement>,
+    apart: &UnapprovedRun,
+    settings: &ToolSettings,
+) -> CommandSpec {
     let mut environment =
         command_environment(std::env::vars_os(), &settings.command.environment, &settings.command.secret_names, &|value| {
             settings.redactor.holds_secret(value)
         });
     settings.adapt(&mut environment, confinement.as_ref());
     apart.apply(&mut environment);
-    Spec {
+    CommandSpec {
         line: work.line.clone(),
         shell: work.shell,
         directory: work.cwd.real.clone(),
@@ -263,9 +273,9 @@ pub(in crate::tools) fn spec(work: &Work, confinement: Option<Confinement>, apar
 /// Determines the blocked access from all information available after the end.
 pub(in crate::tools) fn sandbox_denials(
     finished: &FinishedRun,
-    work: &Work,
+    work: &PlannedCommand,
     confinement: &Confinement,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> BlockedAccess {
     let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|captured| captured.text(settings.max_output_bytes));
     let hosts = network::blocked_hosts(&finished.denied_hosts);
@@ -276,9 +286,9 @@ pub(in crate::tools) fn sandbox_denials(
 /// Determines the blocked hosts, independently of the command's output.
 pub(in crate::tools) fn blocked_access(
     finished: &FinishedRun,
-    work: &Work,
+    work: &PlannedCommand,
     confinement: &Confinement,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> BlockedAccess {
     BlockedAccess::detect(&[], &work.cwd.real, network::blocked_hosts(&finished.denied_hosts), confinement, settings)
 }
@@ -300,7 +310,7 @@ pub(in crate::tools) fn with_words(
 async fn with_changes(
     told: CallResult,
     kept: Result<Option<WorkspaceState>, CheckpointError>,
-    settings: &Arc<Settings>,
+    settings: &Arc<ToolSettings>,
 ) -> CallResult {
     let kept = match kept {
         Ok(kept) => kept,

@@ -6,7 +6,7 @@ use crate::policy::{Cache, GitWrites, SandboxSetting, git_writes, is_read_only};
 use crate::protocol::{SandboxAccess, SandboxTier};
 use crate::sys::sandbox::{Backend, Confinement, NetworkAccess, View, is_served};
 use crate::tools::sandbox::{ELSEWHERE, GlobalConfig, Leases, ProtectedScan, RepositoryAccess, Writes};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl ExtraAccess {
     }
 }
 
-impl Settings {
+impl ToolSettings {
     /// Prepares the sandbox of a command, including caches. Performs blocking I/O, and waits for the first scan.
     pub(in crate::tools) fn prepare_sandbox(&self, wanted: &ExtraAccess) -> CommandSandbox {
         let Some((mut confinement, must_not_appear)) = self.build_confinement(wanted) else { return CommandSandbox::default() };

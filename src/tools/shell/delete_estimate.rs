@@ -2,7 +2,7 @@
 
 use crate::policy::{deleted_paths, normal};
 use crate::protocol::{Target, format_count, size};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::path::Path;
 
 /// Maximum number of counted entries. Beyond it, the note says "more than".
@@ -20,7 +20,7 @@ struct Count {
 
 /// Returns the note `deletes target/tmp: 9 files, 1.2 MB`. Covers only paths in the workspace or below the directory of
 /// the command, because other paths may be slow to read.
-pub(in crate::tools) fn delete_note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
+pub(in crate::tools) fn delete_note(line: &str, cwd: &Target, settings: &ToolSettings) -> Option<String> {
     let mut left = MAX;
     let mut named = Vec::new();
     let places = deleted_paths(line);

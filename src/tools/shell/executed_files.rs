@@ -5,8 +5,8 @@ use super::file_hashes::FileHashes;
 use crate::policy::run_files;
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::file::{PreImage, ReadError, read};
-use crate::sys::path::{Identity, Kind, identity, resolve};
-use crate::tools::settings::Settings;
+use crate::sys::path::{DirectoryIdentity, PathKind, identity, resolve};
+use crate::tools::settings::ToolSettings;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ const MAX_READ_BYTES: u64 = 8 << 20;
 
 /// Directory of a line, and the files that it runs.
 pub(in crate::tools) struct PinnedFiles {
-    directory: Option<Identity>,
+    directory: Option<DirectoryIdentity>,
     files: Vec<File>,
     /// Files of a custom tool, anywhere on the disk.
     tool: Option<FileHashes>,
@@ -42,7 +42,7 @@ enum Content {
 }
 
 impl PinnedFiles {
-    pub(in crate::tools) fn for_line(line: &str, cwd: &Target, settings: &Settings) -> Self {
+    pub(in crate::tools) fn for_line(line: &str, cwd: &Target, settings: &ToolSettings) -> Self {
         let files = run_files(line).into_iter().map(|given| File::inspect(given, cwd, settings)).collect();
         Self { directory: identity(&cwd.real).ok(), files, tool: None }
     }
@@ -58,7 +58,7 @@ impl PinnedFiles {
     }
 
     /// Checks again, as late as possible, that all files are unchanged.
-    pub(in crate::tools) fn check_unchanged(self, cwd: &Target, settings: &Settings) -> Result<(), ToolError> {
+    pub(in crate::tools) fn check_unchanged(self, cwd: &Target, settings: &ToolSettings) -> Result<(), ToolError> {
         if identity(&cwd.real).ok() != self.directory {
             let message =
                 format!("`{}` is a different directory than when the command was checked; nothing was run, try again", cwd.given);
@@ -78,14 +78,14 @@ impl PinnedFiles {
 }
 
 impl File {
-    fn inspect(given: String, cwd: &Target, settings: &Settings) -> Self {
+    fn inspect(given: String, cwd: &Target, settings: &ToolSettings) -> Self {
         let found = resolve(&given, &cwd.real, settings.home.as_deref()).ok();
         let content = match &found {
             Some(found) if found.real.starts_with(&settings.workspace) || settings.skills.has_pinned(&found.real) => {
                 match found.kind {
-                    Kind::Missing => Content::Is(PreImage::Absent),
-                    Kind::File { .. } => Content::read(&found.real),
-                    Kind::Directory | Kind::Special | Kind::Link { .. } => Content::NotLookedAt,
+                    PathKind::Missing => Content::Is(PreImage::Absent),
+                    PathKind::File { .. } => Content::read(&found.real),
+                    PathKind::Directory | PathKind::Special | PathKind::Link { .. } => Content::NotLookedAt,
                 }
             }
             _ => Content::NotLookedAt,

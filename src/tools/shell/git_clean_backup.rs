@@ -7,7 +7,7 @@ use crate::tools::blocking::off_thread;
 use crate::tools::change_log::SavedPaths;
 use crate::tools::search::skipped::SkippedPlaces;
 use crate::tools::search::walk::{Depth, WalkScope, walk};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,7 +38,7 @@ struct IgnoredFiles {
 }
 
 /// Returns the note for the approval prompt; `None` if the line does not remove ignored files.
-pub(in crate::tools) fn backup_note(line: &str, cwd: &Target, settings: &Settings) -> Option<String> {
+pub(in crate::tools) fn backup_note(line: &str, cwd: &Target, settings: &ToolSettings) -> Option<String> {
     if !deletes_ignored_files(line) || settings.changes.is_none() {
         return None;
     }
@@ -60,7 +60,7 @@ pub(in crate::tools) fn backup_note(line: &str, cwd: &Target, settings: &Setting
 }
 
 /// Saves the files before the command runs.
-pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<Settings>) -> Option<SavedPaths> {
+pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<ToolSettings>) -> Option<SavedPaths> {
     let changes = settings.changes.clone().filter(|_| deletes_ignored_files(line))?;
     let (cwd, looked) = (cwd.clone(), Arc::clone(settings));
     let found = off_thread(move || find_ignored(&cwd, &looked)).await.ok()?;
@@ -71,7 +71,7 @@ pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<Sett
     Some(changes.keep(found.kept).await)
 }
 
-fn find_ignored(cwd: &Target, settings: &Settings) -> IgnoredFiles {
+fn find_ignored(cwd: &Target, settings: &ToolSettings) -> IgnoredFiles {
     let Some(all) = files(cwd, settings, true) else { return IgnoredFiles { unknown: true, ..IgnoredFiles::default() } };
     let tracked: HashSet<PathBuf> = files(cwd, settings, false).unwrap_or_default().into_iter().collect();
     let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
@@ -104,7 +104,7 @@ fn name(file: &Path, directory: &Path) -> String {
     if below.components().count() > 1 { format!("{first}/") } else { first }
 }
 
-fn files(cwd: &Target, settings: &Settings, ignored: bool) -> Option<Vec<PathBuf>> {
+fn files(cwd: &Target, settings: &ToolSettings, ignored: bool) -> Option<Vec<PathBuf>> {
     let (found, enough) = (Mutex::new(Vec::new()), CancellationToken::new());
     let reach = WalkScope { ignored, ..WalkScope::default_scope(Depth::All) };
     let walked = walk(cwd, settings, reach, &SkippedPlaces::new(), &enough, || {

@@ -4,10 +4,10 @@ use crate::policy::{GitWrites, SandboxSetting, git_writes, programs};
 use crate::protocol::ToolError;
 use crate::tools::error::invalid;
 use crate::tools::sandbox::RepositoryTrust;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 
 /// Returns an error for a line whose git commands write to a read-only repository.
-pub(in crate::tools) fn check_read_only_git(line: &str, settings: &Settings) -> Result<(), ToolError> {
+pub(in crate::tools) fn check_read_only_git(line: &str, settings: &ToolSettings) -> Result<(), ToolError> {
     if settings.command.git_is_read_only && git_writes(line) != GitWrites::Nothing {
         return Err(invalid(
             "`.git` is read-only in this copy of the workspace; leave the changes uncommitted: the user applies them as files",
@@ -17,7 +17,7 @@ pub(in crate::tools) fn check_read_only_git(line: &str, settings: &Settings) -> 
 }
 
 /// Returns notes about the sandbox of this line in addition to the general ones.
-pub(in crate::tools) fn git_notes(line: &str, settings: &Settings) -> Vec<String> {
+pub(in crate::tools) fn git_notes(line: &str, settings: &ToolSettings) -> Vec<String> {
     let holds =
         settings.command.sandbox.tier.is_enforcing() && settings.command.sandbox.setting == SandboxSetting::WorkspaceWrite;
     let writes = match git_writes(line) {

@@ -8,11 +8,11 @@ use super::command_sandbox::{CommandSandbox, ExtraAccess};
 use super::network;
 use crate::ports::{BoxFuture, LaunchedProgram, Launcher, ServerProgram};
 use crate::protocol::{SandboxAccess, SandboxTier};
-use crate::sys::process::{Piped, Shell, Spec, command_environment, start_piped};
+use crate::sys::process::{CommandSpec, PipedProcess, Shell, command_environment, start_piped};
 use crate::sys::proxy::Proxy;
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::blocking::off_thread;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use futures_util::FutureExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,20 +21,20 @@ use tokio_util::sync::CancellationToken;
 
 /// Starts servers with the current settings.
 pub(crate) struct ServerLauncher {
-    settings: Mutex<Arc<Settings>>,
+    settings: Mutex<Arc<ToolSettings>>,
 }
 
 impl ServerLauncher {
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: ToolSettings) -> Self {
         Self { settings: Mutex::new(Arc::new(settings)) }
     }
 
     /// Sets the settings for servers that start later. Running servers keep theirs.
-    pub(crate) fn set_settings(&self, settings: Settings) {
+    pub(crate) fn set_settings(&self, settings: ToolSettings) {
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
-    fn settings(&self) -> Arc<Settings> {
+    fn settings(&self) -> Arc<ToolSettings> {
         Arc::clone(&self.settings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -48,12 +48,16 @@ impl Launcher for ServerLauncher {
 }
 
 /// Starts a program. Without a proxy, a program with its own network reaches no host.
-async fn launch_with(settings: Arc<Settings>, program: ServerProgram, proxy: Option<Proxy>) -> Result<LaunchedProgram, String> {
+async fn launch_with(
+    settings: Arc<ToolSettings>,
+    program: ServerProgram,
+    proxy: Option<Proxy>,
+) -> Result<LaunchedProgram, String> {
     let opens = if program.network { vec![SandboxAccess::Network] } else { Vec::new() };
     let settings = Arc::new(settings_for_server(&settings, &program));
     let (sandbox, wanted) = (Arc::clone(&settings), ExtraAccess { opens, ..ExtraAccess::default() });
     let hold = off_thread(move || sandbox.prepare_sandbox(&wanted)).await.map_err(|error| error.message)?;
-    let spec = Spec { proxy, ..spec(program, &hold, &settings)? };
+    let spec = CommandSpec { proxy, ..spec(program, &hold, &settings)? };
     let kill = CancellationToken::new();
     let piped = start_piped(spec, kill.clone()).await.map_err(|error| error.to_string())?;
     Ok(to_launched(piped, hold, kill))
@@ -63,12 +67,12 @@ async fn launch_with(settings: Arc<Settings>, program: ServerProgram, proxy: Opt
 pub(crate) struct ReadOnlyLauncher(ServerLauncher);
 
 impl ReadOnlyLauncher {
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: ToolSettings) -> Self {
         Self(ServerLauncher::new(settings))
     }
 
     /// Sets the settings for servers that start later. Running servers keep theirs.
-    pub(crate) fn set_settings(&self, settings: Settings) {
+    pub(crate) fn set_settings(&self, settings: ToolSettings) {
         self.0.set_settings(settings);
     }
 }
@@ -87,7 +91,7 @@ impl Launcher for ReadOnlyLauncher {
 }
 
 /// Returns the settings for a server, with its directory and the files of its command visible.
-fn settings_for_server(settings: &Settings, program: &ServerProgram) -> Settings {
+fn settings_for_server(settings: &ToolSettings, program: &ServerProgram) -> ToolSettings {
     let mut seeing = settings.clone();
     let start = program.directory.as_ref().map_or_else(|| settings.workspace.clone(), |said| settings.workspace.join(said));
     let named = program.argv.iter().filter(|word| word.contains('/') && !word.contains('\0')).map(|word| start.join(word));
@@ -107,7 +111,7 @@ fn settings_for_server(settings: &Settings, program: &ServerProgram) -> Settings
     seeing
 }
 
-fn spec(program: ServerProgram, hold: &CommandSandbox, settings: &Settings) -> Result<Spec, String> {
+fn spec(program: ServerProgram, hold: &CommandSandbox, settings: &ToolSettings) -> Result<CommandSpec, String> {
     if program.argv.iter().any(|word| word.contains('\0')) {
         return Err("the command contains a NUL byte".to_owned());
     }
@@ -120,7 +124,7 @@ fn spec(program: ServerProgram, hold: &CommandSandbox, settings: &Settings) -> R
     environment.retain(|(name, _)| !program.environment.iter().any(|(own, _)| name == own.as_str()));
     environment.extend(program.environment.into_iter().map(|(name, value)| (name.into(), value.into())));
     settings.adapt(&mut environment, confinement.as_ref());
-    Ok(Spec {
+    Ok(CommandSpec {
         line: exec_line(&program.argv),
         shell: Shell::Bash,
         directory: directory(program.directory, settings)?,
@@ -135,14 +139,14 @@ fn spec(program: ServerProgram, hold: &CommandSandbox, settings: &Settings) -> R
     })
 }
 
-fn directory(said: Option<PathBuf>, settings: &Settings) -> Result<PathBuf, String> {
+fn directory(said: Option<PathBuf>, settings: &ToolSettings) -> Result<PathBuf, String> {
     let Some(said) = said else { return Ok(settings.workspace.clone()) };
     let path = settings.workspace.join(said);
     path.canonicalize().map_err(|error| format!("cannot use the directory `{}`: {error}", path.display()))
 }
 
-fn to_launched(piped: Piped, hold: CommandSandbox, kill: CancellationToken) -> LaunchedProgram {
-    let Piped { input, output, errors, ending } = piped;
+fn to_launched(piped: PipedProcess, hold: CommandSandbox, kill: CancellationToken) -> LaunchedProgram {
+    let PipedProcess { input, output, errors, ending } = piped;
     let running = tokio::spawn(async move {
         let end = ending.await;
         // Remove files that must not remain.

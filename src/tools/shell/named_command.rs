@@ -1,7 +1,7 @@
 //! Commands that the policy defines as tools: the policy fixes the program and some words, the model provides the
 //! arguments.
 
-use super::command_run::{self, AccessRestrictions, Work, environment_note, exec_line};
+use super::command_run::{self, AccessRestrictions, PlannedCommand, environment_note, exec_line};
 use crate::policy::{ArgumentKind, NamedCommand, line};
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::action::NAMED;
@@ -10,10 +10,10 @@ use crate::sys::process::Shell;
 use crate::tools::annotations::{RUNS, ToolHints};
 use crate::tools::argument_names::normalize;
 use crate::tools::call_result::CallResult;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::{AnyTool, Payload};
 use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
@@ -78,13 +78,13 @@ impl AnyTool for NamedCommand {
         Ok(vec![Action::Named { name: self.name.clone(), argv, cwd, inputs, paths: places }])
     }
 
-    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError> {
+    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &ToolSettings) -> Result<CallDraft<Payload>, ToolError> {
         let actions = self.actions(&self.name, arguments, &Paths::on_disk(settings))?;
         let Some(Action::Named { argv, cwd, .. }) = actions.first() else {
             return Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the command line could not be built"));
         };
         let shown = line(argv);
-        let work = Work {
+        let work = PlannedCommand {
             line: exec_line(argv),
             cwd: cwd.clone(),
             timeout_seconds: TIMEOUT_SECONDS,
@@ -106,13 +106,13 @@ impl AnyTool for NamedCommand {
                 ..Proposal::default()
             }),
             actions,
-            effect: Effect::Runs { timeout_seconds: TIMEOUT_SECONDS, files: Vec::new() },
+            effect: CallEffect::Runs { timeout_seconds: TIMEOUT_SECONDS, files: Vec::new() },
             work: Box::new(work),
         })
     }
 
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
-        let Ok(work) = payload.downcast::<Work>() else {
+    fn run(&self, payload: Payload, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+        let Ok(work) = payload.downcast::<PlannedCommand>() else {
             let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the plan belongs to another router; plan the call again");
             return futures_util::future::ready(Err(error.into())).boxed();
         };

@@ -3,9 +3,9 @@
 use crate::policy::addresses;
 use crate::policy::url::{self, Destination};
 use crate::protocol::{SandboxAccess, VerdictKind};
-use crate::sys::proxy::{DeniedHost, Gate, Proxy, Refusal, Server};
+use crate::sys::proxy::{DeniedHost, Gate, Proxy, ProxyRefusal, ProxyTarget};
 use crate::sys::sandbox::NetworkAccess;
-use crate::tools::settings::{MayConnect, MayFetch, Settings};
+use crate::tools::settings::{MayConnect, MayFetch, ToolSettings};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(in crate::tools) fn address(host: &str, port: u16) -> String {
 }
 
 /// Returns the proxy for a command with this access. Without access, all requests are blocked.
-pub(in crate::tools) fn proxy(settings: &Settings, opens: &[SandboxAccess]) -> Proxy {
+pub(in crate::tools) fn proxy(settings: &ToolSettings, opens: &[SandboxAccess]) -> Proxy {
     let servers = opens.iter().filter_map(|opened| match opened {
         SandboxAccess::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| host_and_port(&to)),
         SandboxAccess::Network | SandboxAccess::Write { .. } | SandboxAccess::Read { .. } => None,
@@ -47,7 +47,7 @@ const MAX_NAMED: usize = 3;
 
 /// Returns the note `needs example.com:443: blocked; aye asks separately if the command needs it`, for the servers that
 /// a command without network access names.
-pub(in crate::tools) fn network_note(line: &str, settings: &Settings) -> Option<String> {
+pub(in crate::tools) fn network_note(line: &str, settings: &ToolSettings) -> Option<String> {
     if settings.command.sandbox.network != NetworkAccess::Proxied || !settings.command.sandbox.tier.is_enforcing() {
         return None;
     }
@@ -78,12 +78,13 @@ fn host_and_port(to: &Destination) -> (String, u16) {
 }
 
 impl Gate for ApprovedHosts {
-    fn admit(&self, url: &str, method: &str) -> Result<Server, Refusal> {
-        let to = url::parse(url).map_err(|reason| Refusal { reason: format!("{reason}; nothing was sent"), denied: None })?;
+    fn admit(&self, url: &str, method: &str) -> Result<ProxyTarget, ProxyRefusal> {
+        let to =
+            url::parse(url).map_err(|reason| ProxyRefusal { reason: format!("{reason}; nothing was sent"), denied: None })?;
         let (host, port) = host_and_port(&to);
         let refuse = |reason: String, why: &str, can_open| {
             let denied = DeniedHost { host: host.clone(), port, reason: why.to_owned(), can_open };
-            Err(Refusal { reason, denied: Some(denied) })
+            Err(ProxyRefusal { reason, denied: Some(denied) })
         };
         // A deny rule overrides any approval; an ask rule was answered by the approval of this host.
         let told = (self.may_fetch)(to.as_str(), method);
@@ -95,10 +96,10 @@ impl Gate for ApprovedHosts {
             let reason = format!("this command has no access to `{host}:{port}`; the user can allow it for one run");
             return refuse(reason, NOT_OPENED, true);
         }
-        Ok(Server { url: to.as_str().to_owned(), host: to.url_host(), port })
+        Ok(ProxyTarget { url: to.as_str().to_owned(), host: to.url_host(), port })
     }
 
-    fn may_connect(&self, server: &Server, address: IpAddr) -> Result<(), String> {
+    fn may_connect(&self, server: &ProxyTarget, address: IpAddr) -> Result<(), String> {
         (self.may_connect)(&server.url, address)
     }
 }

@@ -1,6 +1,6 @@
 //! RunCommand: runs a line in `bash` and returns its output.
 
-use super::command_run::{self, AccessRestrictions, Work};
+use super::command_run::{self, AccessRestrictions, PlannedCommand};
 use super::executed_files::PinnedFiles;
 use super::{delete_estimate, git_clean_backup, network};
 use crate::ports::{BoxFuture, RunContext};
@@ -9,10 +9,10 @@ use crate::text;
 use crate::tools::alias::Alias;
 use crate::tools::background::first_line;
 use crate::tools::call_result::CallResult;
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::shell::command_run::{MAX_TIMEOUT_SECONDS, with_input};
 use crate::tools::shell::git_notes::{check_read_only_git, git_notes};
 use crate::tools::tool::Tool;
@@ -70,7 +70,7 @@ impl From<CliRun> for Arguments {
 
 /// Arguments of `shell`.
 #[derive(Deserialize, JsonSchema)]
-struct Shell {
+struct ShellArguments {
     command: String,
     working_directory: Option<String>,
     /// Seconds: 60 by default, at most 600.
@@ -80,8 +80,8 @@ struct Shell {
     background: Option<bool>,
 }
 
-impl From<Shell> for Arguments {
-    fn from(run: Shell) -> Self {
+impl From<ShellArguments> for Arguments {
+    fn from(run: ShellArguments) -> Self {
         Self {
             command: run.command,
             cwd: run.working_directory,
@@ -102,7 +102,7 @@ impl Tool for RunCommand {
     const NAME: &'static str = "RunCommand";
     const ALIASES: &'static [Alias<Arguments>] = &[
         Alias::with_same_arguments("run_command"),
-        Alias::new::<Shell>("shell"),
+        Alias::new::<ShellArguments>("shell"),
         Alias::new::<CliRun>("CliRun"),
         Alias::with_same_arguments("bash"),
         Alias::with_same_arguments("execute_command"),
@@ -117,14 +117,14 @@ impl Tool for RunCommand {
     const CAPABILITY: &'static str = "Shell.Exec";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/RunCommand.md");
     type Arguments = Arguments;
-    type Work = Work;
+    type Work = PlannedCommand;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let cwd = paths.target("cwd", arguments.cwd.as_deref().unwrap_or("."), ExpectedKind::Directory)?;
         Ok(vec![Action::Exec { command: with_input(&arguments.command, arguments.stdin.as_deref()), cwd }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<PlannedCommand>, ToolError> {
         let command = &arguments.command;
         if command.trim().is_empty() {
             return Err(invalid("`command` is empty; specify the line to run"));
@@ -162,8 +162,8 @@ impl Tool for RunCommand {
                 ..Proposal::default()
             }),
             actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],
-            effect: Effect::Runs { timeout_seconds: if background { 0 } else { timeout_seconds }, files: pinned.files() },
-            work: Work {
+            effect: CallEffect::Runs { timeout_seconds: if background { 0 } else { timeout_seconds }, files: pinned.files() },
+            work: PlannedCommand {
                 line: arguments.command,
                 shell: settings.command.shell,
                 cwd,
@@ -179,13 +179,13 @@ impl Tool for RunCommand {
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: PlannedCommand, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         command_run::run(work, settings, context).boxed()
     }
 }
 
 /// Returns the directory of a command that does not run in the workspace.
-fn own_place(given: Option<&str>, cwd: &Target, settings: &Settings) -> Option<String> {
+fn own_place(given: Option<&str>, cwd: &Target, settings: &ToolSettings) -> Option<String> {
     given.filter(|_| cwd.real != settings.workspace).map(|given| format!("in {given}"))
 }
 
@@ -198,7 +198,11 @@ fn custom_limit(arguments: &Arguments) -> Option<String> {
 }
 
 /// Builds the same call with another line.
-pub(in crate::tools) fn redraft(work: &Work, line: &str, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+pub(in crate::tools) fn redraft(
+    work: &PlannedCommand,
+    line: &str,
+    settings: &ToolSettings,
+) -> Result<CallDraft<PlannedCommand>, ToolError> {
     RunCommand::draft(
         Arguments {
             command: line.to_owned(),
@@ -219,7 +223,7 @@ fn mixed_script_warning(line: &str) -> Option<String> {
 }
 
 /// Returns the directory of a call, which is the workspace by default.
-pub(in crate::tools) fn directory(given: Option<&str>, settings: &Settings) -> Result<Target, ToolError> {
+pub(in crate::tools) fn directory(given: Option<&str>, settings: &ToolSettings) -> Result<Target, ToolError> {
     let cwd = Paths::on_disk(settings).target("cwd", given.unwrap_or("."), ExpectedKind::Directory)?;
     match cwd.place {
         Place::Directory => Ok(cwd),

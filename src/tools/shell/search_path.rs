@@ -3,7 +3,7 @@
 
 use crate::policy::programs;
 use crate::tools::sandbox::SandboxPolicy;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +23,7 @@ pub(super) struct SearchPath {
 
 impl SearchPath {
     /// Splits a PATH, with symlinks resolved. Entries that cannot be resolved are not trusted.
-    pub(super) fn split(path: Option<&OsStr>, settings: &Settings) -> Self {
+    pub(super) fn split(path: Option<&OsStr>, settings: &ToolSettings) -> Self {
         let mut split = Self::default();
         for entry in path.unwrap_or(OsStr::new(USUAL)).as_bytes().split(|byte| *byte == b':').take(MAX_ENTRIES) {
             let entry = PathBuf::from(OsString::from_vec(entry.to_vec()));
@@ -48,7 +48,7 @@ impl SearchPath {
     }
 
     /// Returns the first program of a line that is found only in untrusted entries, and its path.
-    pub(super) fn only_inside(&self, line: &str, settings: &Settings) -> Option<(String, PathBuf)> {
+    pub(super) fn only_inside(&self, line: &str, settings: &ToolSettings) -> Option<(String, PathBuf)> {
         programs(line).into_iter().filter(|name| !name.contains('/') && !name.is_empty()).find_map(|name| {
             let found = |entries: &[PathBuf]| entries.iter().map(|entry| entry.join(&name)).find(|path| is_program(path));
             match found(&self.outside) {
@@ -64,7 +64,7 @@ impl SearchPath {
 }
 
 /// Returns whether a command of this workspace could write to a path.
-fn is_within(place: &Path, settings: &Settings) -> bool {
+fn is_within(place: &Path, settings: &ToolSettings) -> bool {
     let SandboxPolicy { roots, writable, caches, .. } = &settings.command.sandbox;
     let places = roots.iter().chain(writable).chain(&caches.directories).map(PathBuf::as_path);
     places.chain([settings.workspace.as_path()]).any(|above| place.starts_with(above))

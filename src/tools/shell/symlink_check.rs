@@ -6,7 +6,7 @@
 use crate::policy::{Follows, Operand, entered, operands};
 use crate::sys::path::{PathError, resolve};
 use crate::sys::process::command_environment;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{DirEntry, read_dir};
@@ -21,7 +21,7 @@ const RG_OPTIONS: &str = "RIPGREP_CONFIG_PATH";
 /// Returns the reason why a line allowed by a rule needs approval: a symlink may lead one of its programs, or the
 /// directory that it changes to, outside the workspace. With a sandbox, only the directory is checked. Performs
 /// blocking I/O.
-pub(in crate::tools) fn escaping_link_reason(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
+pub(in crate::tools) fn escaping_link_reason(line: &str, cwd: &Path, settings: &ToolSettings) -> Option<String> {
     let Some(entered) = entered(line) else { return escaping_operand_reason(line, cwd, settings) };
     let name = &entered.directory.text;
     match resolve(&entered.path(), cwd, settings.home.as_deref()) {
@@ -34,7 +34,7 @@ pub(in crate::tools) fn escaping_link_reason(line: &str, cwd: &Path, settings: &
     }
 }
 
-fn escaping_operand_reason(line: &str, cwd: &Path, settings: &Settings) -> Option<String> {
+fn escaping_operand_reason(line: &str, cwd: &Path, settings: &ToolSettings) -> Option<String> {
     if settings.command.sandbox.tier.is_enforcing() {
         return None;
     }
@@ -47,7 +47,7 @@ fn escaping_operand_reason(line: &str, cwd: &Path, settings: &Settings) -> Optio
 }
 
 struct LinkSearch<'a> {
-    settings: &'a Settings,
+    settings: &'a ToolSettings,
     cwd: &'a Path,
     /// Number of entries that may still be examined.
     left: usize,
@@ -87,8 +87,8 @@ impl LinkSearch<'_> {
         let real = resolve(path, self.cwd, self.settings.home.as_deref()).ok()?.real;
         match follows {
             Follows::Nothing | Follows::TreeIfConfigured => None,
-            Follows::Entries => self.walk(real, Depth::One),
-            Follows::Tree => self.walk(real, Depth::All),
+            Follows::Entries => self.walk(real, LinkDepth::One),
+            Follows::Tree => self.walk(real, LinkDepth::All),
         }
     }
 
@@ -118,7 +118,7 @@ impl LinkSearch<'_> {
             return self.matches(&directory.join(name), rest, follows);
         }
         if name.contains("**") {
-            return self.walk(directory.to_owned(), Depth::All);
+            return self.walk(directory.to_owned(), LinkDepth::All);
         }
         let entries = match self.entries(directory) {
             Ok(entries) => entries,
@@ -133,10 +133,10 @@ impl LinkSearch<'_> {
     }
 
     /// Checks every symlink in a directory, or in a tree including all symlink targets.
-    fn walk(&mut self, start: PathBuf, depth: Depth) -> Option<String> {
+    fn walk(&mut self, start: PathBuf, depth: LinkDepth) -> Option<String> {
         let mut waiting = vec![start];
         while let Some(directory) = waiting.pop() {
-            if !self.seen.insert(directory.clone()) && depth == Depth::All {
+            if !self.seen.insert(directory.clone()) && depth == LinkDepth::All {
                 continue;
             }
             let entries = match self.entries(&directory) {
@@ -151,8 +151,8 @@ impl LinkSearch<'_> {
                     if let Some(why) = self.entry(&path, |look, text| look.escape_problem(text)) {
                         return Some(why);
                     }
-                    waiting.extend(path.canonicalize().ok().filter(|_| depth == Depth::All));
-                } else if kind.is_dir() && depth == Depth::All {
+                    waiting.extend(path.canonicalize().ok().filter(|_| depth == LinkDepth::All));
+                } else if kind.is_dir() && depth == LinkDepth::All {
                     waiting.push(path);
                 }
             }
@@ -189,7 +189,7 @@ impl LinkSearch<'_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Depth {
+enum LinkDepth {
     One,
     All,
 }
@@ -208,7 +208,7 @@ fn may_match(name: &OsStr, pattern: &str) -> bool {
 }
 
 /// Returns whether commands have an options file for `rg`.
-fn is_configured(settings: &Settings) -> bool {
+fn is_configured(settings: &ToolSettings) -> bool {
     let own = std::env::vars_os().filter(|(name, _)| name == RG_OPTIONS);
     command_environment(own, &settings.command.environment, &settings.command.secret_names, &|_| false)
         .iter()

@@ -8,8 +8,8 @@ use crate::ports::Doubts;
 use crate::protocol::{Action, ErrorCode, ToolError};
 use crate::sys::path::resolve;
 use crate::sys::process::command_environment;
-use crate::tools::sandbox::{GitWorkspace, Hardening, Purpose, RepositoryTrust, Strictness, mentions_git};
-use crate::tools::settings::Settings;
+use crate::tools::sandbox::{GitPurpose, GitWorkspace, Hardening, RepositoryTrust, Strictness, mentions_git};
+use crate::tools::settings::ToolSettings;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ impl UnapprovedRun {
     /// # Errors
     ///
     /// Returns an error if the line needs approval now.
-    pub(in crate::tools) fn find(line: &str, cwd: &Path, settings: &Settings) -> Result<Self, ToolError> {
+    pub(in crate::tools) fn find(line: &str, cwd: &Path, settings: &ToolSettings) -> Result<Self, ToolError> {
         let sandbox = &settings.command.sandbox;
         let mut apart = Self::default();
         let directory = &run_directory(line, cwd, settings);
@@ -64,7 +64,7 @@ impl UnapprovedRun {
 }
 
 /// Returns the real directory in which the commands of a line run: `cwd`, or the directory to which the line changes first.
-fn run_directory(line: &str, cwd: &Path, settings: &Settings) -> PathBuf {
+fn run_directory(line: &str, cwd: &Path, settings: &ToolSettings) -> PathBuf {
     let change = entered(line).map(|entered| resolve(&entered.path(), cwd, settings.home.as_deref()));
     match change {
         Some(Ok(found)) => found.real,
@@ -72,7 +72,7 @@ fn run_directory(line: &str, cwd: &Path, settings: &Settings) -> PathBuf {
     }
 }
 
-fn git_workspace(settings: &Settings) -> GitWorkspace<'_> {
+fn git_workspace(settings: &ToolSettings) -> GitWorkspace<'_> {
     let sandbox = &settings.command.sandbox;
     GitWorkspace {
         roots: if sandbox.roots.is_empty() { std::slice::from_ref(&settings.workspace) } else { &sandbox.roots },
@@ -88,7 +88,7 @@ pub(in crate::tools) fn starts_programs(actions: &[Action]) -> bool {
 }
 
 /// Returns the reasons why these actions need approval even if the policy allows them. Performs blocking I/O.
-pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubts {
+pub(in crate::tools) fn doubts(actions: &[Action], settings: &ToolSettings) -> Doubts {
     let (line, cwd) = match actions {
         [Action::Exec { command, cwd }] => (command.clone(), cwd),
         [Action::Named { argv, cwd, .. } | Action::Custom { argv, cwd, .. }] => (argv.join(" "), cwd),
@@ -98,9 +98,9 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
     if mentions_git(&line) {
         let directory = run_directory(&line, &cwd.real, settings);
         let doubt = |purpose| Hardening::find(&line, &directory, purpose, &git_workspace(settings)).doubt();
-        doubts.as_reading = doubt(Purpose::Reads);
+        doubts.as_reading = doubt(GitPurpose::Reads);
         if settings.command.sandbox.trust != RepositoryTrust::Trusted {
-            doubts.unasked = doubt(Purpose::Writes);
+            doubts.unasked = doubt(GitPurpose::Writes);
         }
     }
     if matches!(actions, [Action::Exec { .. }])
@@ -115,7 +115,7 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &Settings) -> Doubt
 
 /// Returns the reason why a line allowed by a rule needs approval: a symlink points outside the workspace. Performs
 /// blocking I/O.
-pub(in crate::tools) fn link_escape_reason(actions: &[Action], settings: &Settings) -> Option<String> {
+pub(in crate::tools) fn link_escape_reason(actions: &[Action], settings: &ToolSettings) -> Option<String> {
     match actions {
         [Action::Exec { command, cwd }] => symlink_check::escaping_link_reason(command, &cwd.real, settings),
         _ => None,
@@ -123,16 +123,16 @@ pub(in crate::tools) fn link_escape_reason(actions: &[Action], settings: &Settin
 }
 
 /// Returns the PATH of commands.
-fn search_path(settings: &Settings) -> SearchPath {
+fn search_path(settings: &ToolSettings) -> SearchPath {
     SearchPath::split(path_variable(settings).as_deref(), settings)
 }
 
 /// Returns the directories in the PATH of commands.
-pub(in crate::tools) fn path_directories(settings: &Settings) -> Vec<PathBuf> {
+pub(in crate::tools) fn path_directories(settings: &ToolSettings) -> Vec<PathBuf> {
     path_variable(settings).map_or_else(Vec::new, |path| std::env::split_paths(&path).collect())
 }
 
-fn path_variable(settings: &Settings) -> Option<OsString> {
+fn path_variable(settings: &ToolSettings) -> Option<OsString> {
     let own = std::env::vars_os().filter(|(name, _)| name == PATH);
     let given = command_environment(own, &settings.command.environment, &settings.command.secret_names, &|_| false);
     given.into_iter().find(|(name, _)| name == PATH).map(|(_, value)| value)

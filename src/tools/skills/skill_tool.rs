@@ -7,10 +7,10 @@ use crate::protocol::{Action, ErrorCode, Target, ToolError, cut_position_before,
 use crate::skills::{Origin, SKILL_FILE, Skill, SkillSet};
 use crate::tools::arguments::{parse, schema};
 use crate::tools::call_result::{CallResult, ToolOutput, blocking};
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::{invalid, stale_denial};
 use crate::tools::paths::{ExpectedKind, Paths};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::{AnyTool, Payload};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -126,7 +126,7 @@ impl AnyTool for SkillTool {
         Ok(vec![Self::action(self.find(&arguments.name)?, paths)?])
     }
 
-    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError> {
+    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &ToolSettings) -> Result<CallDraft<Payload>, ToolError> {
         let Arguments { name, arguments } = parse(arguments)?;
         let skill = self.find(&name)?;
         let action = Self::action(skill, &Paths::on_disk(settings))?;
@@ -134,12 +134,12 @@ impl AnyTool for SkillTool {
             summary: format!("Use the skill {} ({})", skill.name(), skill.file()),
             actions: vec![action],
             proposal: None,
-            effect: Effect::Reads,
+            effect: CallEffect::Reads,
             work: Box::new(Work { skill: skill.clone(), arguments: arguments.unwrap_or_default() }),
         })
     }
 
-    fn run(&self, payload: Payload, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(&self, payload: Payload, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         let Ok(work) = payload.downcast::<Work>() else {
             return futures_util::future::ready(Err(stale_denial().into())).boxed();
         };

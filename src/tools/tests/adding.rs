@@ -7,7 +7,7 @@ use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::draft::CallDraft;
 use crate::tools::paths::{ExpectedKind, Paths, open_error};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,12 +34,12 @@ impl Tool for CountWords {
         Ok(vec![Action::Read { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Target>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Target>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         Ok(CallDraft::reads(format!("Count the words of {}", target.given), target.clone(), target))
     }
 
-    fn run(target: Target, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(target: Target, _: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             let text = std::fs::read_to_string(&target.real).map_err(|error| open_error(&target, &error))?;
             Ok(format!("{} words", text.split_whitespace().count()))

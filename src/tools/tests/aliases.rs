@@ -94,7 +94,7 @@ fn kept_to(text: TextTools) -> Bench {
     bench.write("c.MD", "needle\n");
     bench.write("dir.rs/d.md", "needle\n");
     bench.write("large.md", format!("needle\n{}", "x".repeat(100)));
-    let settings = Settings { text, ..bench.settings.clone() };
+    let settings = ToolSettings { text, ..bench.settings.clone() };
     Bench { settings, ..bench }
 }
 

@@ -110,7 +110,7 @@ fn at_most_forty_links_are_followed() {
 fn files_up_to_the_size_limit_are_read_and_changed() {
     for (bytes, taken) in [(999, true), (1000, true), (1001, false)] {
         let bench = Bench::new();
-        let bench = Bench { settings: Settings { max_file_size_bytes: 1000, ..bench.settings.clone() }, ..bench };
+        let bench = Bench { settings: ToolSettings { max_file_size_bytes: 1000, ..bench.settings.clone() }, ..bench };
         bench.write("f", format!("{}\n", "x".repeat(bytes - 1)));
         let cases = [
             ("ReadFile", json!({"path": "f"})),
@@ -373,7 +373,7 @@ fn every_error_has_a_hint() {
     bench.write("secret", "PASSWORD=Xk29fjQ81ms0Zp\n");
     symlink("circle", bench.path("circle")).unwrap();
     let _socket = UnixListener::bind(bench.path("socket")).unwrap();
-    let bench = Bench { settings: Settings { max_file_size_bytes: 1000, ..bench.settings.clone() }, ..bench };
+    let bench = Bench { settings: ToolSettings { max_file_size_bytes: 1000, ..bench.settings.clone() }, ..bench };
     let mut calls: Vec<(&str, Value)> =
         ["", "a\0", "none", "nono/x", "f/x", "d/", "circle", "socket", "~who/x", "binary", "large", "secret"]
             .into_iter()

@@ -46,9 +46,9 @@ fn stdout_and_stderr_share_one_limit() {
 #[test]
 fn provider_keys_are_removed_from_the_environment() {
     let mut settings = Bench::new().settings;
-    settings.command.environment = Environment::Inherit;
+    settings.command.environment = EnvironmentSelection::Inherit;
     settings.command.secret_names = vec!["PATH".into()];
-    let bench = Bench { settings: Settings { workspace: "/".into(), ..settings }, ..Bench::new() };
+    let bench = Bench { settings: ToolSettings { workspace: "/".into(), ..settings }, ..Bench::new() };
     let output = bench.output("RunCommand", json!({"command": "/usr/bin/env; echo AYE=$AYE"}));
     assert!(!output.contains("\nPATH=") && output.contains("AYE=1"), "{output}");
 }

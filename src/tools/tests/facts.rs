@@ -87,7 +87,7 @@ fn hashes_match_those_of_other_programs() {
 fn files_over_the_read_limit_can_be_hashed() {
     let bench = Bench::new();
     bench.write("f", vec![b'a'; 3_000_000]);
-    let bench = Bench { settings: Settings { max_file_size_bytes: 1000, ..bench.settings.clone() }, ..bench };
+    let bench = Bench { settings: ToolSettings { max_file_size_bytes: 1000, ..bench.settings.clone() }, ..bench };
     let told = bench.output("HashFile", json!({"path": "f", "algorithm": "blake3"}));
     assert!(told.contains(blake3::hash(&vec![b'a'; 3_000_000]).to_hex().as_str()), "{told}");
 }

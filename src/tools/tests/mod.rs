@@ -41,13 +41,13 @@ mod visible;
 use super::background::Commands;
 use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
-use super::{CommandSettings, HttpAccess, PathAccess, Router, SessionSearch, SessionSkills, Settings, ToolSources, Toolset};
+use super::{CommandSettings, HttpAccess, PathAccess, Router, SessionSearch, SessionSkills, ToolSettings, ToolSources, Toolset};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
 use crate::ports::{Plan, RunContext, ToolRouter, UserQuestions};
-use crate::protocol::{Action, Arguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
+use crate::protocol::{Action, CallArguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::http::fetch::Fetcher;
-use crate::sys::process::{Environment, Helper, Shell};
+use crate::sys::process::{EnvironmentSelection, Helper, Shell};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Bench {
     _directory: TempDir,
     pub(super) root: PathBuf,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ToolSettings,
     pub(super) sources: ToolSources,
 }
 
@@ -126,8 +126,8 @@ impl Bench {
     }
 }
 
-pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
-    Settings {
+pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> ToolSettings {
+    ToolSettings {
         workspace,
         home: Some(home),
         max_file_size_bytes: 10 * 1024 * 1024,
@@ -156,7 +156,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
         },
         command: CommandSettings {
             shell: Shell::Bash,
-            environment: Environment::Core,
+            environment: EnvironmentSelection::Core,
             secret_names: Vec::new(),
             helper: Helper::default(),
             sandbox: SandboxPolicy::unsandboxed(),
@@ -182,7 +182,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> Settings {
 
 pub(super) fn call(tool: &str, arguments: Value) -> ToolCall {
     let Value::Object(arguments) = arguments else { panic!("not an object") };
-    ToolCall { tool_call_id: CallId::new("c"), tool_name: tool.to_owned(), arguments: Arguments::Object(arguments) }
+    ToolCall { tool_call_id: CallId::new("c"), tool_name: tool.to_owned(), arguments: CallArguments::Object(arguments) }
 }
 
 pub(super) fn context() -> RunContext {
@@ -271,7 +271,7 @@ fn arguments_that_are_not_json_are_rejected_with_the_reason() {
     let call = ToolCall {
         tool_call_id: CallId::new("c"),
         tool_name: "ReadFile".into(),
-        arguments: Arguments::Malformed("{\"path\": \"a".into()),
+        arguments: CallArguments::Malformed("{\"path\": \"a".into()),
     };
     let error = block_on(bench.router().plan(call)).unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidRequest);

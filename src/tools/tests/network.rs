@@ -4,8 +4,8 @@ use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
 use crate::protocol::{Mode, SandboxAccess, SandboxTier};
 use crate::sys::http::fetch::Resolver;
-use crate::sys::process::{End, FinishedRun, ProcessError, Spec, command_environment, run, start_terminal};
-use crate::sys::proxy::{DeniedHost, Server};
+use crate::sys::process::{CommandSpec, End, FinishedRun, ProcessError, command_environment, run, start_terminal};
+use crate::sys::proxy::{DeniedHost, ProxyTarget};
 use crate::sys::sandbox::{Backend, Confinement, NetworkAccess};
 use crate::tools::shell::network::proxy;
 use futures_util::FutureExt;
@@ -72,18 +72,18 @@ impl Net {
         Self { bench, server, heard }
     }
 
-    fn admit(&self, opens: &[SandboxAccess], url: &str, method: &str) -> Result<Server, (String, Option<bool>)> {
+    fn admit(&self, opens: &[SandboxAccess], url: &str, method: &str) -> Result<ProxyTarget, (String, Option<bool>)> {
         let gate = proxy(&self.bench.settings, opens).gate;
         gate.admit(url, method).map_err(|refusal| (refusal.reason, refusal.denied.map(|denied| denied.can_open)))
     }
 
-    fn spec(&self, line: &str, opens: &[SandboxAccess]) -> Spec {
+    fn spec(&self, line: &str, opens: &[SandboxAccess]) -> CommandSpec {
         let confinement = Confinement::new(Backend::Namespaces, vec![self.bench.settings.workspace.clone()]);
-        Spec {
+        CommandSpec {
             shell: crate::sys::process::Shell::Bash,
             line: line.to_owned(),
             directory: self.bench.settings.workspace.clone(),
-            environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
+            environment: command_environment(std::env::vars_os(), &EnvironmentSelection::Core, &[], &|_| false),
             stdin: None,
             terminal: None,
             confinement: Some(confinement),

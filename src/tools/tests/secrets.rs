@@ -128,7 +128,7 @@ fn commands_and_searches_reject_markers() {
 #[test]
 fn secrets_in_command_output_are_redacted_even_at_a_cut() {
     let bench = Bench::new();
-    let bench = Bench { settings: Settings { max_output_bytes: 1000, ..bench.settings.clone() }, ..bench };
+    let bench = Bench { settings: ToolSettings { max_output_bytes: 1000, ..bench.settings.clone() }, ..bench };
     bench.write(".env", format!("TOKEN={TOKEN}\n"));
     assert!(!bench.output("RunCommand", json!({"command": "cat .env; cat .env >&2"})).contains("Joz2WleSn"));
     bench.write("many", format!("export A_TOKEN={TOKEN}\n").repeat(100));

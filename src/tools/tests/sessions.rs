@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::protocol::{Place, RunningState, Target};
-use crate::tools::background::{Commands, Entry, Kind, MAX_SESSIONS, NewCommand, new_output};
+use crate::tools::background::{BackgroundCommand, BackgroundKind, Commands, MAX_SESSIONS, NewCommand, new_output};
 use std::time::Duration;
 
 /// A workspace in which commands continue between calls.
@@ -305,11 +305,11 @@ async fn large_session_output_is_limited_and_its_end_is_kept() {
 fn the_end_of_a_session_is_reported_after_all_its_output() {
     let bench = Bench::new();
     for _ in 0..2000 {
-        let entry = Entry::new(NewCommand {
+        let entry = BackgroundCommand::new(NewCommand {
             line: "make".to_owned(),
             cwd: Target { given: ".".to_owned(), real: bench.root.clone(), place: Place::Directory },
             call: None,
-            kind: Kind::Background,
+            kind: BackgroundKind::Background,
             writes: bench.settings.command.sandbox.writes_in_workspace(),
             redactor: Arc::clone(&bench.settings.redactor),
         });
@@ -443,7 +443,7 @@ async fn sessions_with_wider_write_access_than_the_policy_accept_no_input() {
     };
     for sandbox in [own.command.sandbox.clone().read_only(), part] {
         let command = CommandSettings { sandbox, ..own.command.clone() };
-        let router = Router::new(Toolset::new(Settings { command, ..own.clone() }, ToolSources::default()));
+        let router = Router::new(Toolset::new(ToolSettings { command, ..own.clone() }, ToolSources::default()));
         let plan = router.plan(call("CliWrite", json!({"id": "s1", "text": "x"}))).await.unwrap();
         let permit = Permit::for_test(plan.actions.clone());
         let error = router.run(plan, permit, context()).await.error.unwrap();

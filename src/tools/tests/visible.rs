@@ -4,7 +4,7 @@ use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
 use crate::protocol::{Mode, SandboxTier};
 use crate::sys::sandbox::{Tier, probe};
-use crate::tools::{Caches, GitOutside, HostCapabilities, Machine, RepositoryTrust, Visible};
+use crate::tools::{Caches, GitOutside, HostCapabilities, RepositoryTrust, SystemFacts, Visible};
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
@@ -94,7 +94,7 @@ impl House {
             skills: Vec::new(),
         };
         let held = Enforcer::new(vec![layer], context).sandbox_requirements(&[], jiff::Timestamp::UNIX_EPOCH);
-        let machine = Machine { home, homes: &[], roots: &roots, own: &[&own], variable };
+        let machine = SystemFacts { home, homes: &[], roots: &roots, own: &[&own], variable };
         let ground = HostCapabilities {
             tier: SandboxTier::Guarded,
             layers: Err("not here".to_owned()),

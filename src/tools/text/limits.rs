@@ -3,7 +3,7 @@
 use crate::protocol::ToolError;
 use crate::tools::draft::CallDraft;
 use crate::tools::paths::Paths;
-use crate::tools::settings::{PathAccess, Settings};
+use crate::tools::settings::{PathAccess, ToolSettings};
 use crate::tools::text_tools::TextTools;
 use crate::tools::tool::{AnyTool, Payload};
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Returns settings with which a search shows only permitted files.
-fn restrict_settings(settings: &Settings) -> Settings {
+fn restrict_settings(settings: &ToolSettings) -> ToolSettings {
     let (own, may_read) = (settings.text.clone(), Arc::clone(&settings.paths.may_read));
     let shown = move |path: &Path| {
         let metadata = || path.symlink_metadata().ok();
@@ -23,7 +23,7 @@ fn restrict_settings(settings: &Settings) -> Settings {
     };
     // The faster check per entry does not include this restriction.
     let paths = PathAccess { may_read: Arc::new(shown), may_read_entry: None, ..settings.paths.clone() };
-    Settings { paths, ..settings.clone() }
+    ToolSettings { paths, ..settings.clone() }
 }
 
 /// Drafts a call under the restrictions of its tool.
@@ -31,7 +31,7 @@ pub(in crate::tools) fn draft_call(
     tool: &dyn AnyTool,
     called: &str,
     arguments: Map<String, Value>,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<CallDraft<Payload>, ToolError> {
     if !TextTools::binds(tool.name(), called) {
         return tool.draft(called, arguments, settings);
@@ -47,6 +47,6 @@ pub(in crate::tools) fn draft_call(
 }
 
 /// Returns the settings for a call of this tool under this name.
-pub(in crate::tools) fn running(name: &str, called: &str, settings: &Arc<Settings>) -> Arc<Settings> {
+pub(in crate::tools) fn running(name: &str, called: &str, settings: &Arc<ToolSettings>) -> Arc<ToolSettings> {
     if TextTools::binds(name, called) { Arc::new(restrict_settings(settings)) } else { Arc::clone(settings) }
 }

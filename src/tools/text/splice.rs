@@ -5,7 +5,7 @@ use crate::tools::document::replacement::{adapt_endings, ending_near};
 
 /// Range of lines, counted from 0; the end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct LineSpan {
     pub first: usize,
     pub end: usize,
 }
@@ -15,7 +15,7 @@ pub(super) struct Span {
 pub(super) struct Change {
     /// Index of the operation.
     pub index: usize,
-    pub span: Span,
+    pub span: LineSpan,
     /// Content with LF endings.
     pub content: String,
 }
@@ -61,7 +61,7 @@ pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, (usi
 }
 
 /// Converts an operation on a section to one on lines. Empty lines before the next section are preserved.
-pub(super) fn in_section(lines: &[&str], part: &Part, kind: Kind, content: &str, markdown: bool) -> (Span, String) {
+pub(super) fn in_section(lines: &[&str], part: &Part, kind: SpliceKind, content: &str, markdown: bool) -> (LineSpan, String) {
     let blank = |line: &&str| line.trim().is_empty();
     let (first, end) = (part.first - 1, part.last.min(lines.len()));
     let filled = end - lines[first..end].iter().rev().take_while(|line| blank(line)).count();
@@ -69,29 +69,31 @@ pub(super) fn in_section(lines: &[&str], part: &Part, kind: Kind, content: &str,
     // Empty lines separate Markdown sections; other formats keep their own separation.
     let gap = |wanted: bool| if wanted && markdown { "\n" } else { "" };
     match kind {
-        Kind::Delete if end == lines.len() => {
+        SpliceKind::Delete if end == lines.len() => {
             let before = lines[..first].iter().rev().take_while(|line| blank(line)).count();
-            (Span { first: first - before, end }, String::new())
+            (LineSpan { first: first - before, end }, String::new())
         }
-        Kind::Delete => (Span { first, end }, String::new()),
-        Kind::Before => {
+        SpliceKind::Delete => (LineSpan { first, end }, String::new()),
+        SpliceKind::Before => {
             let above = gap(first > 0 && !blank(&lines[first - 1]));
-            (Span { first, end: first }, format!("{above}{content}\n{}", gap(true)))
+            (LineSpan { first, end: first }, format!("{above}{content}\n{}", gap(true)))
         }
-        Kind::After => {
+        SpliceKind::After => {
             let below = gap(filled == end && end < lines.len());
-            (Span { first: filled, end: filled }, format!("{}{content}\n{below}", gap(true)))
+            (LineSpan { first: filled, end: filled }, format!("{}{content}\n{below}", gap(true)))
         }
-        Kind::Replace if replaces_heading(content, part, markdown) => (Span { first, end: filled }, format!("{content}\n")),
-        Kind::Replace => {
+        SpliceKind::Replace if replaces_heading(content, part, markdown) => {
+            (LineSpan { first, end: filled }, format!("{content}\n"))
+        }
+        SpliceKind::Replace => {
             let body = part.heading.min(filled);
             let empty = lines[body..filled].iter().take_while(|line| blank(line)).count();
             let content = content.trim_start_matches('\n');
             match (content.is_empty(), body == filled) {
-                (true, _) => (Span { first: body, end: filled }, String::new()),
+                (true, _) => (LineSpan { first: body, end: filled }, String::new()),
                 // A heading without text gets text, separated by an empty line.
-                (false, true) => (Span { first: body, end: body }, format!("{}{content}\n", gap(true))),
-                (false, false) => (Span { first: body + empty, end: filled }, format!("{content}\n")),
+                (false, true) => (LineSpan { first: body, end: body }, format!("{}{content}\n", gap(true))),
+                (false, false) => (LineSpan { first: body + empty, end: filled }, format!("{content}\n")),
             }
         }
     }
@@ -112,7 +114,7 @@ fn replaces_heading(content: &str, part: &Part, markdown: bool) -> bool {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SpliceKind {
     Replace,
     Delete,
     Before,

@@ -14,7 +14,7 @@ use crate::tools::draft::CallDraft;
 use crate::tools::editor_buffers;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, display_path, not_found_error, open_error, special_file_error};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt as _;
 use regex::{Regex, RegexBuilder};
@@ -55,11 +55,11 @@ pub(in crate::tools) struct Arguments {
 
 pub(in crate::tools) struct Work {
     target: Target,
-    mode: Mode,
+    mode: InspectMode,
     section: Option<String>,
 }
 
-enum Mode {
+enum InspectMode {
     Structure,
     Section,
     Search { query: Regex, words: String, context: usize },
@@ -82,7 +82,7 @@ impl Tool for TextInspect {
         Ok(vec![Action::Read { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         let mode = mode(&arguments)?;
         Ok(CallDraft::reads(
@@ -92,7 +92,7 @@ impl Tool for TextInspect {
         ))
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let unsaved =
                 editor_buffers::unsaved_document(settings.editor.as_ref(), &work.target, settings.max_file_size_bytes, &context)
@@ -103,7 +103,7 @@ impl Tool for TextInspect {
     }
 }
 
-fn mode(arguments: &Arguments) -> Result<Mode, ToolError> {
+fn mode(arguments: &Arguments) -> Result<InspectMode, ToolError> {
     let given = arguments.mode.as_deref().map(str::to_ascii_lowercase);
     let absent = if arguments.query.is_some() {
         "search"
@@ -120,17 +120,17 @@ fn mode(arguments: &Arguments) -> Result<Mode, ToolError> {
         "structure" if arguments.section.is_some() => {
             Err(invalid("`section` is for `mode` `section` or `search`; remove `mode` or `section`"))
         }
-        "structure" => Ok(Mode::Structure),
+        "structure" => Ok(InspectMode::Structure),
         "section" if arguments.section.is_none() => {
             Err(invalid("`section` is missing: specify the heading, such as `Usage > Install`; `structure` lists them"))
         }
-        "section" => Ok(Mode::Section),
+        "section" => Ok(InspectMode::Section),
         "search" => search_mode(arguments),
         _ => Err(invalid(format!("`mode` is `{mode}`; it must be `structure`, `section` or `search`"))),
     }
 }
 
-fn search_mode(arguments: &Arguments) -> Result<Mode, ToolError> {
+fn search_mode(arguments: &Arguments) -> Result<InspectMode, ToolError> {
     let words = arguments.query.clone().unwrap_or_default();
     if words.is_empty() {
         return Err(invalid("`query` is missing or empty; specify the text to search for"));
@@ -147,7 +147,7 @@ fn search_mode(arguments: &Arguments) -> Result<Mode, ToolError> {
         .map_err(|error| {
             invalid(format!("invalid regular expression in `query`: {error}; omit `regex` to search for plain text"))
         })?;
-    Ok(Mode::Search { query, words, context: context as usize })
+    Ok(InspectMode::Search { query, words, context: context as usize })
 }
 
 /// A document with redacted lines.
@@ -160,7 +160,7 @@ struct RedactedDocument {
     outline: Outline,
 }
 
-fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
+fn inspect(work: &Work, unsaved: Option<Document>, settings: &ToolSettings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
     // After a change, seeing a part does not make the whole file known again.
     if settings.seen.is_current(&target.real) {
@@ -187,9 +187,9 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
         None => None,
     };
     let told = match (&work.mode, within) {
-        (Mode::Section, Some(index)) => one_section(&seen, index, most_bytes),
-        (Mode::Structure | Mode::Section, _) => structure(&seen),
-        (Mode::Search { query, words, context }, within) => search(&seen, query, words, *context, within),
+        (InspectMode::Section, Some(index)) => one_section(&seen, index, most_bytes),
+        (InspectMode::Structure | InspectMode::Section, _) => structure(&seen),
+        (InspectMode::Search { query, words, context }, within) => search(&seen, query, words, *context, within),
     };
     Ok(if is_unsaved { ToolOutput { text: editor_buffers::with_unsaved_note(told.text, &target.given), ..told } } else { told })
 }
@@ -199,7 +199,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &Settings, most_byt
 /// # Errors
 ///
 /// Returns the reason if the file is not text.
-fn read(target: &Target, settings: &Settings) -> Result<(usize, Document), ToolError> {
+fn read(target: &Target, settings: &ToolSettings) -> Result<(usize, Document), ToolError> {
     match target.place {
         Place::Missing => return Err(not_found_error(target, settings)),
         Place::Directory => return Err(invalid(format!("`{}` is a directory; list it with ListDirectory", target.given))),

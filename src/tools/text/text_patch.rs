@@ -3,7 +3,7 @@
 use super::format;
 use super::outline::{Outline, line_starts};
 use super::splice;
-use super::splice::{Kind, Span};
+use super::splice::{LineSpan, SpliceKind};
 use super::{redacted_lines, section};
 use crate::policy::redact::Restorer;
 use crate::ports::{BoxFuture, ProposedText, RunContext};
@@ -17,7 +17,7 @@ use crate::tools::draft::CallDraft;
 use crate::tools::error::{amendment_error, invalid};
 use crate::tools::paths::{ExpectedKind, Paths, not_found_error};
 use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use crate::tools::write::file_change::{Change, ChangeParts, CurrentFile, commit, draft_mismatch, noting_nul, unencodable_text};
 use schemars::JsonSchema;
@@ -76,7 +76,7 @@ impl Tool for TextPatch {
         Ok(vec![Action::Write { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         if arguments.operations.is_empty() {
             return Err(invalid("`operations` is empty; add at least one, such as `{operation, section, content}`"));
         }
@@ -113,14 +113,14 @@ impl Tool for TextPatch {
         }
     }
 
-    fn amendable(work: &Work, settings: &Settings) -> (Amendable, Vec<String>) {
+    fn amendable(work: &Work, settings: &ToolSettings) -> (Amendable, Vec<String>) {
         match work {
             Work::Apply(change) => change.amendable(settings),
             Work::Explain(_) => (Amendable::default(), Vec::new()),
         }
     }
 
-    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
+    fn amend(work: Work, amendment: &Amendment, settings: &ToolSettings) -> Result<(CallDraft<Work>, String), ToolError> {
         match work {
             Work::Apply(change) => {
                 let (draft, told) = change.amend(amendment, settings)?;
@@ -130,7 +130,7 @@ impl Tool for TextPatch {
         }
     }
 
-    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
             Work::Apply(change) => commit(&change, &settings.seen),
             Work::Explain(error) => Err(error.into()),
@@ -143,7 +143,7 @@ fn apply_operations(
     operations: &[Operation],
     target: &Target,
     before: &CurrentFile,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<Document, ToolError> {
     let document = match before {
         CurrentFile::Absent => {
@@ -179,7 +179,7 @@ fn apply_operations(
 
 /// Outlines the redacted text, so that no error reveals a secret. If redaction changes the number of lines, there are
 /// no sections.
-fn outline(plain: &str, target: &Target, settings: &Settings) -> Outline {
+fn outline(plain: &str, target: &Target, settings: &ToolSettings) -> Outline {
     redacted_lines::lines(plain, &settings.redactor)
         .map_or_else(Outline::default, |lines| format::outline(&target.real, &redacted_lines::join_lines(&lines)))
 }
@@ -190,7 +190,7 @@ struct PatchTarget<'a> {
     plain: &'a str,
     outline: Outline,
     starts: Vec<usize>,
-    settings: &'a Settings,
+    settings: &'a ToolSettings,
 }
 
 impl PatchTarget<'_> {
@@ -202,14 +202,14 @@ impl PatchTarget<'_> {
         let at = format!("operations[{index}]");
         let kind = kind(&operation.operation, &at)?;
         let content = match (&operation.content, kind) {
-            (Some(_), Kind::Delete) => {
+            (Some(_), SpliceKind::Delete) => {
                 return Err(invalid(format!("`{at}`: `delete` takes no `content`; remove it, or use `replace`")));
             }
-            (None, Kind::Delete) => String::new(),
+            (None, SpliceKind::Delete) => String::new(),
             (Some(content), _) => with_lf(&restore_secrets(restorer, content, &format!("`{at}.content`"), self.target)?),
             (None, _) => return Err(invalid(format!("`{at}.content` is missing; specify the new text"))),
         };
-        if content.is_empty() && matches!(kind, Kind::Before | Kind::After) {
+        if content.is_empty() && matches!(kind, SpliceKind::Before | SpliceKind::After) {
             return Err(invalid(format!("`{at}.content` is empty, so nothing would be inserted; specify the text")));
         }
         let (meant, change) = match (&operation.section, operation.start_line, operation.end_line) {
@@ -231,10 +231,10 @@ impl PatchTarget<'_> {
         &self,
         start: u64,
         end: u64,
-        kind: Kind,
+        kind: SpliceKind,
         content: String,
         at: &str,
-    ) -> Result<(Span, splice::Change), ToolError> {
+    ) -> Result<(LineSpan, splice::Change), ToolError> {
         let count = self.lines().len() as u64;
         if start == 0 || end < start {
             return Err(invalid(format!(
@@ -242,7 +242,7 @@ impl PatchTarget<'_> {
             )));
         }
         // An empty file can be filled, and text can be appended after the last line.
-        let behind = matches!(kind, Kind::Before) && start == end && start == count + 1;
+        let behind = matches!(kind, SpliceKind::Before) && start == end && start == count + 1;
         if end > count && !behind {
             let lines = format_count(count, "line", "lines");
             return Err(invalid(format!(
@@ -250,16 +250,22 @@ impl PatchTarget<'_> {
                 self.target.given
             )));
         }
-        let meant = Span { first: start as usize - 1, end: if behind { start as usize - 1 } else { end as usize } };
+        let meant = LineSpan { first: start as usize - 1, end: if behind { start as usize - 1 } else { end as usize } };
         let span = match kind {
-            Kind::Replace | Kind::Delete => meant,
-            Kind::Before => Span { first: meant.first, end: meant.first },
-            Kind::After => Span { first: meant.end, end: meant.end },
+            SpliceKind::Replace | SpliceKind::Delete => meant,
+            SpliceKind::Before => LineSpan { first: meant.first, end: meant.first },
+            SpliceKind::After => LineSpan { first: meant.end, end: meant.end },
         };
         Ok((meant, splice::Change { index: 0, span, content }))
     }
 
-    fn section_change(&self, wanted: &str, kind: Kind, content: &str, at: &str) -> Result<(Span, splice::Change), ToolError> {
+    fn section_change(
+        &self,
+        wanted: &str,
+        kind: SpliceKind,
+        content: &str,
+        at: &str,
+    ) -> Result<(LineSpan, splice::Change), ToolError> {
         let argument = format!("{at}.section");
         let found = section::find(&self.outline, wanted, &argument)?;
         if !self.outline.is_patchable {
@@ -270,13 +276,13 @@ impl PatchTarget<'_> {
             )));
         }
         let part = &self.outline.parts[found];
-        let meant = Span { first: part.first - 1, end: part.last };
+        let meant = LineSpan { first: part.first - 1, end: part.last };
         let (span, content) = splice::in_section(&self.lines(), part, kind, content, self.outline.kind == "Markdown");
         Ok((meant, splice::Change { index: 0, span, content }))
     }
 
     /// Checks that the current content matches the one that the model expects.
-    fn is_expected(&self, operation: &Operation, meant: &Span, restorer: &Restorer, at: &str) -> Result<(), ToolError> {
+    fn is_expected(&self, operation: &Operation, meant: &LineSpan, restorer: &Restorer, at: &str) -> Result<(), ToolError> {
         let Some(expected) = &operation.expected else { return Ok(()) };
         let expected = with_lf(&restore_secrets(restorer, expected, &format!("`{at}.expected`"), self.target)?);
         let there = self.lines()[meant.first..meant.end].concat();
@@ -296,7 +302,7 @@ impl PatchTarget<'_> {
 
     /// Protects multi-line secrets. They were shown as one line, so later line numbers may be wrong, and parts of the
     /// secrets were never shown.
-    fn keep_whole(&self, operation: &Operation, meant: &Span, at: &str) -> Result<(), ToolError> {
+    fn keep_whole(&self, operation: &Operation, meant: &LineSpan, at: &str) -> Result<(), ToolError> {
         for (first, last) in redacted_lines::blocks(self.plain, &self.settings.redactor, &self.starts) {
             let (start, end) = (meant.first + 1, meant.end);
             let cuts = start <= last && first <= end && (first < start || last > end);
@@ -320,12 +326,12 @@ impl PatchTarget<'_> {
     }
 }
 
-fn kind(given: &str, at: &str) -> Result<Kind, ToolError> {
+fn kind(given: &str, at: &str) -> Result<SpliceKind, ToolError> {
     match given.to_ascii_lowercase().replace(['_', '-', ' '], "").as_str() {
-        "replace" | "update" | "set" => Ok(Kind::Replace),
-        "delete" | "remove" => Ok(Kind::Delete),
-        "insertbefore" | "before" | "prepend" => Ok(Kind::Before),
-        "insertafter" | "after" | "append" => Ok(Kind::After),
+        "replace" | "update" | "set" => Ok(SpliceKind::Replace),
+        "delete" | "remove" => Ok(SpliceKind::Delete),
+        "insertbefore" | "before" | "prepend" => Ok(SpliceKind::Before),
+        "insertafter" | "after" | "append" => Ok(SpliceKind::After),
         _ => Err(invalid(format!(
             "`{at}.operation` is `{given}`; it must be `replace`, `delete`, `insertBefore` or `insertAfter`"
         ))),

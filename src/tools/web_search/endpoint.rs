@@ -4,7 +4,7 @@ use super::service::ServiceKind;
 use super::service_request::ServiceRequest;
 use crate::ports::{BoxFuture, SearchAnswer, SearchEngine, SearchRequest};
 use crate::protocol::{ErrorCode, ToolError};
-use crate::sys::http::{HttpError, Reply, Server, Timeouts};
+use crate::sys::http::{HttpError, HttpServer, Reply, Timeouts};
 use crate::text::clean;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) trait SearchKey: Send + Sync {
 #[derive(Clone)]
 pub(crate) struct Endpoint {
     kind: ServiceKind,
-    server: Arc<Server>,
+    server: Arc<HttpServer>,
     host: String,
     key: Arc<dyn SearchKey>,
 }
@@ -45,7 +45,7 @@ impl Endpoint {
     /// Returns an error if the address is not valid.
     pub(crate) fn new(kind: ServiceKind, base_url: &str, key: Arc<dyn SearchKey>) -> Result<Self, String> {
         let timeouts = Timeouts { idle: TIMEOUT, ..Timeouts::default() };
-        let server = Server::new(base_url, timeouts).map_err(|error| error.to_string())?;
+        let server = HttpServer::new(base_url, timeouts).map_err(|error| error.to_string())?;
         let host = server.host().to_owned();
         Ok(Self { kind, server: Arc::new(server), host, key })
     }

@@ -6,11 +6,11 @@ use crate::ports::{BoxFuture, RunContext, SearchEngine, SearchRequest};
 use crate::protocol::{Action, ErrorCode, Proposal, ToolError};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, ToolOutput};
-use crate::tools::draft::{CallDraft, Effect};
+use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
 use crate::tools::paths::Paths;
 use crate::tools::session_search::WEB_SEARCH;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -62,7 +62,7 @@ impl Tool for WebSearch {
         Ok(vec![action(&request(arguments)?, paths.settings.search.engine().as_deref())])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let request = request(&arguments)?;
         let is_secret = |text: &str| settings.redactor.holds_secret(text);
         if is_secret(&request.query) || request.domains.iter().any(|domain| is_secret(domain)) {
@@ -88,12 +88,12 @@ impl Tool for WebSearch {
             summary: summary.clone(),
             actions: vec![action(&request, Some(&*engine))],
             proposal: Some(Proposal { summary, bytes: request.query.len() as u64, notes, ..Proposal::default() }),
-            effect: Effect::Runs { timeout_seconds: TIMEOUT_SECONDS, files: Vec::new() },
+            effect: CallEffect::Runs { timeout_seconds: TIMEOUT_SECONDS, files: Vec::new() },
             work: Work { engine, request },
         })
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let Work { engine, request } = work;
             settings.search.count()?;

@@ -10,7 +10,7 @@ use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::display_path_one_line;
 use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::write::file_change::{ChangeParts, fit_encoding};
 use std::fmt::Write as _;
 
@@ -33,7 +33,7 @@ impl ChangeParts {
         before: CurrentFile,
         after: Document,
         bytes: u64,
-        settings: &Settings,
+        settings: &ToolSettings,
     ) -> (Proposal, Box<Self>) {
         let (proposal, cuts) = proposal_with_cuts(verb, target, &before, &after.text, bytes, settings);
         (proposal, Box::new(Self { verb, before, after, cuts }))
@@ -47,7 +47,7 @@ impl Change {
     }
 
     /// Returns the parts that the user may edit.
-    pub(in crate::tools) fn amendable(&self, settings: &Settings) -> (Amendable, Vec<String>) {
+    pub(in crate::tools) fn amendable(&self, settings: &ToolSettings) -> (Amendable, Vec<String>) {
         amendable_parts(&self.sides().into_iter().collect::<Vec<_>>(), settings)
     }
 
@@ -55,7 +55,7 @@ impl Change {
     pub(in crate::tools) fn amend(
         self,
         amendment: &Amendment,
-        settings: &Settings,
+        settings: &ToolSettings,
     ) -> Result<(CallDraft<Self>, String), ToolError> {
         let Some(sides) = self.sides() else {
             return Err(invalid(format!("the change to `{}` can only be approved as a whole, or denied", self.target.given)));
@@ -91,7 +91,7 @@ fn nothing_left_error() -> ToolError {
 
 /// Returns the parts of these files that the user may edit, in the order of the diff, and the resulting content of
 /// each.
-pub(in crate::tools) fn amendable_parts(files: &[EditableFile<'_>], settings: &Settings) -> (Amendable, Vec<String>) {
+pub(in crate::tools) fn amendable_parts(files: &[EditableFile<'_>], settings: &ToolSettings) -> (Amendable, Vec<String>) {
     let mut offer = Amendable::default();
     let mut texts = Vec::new();
     for (file, sides) in files.iter().enumerate() {
@@ -114,7 +114,7 @@ pub(in crate::tools) fn amendable_parts(files: &[EditableFile<'_>], settings: &S
 pub(in crate::tools) fn texts(
     files: &[EditableFile<'_>],
     amendment: &Amendment,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<(Vec<Option<Document>>, String), ToolError> {
     match amendment {
         Amendment::Hunks { hunks } => amend_hunks(files, hunks, settings),
@@ -131,7 +131,7 @@ pub(in crate::tools) fn texts(
 fn amend_hunks(
     files: &[EditableFile<'_>],
     choices: &[HunkChoice],
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<(Vec<Option<Document>>, String), ToolError> {
     let count: usize = files.iter().map(|sides| sides.cuts.len()).sum();
     if choices.len() != count {
@@ -175,7 +175,7 @@ fn line(
     file: Option<&EditableFile<'_>>,
     cut: &HunkLines,
     choice: &HunkChoice,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> String {
     let mut place: Vec<String> = file.map(|sides| format!("`{}`", sides.target.given)).into_iter().collect();
     place.extend(cut.name.clone());
@@ -200,7 +200,7 @@ fn as_a_whole(
     files: &[EditableFile<'_>],
     file: usize,
     text: &str,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<(Vec<Option<Document>>, String), ToolError> {
     let Some(edited) = files.get(file) else { return Err(invalid("the change does not contain this file")) };
     let restored = edited.restore_markers(text, settings)?;
@@ -238,7 +238,7 @@ fn cap_note(text: &str) -> String {
 
 impl EditableFile<'_> {
     /// Restores the markers in the user's text, using the original and the proposed file.
-    fn restore_markers(&self, text: &str, settings: &Settings) -> Result<String, ToolError> {
+    fn restore_markers(&self, text: &str, settings: &ToolSettings) -> Result<String, ToolError> {
         let before = restore_secrets(&restorer(self.before.document(), settings), text, "the edited text", self.target);
         before.or_else(|error| {
             let proposed = settings.redactor.restorer(&crate::tools::document::replacement::with_lf(&self.after.text));
@@ -246,7 +246,7 @@ impl EditableFile<'_> {
         })
     }
 
-    fn check_text(&self, text: String, settings: &Settings) -> Result<Document, ToolError> {
+    fn check_text(&self, text: String, settings: &ToolSettings) -> Result<Document, ToolError> {
         let form = match self.before {
             CurrentFile::Text { document, .. } if document.form.encode(&text).is_some() => document.form,
             CurrentFile::Text { .. } | CurrentFile::Absent | CurrentFile::NotText { .. } => self.after.form,
@@ -256,7 +256,7 @@ impl EditableFile<'_> {
 
     /// Refuses text that would expose a secret of the file, unless the proposal or the user's text already shows the
     /// secret.
-    fn check_document(&self, document: Document, written: &[&str], settings: &Settings) -> Result<Document, ToolError> {
+    fn check_document(&self, document: Document, written: &[&str], settings: &ToolSettings) -> Result<Document, ToolError> {
         let proposed = prepare_text(&self.after.text, settings);
         let mut known = vec![proposed.as_str()];
         known.extend(written);

@@ -7,7 +7,7 @@ use super::large::HELD_BYTES;
 use crate::policy::redact::has_marker;
 use crate::ports::{BoxFuture, ProposedText, RunContext};
 use crate::protocol::{Action, DiffHunk, ErrorCode, FileDiff, Place, PlaceChange, Proposal, Target, ToolError};
-use crate::sys::file::append::{Content, append, read_through};
+use crate::sys::file::append::{ContentHasher, append, read_through};
 use crate::sys::file::{Parents, PreImage};
 use crate::tools::alias::Alias;
 use crate::tools::call_result::{CallResult, blocking};
@@ -19,7 +19,7 @@ use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line, open_error};
 use crate::tools::read_state::ReadState;
 use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use crate::tools::write::file_change::not_text;
 use schemars::JsonSchema;
@@ -34,13 +34,13 @@ pub(in crate::tools) struct AppendFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::tools) struct Arguments {
+pub(in crate::tools) struct AppendArguments {
     pub path: String,
     pub content: String,
     pub create_directories: Option<bool>,
 }
 
-pub(in crate::tools) struct Work {
+pub(in crate::tools) struct PlannedAppend {
     target: Target,
     more: Vec<u8>,
     before: PreImage,
@@ -51,7 +51,7 @@ pub(in crate::tools) struct Work {
     done: String,
 }
 
-impl Work {
+impl PlannedAppend {
     pub(in crate::tools) fn run(self, kill: &CancellationToken, seen: &ReadState) -> Result<String, ToolError> {
         let Self { target, more, before, parents, done, .. } = self;
         with_guard(&[(&target.real, &target.given)], || {
@@ -64,19 +64,19 @@ impl Work {
 
 impl Tool for AppendFile {
     const NAME: &'static str = "AppendFile";
-    const ALIASES: &'static [Alias<Arguments>] =
+    const ALIASES: &'static [Alias<AppendArguments>] =
         &[Alias::with_same_arguments("append_file"), Alias::with_same_arguments("append")];
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/AppendFile.md");
     const RESTORES: bool = true;
-    type Arguments = Arguments;
-    type Work = Work;
+    type Arguments = AppendArguments;
+    type Work = PlannedAppend;
 
-    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+    fn actions(arguments: &AppendArguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         Ok(vec![Action::Write { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: AppendArguments, settings: &ToolSettings) -> Result<CallDraft<PlannedAppend>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         let parents = if arguments.create_directories.unwrap_or(true) { Parents::Create } else { Parents::MustExist };
         let appended = match target.place {
@@ -97,19 +97,19 @@ impl Tool for AppendFile {
         Ok(CallDraft::changes(
             vec![Action::Write { target: target.clone() }],
             proposal,
-            Work { target, more, before, after, parents, text, done },
+            PlannedAppend { target, more, before, after, parents, text, done },
         ))
     }
 
-    fn planned_changes(work: &Work) -> Vec<PlaceChange> {
+    fn planned_changes(work: &PlannedAppend) -> Vec<PlaceChange> {
         vec![crash_outcome::planned_write(&work.target.real, &work.before, &work.after)]
     }
 
-    fn proposed_texts(work: &Work) -> Vec<ProposedText> {
+    fn proposed_texts(work: &PlannedAppend) -> Vec<ProposedText> {
         work.text.iter().cloned().collect()
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: PlannedAppend, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || Ok(work.run(&context.kill, &settings.seen)?))
     }
 }
@@ -127,12 +127,12 @@ struct AppendedText {
 }
 
 /// Returns whether a file is too large for memory, or so large that it is loaded only to restore a secret.
-fn is_large(bytes: u64, arguments: &Arguments, settings: &Settings) -> bool {
+fn is_large(bytes: u64, arguments: &AppendArguments, settings: &ToolSettings) -> bool {
     bytes > settings.max_file_size_bytes || (bytes > HELD_BYTES && has_marker(&arguments.content).is_none())
 }
 
 /// Appends to a file that fits into memory, or to a new one.
-fn append_small(target: &Target, arguments: &Arguments, settings: &Settings) -> Result<AppendedText, ToolError> {
+fn append_small(target: &Target, arguments: &AppendArguments, settings: &ToolSettings) -> Result<AppendedText, ToolError> {
     let before = CurrentFile::read(target, settings)?;
     let (old, form) = match &before {
         CurrentFile::Absent => (String::new(), Form::Utf8),
@@ -161,15 +161,20 @@ fn append_small(target: &Target, arguments: &Arguments, settings: &Settings) -> 
         after: Some(new.clone()),
     });
     let old = match &before {
-        CurrentFile::Absent => Content::hash(&[]),
-        CurrentFile::Text { bytes, .. } | CurrentFile::NotText { bytes, .. } => Content::hash(bytes),
+        CurrentFile::Absent => ContentHasher::hash(&[]),
+        CurrentFile::Text { bytes, .. } | CurrentFile::NotText { bytes, .. } => ContentHasher::hash(bytes),
     };
     let after = old.with_appended(&more);
     Ok(AppendedText { proposal, more, before: before.image(), after, joins, nul: added.contains('\0'), text })
 }
 
 /// Appends to a large file. Only its encoding, its last line ending and its number of lines are known.
-fn append_large(target: &Target, bytes: u64, arguments: &Arguments, settings: &Settings) -> Result<AppendedText, ToolError> {
+fn append_large(
+    target: &Target,
+    bytes: u64,
+    arguments: &AppendArguments,
+    settings: &ToolSettings,
+) -> Result<AppendedText, ToolError> {
     guard(target)?;
     if bytes > MAX_FILE_BYTES {
         let message =

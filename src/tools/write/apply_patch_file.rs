@@ -1,7 +1,7 @@
 //! ApplyPatchFile: applies a patch file if the files have not changed since it was written. Only `aye apply` offers
 //! this tool.
 
-use super::apply_patch::steps::Steps;
+use super::apply_patch::steps::PatchSteps;
 use super::file_change::CurrentFile;
 use super::git_guard::guard_all;
 use crate::ports::{BoxFuture, RunContext};
@@ -15,7 +15,7 @@ use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::patch_file::{FilePart, FileState, PatchFile};
 use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line, join_names};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::{AnyTool, Payload};
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -42,7 +42,7 @@ struct Arguments {
 
 /// Work of a planned call: the steps, and the result for the conversation.
 struct Work {
-    steps: Steps,
+    steps: PatchSteps,
     done: String,
 }
 
@@ -60,7 +60,7 @@ impl ApplyPatchFile {
         if parts.is_empty() { Err(invalid("the patch file does not contain these files")) } else { Ok(parts) }
     }
 
-    fn plan(&self, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn plan(&self, arguments: Map<String, Value>, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let parts = self.parts(arguments)?;
         let paths = Paths::on_disk(settings);
         let mut planned = Vec::with_capacity(parts.len());
@@ -94,7 +94,7 @@ struct PlannedFile<'a> {
 struct CurrentContent(Option<(Vec<u8>, bool)>);
 
 impl CurrentContent {
-    fn read(target: &Target, settings: &Settings) -> Result<Self, ToolError> {
+    fn read(target: &Target, settings: &ToolSettings) -> Result<Self, ToolError> {
         let bytes = match CurrentFile::read(target, settings)? {
             CurrentFile::Absent => return Ok(Self(None)),
             CurrentFile::Text { bytes, .. } | CurrentFile::NotText { bytes, .. } => bytes,
@@ -131,7 +131,7 @@ fn action(part: FilePart<'_>, target: Target) -> Action {
     if part.entry.result.is_some() { Action::Write { target } } else { Action::Delete { target } }
 }
 
-fn draft(files: &[PlannedFile<'_>], settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+fn draft(files: &[PlannedFile<'_>], settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
     let (mut steps, mut given, mut actions, mut diff) = (Vec::new(), Vec::new(), Vec::new(), FileDiffs::default());
     let (mut added, mut removed, mut bytes) = (0, 0, 0);
     for file in files {
@@ -163,7 +163,7 @@ fn draft(files: &[PlannedFile<'_>], settings: &Settings) -> Result<CallDraft<Wor
     let paths = files.iter().map(|file| file.target.real.clone()).collect();
     let done = summary.replacen("Apply a patch", "Applied a patch", 1);
     let proposal = Proposal { summary, diff, paths, bytes, ..Proposal::default() };
-    Ok(CallDraft::changes(actions, proposal, Work { steps: Steps { steps, given }, done }))
+    Ok(CallDraft::changes(actions, proposal, Work { steps: PatchSteps { steps, given }, done }))
 }
 
 /// Diff of one file in the form shown to the user.
@@ -174,7 +174,7 @@ struct ShownChange {
 }
 
 /// Returns the diff between the content on disk and the content to be written, regardless of the lines of the patch file.
-fn describe_change(file: &PlannedFile<'_>, content: &[u8], settings: &Settings) -> ShownChange {
+fn describe_change(file: &PlannedFile<'_>, content: &[u8], settings: &ToolSettings) -> ShownChange {
     let name = display_path_one_line(&file.target.real, settings);
     let (base, result) = (&file.part.entry.base, &file.part.entry.result);
     let head = FileDiff::with_title(&name, &name);
@@ -223,7 +223,7 @@ impl AnyTool for ApplyPatchFile {
         parts.into_iter().map(|part| target(part, paths).map(|target| action(part, target))).collect()
     }
 
-    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &Settings) -> Result<CallDraft<Payload>, ToolError> {
+    fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &ToolSettings) -> Result<CallDraft<Payload>, ToolError> {
         Ok(self.plan(arguments, settings)?.map(|work| Box::new(work) as Payload))
     }
 
@@ -231,7 +231,7 @@ impl AnyTool for ApplyPatchFile {
         payload.downcast_ref::<Work>().map(|work| work.steps.planned_changes()).unwrap_or_default()
     }
 
-    fn run(&self, payload: Payload, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(&self, payload: Payload, settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         let Ok(work) = payload.downcast::<Work>() else {
             let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the plan belongs to another router; plan the call again");
             return futures_util::future::ready(Err(error.into())).boxed();

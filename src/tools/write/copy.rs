@@ -11,7 +11,7 @@ use crate::tools::crash_outcome;
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,7 +58,7 @@ impl Tool for Copy {
         Ok(actions(&source, &destination))
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Option<Work>>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Option<Work>>, ToolError> {
         let paths = Paths::on_disk(settings);
         let source = paths.target("source", &arguments.source, ExpectedKind::Directory)?;
         let destination = paths.target("destination", &arguments.destination, ExpectedKind::Directory)?;
@@ -121,7 +121,7 @@ impl Tool for Copy {
         work.iter().filter_map(made).collect()
     }
 
-    fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Option<Work>, _: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             let work = work.ok_or_else(crate::tools::error::stale_denial)?;
             let stop = || context.kill.is_cancelled();

@@ -9,7 +9,7 @@ use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line, open_error};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -46,7 +46,7 @@ impl Tool for CreateDirectory {
         Ok(vec![Action::Write { target: paths.target("path", &arguments.path, ExpectedKind::Directory)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::Directory)?;
         guard(&target)?;
         match target.place {
@@ -72,7 +72,7 @@ impl Tool for CreateDirectory {
         vec![PlaceChange { path: work.target.real.clone(), before, after: Some(PathState::Directory) }]
     }
 
-    fn run(work: Work, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, _: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             with_guard(&[(&work.target.real, &work.target.given)], || match create_directory(&work.target.real) {
                 Ok(true) => Ok(format!("Created the directory {}", work.name)),

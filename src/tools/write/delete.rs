@@ -13,7 +13,7 @@ use crate::tools::crash_outcome;
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{Paths, display_path_one_line};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -79,7 +79,7 @@ impl Tool for Delete {
         Ok(vec![Action::Delete { target: paths.entry("path", &arguments.path)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Option<Work>>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Option<Work>>, ToolError> {
         let target = Paths::on_disk(settings).entry("path", &arguments.path)?;
         let name = display_path_one_line(&target.real, settings);
         let action = Action::Delete { target: target.clone() };
@@ -127,7 +127,7 @@ impl Tool for Delete {
         work.iter().filter_map(gone).collect()
     }
 
-    fn run(work: Option<Work>, _: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Option<Work>, _: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             let work = work.ok_or_else(crate::tools::error::stale_denial)?;
             remove(&work.target.real, &work.planned).map_err(|error| failure_reason(&work.target, error))?;
@@ -136,7 +136,7 @@ impl Tool for Delete {
     }
 }
 
-fn proposal(target: &Target, look: &InspectedPath, name: &str, settings: &Settings) -> Proposal {
+fn proposal(target: &Target, look: &InspectedPath, name: &str, settings: &ToolSettings) -> Proposal {
     let plain = Proposal {
         summary: format!("Delete {name} ({})", look.size()),
         paths: vec![target.real.clone()],

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::tools) struct Arguments {
+pub(in crate::tools) struct EditArguments {
     pub(super) path: String,
     pub(super) edits: Vec<Edit>,
 }

@@ -15,9 +15,9 @@ use crate::tools::draft::CallDraft;
 use crate::tools::error::{amendment_error, invalid};
 use crate::tools::paths::{ExpectedKind, Paths, not_found_error};
 use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
-use crate::tools::write::edit_arguments::{Arguments, Edit};
+use crate::tools::write::edit_arguments::{Edit, EditArguments};
 use crate::tools::write::file_change::{ChangeParts, not_text};
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(in crate::tools) enum Work {
 
 impl Tool for EditFile {
     const NAME: &'static str = "EditFile";
-    const ALIASES: &'static [Alias<Arguments>] = &[
+    const ALIASES: &'static [Alias<EditArguments>] = &[
         Alias::with_same_arguments("edit_file"),
         Alias::with_same_arguments("edit"),
         Alias::with_same_arguments("str_replace"),
@@ -49,14 +49,14 @@ impl Tool for EditFile {
     const CAPABILITY: &'static str = "File.Write";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/EditFile.md");
     const RESTORES: bool = true;
-    type Arguments = Arguments;
+    type Arguments = EditArguments;
     type Work = Work;
 
-    fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+    fn actions(arguments: &EditArguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         Ok(vec![Action::Write { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: EditArguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         if arguments.edits.is_empty() {
             return Err(invalid("`edits` is empty; add at least one `{oldText, newText}`"));
         }
@@ -104,14 +104,14 @@ impl Tool for EditFile {
         }
     }
 
-    fn amendable(work: &Work, settings: &Settings) -> (Amendable, Vec<String>) {
+    fn amendable(work: &Work, settings: &ToolSettings) -> (Amendable, Vec<String>) {
         match work {
             Work::Apply(change) => change.amendable(settings),
             Work::Splice(_) | Work::Explain(_) => (Amendable::default(), Vec::new()),
         }
     }
 
-    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
+    fn amend(work: Work, amendment: &Amendment, settings: &ToolSettings) -> Result<(CallDraft<Work>, String), ToolError> {
         match work {
             Work::Apply(change) => {
                 let (draft, told) = change.amend(amendment, settings)?;
@@ -121,7 +121,7 @@ impl Tool for EditFile {
         }
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
             Work::Apply(change) => commit(&change, &settings.seen),
             Work::Splice(splice) => splice.commit(&settings.seen, &context.kill),
@@ -132,10 +132,10 @@ impl Tool for EditFile {
 
 /// Applies all edits to the document. Returns the result with notes on inexact matches.
 fn apply_edits(
-    arguments: &Arguments,
+    arguments: &EditArguments,
     target: &Target,
     before: &CurrentFile,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<(Document, Vec<String>), ToolError> {
     let mut document = match before {
         CurrentFile::Absent if arguments.edits[0].old_text.is_empty() => Document { text: String::new(), form: Form::Utf8 },
@@ -172,7 +172,7 @@ struct EditStep<'a> {
     index: usize,
     edit: &'a Edit,
     target: &'a Target,
-    settings: &'a Settings,
+    settings: &'a ToolSettings,
     /// The text before the first edit.
     original: &'a str,
 }

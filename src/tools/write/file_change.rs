@@ -14,7 +14,7 @@ use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::paths::{display_path_one_line, open_error, special_file_error};
 use crate::tools::read_state::ReadState;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 
 /// Size in bytes above which the content of a deleted file is not shown.
 const MAX_REMOVAL_BYTES: u64 = 256 * 1024;
@@ -62,7 +62,7 @@ pub(in crate::tools) fn draft_mismatch<Work>(
     (verb, what): (&str, &str),
     target: Target,
     error: ToolError,
-    settings: &Settings,
+    settings: &ToolSettings,
     explain: impl FnOnce(ToolError) -> Work,
 ) -> Result<CallDraft<Work>, ToolError> {
     if !(settings.paths.may_read)(&target.real) {
@@ -80,7 +80,7 @@ pub(in crate::tools) enum CurrentFile {
 }
 
 impl CurrentFile {
-    pub(in crate::tools) fn read(target: &Target, settings: &Settings) -> Result<Self, ToolError> {
+    pub(in crate::tools) fn read(target: &Target, settings: &ToolSettings) -> Result<Self, ToolError> {
         guard(target)?;
         match target.place {
             Place::Missing => return Ok(Self::Absent),
@@ -134,7 +134,7 @@ pub(in crate::tools) fn proposal(
     before: &CurrentFile,
     new: &str,
     bytes: u64,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Proposal {
     proposal_with_cuts(verb, target, before, new, bytes, settings).0
 }
@@ -146,7 +146,7 @@ pub(in crate::tools) fn proposal_with_cuts(
     before: &CurrentFile,
     new: &str,
     bytes: u64,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> (Proposal, Vec<HunkLines>) {
     let name = display_path_one_line(&target.real, settings);
     let (old, mut notes) = match before {
@@ -173,7 +173,7 @@ pub(in crate::tools) fn proposal_with_cuts(
 }
 
 /// Returns the hunks that remove a text file, and its number of lines; `None` for other and large files.
-pub(in crate::tools) fn removal(target: &Target, settings: &Settings) -> Option<(Vec<DiffHunk>, usize)> {
+pub(in crate::tools) fn removal(target: &Target, settings: &ToolSettings) -> Option<(Vec<DiffHunk>, usize)> {
     let limit = settings.max_file_size_bytes.min(MAX_REMOVAL_BYTES);
     let document = Document::decode(&file::read(&target.real, limit).ok()?).ok()?;
     let LineDiff { hunks, removed, .. } = compare(&prepare_text(&document.text, settings), "");

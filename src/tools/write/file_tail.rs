@@ -27,20 +27,20 @@ impl Tail {
         }
         self.bytes += chunk.len() as u64;
         match Self::unit(&self.start) {
-            Unit::Byte => {
+            CodeUnit::Byte => {
                 self.check_utf8(chunk);
                 self.endings(chunk.iter().map(|byte| u16::from(*byte)));
             }
-            Unit::Little => self.endings(chunk.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]))),
-            Unit::Big => self.endings(chunk.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]))),
+            CodeUnit::Little => self.endings(chunk.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]))),
+            CodeUnit::Big => self.endings(chunk.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]))),
         }
     }
 
-    fn unit(start: &[u8]) -> Unit {
+    fn unit(start: &[u8]) -> CodeUnit {
         match start {
-            [0xFF, 0xFE, ..] => Unit::Little,
-            [0xFE, 0xFF, ..] => Unit::Big,
-            _ => Unit::Byte,
+            [0xFF, 0xFE, ..] => CodeUnit::Little,
+            [0xFE, 0xFF, ..] => CodeUnit::Big,
+            _ => CodeUnit::Byte,
         }
     }
 
@@ -120,11 +120,11 @@ impl Tail {
 
     /// Returns whether UTF-16 text ends with an odd byte, so that appended text would be unreadable.
     pub(crate) fn ends_in_half_unit(&self) -> bool {
-        !matches!(Self::unit(&self.start), Unit::Byte) && !self.bytes.is_multiple_of(2)
+        !matches!(Self::unit(&self.start), CodeUnit::Byte) && !self.bytes.is_multiple_of(2)
     }
 }
 
-enum Unit {
+enum CodeUnit {
     Byte,
     Little,
     Big,

@@ -10,7 +10,7 @@ use crate::tools::call_result::{CallResult, blocking};
 use crate::tools::crash_outcome;
 use crate::tools::draft::CallDraft;
 use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,7 +58,7 @@ impl Tool for Move {
         Ok(actions(&source, &destination, &*paths.settings.paths.may_read))
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Option<Work>>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Option<Work>>, ToolError> {
         let paths = Paths::on_disk(settings);
         let source = paths.entry("source", &arguments.source)?;
         let destination = paths.target("destination", &arguments.destination, ExpectedKind::Directory)?;
@@ -124,7 +124,7 @@ impl Tool for Move {
         ]
     }
 
-    fn run(work: Option<Work>, _: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Option<Work>, _: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
             let work = work.ok_or_else(crate::tools::error::stale_denial)?;
             let stop = || context.kill.is_cancelled();

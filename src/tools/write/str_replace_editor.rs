@@ -5,14 +5,14 @@ use crate::protocol::ToolError;
 use crate::tools::alias::Alias;
 use crate::tools::arguments;
 use crate::tools::error::invalid;
-use crate::tools::write::edit_arguments::{Arguments, Edit};
+use crate::tools::write::edit_arguments::{Edit, EditArguments};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-struct Editor {
+struct EditorArguments {
     /// `str_replace`, or `create` for a file that does not exist.
     command: String,
     path: String,
@@ -30,17 +30,17 @@ struct Editor {
     view_range: Option<Vec<i64>>,
 }
 
-pub(super) const fn alias(name: &'static str) -> Alias<Arguments> {
-    Alias { name, parse, schema: arguments::schema::<Editor> }
+pub(super) const fn alias(name: &'static str) -> Alias<EditArguments> {
+    Alias { name, parse, schema: arguments::schema::<EditorArguments> }
 }
 
-fn parse(given: Map<String, Value>) -> Result<Arguments, ToolError> {
+fn parse(given: Map<String, Value>) -> Result<EditArguments, ToolError> {
     // Other agents use this name with the arguments of an edit.
     if !given.contains_key("command") {
-        return arguments::parse::<Arguments>(given);
+        return arguments::parse::<EditArguments>(given);
     }
-    let Editor { command, path, old_str, new_str, file_text, insert_line, insert_text, view_range } =
-        arguments::parse::<Editor>(given)?;
+    let EditorArguments { command, path, old_str, new_str, file_text, insert_line, insert_text, view_range } =
+        arguments::parse::<EditorArguments>(given)?;
     let other = |tool: &str| Err(invalid(format!("`command`: `{command}` is not an edit; {tool}")));
     let (old_text, new_text) = match (command.as_str(), old_str, file_text) {
         ("str_replace", Some(old), None) => (old, new_str.unwrap_or_default()),
@@ -57,5 +57,5 @@ fn parse(given: Map<String, Value>) -> Result<Arguments, ToolError> {
     if insert_line.is_some() || insert_text.is_some() || view_range.is_some() {
         return Err(invalid(format!("`{command}` does not accept `insert_line`, `insert_text` or `view_range`")));
     }
-    Ok(Arguments { path, edits: vec![Edit { old_text, new_text, replace_all: None }] })
+    Ok(EditArguments { path, edits: vec![Edit { old_text, new_text, replace_all: None }] })
 }

@@ -6,7 +6,7 @@ use crate::tools::call_result::ToolFailure;
 use crate::tools::error::invalid;
 use crate::tools::executable_files::is_opened;
 use crate::tools::paths::{display_path_one_line, open_error, special_file_error};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub(in crate::tools) struct InspectedPath {
 pub(in crate::tools) fn inspect(
     target: &Target,
     ends: &[&Path],
-    settings: &Settings,
+    settings: &ToolSettings,
     may: &dyn Fn(&Path) -> bool,
 ) -> Result<InspectedPath, ToolError> {
     let (mut refused, mut named, mut opened) = (None, Vec::new(), Vec::new());
@@ -92,7 +92,7 @@ impl InspectedPath {
 }
 
 /// Creates a target for a refused path, so that the policy can report it.
-pub(in crate::tools) fn target_for_refused(path: &Path, settings: &Settings) -> Target {
+pub(in crate::tools) fn target_for_refused(path: &Path, settings: &ToolSettings) -> Target {
     Target { given: display_path_one_line(path, settings), real: path.to_owned(), place: Place::File { bytes: 0 } }
 }
 
@@ -102,7 +102,7 @@ pub(in crate::tools) fn text_for_servers(
     target: &Target,
     survey: &Survey,
     ends: &[&Path],
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Option<String> {
     let servers = settings.diagnostics.as_ref().filter(|_| survey.form == Form::File && survey.bytes <= TEXT_BYTES)?;
     let is_covered = ends.iter().any(|end| servers.covers(end));
@@ -111,7 +111,7 @@ pub(in crate::tools) fn text_for_servers(
 }
 
 /// Checks that the path exists and can be deleted, moved or copied.
-pub(in crate::tools) fn check_exists(target: &Target, settings: &Settings) -> Result<(), ToolError> {
+pub(in crate::tools) fn check_exists(target: &Target, settings: &ToolSettings) -> Result<(), ToolError> {
     match target.place {
         Place::Missing => Err(crate::tools::paths::not_found_error(target, settings)),
         Place::Special => Err(special_file_error(target)),

@@ -15,7 +15,7 @@ use crate::tools::draft::CallDraft;
 use crate::tools::error::amendment_error;
 use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line};
 use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use crate::tools::write::file_change::{ChangeParts, fit_encoding};
 use schemars::JsonSchema;
@@ -55,7 +55,7 @@ impl From<WriteOrAppend> for Arguments {
 
 pub(in crate::tools) enum Work {
     Write(Change),
-    Append(append_file::Work),
+    Append(append_file::PlannedAppend),
 }
 
 impl Tool for WriteFile {
@@ -76,11 +76,11 @@ impl Tool for WriteFile {
         Ok(vec![Action::Write { target: paths.target("path", &arguments.path, ExpectedKind::File)? }])
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
         if arguments.append {
             let Arguments { path, content, create_directories, .. } = arguments;
             let appended =
-                append_file::AppendFile::draft(append_file::Arguments { path, content, create_directories }, settings)?;
+                append_file::AppendFile::draft(append_file::AppendArguments { path, content, create_directories }, settings)?;
             let CallDraft { summary, actions, proposal, effect, work } = appended;
             return Ok(CallDraft { summary, actions, proposal, effect, work: Work::Append(work) });
         }
@@ -121,14 +121,14 @@ impl Tool for WriteFile {
         }
     }
 
-    fn amendable(work: &Work, settings: &Settings) -> (Amendable, Vec<String>) {
+    fn amendable(work: &Work, settings: &ToolSettings) -> (Amendable, Vec<String>) {
         match work {
             Work::Write(change) => change.amendable(settings),
             Work::Append(_) => (Amendable::default(), Vec::new()),
         }
     }
 
-    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
+    fn amend(work: Work, amendment: &Amendment, settings: &ToolSettings) -> Result<(CallDraft<Work>, String), ToolError> {
         match work {
             Work::Write(change) => {
                 let (draft, told) = change.amend(amendment, settings)?;
@@ -138,7 +138,7 @@ impl Tool for WriteFile {
         }
     }
 
-    fn run(work: Work, settings: Arc<Settings>, context: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
             Work::Write(change) => commit(&change, &settings.seen),
             Work::Append(more) => Ok(more.run(&context.kill, &settings.seen)?),
@@ -147,7 +147,12 @@ impl Tool for WriteFile {
 }
 
 /// Drafts the replacement of a file too large to load and compare.
-fn draft_large(arguments: Arguments, large: &Large, target: Target, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+fn draft_large(
+    arguments: Arguments,
+    large: &Large,
+    target: Target,
+    settings: &ToolSettings,
+) -> Result<CallDraft<Work>, ToolError> {
     settings.seen.check(&target)?;
     let given = restore_secrets(&Restorer::default(), &arguments.content, "`content`", &target)?;
     let form = large.form.unwrap_or(Form::Utf8);

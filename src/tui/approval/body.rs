@@ -1,8 +1,8 @@
 //! Body of a dialog, between its head and its choices.
 
-use super::command::{Command, Row};
+use super::command::{CommandBody, Row};
 use super::note::{CHANGED, Note, Verb, hanging, hanging_indent};
-use super::title::{HeadSuffix, Name};
+use super::title::{DialogTitle, HeadSuffix};
 use crate::protocol::{Approval, DiscardedEffect, Effects, FileDiffs, Risk};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
@@ -21,7 +21,7 @@ const LARGE_LINES: usize = 2000;
 pub(crate) enum Body {
     /// `name` and `above` are drawn before the diff, but the name only if the head has no space for it.
     Edit {
-        name: Name,
+        name: DialogTitle,
         diff: Diff,
         above: Vec<Note>,
         extent: ChangeSize,
@@ -30,7 +30,7 @@ pub(crate) enum Body {
         facts: String,
     },
     Command {
-        command: Box<Command>,
+        command: Box<CommandBody>,
         laid: RefCell<Option<(u16, Vec<Row>)>>,
     },
     Words {
@@ -63,8 +63,8 @@ impl Body {
     /// Builds the body of a command that has not run yet.
     pub(super) fn for_command(approval: &Approval, title: String) -> Self {
         let Some(command) = &approval.command else { return Self::from_text(String::new()) };
-        let command = Command {
-            title: Name { words: title, beside: head_suffix(approval) },
+        let command = CommandBody {
+            title: DialogTitle { words: title, beside: head_suffix(approval) },
             titled: super::title::titled_part(approval),
             line: text::reveal_rows(&command.line),
             notes: approval.proposal.own_notes().iter().map(|note| text::reveal_rows(note)).collect(),
@@ -89,7 +89,7 @@ impl Body {
     pub(super) fn for_edit(approval: &Approval) -> Self {
         let proposal = &approval.proposal;
         let diff = Diff::new(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
-        let name = Name { words: text::reveal_name(&approval.action_summary), beside: head_suffix(approval) };
+        let name = DialogTitle { words: text::reveal_name(&approval.action_summary), beside: head_suffix(approval) };
         Self::edit(name, diff, proposal_notes(approval))
     }
 
@@ -115,7 +115,7 @@ impl Body {
         let lines = diff.lines();
         let extent = if lines > LARGE_LINES { ChangeSize::Large } else { ChangeSize::Readable };
         let above = rows_above_effects(approval, effects, &diff, &[]);
-        let name = Name { words: String::new(), beside: HeadSuffix::default() };
+        let name = DialogTitle { words: String::new(), beside: HeadSuffix::default() };
         Self::Edit { name, diff, above, extent, verb: super::effects::verb(effects), facts: super::effects::facts(effects) }
     }
 
@@ -134,10 +134,10 @@ impl Body {
         }
     }
 
-    fn edit(name: Name, diff: Diff, notes: Vec<Note>) -> Self {
+    fn edit(name: DialogTitle, diff: Diff, notes: Vec<Note>) -> Self {
         let counts = format!("+{} −{}", diff.added(), diff.removed());
         let words = name.words.strip_suffix(&counts).map_or_else(|| name.words.clone(), |words| words.trim_end().to_owned());
-        let name = Name { words, ..name };
+        let name = DialogTitle { words, ..name };
         let (mut above, lines) = (notes, diff.lines());
         if lines <= LARGE_LINES {
             let facts = format_count(diff.hunks(), "hunk");
@@ -163,18 +163,18 @@ impl Body {
     }
 
     pub(crate) fn diff(name: String, diff: &FileDiffs) -> Self {
-        Self::edit(Name { words: name, beside: HeadSuffix::default() }, Diff::new(diff, None), Vec::new())
+        Self::edit(DialogTitle { words: name, beside: HeadSuffix::default() }, Diff::new(diff, None), Vec::new())
     }
 
     /// Builds a body of paragraphs; all paragraphs must be shown before approval.
     pub(crate) fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
-        let (name, diff) = (Name { words: String::new(), beside: HeadSuffix::default() }, Diff::new(&[], None));
+        let (name, diff) = (DialogTitle { words: String::new(), beside: HeadSuffix::default() }, Diff::new(&[], None));
         Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb, facts }
     }
 
     /// Builds a body of paragraphs and a sample diff that will not be applied.
     pub(crate) fn sample(above: Vec<Note>, diff: &FileDiffs) -> Self {
-        let (name, diff) = (Name { words: String::new(), beside: HeadSuffix::default() }, Diff::new(diff, None));
+        let (name, diff) = (DialogTitle { words: String::new(), beside: HeadSuffix::default() }, Diff::new(diff, None));
         Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb: APPLY, facts: String::new() }
     }
 

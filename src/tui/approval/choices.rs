@@ -7,7 +7,7 @@ use crate::text;
 use crate::tui::elicitation;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 use crate::tui::onboarding::SetupChoice;
-use crate::tui::typeahead_guard::{Confirm, Key};
+use crate::tui::typeahead_guard::{ChoiceKey, Confirm};
 use std::borrow::Cow;
 
 /// Number of reasons shown for a rule that cannot be saved.
@@ -135,7 +135,7 @@ impl ChoiceAction {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
-    pub key: Key,
+    pub key: ChoiceKey,
     pub act: ChoiceAction,
     /// Label: `apply it, once`.
     pub words: String,
@@ -366,5 +366,5 @@ pub(super) fn join_reasons(never: &[String]) -> String {
 }
 
 pub(crate) fn choice(letter: char, confirm: Confirm, act: ChoiceAction, words: String, short: &'static str) -> Choice {
-    Choice { key: Key { letter, confirm }, act, words, short: short.into(), enabled: true, listed: true, is_shown: true }
+    Choice { key: ChoiceKey { letter, confirm }, act, words, short: short.into(), enabled: true, listed: true, is_shown: true }
 }

@@ -1,6 +1,6 @@
 //! Body of an approval prompt for a command: its effects, its line and its deviations from the defaults.
 
-use super::title::{Name, sort_by_risk};
+use super::title::{DialogTitle, sort_by_risk};
 use crate::protocol::{CommandPart, Risk, VerdictKind};
 use crate::text;
 use crate::tui::format::format_count;
@@ -14,9 +14,9 @@ use std::ops::Range;
 const MARK: &str = "▸";
 
 #[derive(Debug)]
-pub(crate) struct Command {
+pub(crate) struct CommandBody {
     /// Title, repeated in the body if the head has no space for it.
-    pub title: Name,
+    pub title: DialogTitle,
     /// Index of the part whose effect is the title.
     pub titled: Option<usize>,
     pub line: String,
@@ -47,7 +47,7 @@ enum Tone {
     Marked,
 }
 
-impl Command {
+impl CommandBody {
     pub(crate) fn rows(&self, width: u16) -> Vec<Row> {
         let tone = self.titled.and_then(|at| self.parts.get(at)).map_or(Tone::Plain, part_tone);
         let title = self.title.rows(width).into_iter().map(|row| Row(vec![(row, tone)], None));

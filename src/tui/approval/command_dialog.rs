@@ -8,7 +8,7 @@ use super::dialog_kind::DialogKind;
 use super::note::Verb;
 use super::pager::Pager;
 use super::prompt::Prompt;
-use super::{Answer, Dialog, title};
+use super::{Dialog, DialogAnswer, title};
 use crate::protocol::Approval;
 use crate::tui::typeahead_guard::Confirm;
 
@@ -42,7 +42,7 @@ impl CallDialog for CommandDialog {
 }
 
 impl DialogKind for CommandDialog {
-    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
         self.prompt.answer(act, reason)
     }
 

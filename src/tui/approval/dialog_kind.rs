@@ -5,9 +5,9 @@ use super::choices::{Choice, ChoiceAction};
 use super::diff_layout::DiffLayout;
 use super::hunks::HunkSelection;
 use super::prompt::Prompt;
-use super::{Answer, Dialog};
+use super::{Dialog, DialogAnswer};
 use crate::protocol::CallId;
-use crate::tui::composer::Field;
+use crate::tui::composer::TextField;
 use std::any::Any;
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(crate) struct HintState {
 /// Kind of a dialog, with the state that only this kind has.
 pub(crate) trait DialogKind: Any {
     /// Returns the answer that a choice gives, or `None` if the dialog has no such choice.
-    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<Answer>;
+    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer>;
 
     /// Returns the call of an approval prompt.
     fn prompt(&self) -> Option<&Prompt> {
@@ -108,7 +108,7 @@ pub(crate) trait DialogKind: Any {
     fn leave_field(&mut self) {}
 
     /// Returns the line field that is open once the dialog has the keyboard.
-    fn field_when_armed(&self, _current: Option<Field>) -> Option<Field> {
+    fn field_when_armed(&self, _current: Option<TextField>) -> Option<TextField> {
         None
     }
 

@@ -6,9 +6,9 @@ use super::parts::open_rule;
 use super::rule_choice::RuleChoice;
 use super::{ChoiceAction, Dialog};
 use crate::protocol::{ApprovalId, CallId, RuleInfo};
-use crate::tui::composer::Field;
+use crate::tui::composer::TextField;
 use crate::tui::onboarding::Onboarding;
-use crate::tui::typeahead_guard::{Echo, Fence, Guard, GuardInput, GuardTiming, Key};
+use crate::tui::typeahead_guard::{ChoiceKey, Echo, Fence, Guard, GuardInput, GuardTiming};
 
 #[derive(Default)]
 pub(crate) struct DialogStack {
@@ -83,7 +83,7 @@ impl DialogStack {
     }
 
     /// Creates the guard for the keys of a dialog.
-    fn guard(&mut self, keys: Vec<Key>, last_text: Option<u64>) -> Guard {
+    fn guard(&mut self, keys: Vec<ChoiceKey>, last_text: Option<u64>) -> Guard {
         let typed = std::mem::take(&mut self.orphaned);
         Guard::new(keys, last_text)
             .with_timing(self.pace)
@@ -230,7 +230,7 @@ impl DialogStack {
         if let Some(panel) = self.open_mut()
             && let Some(rule) = panel.kind.find_mut::<RuleChoice>()
         {
-            let mut field = Field::new();
+            let mut field = TextField::new();
             field.insert(&rule.to_line());
             panel.body = rule.begin_writing();
             panel.words = Some(field);
@@ -391,7 +391,7 @@ impl DialogStack {
     }
 
     /// Answers a dialog of the list.
-    pub(crate) fn answer(&mut self, number: u64, act: ChoiceAction) -> Option<super::Answer> {
+    pub(crate) fn answer(&mut self, number: u64, act: ChoiceAction) -> Option<super::DialogAnswer> {
         let at = self.position(number)?;
         let answer = self.list[at].answer(act, None)?;
         self.remove(at, None);

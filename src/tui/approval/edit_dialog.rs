@@ -10,7 +10,7 @@ use super::hunks::{HunkSelection, Hunks};
 use super::note::Verb;
 use super::pager::Pager;
 use super::prompt::Prompt;
-use super::{Answer, Dialog, title};
+use super::{Dialog, DialogAnswer, title};
 use crate::protocol::{Approval, Decision};
 use crate::tui::typeahead_guard::Confirm;
 
@@ -47,7 +47,7 @@ impl CallDialog for EditDialog {
 }
 
 impl DialogKind for EditDialog {
-    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
         match (act, self.selection.as_ref().and_then(|selection| selection.hunks.amendment())) {
             (ChoiceAction::Approve, Some(amendment)) => self.prompt.decide(Decision::Amended { amendment }),
             (act, _) => self.prompt.answer(act, reason),

@@ -1,11 +1,11 @@
 //! Dialog for an input request from an MCP server, or for a question from the model.
 
 use super::dialog_kind::{DialogKind, HintState};
-use super::{Answer, Body, Choice, ChoiceAction, Dialog, Note, Verb, choice};
+use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, Note, Verb, choice};
 use crate::protocol::QuestionOption;
 use crate::text;
-use crate::tui::composer::Field;
-use crate::tui::elicitation::{ElicitationForm, Entry, FormAction, FormContent};
+use crate::tui::composer::TextField;
+use crate::tui::elicitation::{ElicitationForm, FormAction, FormContent, FormEntry};
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
 use std::borrow::Cow;
@@ -135,7 +135,7 @@ impl ElicitationForm {
         (notes, marked)
     }
 
-    fn note_entry(&self, entry: &Entry, is_at: bool, notes: &mut Vec<Note>) {
+    fn note_entry(&self, entry: &FormEntry, is_at: bool, notes: &mut Vec<Note>) {
         let mark = if is_at { "> " } else { "  " };
         let needed = if entry.is_required() { " (required)" } else { "" };
         let token = if is_at { Token::Accent } else { Token::Text };
@@ -169,9 +169,9 @@ impl ElicitationForm {
     }
 
     /// Returns the line field of the current form field.
-    pub(crate) fn field(&self) -> Option<Field> {
+    pub(crate) fn field(&self) -> Option<TextField> {
         let (_, entry) = self.entry()?;
-        let mut field = Field::new();
+        let mut field = TextField::new();
         field.insert(&if entry.is_typed() { entry.text() } else { entry.display_value() });
         Some(field)
     }
@@ -204,7 +204,7 @@ impl ElicitationForm {
 
     /// Returns the current value of each field.
     fn filled_values(&self) -> Vec<String> {
-        self.entries().iter().map(Entry::display_value).collect()
+        self.entries().iter().map(FormEntry::display_value).collect()
     }
 
     /// Returns the question about the current field, for line mode.
@@ -238,7 +238,7 @@ impl ElicitationForm {
 }
 
 impl DialogKind for ElicitationForm {
-    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         None
     }
 

@@ -2,7 +2,7 @@
 //! reached.
 
 use super::dialog_kind::DialogKind;
-use super::{Answer, Body, ChoiceAction, Confirm, Dialog, GoalChoice, choice};
+use super::{Body, ChoiceAction, Confirm, Dialog, DialogAnswer, GoalChoice, choice};
 use crate::protocol::{Goal, GoalReason, GoalState};
 use crate::text;
 
@@ -12,9 +12,9 @@ pub(crate) struct GoalDialog {
 }
 
 impl DialogKind for GoalDialog {
-    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         let ChoiceAction::Goal(choice) = act else { return None };
-        Some(Answer::Goal(self.goal.clone(), choice))
+        Some(DialogAnswer::Goal(self.goal.clone(), choice))
     }
 
     fn is_called_for(&self) -> bool {

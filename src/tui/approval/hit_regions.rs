@@ -1,13 +1,13 @@
 //! Screen regions of the choices in the last frame, for the mouse.
 
 use super::Dialog;
-use super::rows::{Choices, Rows, choice_height, pack_choices, packed_gap, packed_width, split_choices};
+use super::rows::{Choices, PanelRows, choice_height, pack_choices, packed_gap, packed_width, split_choices};
 use crate::tui::metrics::GUTTER;
 use ratatui::layout::{Position, Rect};
 
 /// Returns the region of each choice. If a highlighted choice is shown in place of all others, only its own region is
 /// returned.
-pub(crate) fn spots(panel: &Dialog, rows: Rows, area: Rect) -> Vec<(Rect, usize)> {
+pub(crate) fn spots(panel: &Dialog, rows: PanelRows, area: Rect) -> Vec<(Rect, usize)> {
     if panel.words.is_some() {
         return Vec::new();
     }

@@ -1,12 +1,12 @@
 //! List of pending dialogs. Low-risk dialogs can be decided together; others must be opened individually.
 
 use super::summary::{full_name, individual_reason, is_command, name, risk_token};
-use super::{Dialog, Frame};
+use super::{Dialog, DrawContext};
 use crate::text;
 use crate::tui::format::format_count;
 use crate::tui::metrics::GUTTER;
 use crate::tui::theme::Token;
-use crate::tui::typeahead_guard::{ChoiceState, Confirm, Guard, GuardInput, Key};
+use crate::tui::typeahead_guard::{ChoiceKey, ChoiceState, Confirm, Guard, GuardInput};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -62,8 +62,8 @@ impl Inbox {
     }
 
     /// Returns the keys that approve and deny the selected dialogs.
-    pub(crate) fn keys() -> Vec<Key> {
-        ['y', 'n'].map(|letter| Key { letter, confirm: Confirm::LetterThenEnter }).to_vec()
+    pub(crate) fn keys() -> Vec<ChoiceKey> {
+        ['y', 'n'].map(|letter| ChoiceKey { letter, confirm: Confirm::LetterThenEnter }).to_vec()
     }
 
     pub(crate) fn move_by(&mut self, rows: isize, panels: &[Dialog]) {
@@ -159,8 +159,14 @@ impl Inbox {
         rows.min(limit)
     }
 
-    pub(crate) fn draw(&mut self, panels: &[Dialog], area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
-        let Frame { theme, glyphs, .. } = frame;
+    pub(crate) fn draw(
+        &mut self,
+        panels: &[Dialog],
+        area: Rect,
+        buffer: &mut Buffer,
+        frame: DrawContext<'_>,
+    ) -> Option<Position> {
+        let DrawContext { theme, glyphs, .. } = frame;
         let place = self.position(panels);
         self.at = panels.get(place).map(|panel| panel.number);
         self.marked.retain(|marked| panels.iter().any(|panel| panel.number == *marked));
@@ -220,8 +226,8 @@ impl Inbox {
         cursor
     }
 
-    fn row(&self, at: usize, panel: &Dialog, width: u16, is_at: bool, frame: Frame<'_>) -> Line<'static> {
-        let Frame { theme, .. } = frame;
+    fn row(&self, at: usize, panel: &Dialog, width: u16, is_at: bool, frame: DrawContext<'_>) -> Line<'static> {
+        let DrawContext { theme, .. } = frame;
         let mark = match (self.individual_reason(panel), self.marked.contains(&panel.number)) {
             (Some(_), _) => "   ",
             (None, true) => "[x]",
@@ -246,8 +252,8 @@ impl Inbox {
         Line::from(spans)
     }
 
-    fn draw_choices(&self, area: Rect, buffer: &mut Buffer, is_roomy: bool, frame: Frame<'_>) -> Option<Position> {
-        let Frame { theme, glyphs, .. } = frame;
+    fn draw_choices(&self, area: Rect, buffer: &mut Buffer, is_roomy: bool, frame: DrawContext<'_>) -> Option<Position> {
+        let DrawContext { theme, glyphs, .. } = frame;
         let look = self.guard.choice_state(frame.now);
         let mut cursor = None;
         for (at, verb) in ["approve", "deny"].into_iter().enumerate() {

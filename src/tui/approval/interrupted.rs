@@ -1,7 +1,7 @@
 //! Dialog about a call whose outcome is unknown after a crash.
 
 use super::dialog_kind::DialogKind;
-use super::{Answer, Body, ChoiceAction, Confirm, Dialog, choice};
+use super::{Body, ChoiceAction, Confirm, Dialog, DialogAnswer, choice};
 use crate::protocol::{CallId, Resolution};
 use crate::text;
 use crate::tui::format;
@@ -24,9 +24,9 @@ struct InterruptedDialog {
 }
 
 impl DialogKind for InterruptedDialog {
-    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         let ChoiceAction::Resolve(resolution) = act else { return None };
-        Some(Answer::Resolve(self.id.clone(), resolution))
+        Some(DialogAnswer::Resolve(self.id.clone(), resolution))
     }
 
     fn call(&self) -> Option<&CallId> {

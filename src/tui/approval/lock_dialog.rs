@@ -1,7 +1,7 @@
 //! Dialog about a session that another process has open.
 
 use super::dialog_kind::DialogKind;
-use super::{Answer, Body, Choice, ChoiceAction, Confirm, Dialog, choice};
+use super::{Body, Choice, ChoiceAction, Confirm, Dialog, DialogAnswer, choice};
 use crate::text;
 use crate::tui::interface::{LockAnswer, LockQuestion};
 
@@ -14,9 +14,9 @@ pub(crate) struct LockDialog {
 }
 
 impl DialogKind for LockDialog {
-    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         let ChoiceAction::Held(answer) = act else { return None };
-        self.lock.take().map(|lock| Answer::Held(lock, answer))
+        self.lock.take().map(|lock| DialogAnswer::Held(lock, answer))
     }
 }
 

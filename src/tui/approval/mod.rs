@@ -70,12 +70,12 @@ pub(crate) use session_dialogs::{DeletionDialog, ModeDialog, deletion_dialog, mo
 pub(crate) use staleness::approval_dialog;
 #[cfg(test)]
 pub(crate) use summary::name;
-pub(crate) use view::{Frame, draw, height, hints};
+pub(crate) use view::{DrawContext, draw, height, hints};
 
-use super::composer::Field;
+use super::composer::TextField;
 use super::elicitation;
 use super::interface::{LockAnswer, LockQuestion, TrustAnswer, TrustQuestion};
-use super::typeahead_guard::{Confirm, Guard, GuardInput, GuardResult, Key};
+use super::typeahead_guard::{ChoiceKey, Confirm, Guard, GuardInput, GuardResult};
 use crate::protocol::{
     Approval, ApprovalId, CallId, Decision, Goal, GrantScope, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleInfo,
     SessionId, TaskId, VerdictKind,
@@ -98,7 +98,7 @@ const FEWER_WORDS: [[&str; 4]; 2] =
 
 /// The user's answer, for the owner of the dialog.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum DialogAnswer {
     Decide(ApprovalId, Decision),
     Preview(ApprovalId),
     Resolve(CallId, Resolution),
@@ -134,7 +134,7 @@ pub(crate) struct Dialog {
     /// Keyboard state since the dialog was opened.
     pub guard: Guard,
     /// Line field, such as for a denial reason, while it is open.
-    pub words: Option<Field>,
+    pub words: Option<TextField>,
     /// Visible part of the body, and the part that was shown.
     pub view: ScrollState,
     /// Rule dialog or pager in front of this dialog.
@@ -233,7 +233,7 @@ impl Dialog {
     }
 
     /// Returns the answer that a choice gives, or `None` if the dialog has no such choice.
-    pub(crate) fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
+    pub(crate) fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
         self.kind.answer(act, reason)
     }
 
@@ -299,7 +299,7 @@ impl Dialog {
     }
 
     /// Gives the keyboard to the dialog. Earlier highlights are removed.
-    pub(crate) fn arm(&mut self, guard: impl FnOnce(Vec<Key>) -> Guard) {
+    pub(crate) fn arm(&mut self, guard: impl FnOnce(Vec<ChoiceKey>) -> Guard) {
         // Nothing can be typed into a form before it is chosen.
         self.kind.leave_field();
         refresh_form(self);

@@ -1,12 +1,12 @@
 //! Dialogs of the first-time setup.
 
 use super::dialog_kind::{DialogKind, HintState};
-use super::{Answer, Body, Choice, ChoiceAction, Dialog, Note, choice};
-use crate::protocol::{FileDiffs, FoundModel, Reach, TestOutcome};
+use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, Note, choice};
+use crate::protocol::{FileDiffs, FoundModel, ModelAddress, TestOutcome};
 use crate::text;
-use crate::tui::composer::Field;
+use crate::tui::composer::TextField;
 use crate::tui::layers::SAMPLE;
-use crate::tui::onboarding::{Onboarding, Page, SetupChoice, TestState, TypedInput, Typing};
+use crate::tui::onboarding::{Onboarding, SetupChoice, SetupPage, TestState, TypedInput, TypedLine};
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
 use std::borrow::Cow;
@@ -24,9 +24,9 @@ impl Onboarding {
     }
 
     /// Returns the line field. A key in it is masked.
-    pub(crate) fn field(&self) -> Option<Field> {
-        let Page::Typing(typing) = &self.page else { return None };
-        let mut field = Field::new();
+    pub(crate) fn field(&self) -> Option<TextField> {
+        let SetupPage::Typing(typing) = &self.page else { return None };
+        let mut field = TextField::new();
         match typing.what {
             TypedInput::Address => field.insert(&text::reveal(&typing.text.0)),
             TypedInput::Key | TypedInput::AddressKey => field.insert(&"*".repeat(typing.text.0.chars().count().min(SIGNS))),
@@ -36,38 +36,38 @@ impl Onboarding {
 
     pub(crate) fn title(&self) -> String {
         match &self.page {
-            Page::Models => "Which model do you want to use?".to_owned(),
-            Page::Typing(Typing { what: TypedInput::Key, .. }) => "API key".to_owned(),
-            Page::Typing(Typing { what: TypedInput::Address, .. }) => "Your own model server".to_owned(),
-            Page::Typing(Typing { what: TypedInput::AddressKey, .. }) => "API key for that server (optional)".to_owned(),
-            Page::Model(reach) => match &reach.address {
+            SetupPage::Models => "Which model do you want to use?".to_owned(),
+            SetupPage::Typing(TypedLine { what: TypedInput::Key, .. }) => "API key".to_owned(),
+            SetupPage::Typing(TypedLine { what: TypedInput::Address, .. }) => "Your own model server".to_owned(),
+            SetupPage::Typing(TypedLine { what: TypedInput::AddressKey, .. }) => "API key for that server (optional)".to_owned(),
+            SetupPage::Model(reach) => match &reach.address {
                 Some(address) => format!("Use the server at {}?", text::reveal_line(address)),
                 None => format!("Use {}?", text::reveal_line(&reach.model)),
             },
-            Page::Approvals => "What should aye ask about?".to_owned(),
-            Page::ModelList => "Check daily for a new list of models?".to_owned(),
+            SetupPage::Approvals => "What should aye ask about?".to_owned(),
+            SetupPage::ModelList => "Check daily for a new list of models?".to_owned(),
         }
     }
 
     pub(crate) fn reason(&self) -> String {
         match &self.page {
-            Page::Models => format!("{} · nothing is sent or saved until you confirm", self.place()),
-            Page::Typing(Typing { what: TypedInput::Address, .. }) => {
+            SetupPage::Models => format!("{} · nothing is sent or saved until you confirm", self.place()),
+            SetupPage::Typing(TypedLine { what: TypedInput::Address, .. }) => {
                 format!("{} · any server with the Chat Completions API; only the address is checked", self.place())
             }
-            Page::Typing(_) => format!("{} · your input is hidden, and nothing is saved yet", self.place()),
-            Page::Model(_) => format!("{} · nothing is saved yet", self.place()),
-            Page::Approvals => format!("{} · press enter to keep the current setting", self.place()),
-            Page::ModelList => format!("{} · press enter for no; nothing is fetched unless you choose it", self.place()),
+            SetupPage::Typing(_) => format!("{} · your input is hidden, and nothing is saved yet", self.place()),
+            SetupPage::Model(_) => format!("{} · nothing is saved yet", self.place()),
+            SetupPage::Approvals => format!("{} · press enter to keep the current setting", self.place()),
+            SetupPage::ModelList => format!("{} · press enter for no; nothing is fetched unless you choose it", self.place()),
         }
     }
 
     /// Returns the position of the page: `setup 1 of 3`.
     fn place(&self) -> String {
         let number = match &self.page {
-            Page::Models | Page::Typing(_) | Page::Model(_) => 1,
-            Page::Approvals => 2,
-            Page::ModelList => 3,
+            SetupPage::Models | SetupPage::Typing(_) | SetupPage::Model(_) => 1,
+            SetupPage::Approvals => 2,
+            SetupPage::ModelList => 3,
         };
         format!("setup {number} of {}", if self.found.public_list.is_some() { 3 } else { 2 })
     }
@@ -78,7 +78,7 @@ impl Onboarding {
             choice(letter, Confirm::Letter, ChoiceAction::Setup(pick), words, short)
         };
         match &self.page {
-            Page::Models => {
+            SetupPage::Models => {
                 let models = self.found.models.iter().take(9).zip('1'..).enumerate();
                 let models = models.map(|(at, (found, digit))| {
                     let words = format!("{} · {}", text::reveal_line(&found.model), text::reveal_line(&found.by));
@@ -94,13 +94,13 @@ impl Onboarding {
                 ];
                 models.chain(others).collect()
             }
-            Page::Typing(_) => Vec::new(),
-            Page::Model(_) => vec![
+            SetupPage::Typing(_) => Vec::new(),
+            SetupPage::Model(_) => vec![
                 pick('y', SetupChoice::Take, "use it here and in new sessions".to_owned(), "use it"),
                 pick('t', SetupChoice::Test, "test: send one small request".to_owned(), "test"),
                 pick('b', SetupChoice::Back, "back to the list".to_owned(), "back"),
             ],
-            Page::Approvals => {
+            SetupPage::Approvals => {
                 let choices = self.found.approvals.iter().zip('1'..).enumerate().map(|(at, (found, digit))| {
                     let suggested = if found.suggested { " · suggested" } else { "" };
                     let words = format!("{}{suggested}", text::reveal_line(&found.title));
@@ -110,7 +110,7 @@ impl Onboarding {
                 });
                 choices.chain([pick('s', SetupChoice::Skip, "skip: keep the current setting".to_owned(), "skip")]).collect()
             }
-            Page::ModelList => {
+            SetupPage::ModelList => {
                 let words = "yes: check once a day, and notify me of changes".to_owned();
                 let yes = choice('y', Confirm::LetterThenEnter, ChoiceAction::Setup(SetupChoice::LookDaily), words, "yes");
                 vec![yes, pick('n', SetupChoice::Skip, "no: use the built-in list".to_owned(), "no")]
@@ -120,11 +120,11 @@ impl Onboarding {
 
     pub(crate) fn body(&self) -> Body {
         let mut words = match &self.page {
-            Page::Models => self.models_text(),
-            Page::Typing(typing) => self.typing_text(typing),
-            Page::Model(reach) => self.model_text(reach),
-            Page::Approvals => return self.approvals_body(),
-            Page::ModelList => self.model_list_text(),
+            SetupPage::Models => self.models_text(),
+            SetupPage::Typing(typing) => self.typing_text(typing),
+            SetupPage::Model(reach) => self.model_text(reach),
+            SetupPage::Approvals => return self.approvals_body(),
+            SetupPage::ModelList => self.model_list_text(),
         };
         if let Some(problem) = &self.problem {
             words = format!("{words}\n\n{problem}");
@@ -145,7 +145,7 @@ impl Onboarding {
         format!("{now}{found}")
     }
 
-    fn typing_text(&self, typing: &Typing) -> String {
+    fn typing_text(&self, typing: &TypedLine) -> String {
         let letters = typing.text.0.trim().chars().count();
         let counted = if letters == 1 { "1 character".to_owned() } else { format!("{letters} characters") };
         match (typing.what, typing.provider.and_then(|at| self.found.providers.get(at))) {
@@ -169,7 +169,7 @@ impl Onboarding {
         format!("will be saved in {}", self.found.keys_go_to)
     }
 
-    fn model_text(&self, reach: &Reach) -> String {
+    fn model_text(&self, reach: &ModelAddress) -> String {
         let mut lines = vec![match &self.test {
             _ if self.waits => "Saving…".to_owned(),
             TestState::Not => "Not tested yet.".to_owned(),
@@ -234,7 +234,7 @@ impl Onboarding {
 }
 
 impl DialogKind for Onboarding {
-    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         None
     }
 
@@ -242,14 +242,16 @@ impl DialogKind for Onboarding {
         true
     }
 
-    fn field_when_armed(&self, _current: Option<Field>) -> Option<Field> {
+    fn field_when_armed(&self, _current: Option<TextField>) -> Option<TextField> {
         self.field()
     }
 
     fn field_label(&self) -> Cow<'_, str> {
         match &self.page {
-            Page::Typing(Typing { what: TypedInput::Address, .. }) => "address: ".into(),
-            Page::Typing(_) | Page::Models | Page::Model(_) | Page::Approvals | Page::ModelList => "key: ".into(),
+            SetupPage::Typing(TypedLine { what: TypedInput::Address, .. }) => "address: ".into(),
+            SetupPage::Typing(_) | SetupPage::Models | SetupPage::Model(_) | SetupPage::Approvals | SetupPage::ModelList => {
+                "key: ".into()
+            }
         }
     }
 
@@ -267,18 +269,18 @@ pub(crate) fn refresh_setup(panel: &mut Dialog) {
 /// Returns the current key hints, most likely first.
 fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
     match &onboarding.page {
-        Page::Typing(Typing { what: TypedInput::Key, .. }) => {
+        SetupPage::Typing(TypedLine { what: TypedInput::Key, .. }) => {
             vec!["enter next", "esc back", "left right provider", "ctrl+u clear"]
         }
-        Page::Typing(_) => vec!["enter next", "esc back", "ctrl+u clear"],
+        SetupPage::Typing(_) => vec!["enter next", "esc back", "ctrl+u clear"],
         _ if is_arming => vec!["just opened: keys only highlight", "esc close"],
-        Page::Models => vec!["esc close this step", "up down enter choose", "ctrl+c cancel setup"],
-        Page::Model(_) => vec!["esc back", "up down enter choose"],
-        Page::ModelList => vec!["enter no", "y then enter yes", "esc back"],
-        Page::Approvals if onboarding.found.public_list.is_some() => {
+        SetupPage::Models => vec!["esc close this step", "up down enter choose", "ctrl+c cancel setup"],
+        SetupPage::Model(_) => vec!["esc back", "up down enter choose"],
+        SetupPage::ModelList => vec!["enter no", "y then enter yes", "esc back"],
+        SetupPage::Approvals if onboarding.found.public_list.is_some() => {
             vec!["enter next", "left right theme", "esc close", "number, then enter", "pgup pgdn scroll"]
         }
-        Page::Approvals => vec!["enter finish", "left right theme", "esc close", "number, then enter", "pgup pgdn scroll"],
+        SetupPage::Approvals => vec!["enter finish", "left right theme", "esc close", "number, then enter", "pgup pgdn scroll"],
     }
 }
 

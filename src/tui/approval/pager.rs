@@ -3,7 +3,7 @@
 use super::command::duration;
 use super::dialog_kind::DialogKind;
 use super::effects::has_output;
-use super::{Answer, Body, Choice, ChoiceAction, Dialog, choice};
+use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, choice};
 use crate::protocol::{Approval, FileDiffs, PreviewOffer, RuleOrigin};
 use crate::text;
 use crate::tui::interface::ProjectFile;
@@ -13,12 +13,12 @@ use std::fmt::Write as _;
 /// Pages, and the index of the open one.
 #[derive(Debug)]
 pub(crate) struct Pager {
-    pages: Vec<Page>,
+    pages: Vec<DialogPage>,
     at: usize,
 }
 
 #[derive(Debug, Clone)]
-struct Page {
+struct DialogPage {
     title: String,
     about: String,
     text: String,
@@ -72,15 +72,15 @@ impl Pager {
         }
         let about = "the strictest verdict wins: deny, then ask, then allow".to_owned();
         let (title, text) = ("Details and rules".to_owned(), text.trim_end().to_owned());
-        let rules = Page { title, about, text, diff: None, file: None };
-        let printed = approval.effects.iter().filter(|effects| has_output(&effects.output)).map(|effects| Page {
+        let rules = DialogPage { title, about, text, diff: None, file: None };
+        let printed = approval.effects.iter().filter(|effects| has_output(&effects.output)).map(|effects| DialogPage {
             title: "Output".to_owned(),
             about: "from the preview run; the model sees it if you approve".to_owned(),
             text: effects.output.trim_end().to_owned(),
             diff: None,
             file: None,
         });
-        let groups = approval.effects.iter().flat_map(|effects| &effects.groups).map(|group| Page {
+        let groups = approval.effects.iter().flat_map(|effects| &effects.groups).map(|group| DialogPage {
             title: format!("New files in {}", text::reveal_name(&group.folder)),
             about: format!("{} files, {}; all new", group.files.len(), crate::protocol::size(group.bytes)),
             text: group.files.iter().map(|file| text::reveal_name(file)).collect::<Vec<_>>().join("\n"),
@@ -100,7 +100,7 @@ impl Pager {
             if file.is_cut {
                 text.push_str("\n\n(truncated here; open the file to see the rest)");
             }
-            Page {
+            DialogPage {
                 title: text::reveal_name(&file.name),
                 about: "just read from the project; not in effect yet".to_owned(),
                 text,
@@ -115,7 +115,7 @@ impl Pager {
     pub(crate) fn diff(diff: FileDiffs) -> Self {
         let about = "from the current files to the result".to_owned();
         let title = "Proposed changes".to_owned();
-        Self { pages: vec![Page { title, about, text: String::new(), diff: Some(diff), file: None }], at: 0 }
+        Self { pages: vec![DialogPage { title, about, text: String::new(), diff: Some(diff), file: None }], at: 0 }
     }
 
     /// Creates the page about the rule that decided one part of a command: its file, line and text.
@@ -131,7 +131,7 @@ impl Pager {
         let Some(RuleOrigin { rule, place, source, first }) = origin(approval, &decided.rule) else {
             let _ = write!(text, "decided by {}, which is not in any of your policy files", rule_origin(&decided.rule));
             let about = "`aye policy show` prints the policy in effect".to_owned();
-            return Some(Self { pages: vec![Page { title, about, text, diff: None, file: None }], at: 0 });
+            return Some(Self { pages: vec![DialogPage { title, about, text, diff: None, file: None }], at: 0 });
         };
         let _ = writeln!(text, "{}\n{}", text::reveal_line(rule), text::reveal_line(place));
         for (at, row) in source.iter().enumerate() {
@@ -139,7 +139,7 @@ impl Pager {
         }
         let about = "the content when aye asked; read-only here".to_owned();
         let file = place.rsplit_once(':').map(|(file, _)| file.to_owned());
-        Some(Self { pages: vec![Page { title, about, text: text.trim_end().to_owned(), diff: None, file }], at: 0 })
+        Some(Self { pages: vec![DialogPage { title, about, text: text.trim_end().to_owned(), diff: None, file }], at: 0 })
     }
 
     /// Returns the file of the open page, for an editor.
@@ -177,7 +177,7 @@ impl Pager {
 }
 
 impl DialogKind for Pager {
-    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         None
     }
 

@@ -8,7 +8,7 @@ use super::dialog_kind::DialogKind;
 use super::note::Verb;
 use super::pager::Pager;
 use super::prompt::Prompt;
-use super::{Answer, Dialog, title};
+use super::{Dialog, DialogAnswer, title};
 use crate::protocol::{Approval, Decision};
 use crate::tui::composer::Lines;
 use crate::tui::typeahead_guard::Confirm;
@@ -80,7 +80,7 @@ impl CallDialog for PlanDialog {
 }
 
 impl DialogKind for PlanDialog {
-    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
         match act {
             ChoiceAction::ApproveClean => self.prompt.decide(Decision::ApprovedInCleanContext),
             act => self.prompt.answer(act, reason),

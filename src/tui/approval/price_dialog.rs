@@ -1,10 +1,10 @@
 //! Dialog that asks for the price of a model, so that a budget in dollars can be enforced.
 
 use super::dialog_kind::{DialogKind, HintState};
-use super::{Answer, Body, ChoiceAction, Dialog, Note, Verb};
+use super::{Body, ChoiceAction, Dialog, DialogAnswer, Note, Verb};
 use crate::protocol::{AssumedPrice, ModelFacts};
 use crate::text;
-use crate::tui::composer::Field;
+use crate::tui::composer::TextField;
 use crate::tui::theme::Token;
 use std::borrow::Cow;
 
@@ -46,8 +46,8 @@ impl PriceForm {
     }
 
     /// Returns the line field with the suggested price.
-    fn field(&self) -> Field {
-        let mut field = Field::new();
+    fn field(&self) -> TextField {
+        let mut field = TextField::new();
         if let Some((_, price)) = &self.elsewhere {
             field.insert(price);
         }
@@ -81,7 +81,7 @@ impl PriceForm {
 }
 
 impl DialogKind for PriceForm {
-    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, _act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         None
     }
 
@@ -94,7 +94,7 @@ impl DialogKind for PriceForm {
     }
 
     /// Preserves the text that was typed.
-    fn field_when_armed(&self, current: Option<Field>) -> Option<Field> {
+    fn field_when_armed(&self, current: Option<TextField>) -> Option<TextField> {
         current.or_else(|| Some(self.field()))
     }
 

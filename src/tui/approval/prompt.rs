@@ -1,6 +1,6 @@
 //! Call of an approval prompt: the approval, its time limit, and its relation to the file on disk.
 
-use super::Answer;
+use super::DialogAnswer;
 use super::choices::ChoiceAction;
 use super::disk_state::DiskState;
 use crate::protocol::{Amendment, Approval, Decision};
@@ -20,15 +20,15 @@ impl Prompt {
         Self { approval, ends: None, disk: DiskState::default() }
     }
 
-    pub(crate) fn decide(&self, decision: Decision) -> Option<Answer> {
-        Some(Answer::Decide(self.approval.approval_id.clone(), decision))
+    pub(crate) fn decide(&self, decision: Decision) -> Option<DialogAnswer> {
+        Some(DialogAnswer::Decide(self.approval.approval_id.clone(), decision))
     }
 
     /// Returns the answer to a choice that several kinds of prompts have.
-    pub(crate) fn answer(&self, act: ChoiceAction, reason: Option<String>) -> Option<Answer> {
+    pub(crate) fn answer(&self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
         let amended = |amendment| self.decide(Decision::Amended { amendment });
         match act {
-            ChoiceAction::Preview | ChoiceAction::RunAgain => Some(Answer::Preview(self.approval.approval_id.clone())),
+            ChoiceAction::Preview | ChoiceAction::RunAgain => Some(DialogAnswer::Preview(self.approval.approval_id.clone())),
             ChoiceAction::Approve => self.decide(Decision::Approved),
             ChoiceAction::First => {
                 let line = self.approval.amendable.first.as_ref()?.line.clone();

@@ -3,7 +3,7 @@
 use super::dialog_kind::{DialogKind, HintState};
 use super::note::{Note, Verb};
 use super::pager::Pager;
-use super::{Answer, Body, Choice, ChoiceAction, Confirm, Dialog, choice};
+use super::{Body, Choice, ChoiceAction, Confirm, Dialog, DialogAnswer, choice};
 use crate::protocol::{RewindChange, RewindFile, RewindPlan, RewindScope, RewindTarget};
 use crate::text;
 use crate::tui::format::format_count;
@@ -175,12 +175,12 @@ impl RewindChoice {
 }
 
 impl DialogKind for RewindChoice {
-    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         match act {
             ChoiceAction::Rewind(scope) => {
-                Some(Answer::Rewind { target: self.plan.target.clone(), scope, overwrite: self.overwrite() })
+                Some(DialogAnswer::Rewind { target: self.plan.target.clone(), scope, overwrite: self.overwrite() })
             }
-            ChoiceAction::Fork => self.plan.point.as_ref().map(|point| Answer::Fork { before: point.task_id.clone() }),
+            ChoiceAction::Fork => self.plan.point.as_ref().map(|point| DialogAnswer::Fork { before: point.task_id.clone() }),
             _ => None,
         }
     }

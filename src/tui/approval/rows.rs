@@ -38,7 +38,7 @@ pub(crate) enum Choices {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rows {
+pub(crate) struct PanelRows {
     /// Whether the reason and a horizontal line above the body are shown.
     pub rules: bool,
     /// Whether there is a horizontal line below the body.
@@ -59,7 +59,7 @@ pub(crate) fn body_width(width: u16) -> u16 {
     width.saturating_sub(GUTTER).max(1)
 }
 
-impl Rows {
+impl PanelRows {
     /// Returns the best layout that fits into `limit` rows.
     pub(crate) fn fit(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> Self {
         panel.body.set_shape(panel.shape(width));

@@ -1,7 +1,7 @@
 //! "Always allow" dialog: the rule, its scope and its expiry. Nothing is saved before Enter.
 
 use super::dialog_kind::{DialogKind, HintState};
-use super::{Answer, Body, Choice, ChoiceAction, Dialog, choice};
+use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, choice};
 use crate::protocol::{
     ApprovalId, CommandRule, Decision, DiffHunk, DiffLine, DiffSide, FileDiffs, GrantChoice, GrantOption, GrantOptions,
     GrantRule, GrantScope, RuleInfo, RulePlace,
@@ -339,10 +339,10 @@ impl RuleChoice {
 }
 
 impl DialogKind for RuleChoice {
-    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         let ChoiceAction::Keep(scope) = act else { return None };
         let (approval_id, remember) = self.remember(scope);
-        Some(Answer::Decide(approval_id, Decision::ApprovedAlways { remember }))
+        Some(DialogAnswer::Decide(approval_id, Decision::ApprovedAlways { remember }))
     }
 
     fn turn(self: Box<Self>, act: ChoiceAction) -> Option<Dialog> {

@@ -2,7 +2,7 @@
 
 use super::dialog_kind::DialogKind;
 use super::pager::Pager;
-use super::{Answer, Body, Choice, ChoiceAction, Confirm, Dialog, YesNo, choice};
+use super::{Body, Choice, ChoiceAction, Confirm, Dialog, DialogAnswer, YesNo, choice};
 use crate::protocol::{Mode, Risk, SessionId};
 use crate::text;
 use crate::tui::interface::{TrustAnswer, TrustQuestion};
@@ -13,9 +13,9 @@ struct TrustDialog {
 }
 
 impl DialogKind for TrustDialog {
-    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         let ChoiceAction::Trust(answer) = act else { return None };
-        self.trust.take().map(|trust| Answer::Trust(trust, answer))
+        self.trust.take().map(|trust| DialogAnswer::Trust(trust, answer))
     }
 
     fn details(&self, _choices: &[Choice]) -> Option<Dialog> {
@@ -29,10 +29,10 @@ pub(crate) struct ModeDialog {
 }
 
 impl DialogKind for ModeDialog {
-    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         match act {
-            ChoiceAction::Mode(YesNo::Yes) => Some(Answer::Mode(self.mode)),
-            ChoiceAction::Mode(YesNo::No) => Some(Answer::ModeStays),
+            ChoiceAction::Mode(YesNo::Yes) => Some(DialogAnswer::Mode(self.mode)),
+            ChoiceAction::Mode(YesNo::No) => Some(DialogAnswer::ModeStays),
             _ => None,
         }
     }
@@ -48,10 +48,10 @@ pub(crate) struct DeletionDialog {
 }
 
 impl DialogKind for DeletionDialog {
-    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<Answer> {
+    fn answer(&mut self, act: ChoiceAction, _reason: Option<String>) -> Option<DialogAnswer> {
         match act {
-            ChoiceAction::Forget(YesNo::Yes) => Some(Answer::Forget(self.session.clone())),
-            ChoiceAction::Forget(YesNo::No) => Some(Answer::ForgetNot),
+            ChoiceAction::Forget(YesNo::Yes) => Some(DialogAnswer::Forget(self.session.clone())),
+            ChoiceAction::Forget(YesNo::No) => Some(DialogAnswer::ForgetNot),
             _ => None,
         }
     }

@@ -2,10 +2,10 @@ use super::*;
 use crate::protocol::GrantOptions;
 use crate::tui::glyphs::UNICODE;
 use crate::tui::tests::fixtures::{command_approval, edit_approval};
-use crate::tui::theme::{Colours, Theme, Token};
+use crate::tui::theme::{ColourDepth, Theme, Token};
 
 fn shown(panel: &Dialog, width: u16) -> String {
-    let theme = Theme::choose(None, Colours::None);
+    let theme = Theme::choose(None, ColourDepth::None);
     let rows = panel.body.lines(width, 0..panel.body.rows(width), &theme, &UNICODE);
     rows.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
@@ -109,7 +109,7 @@ fn risky_parts_are_highlighted_and_the_worst_effect_comes_first() {
     let place = |words: &str| drawn.find(words).unwrap_or_else(|| panic!("{words}\n{drawn}"));
     assert!(place("also downloads from `example.com` · high risk") < place("also deletes `target/tmp` · medium risk"), "{drawn}");
     assert!(place("2 harmless parts") < place("cargo test --workspace"), "{drawn}");
-    let theme = Theme::choose(None, Colours::True);
+    let theme = Theme::choose(None, ColourDepth::True);
     let rows = panel.body.lines(200, 0..panel.body.rows(200), &theme, &UNICODE);
     let of = |token| -> Vec<String> {
         let spans = rows.iter().flat_map(|row| &row.spans).filter(|span| span.style == theme.style(token));

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 
 /// Text of the head, and the number of cells of the head that it cannot use.
 #[derive(Debug)]
-pub(crate) struct Name {
+pub(crate) struct DialogTitle {
     pub words: String,
     pub beside: HeadSuffix,
 }
@@ -22,7 +22,7 @@ pub(crate) struct HeadSuffix {
     pub narrow: usize,
 }
 
-impl Name {
+impl DialogTitle {
     /// Returns the text as rows for the body if it does not fit into the head.
     pub(crate) fn rows(&self, width: u16) -> Vec<String> {
         let beside = if width + GUTTER < TIGHT { self.beside.narrow } else { self.beside.wide };

@@ -8,8 +8,8 @@ use super::disk_state::is_change_visible;
 use super::hit_regions::spots;
 use super::note::{CHANGED_SHORT, CHANGED_SHORTEST};
 use super::rows::{
-    CHOICE_LEAD, Choices, PLUS_ENTER, Rows, THEN_ENTER, TIGHT, body_width, choice_height, has_prepared_reasons, pack_choices,
-    packed_gap, packed_label, packed_lead, packed_suffix, reason_lines, split_choices,
+    CHOICE_LEAD, Choices, PLUS_ENTER, PanelRows, THEN_ENTER, TIGHT, body_width, choice_height, has_prepared_reasons,
+    pack_choices, packed_gap, packed_label, packed_lead, packed_suffix, reason_lines, split_choices,
 };
 use super::summary::risk_token;
 use super::{ChoiceAction, Dialog, FEWER_WORDS, Height, REASONS};
@@ -31,7 +31,7 @@ const SHORT_TITLE: usize = 8;
 
 /// Drawing context of a panel.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Frame<'a> {
+pub(crate) struct DrawContext<'a> {
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
     pub now: u64,
@@ -45,11 +45,11 @@ pub(crate) struct Frame<'a> {
 
 /// Returns the number of rows that the panel needs, at most `limit`.
 pub(crate) fn height(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> u16 {
-    Rows::fit(panel, width, limit, has_draft).total()
+    PanelRows::fit(panel, width, limit, has_draft).total()
 }
 
-pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
-    let rows = Rows::fit(panel, area.width, area.height, !frame.draft.is_empty());
+pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) -> Option<Position> {
+    let rows = PanelRows::fit(panel, area.width, area.height, !frame.draft.is_empty());
     draw_head(panel, rows, area, buffer, frame);
     let (y, field) = match panel.amend_field() {
         Some(writing) => draw_writing(writing, panel, rows, area, buffer, frame),
@@ -80,7 +80,7 @@ pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: F
     cursor
 }
 
-fn draw_head(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
+fn draw_head(panel: &Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) {
     buffer.set_line(area.x, area.y, &head_line(panel, rows, area.width, frame), area.width);
     if rows.rules {
         let token = match (is_change_visible(panel), panel.critical) {
@@ -97,7 +97,7 @@ fn draw_head(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame:
     }
 }
 
-fn draw_rule(area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
+fn draw_rule(area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) {
     let rule = frame.glyphs.rule.repeat(area.width.into());
     buffer.set_stringn(area.x, area.y, rule, area.width.into(), frame.theme.style(Token::Faint));
 }
@@ -119,8 +119,8 @@ fn draw_joints(panel: &Dialog, rows: Range<u16>, has_top: bool, area: Rect, buff
 }
 
 /// Draws the body from its scroll position. Returns the row below it.
-fn draw_body(panel: &mut Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> u16 {
-    let Frame { theme, glyphs, .. } = frame;
+fn draw_body(panel: &mut Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) -> u16 {
+    let DrawContext { theme, glyphs, .. } = frame;
     let inner = body_width(area.width);
     let room = usize::from(rows.body);
     let total = panel.body.rows(inner);
@@ -151,10 +151,10 @@ fn draw_body(panel: &mut Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, fr
 fn draw_writing(
     writing: &AmendField,
     panel: &Dialog,
-    rows: Rows,
+    rows: PanelRows,
     area: Rect,
     buffer: &mut Buffer,
-    frame: Frame<'_>,
+    frame: DrawContext<'_>,
 ) -> (u16, Option<Position>) {
     let top = area.y + rows.head();
     let head = match (writing.what, panel.hunks()) {
@@ -178,7 +178,7 @@ fn typed_text_hint(panel: &Dialog) -> &'static str {
 }
 
 /// Draws the list of hunks with their selection.
-fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) {
+fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) {
     let Some(hunks) = panel.hunks() else { return };
     let seen = if panel.unseen() == 0 { "everything was shown" } else { "" };
     let width = usize::from(area.width.saturating_sub(GUTTER));
@@ -196,7 +196,7 @@ fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: Frame<'_>)
 }
 
 /// Draws the field for a denial reason or another line of text.
-fn draw_text_field(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+fn draw_text_field(panel: &Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) -> Option<Position> {
     let field = panel.words.as_ref()?;
     let label = panel.kind.field_label();
     if rows.answers > 1
@@ -228,7 +228,7 @@ fn prepared_reasons(width: u16) -> String {
 }
 
 /// Draws the choices. Returns the cursor position if one of them is highlighted.
-fn draw_choices(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
+fn draw_choices(panel: &Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) -> Option<Position> {
     let choices = rows.choices;
     let look = panel.guard.choice_state(frame.now);
     let (own, others) = split_choices(panel, choices);
@@ -249,8 +249,8 @@ fn draw_choices(panel: &Dialog, rows: Rows, area: Rect, buffer: &mut Buffer, fra
     cursor
 }
 
-fn head_line(panel: &Dialog, rows: Rows, width: u16, frame: Frame<'_>) -> Line<'static> {
-    let Frame { theme, glyphs, place: (place, count), .. } = frame;
+fn head_line(panel: &Dialog, rows: PanelRows, width: u16, frame: DrawContext<'_>) -> Line<'static> {
+    let DrawContext { theme, glyphs, place: (place, count), .. } = frame;
     let separator = format!(" {} ", glyphs.dot);
     let title = panel.title.replace('−', glyphs.minus);
     let facts = panel.facts.replace('−', glyphs.minus).replace('·', glyphs.dot);
@@ -327,8 +327,8 @@ fn pressed_choice(look: typeahead_guard::ChoiceState) -> Option<usize> {
 }
 
 /// Draws one choice. Returns the cursor position if it is highlighted.
-fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame: Frame<'_>) -> Option<Position> {
-    let Frame { theme, glyphs, .. } = frame;
+fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) -> Option<Position> {
+    let DrawContext { theme, glyphs, .. } = frame;
     let look = panel.guard.choice_state(frame.now);
     let choice = &panel.choices[at];
     let hidden = choice.act.is_about_saved_rule() && choice.enabled && panel.unseen() > 0;
@@ -407,9 +407,9 @@ fn packed_line(
     width: u16,
     choices: Range<usize>,
     look: typeahead_guard::ChoiceState,
-    frame: Frame<'_>,
+    frame: DrawContext<'_>,
 ) -> Line<'static> {
-    let Frame { theme, glyphs, .. } = frame;
+    let DrawContext { theme, glyphs, .. } = frame;
     let lead = if look == typeahead_guard::ChoiceState::Arming && frame.is_focused { glyphs.arming } else { "" };
     let mut spans = vec![Span::styled(format!("{lead:<2}"), theme.style(Token::Faint))];
     for at in choices.clone() {
@@ -497,7 +497,7 @@ fn content_hints(panel: &Dialog, hints: &mut Vec<&'static str>) {
     }
 }
 
-fn draw_draft(area: Rect, y: u16, buffer: &mut Buffer, frame: Frame<'_>) {
+fn draw_draft(area: Rect, y: u16, buffer: &mut Buffer, frame: DrawContext<'_>) {
     if !frame.draft.is_empty() && y < area.bottom() {
         let words = format!("draft: {}", frame.draft);
         let words = text::truncate(&words, body_width(area.width).into());

@@ -8,7 +8,7 @@ use crate::text;
 
 /// Entry of a diff, which takes one or more rows.
 #[derive(Debug)]
-pub(super) enum Entry {
+pub(super) enum DiffEntry {
     /// File name, if there are several files.
     File(String),
     /// Remark about the file or the previous line.
@@ -38,13 +38,13 @@ pub(super) struct ChangeLine {
 
 /// Indexes of a hunk's entries in the old and in the new file.
 #[derive(Debug)]
-pub(super) struct Hunk {
+pub(super) struct HunkEntries {
     pub path: Option<PathBuf>,
     pub old: Vec<usize>,
     pub new: Vec<usize>,
 }
 
-impl Entry {
+impl DiffEntry {
     pub(crate) fn side(&self) -> Option<DiffSide> {
         match self {
             Self::Line(line) => Some(line.side),
@@ -53,23 +53,23 @@ impl Entry {
     }
 }
 
-pub(super) fn number_width(entries: &[Entry]) -> usize {
+pub(super) fn number_width(entries: &[DiffEntry]) -> usize {
     let numbers = entries.iter().filter_map(|entry| match entry {
-        Entry::Line(line) => Some(line.number),
-        Entry::File(_) | Entry::Note(_) | Entry::Break(_) => None,
+        DiffEntry::Line(line) => Some(line.number),
+        DiffEntry::File(_) | DiffEntry::Note(_) | DiffEntry::Break(_) => None,
     });
     numbers.max().unwrap_or(0).to_string().len().max(2)
 }
 
 /// Returns the entries and hunks of a diff. `path` names the file if the diff does not.
-pub(super) fn entries(files: &[FileDiff], path: Option<&Path>) -> (Vec<Entry>, Vec<Hunk>) {
+pub(super) fn entries(files: &[FileDiff], path: Option<&Path>) -> (Vec<DiffEntry>, Vec<HunkEntries>) {
     let mut list = EntryList { entries: Vec::new(), hunks: Vec::new(), all_crlf: all_lines_end_in_crlf(files) };
     let names_files = files.len() > 1;
     let mut path = path.map(Path::to_path_buf);
     for file in files {
         if let Some(name) = &file.name {
             if names_files {
-                list.entries.push(Entry::File(display_row(name)));
+                list.entries.push(DiffEntry::File(display_row(name)));
             }
             if names_files || path.is_none() {
                 path = Some(PathBuf::from(name));
@@ -78,13 +78,13 @@ pub(super) fn entries(files: &[FileDiff], path: Option<&Path>) -> (Vec<Entry>, V
         file.remarks().for_each(|remark| list.note(remark));
         for (at, hunk) in file.hunks.iter().enumerate() {
             if at > 0 {
-                list.entries.push(Entry::Break(display_row(hunk.place.trim())));
+                list.entries.push(DiffEntry::Break(display_row(hunk.place.trim())));
             }
             list.hunk(hunk, path.as_deref());
         }
     }
     if list.all_crlf {
-        list.entries.push(Entry::Note("every line here ends in CRLF".to_owned()));
+        list.entries.push(DiffEntry::Note("every line here ends in CRLF".to_owned()));
     }
     (list.entries, list.hunks)
 }
@@ -100,27 +100,27 @@ fn display_row(row: &str) -> String {
 }
 
 struct EntryList {
-    entries: Vec<Entry>,
-    hunks: Vec<Hunk>,
+    entries: Vec<DiffEntry>,
+    hunks: Vec<HunkEntries>,
     all_crlf: bool,
 }
 
 impl EntryList {
     fn note(&mut self, remark: &str) {
         if !remark.trim().is_empty() {
-            self.entries.push(Entry::Note(display_row(remark)));
+            self.entries.push(DiffEntry::Note(display_row(remark)));
         }
     }
 
     fn hunk(&mut self, hunk: &DiffHunk, path: Option<&Path>) {
-        self.hunks.push(Hunk { path: path.map(Path::to_path_buf), old: Vec::new(), new: Vec::new() });
+        self.hunks.push(HunkEntries { path: path.map(Path::to_path_buf), old: Vec::new(), new: Vec::new() });
         let (mut old, mut new) = (hunk.old_start, hunk.new_start);
         for line in &hunk.lines {
             self.line(line, old, new);
             old = old.saturating_add(usize::from(line.side != DiffSide::Added));
             new = new.saturating_add(usize::from(line.side != DiffSide::Removed));
             if !line.has_newline {
-                self.entries.push(Entry::Note("no newline at end of file".to_owned()));
+                self.entries.push(DiffEntry::Note("no newline at end of file".to_owned()));
             }
         }
         hunk.remarks.lines().for_each(|remark| self.note(remark));
@@ -144,7 +144,7 @@ impl EntryList {
             hunk.new.push(entry);
         }
         let (text, marks) = text::reveal_at(content);
-        self.entries.push(Entry::Line(ChangeLine {
+        self.entries.push(DiffEntry::Line(ChangeLine {
             side: line.side,
             number,
             old_number,

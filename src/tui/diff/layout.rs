@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ratatui::style::Modifier;
 
-use super::entries::{ChangeLine, Entry, Hunk};
+use super::entries::{ChangeLine, DiffEntry, HunkEntries};
 use super::shape::{Shape, Unit};
 use super::words;
 use crate::protocol::DiffSide;
@@ -31,7 +31,7 @@ pub(super) struct Layout {
 impl Layout {
     pub(crate) fn update(
         &mut self,
-        entries: &[Entry],
+        entries: &[DiffEntry],
         width: usize,
         number_width: usize,
         shape: Shape,
@@ -43,9 +43,9 @@ impl Layout {
         self.units = units();
         let mut cut = false;
         let mut of_line = |entry: usize, width: usize| match &entries[entry] {
-            Entry::File(name) | Entry::Note(name) => text::wrap_exact(name, width).len(),
-            Entry::Break(_) => 1,
-            Entry::Line(line) => {
+            DiffEntry::File(name) | DiffEntry::Note(name) => text::wrap_exact(name, width).len(),
+            DiffEntry::Break(_) => 1,
+            DiffEntry::Line(line) => {
                 let text = visible(&StyledText::new(&line.text, SpanStyle::from_token(Token::Text))).text;
                 let room = text_width(width, number_width);
                 if shape.wraps {
@@ -92,23 +92,24 @@ fn text_width(width: usize, number_width: usize) -> usize {
 }
 
 /// Highlighting of both sides of each hunk, requested when they become visible.
-pub(super) struct Painter {
+pub(super) struct HunkHighlights {
     pub number_width: usize,
     tracks: Vec<(HighlightedBlock, HighlightedBlock)>,
     /// Whether each hunk is left out.
     pub left: Vec<bool>,
 }
 
-impl Painter {
-    pub(crate) fn new(hunks: &[Hunk], number_width: usize) -> Self {
-        let track = |hunk: &Hunk| hunk.path.as_deref().map_or_else(|| HighlightedBlock::new(""), HighlightedBlock::for_path);
+impl HunkHighlights {
+    pub(crate) fn new(hunks: &[HunkEntries], number_width: usize) -> Self {
+        let track =
+            |hunk: &HunkEntries| hunk.path.as_deref().map_or_else(|| HighlightedBlock::new(""), HighlightedBlock::for_path);
         Self { number_width, tracks: hunks.iter().map(|hunk| (track(hunk), track(hunk))).collect(), left: Vec::new() }
     }
 
     pub(crate) fn unit_rows(
         &mut self,
-        entries: &[Entry],
-        hunks: &[Hunk],
+        entries: &[DiffEntry],
+        hunks: &[HunkEntries],
         unit: Unit,
         width: usize,
         wraps: bool,
@@ -150,14 +151,14 @@ impl Painter {
     /// Draws one side of a unit. A context line appears on both sides, with its own number on each.
     fn rows_of_side(
         &mut self,
-        entries: &[Entry],
-        hunks: &[Hunk],
+        entries: &[DiffEntry],
+        hunks: &[HunkEntries],
         index: usize,
         side: DiffSide,
         shape: (usize, bool),
     ) -> Vec<StyledText> {
         match &entries[index] {
-            Entry::Line(line) if line.side == DiffSide::Context && side == DiffSide::Removed => {
+            DiffEntry::Line(line) if line.side == DiffSide::Context && side == DiffSide::Removed => {
                 let old = ChangeLine { number: line.old_number, text: line.text.clone(), marks: line.marks.clone(), ..*line };
                 self.line_rows(entries, hunks, &old, shape)
             }
@@ -165,13 +166,13 @@ impl Painter {
         }
     }
 
-    fn rows(&mut self, entries: &[Entry], hunks: &[Hunk], index: usize, shape: (usize, bool)) -> Vec<StyledText> {
+    fn rows(&mut self, entries: &[DiffEntry], hunks: &[HunkEntries], index: usize, shape: (usize, bool)) -> Vec<StyledText> {
         let width = shape.0;
         match &entries[index] {
-            Entry::File(name) => wrapped(name, Token::Heading, width),
-            Entry::Note(note) => wrapped(note, Token::Muted, width),
-            Entry::Break(place) => vec![self.break_row(place, width)],
-            Entry::Line(line) => self.line_rows(entries, hunks, line, shape),
+            DiffEntry::File(name) => wrapped(name, Token::Heading, width),
+            DiffEntry::Note(note) => wrapped(note, Token::Muted, width),
+            DiffEntry::Break(place) => vec![self.break_row(place, width)],
+            DiffEntry::Line(line) => self.line_rows(entries, hunks, line, shape),
         }
     }
 
@@ -182,8 +183,8 @@ impl Painter {
 
     fn line_rows(
         &mut self,
-        entries: &[Entry],
-        hunks: &[Hunk],
+        entries: &[DiffEntry],
+        hunks: &[HunkEntries],
         line: &ChangeLine,
         (width, wraps): (usize, bool),
     ) -> Vec<StyledText> {
@@ -233,7 +234,7 @@ impl Painter {
         rows
     }
 
-    fn highlight_line(&mut self, entries: &[Entry], hunk: &Hunk, line: &ChangeLine, token: Token) -> StyledText {
+    fn highlight_line(&mut self, entries: &[DiffEntry], hunk: &HunkEntries, line: &ChangeLine, token: Token) -> StyledText {
         let (old, new) = &mut self.tracks[line.hunk];
         let (track, side) = if line.side == DiffSide::Removed { (old, &hunk.old) } else { (new, &hunk.new) };
         track.want((line.index + AHEAD).min(side.len()), |range| {
@@ -243,10 +244,10 @@ impl Painter {
     }
 }
 
-fn entry_text(entry: &Entry) -> String {
+fn entry_text(entry: &DiffEntry) -> String {
     match entry {
-        Entry::Line(line) => line.text.clone(),
-        Entry::File(_) | Entry::Note(_) | Entry::Break(_) => String::new(),
+        DiffEntry::Line(line) => line.text.clone(),
+        DiffEntry::File(_) | DiffEntry::Note(_) | DiffEntry::Break(_) => String::new(),
     }
 }
 
@@ -254,10 +255,10 @@ fn wrapped(text: &str, token: Token, width: usize) -> Vec<StyledText> {
     text::wrap_exact(text, width).into_iter().map(|range| StyledText::new(&text[range], SpanStyle::from_token(token))).collect()
 }
 
-fn changed_words(entries: &[Entry], line: &ChangeLine) -> Vec<Range<usize>> {
+fn changed_words(entries: &[DiffEntry], line: &ChangeLine) -> Vec<Range<usize>> {
     match line.partner.map(|partner| &entries[partner]) {
-        Some(Entry::Line(partner)) => words::differing(&line.text, &partner.text, line.side),
-        Some(Entry::File(_) | Entry::Note(_) | Entry::Break(_)) | None => Vec::new(),
+        Some(DiffEntry::Line(partner)) => words::differing(&line.text, &partner.text, line.side),
+        Some(DiffEntry::File(_) | DiffEntry::Note(_) | DiffEntry::Break(_)) | None => Vec::new(),
     }
 }
 

@@ -18,18 +18,18 @@ use ratatui::text::Line;
 
 use super::theme::Theme;
 use crate::protocol::{DiffSide, FileDiff};
-use entries::{Entry, Hunk};
-use layout::{Layout, Painter, halves};
+use entries::{DiffEntry, HunkEntries};
+use layout::{HunkHighlights, Layout, halves};
 use shape::{Unit, units};
 
 /// Diff of one or more files.
 pub(crate) struct Diff {
-    entries: Vec<Entry>,
-    hunks: Vec<Hunk>,
+    entries: Vec<DiffEntry>,
+    hunks: Vec<HunkEntries>,
     /// Layout at the last requested width.
     layout: RefCell<Layout>,
     shape: Cell<Shape>,
-    painter: RefCell<Painter>,
+    painter: RefCell<HunkHighlights>,
 }
 
 impl Diff {
@@ -37,7 +37,7 @@ impl Diff {
     pub(crate) fn new(files: &[FileDiff], path: Option<&Path>) -> Self {
         let (mut entries, hunks) = entries::entries(files, path);
         words::pair(&mut entries);
-        let painter = Painter::new(&hunks, entries::number_width(&entries));
+        let painter = HunkHighlights::new(&hunks, entries::number_width(&entries));
         Self { entries, hunks, layout: RefCell::default(), shape: Cell::default(), painter: RefCell::new(painter) }
     }
 
@@ -60,7 +60,7 @@ impl Diff {
 
     /// Returns the first row of a hunk.
     pub(crate) fn row_of(&self, width: u16, hunk: usize) -> usize {
-        let is_of = |entry: usize| matches!(&self.entries[entry], Entry::Line(line) if line.hunk == hunk);
+        let is_of = |entry: usize| matches!(&self.entries[entry], DiffEntry::Line(line) if line.hunk == hunk);
         self.with_layout(width, |layout| {
             let unit = layout.units.iter().position(|unit| unit.entries().any(is_of)).unwrap_or(0);
             unit.checked_sub(1).map_or(0, |before| layout.ends[before])
@@ -70,8 +70,8 @@ impl Diff {
     /// Returns the first row for a line of the new file.
     pub(crate) fn row_of_line(&self, width: u16, number: usize) -> Option<usize> {
         let is_it = |entry: usize| match &self.entries[entry] {
-            Entry::Line(line) => line.side != DiffSide::Removed && line.number == number,
-            Entry::File(_) | Entry::Note(_) | Entry::Break(_) => false,
+            DiffEntry::Line(line) => line.side != DiffSide::Removed && line.number == number,
+            DiffEntry::File(_) | DiffEntry::Note(_) | DiffEntry::Break(_) => false,
         };
         self.with_layout(width, |layout| {
             let unit = layout.units.iter().position(|unit| unit.entries().any(is_it))?;
@@ -85,8 +85,8 @@ impl Diff {
             let unit = layout.ends.partition_point(|end| *end <= row);
             let upto = layout.units.iter().take(unit + 1).rev();
             upto.flat_map(|unit| unit.entries()).find_map(|entry| match &self.entries[entry] {
-                Entry::Line(line) => Some(line.hunk),
-                Entry::File(_) | Entry::Note(_) | Entry::Break(_) => None,
+                DiffEntry::Line(line) => Some(line.hunk),
+                DiffEntry::File(_) | DiffEntry::Note(_) | DiffEntry::Break(_) => None,
             })
         })
     }
@@ -112,7 +112,7 @@ impl Diff {
     pub(crate) fn files(&self) -> Vec<(Option<&Path>, usize, usize)> {
         let mut files: Vec<(Option<&Path>, usize, usize)> = Vec::new();
         for entry in &self.entries {
-            let Entry::Line(line) = entry else { continue };
+            let DiffEntry::Line(line) = entry else { continue };
             let path = self.hunks.get(line.hunk).and_then(|hunk| hunk.path.as_deref());
             if files.last().is_none_or(|(last, _, _)| *last != path) {
                 files.push((path, 0, 0));

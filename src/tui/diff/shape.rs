@@ -1,6 +1,6 @@
 //! Unified or side-by-side layout, which determines which lines share a row.
 
-use super::entries::Entry;
+use super::entries::DiffEntry;
 use crate::protocol::DiffSide;
 use std::ops::Range;
 
@@ -38,13 +38,13 @@ impl Unit {
     }
 }
 
-pub(super) fn units(entries: &[Entry], beside: bool) -> Vec<Unit> {
+pub(super) fn units(entries: &[DiffEntry], beside: bool) -> Vec<Unit> {
     if !beside {
         return (0..entries.len()).map(Unit::One).collect();
     }
     let mut units = Vec::with_capacity(entries.len());
     let mut first = 0;
-    for file in entries.chunk_by(|_, next| !matches!(next, Entry::File(_))) {
+    for file in entries.chunk_by(|_, next| !matches!(next, DiffEntry::File(_))) {
         if has_both_sides(file) {
             pair(entries, first..first + file.len(), &mut units);
         } else {
@@ -56,13 +56,13 @@ pub(super) fn units(entries: &[Entry], beside: bool) -> Vec<Unit> {
 }
 
 /// Returns whether a file has content before and after the change; a created or a deleted one has not.
-fn has_both_sides(file: &[Entry]) -> bool {
+fn has_both_sides(file: &[DiffEntry]) -> bool {
     let has = |side: DiffSide| file.iter().any(|entry| entry.side() == Some(side));
     has(DiffSide::Context) || has(DiffSide::Added) == has(DiffSide::Removed)
 }
 
 /// Adds the entries of one file, with old and new lines in shared rows.
-fn pair(entries: &[Entry], file: Range<usize>, units: &mut Vec<Unit>) {
+fn pair(entries: &[DiffEntry], file: Range<usize>, units: &mut Vec<Unit>) {
     let mut at = file.start;
     while at < file.end {
         let end = at
@@ -85,7 +85,7 @@ fn pair(entries: &[Entry], file: Range<usize>, units: &mut Vec<Unit>) {
 }
 
 /// Pairs changed lines that share rows. Lines between them share rows in order.
-fn zip(entries: &[Entry], removed: &[usize], added: &[usize], units: &mut Vec<Unit>) {
+fn zip(entries: &[DiffEntry], removed: &[usize], added: &[usize], units: &mut Vec<Unit>) {
     let (mut old, mut new) = (0, 0);
     let mut fill = |old: &mut usize, new: &mut usize, until: (usize, usize)| {
         while *old < until.0 || *new < until.1 {
@@ -97,8 +97,8 @@ fn zip(entries: &[Entry], removed: &[usize], added: &[usize], units: &mut Vec<Un
     };
     for (place, entry) in removed.iter().enumerate() {
         let partner = match &entries[*entry] {
-            Entry::Line(line) => line.partner,
-            Entry::File(_) | Entry::Note(_) | Entry::Break(_) => None,
+            DiffEntry::Line(line) => line.partner,
+            DiffEntry::File(_) | DiffEntry::Note(_) | DiffEntry::Break(_) => None,
         };
         let partner = partner.and_then(|partner| added.iter().position(|added| *added == partner)).filter(|at| *at >= new);
         if let Some(partner) = partner {

@@ -6,7 +6,7 @@ use crate::protocol::FileDiffs;
 use crate::text;
 use crate::tui::highlight;
 use crate::tui::tests::snapshot::{check, picture};
-use crate::tui::theme::{Colours, Syntax, Token};
+use crate::tui::theme::{ColourDepth, Syntax, Token};
 
 const GREET: &str = "\
 diff --git a/src/main.rs b/src/main.rs
@@ -133,7 +133,7 @@ fn changed_words_are_highlighted() {
 
 #[test]
 fn without_colours_changed_words_are_underlined() {
-    let theme = Theme::choose(None, Colours::None);
+    let theme = Theme::choose(None, ColourDepth::None);
     let diff = Diff::new(&FileDiffs::read("@@ -1 +1 @@\n-a b\n+a c\n"), None);
     let rows = diff.rows(20, 0..2, &theme);
     assert!(rows[1].spans.iter().any(|span| span.content == "c" && span.style == theme.style(Token::AddedWord)));
@@ -155,7 +155,7 @@ fn syntax_colours_keep_the_diff_tint() {
 #[test]
 fn character_markers_are_reversed_and_lookalike_text_is_not() {
     let diff = Diff::new(&FileDiffs::read("@@ -0,0 +1 @@\n+a\u{202e}b <U+202E>\u{7}\n"), None);
-    let rows = diff.rows(60, 0..1, &Theme::choose(None, Colours::None));
+    let rows = diff.rows(60, 0..1, &Theme::choose(None, ColourDepth::None));
     let reversed = rows[0].spans.iter().filter(|span| span.style.add_modifier.contains(Modifier::REVERSED));
     assert_eq!(reversed.map(|span| span.content.as_ref()).collect::<Vec<_>>(), ["<U+202E>", "␇"]);
 }

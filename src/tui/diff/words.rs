@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use similar::{ChangeTag, TextDiff};
 
-use super::entries::Entry;
+use super::entries::DiffEntry;
 use crate::protocol::DiffSide;
 
 /// Length in bytes above which lines are not compared word by word.
@@ -16,7 +16,7 @@ const ALIKE: f32 = 0.4;
 
 /// Pairs removed lines with the added lines that follow them, in order; the most similar lines are
 /// paired first.
-pub(super) fn pair(entries: &mut [Entry]) {
+pub(super) fn pair(entries: &mut [DiffEntry]) {
     let mut at = 0;
     while at < entries.len() {
         let removed = run(entries, at, DiffSide::Removed);
@@ -28,13 +28,13 @@ pub(super) fn pair(entries: &mut [Entry]) {
     }
 }
 
-fn run(entries: &[Entry], start: usize, side: DiffSide) -> Range<usize> {
-    let note = |entry: &Entry| matches!(entry, Entry::Note(_));
+fn run(entries: &[DiffEntry], start: usize, side: DiffSide) -> Range<usize> {
+    let note = |entry: &DiffEntry| matches!(entry, DiffEntry::Note(_));
     let len = entries[start.min(entries.len())..].iter().take_while(|entry| entry.side() == Some(side) || note(entry)).count();
     start..start + len
 }
 
-fn pair_runs(entries: &mut [Entry], removed: Range<usize>, added: Range<usize>) {
+fn pair_runs(entries: &mut [DiffEntry], removed: Range<usize>, added: Range<usize>) {
     let mut next = added.start;
     for old in removed {
         let candidates = next..added.end.min(next + REACH);
@@ -51,15 +51,15 @@ fn pair_runs(entries: &mut [Entry], removed: Range<usize>, added: Range<usize>) 
     }
 }
 
-fn line_text(entries: &[Entry], index: usize) -> Option<&str> {
+fn line_text(entries: &[DiffEntry], index: usize) -> Option<&str> {
     match entries.get(index)? {
-        Entry::Line(line) => Some(&line.text),
-        Entry::File(_) | Entry::Note(_) | Entry::Break(_) => None,
+        DiffEntry::Line(line) => Some(&line.text),
+        DiffEntry::File(_) | DiffEntry::Note(_) | DiffEntry::Break(_) => None,
     }
 }
 
-fn set_partner(entries: &mut [Entry], of: usize, partner: usize) {
-    if let Some(Entry::Line(line)) = entries.get_mut(of) {
+fn set_partner(entries: &mut [DiffEntry], of: usize, partner: usize) {
+    if let Some(DiffEntry::Line(line)) = entries.get_mut(of) {
         line.partner = Some(partner);
     }
 }

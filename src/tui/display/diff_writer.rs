@@ -15,7 +15,7 @@ const ERASE: u16 = 4;
 
 /// Appends the bytes that change a terminal from `shown` to `next`.
 pub(crate) fn changes(shown: &Buffer, next: &Buffer, out: &mut Vec<u8>) {
-    let mut painter = Painter { next, out, pen: PLAIN, at: None, written: WidthDoubt::None, word: 0 };
+    let mut painter = CellWriter { next, out, pen: PLAIN, at: None, written: WidthDoubt::None, word: 0 };
     let area = next.area;
     for y in area.top()..area.bottom() {
         painter.row(shown, y);
@@ -23,7 +23,7 @@ pub(crate) fn changes(shown: &Buffer, next: &Buffer, out: &mut Vec<u8>) {
     painter.pen.change(PLAIN, painter.out);
 }
 
-struct Painter<'a> {
+struct CellWriter<'a> {
     next: &'a Buffer,
     out: &'a mut Vec<u8>,
     pen: SgrState,
@@ -35,7 +35,7 @@ struct Painter<'a> {
     word: u16,
 }
 
-impl Painter<'_> {
+impl CellWriter<'_> {
     fn row(&mut self, shown: &Buffer, y: u16) {
         let (left, right) = (self.next.area.left(), self.next.area.right());
         let row = |buffer: &Buffer| buffer.index_of(left, y);

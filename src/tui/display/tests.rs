@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crate::tui::tests::fixtures::{model, started, tell, text};
 use crate::tui::view;
 use std::cell::RefCell;
@@ -35,7 +35,7 @@ impl Write for Emulator {
 
 /// Draws a frame, and compares the terminal with the cells.
 #[track_caller]
-fn frame(display: &mut Display<Emulator>, emulator: &Emulator, model: &mut Model, now: u64) {
+fn frame(display: &mut Display<Emulator>, emulator: &Emulator, model: &mut UiModel, now: u64) {
     let mut rows = Vec::new();
     display
         .draw(|buffer| {
@@ -51,7 +51,7 @@ fn frame(display: &mut Display<Emulator>, emulator: &Emulator, model: &mut Model
     }
 }
 
-fn setup(width: u16, height: u16) -> (Display<Emulator>, Emulator, Model) {
+fn setup(width: u16, height: u16) -> (Display<Emulator>, Emulator, UiModel) {
     let emulator = Emulator::new(height, width);
     (Display::new(emulator.clone(), Size::new(width, height)), emulator, model(width, height))
 }

@@ -26,7 +26,7 @@ const SECRETS: [&str; 15] = [
 ];
 
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct FormEntry {
     field: FormField,
     held: EntryValue,
     touched: bool,
@@ -45,7 +45,7 @@ enum EntryValue {
     },
 }
 
-impl Entry {
+impl FormEntry {
     /// Creates the field with the value that the server suggests, if that is plain text and valid.
     pub(crate) fn new(field: FormField) -> Self {
         let default = field.default.as_ref();

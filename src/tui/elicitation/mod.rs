@@ -7,7 +7,7 @@ mod entry;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use entry::Entry;
+pub(crate) use entry::FormEntry;
 
 use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, FormField, QUESTION_ANSWER, QuestionOption};
 use crate::text;
@@ -29,7 +29,7 @@ pub(crate) struct ElicitationForm {
 
 #[derive(Debug)]
 pub(crate) enum FormContent {
-    Form(Vec<Entry>),
+    Form(Vec<FormEntry>),
     Visit(String),
     Question(Box<ModelQuestion>),
 }
@@ -41,7 +41,7 @@ pub(crate) struct ModelQuestion {
     /// Number of the question, and the number of questions.
     pub place: (usize, usize),
     /// Field for an answer other than the options.
-    pub answer: Entry,
+    pub answer: FormEntry,
 }
 
 impl ModelQuestion {
@@ -49,7 +49,7 @@ impl ModelQuestion {
         let takes = FieldKind::Text { min_length: None, max_length: None, format: None };
         let (name, title) = (QUESTION_ANSWER.to_owned(), Some("Your answer".to_owned()));
         let field = FormField { name, title, description: None, required: true, default: None, takes };
-        Self { options, place, answer: Entry::new(field) }
+        Self { options, place, answer: FormEntry::new(field) }
     }
 }
 
@@ -80,7 +80,7 @@ impl ElicitationForm {
     pub(crate) fn new(elicitation: Elicitation) -> Self {
         let Elicitation { elicitation_id, server, message, wanted } = elicitation;
         let wants = match wanted {
-            ElicitationKind::Form { fields } => FormContent::Form(fields.into_iter().map(Entry::new).collect()),
+            ElicitationKind::Form { fields } => FormContent::Form(fields.into_iter().map(FormEntry::new).collect()),
             ElicitationKind::Visit { url } => FormContent::Visit(url),
             ElicitationKind::Question { options, number, count } => {
                 FormContent::Question(Box::new(ModelQuestion::new(options, (number, count))))
@@ -116,7 +116,7 @@ impl ElicitationForm {
         self.at.is_some()
     }
 
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[FormEntry] {
         match &self.wants {
             FormContent::Form(entries) => entries,
             FormContent::Question(question) => std::slice::from_ref(&question.answer),
@@ -125,12 +125,12 @@ impl ElicitationForm {
     }
 
     /// Returns the current field and its index.
-    pub(crate) fn entry(&self) -> Option<(usize, &Entry)> {
+    pub(crate) fn entry(&self) -> Option<(usize, &FormEntry)> {
         let at = self.at?;
         Some((at, self.entries().get(at)?))
     }
 
-    pub(crate) fn entry_mut(&mut self) -> Option<&mut Entry> {
+    pub(crate) fn entry_mut(&mut self) -> Option<&mut FormEntry> {
         match &mut self.wants {
             FormContent::Form(entries) => entries.get_mut(self.at?),
             FormContent::Question(question) => self.at.map(|_| &mut question.answer),
@@ -184,7 +184,7 @@ impl ElicitationForm {
     }
 
     /// Returns the problem of a field, if the field was changed or the user tried to send the form.
-    pub(crate) fn problem(&self, entry: &Entry) -> Option<String> {
+    pub(crate) fn problem(&self, entry: &FormEntry) -> Option<String> {
         entry.value().err().filter(|_| self.checked || entry.is_touched())
     }
 

@@ -18,11 +18,11 @@ const BATCH: usize = 256;
 /// Idle time after which the grammars are freed.
 const IDLE: Duration = Duration::from_secs(20);
 
-static JOBS: OnceLock<Option<Sender<Job>>> = OnceLock::new();
+static JOBS: OnceLock<Option<Sender<HighlightJob>>> = OnceLock::new();
 static WAKE: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
 static LET_GO: OnceLock<fn()> = OnceLock::new();
 
-enum Job {
+enum HighlightJob {
     Lines(Lines),
     #[cfg(test)]
     Settle(Sender<()>),
@@ -50,31 +50,31 @@ pub(crate) fn on_let_go(call: fn()) {
 }
 
 pub(super) fn send(shared: &Arc<SharedLines>, lines: Vec<String>) {
-    post(Job::Lines(Lines { of: Arc::downgrade(shared), lines }));
+    post(HighlightJob::Lines(Lines { of: Arc::downgrade(shared), lines }));
 }
 
 /// Waits until all requested lines are highlighted.
 #[cfg(test)]
 pub(crate) fn wait_until_idle() {
     let (done, wait) = channel();
-    post(Job::Settle(done));
+    post(HighlightJob::Settle(done));
     let _ = wait.recv();
 }
 
 /// Queues a job. Without a thread, the job is dropped and the code stays plain.
-fn post(job: Job) {
+fn post(job: HighlightJob) {
     if let Some(jobs) = JOBS.get_or_init(start) {
         let _ = jobs.send(job);
     }
 }
 
-fn start() -> Option<Sender<Job>> {
+fn start() -> Option<Sender<HighlightJob>> {
     let (jobs, queue) = channel();
     let thread = std::thread::Builder::new().name("highlight".to_owned());
     thread.spawn(move || run_worker(&queue)).ok().map(|_| jobs)
 }
 
-fn run_worker(queue: &Receiver<Job>) {
+fn run_worker(queue: &Receiver<HighlightJob>) {
     let mut desk = HighlightQueue { waiting: VecDeque::new(), grammars: Grammars::default(), meanings: Meanings::new() };
     let mut allowance = CompileQuota::new();
     loop {
@@ -118,14 +118,14 @@ struct CodeFragment {
 
 impl HighlightQueue {
     /// Accepts a job. Code in an unknown language stays plain.
-    fn put(&mut self, job: Job) {
+    fn put(&mut self, job: HighlightJob) {
         match job {
-            Job::Lines(lines) => {
+            HighlightJob::Lines(lines) => {
                 let grammar = lines.of.upgrade().and_then(|shared| self.grammars.name(&shared.language));
                 self.waiting.extend(grammar.map(|grammar| CodeFragment { lines, grammar }));
             }
             #[cfg(test)]
-            Job::Settle(done) => {
+            HighlightJob::Settle(done) => {
                 while let Some(piece) = self.waiting.pop_front() {
                     self.colour(&piece);
                 }

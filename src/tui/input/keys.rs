@@ -1,21 +1,21 @@
 //! Decoder for complete escape sequences and characters.
 
-use super::reports::{self, Report};
-use super::{Input, InputSequence};
+use super::reports::{self, ParsedReport};
+use super::{InputSequence, UiInput};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use termina::event as t;
 
-pub(crate) fn decode(piece: InputSequence) -> Option<Input> {
+pub(crate) fn decode(piece: InputSequence) -> Option<UiInput> {
     let bytes = match piece {
         InputSequence::Paste(bytes) => {
-            return Some(Input::Paste(String::from_utf8_lossy(&bytes).replace("\r\n", "\n").replace('\r', "\n")));
+            return Some(UiInput::Paste(String::from_utf8_lossy(&bytes).replace("\r\n", "\n").replace('\r', "\n")));
         }
         InputSequence::Whole(bytes) => bytes,
     };
     match reports::read(&bytes) {
-        Report::Known(input) => Some(input),
-        Report::Unknown => None,
-        Report::None => key_or_mouse(&to_kitty_form(bytes)),
+        ParsedReport::Known(input) => Some(input),
+        ParsedReport::Unknown => None,
+        ParsedReport::None => key_or_mouse(&to_kitty_form(bytes)),
     }
 }
 
@@ -58,7 +58,7 @@ fn application_key(bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-fn key_or_mouse(bytes: &[u8]) -> Option<Input> {
+fn key_or_mouse(bytes: &[u8]) -> Option<UiInput> {
     let read = application_key(bytes);
     let bytes = read.as_deref().unwrap_or(bytes);
     if !may_be_key(bytes) {
@@ -67,10 +67,10 @@ fn key_or_mouse(bytes: &[u8]) -> Option<Input> {
     let mut parser = termina::Parser::default();
     parser.parse(bytes, false);
     match parser.pop()? {
-        termina::Event::Key(key) => key_event(key).map(Input::Key),
-        termina::Event::Mouse(mouse) => mouse_event(mouse).map(Input::Mouse),
-        termina::Event::FocusIn => Some(Input::FocusIn),
-        termina::Event::FocusOut => Some(Input::FocusOut),
+        termina::Event::Key(key) => key_event(key).map(UiInput::Key),
+        termina::Event::Mouse(mouse) => mouse_event(mouse).map(UiInput::Mouse),
+        termina::Event::FocusIn => Some(UiInput::FocusIn),
+        termina::Event::FocusOut => Some(UiInput::FocusOut),
         termina::Event::Paste(_)
         | termina::Event::Csi(_)
         | termina::Event::Osc(_)

@@ -9,7 +9,7 @@ mod tests;
 mod text_key;
 
 pub(crate) use keys::decode;
-pub(crate) use reader::Reader;
+pub(crate) use reader::InputReader;
 pub(crate) use reports::{ModeState, TerminalReply};
 pub(crate) use sequences::{InputSequence, Sequences};
 pub(crate) use text_key::is_text;
@@ -18,7 +18,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 /// One input event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Input {
+pub(crate) enum UiInput {
     Key(KeyEvent),
     Paste(String),
     /// Button, drag or wheel; the upper left cell is 0, 0.

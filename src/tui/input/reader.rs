@@ -1,7 +1,7 @@
 //! Thread that reads the terminal, so that each key has its time of arrival.
 
 use super::sequences::Wait;
-use super::{Input, Sequences, decode};
+use super::{Sequences, UiInput, decode};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, PipeWriter, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,13 +18,13 @@ const REPORT_MS: u16 = 1000;
 /// Handle of the running thread. Dropping it ends the thread, and the next reader gets unread
 /// bytes.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct InputReader {
     wake: PipeWriter,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Reader {
-    pub(crate) fn start(terminal: OwnedFd) -> io::Result<(Self, mpsc::UnboundedReceiver<(Instant, Input)>)> {
+impl InputReader {
+    pub(crate) fn start(terminal: OwnedFd) -> io::Result<(Self, mpsc::UnboundedReceiver<(Instant, UiInput)>)> {
         let (woken, wake) = io::pipe()?;
         let (sender, receiver) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new().name("keys".into()).spawn(move || {
@@ -34,7 +34,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for InputReader {
     fn drop(&mut self) {
         // A failed write means that the thread has already ended.
         let _ = self.wake.write_all(b".");
@@ -44,7 +44,7 @@ impl Drop for Reader {
     }
 }
 
-fn read(terminal: &OwnedFd, woken: &io::PipeReader, sender: &mpsc::UnboundedSender<(Instant, Input)>) {
+fn read(terminal: &OwnedFd, woken: &io::PipeReader, sender: &mpsc::UnboundedSender<(Instant, UiInput)>) {
     let mut sequences = Sequences::default();
     let mut bytes = [0_u8; 4096];
     loop {
@@ -79,5 +79,5 @@ fn read(terminal: &OwnedFd, woken: &io::PipeReader, sender: &mpsc::UnboundedSend
             Err(_) => break,
         }
     }
-    let _ = sender.send((Instant::now(), Input::Closed));
+    let _ = sender.send((Instant::now(), UiInput::Closed));
 }

@@ -3,7 +3,7 @@
 //! Every sequence with the syntax of a report is treated as one and never becomes a key, even if it
 //! is unknown.
 
-use super::Input;
+use super::UiInput;
 
 /// Information the terminal reported about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub(crate) enum ModeState {
 
 /// Result of parsing a sequence as a report.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Report {
-    Known(Input),
+pub(crate) enum ParsedReport {
+    Known(UiInput),
     /// A report that was not requested.
     Unknown,
     /// Not a report, but a key or mouse event.
@@ -49,14 +49,14 @@ const MAX_CELLS: (u16, u16) = (2000, 1000);
 /// Maximum length of a stored name, in characters.
 const NAME: usize = 64;
 
-pub(crate) fn read(bytes: &[u8]) -> Report {
+pub(crate) fn read(bytes: &[u8]) -> ParsedReport {
     match bytes {
         [0x1b, b'[', body @ .., last] => control(body, *last),
         [0x1b, b']', body @ ..] => osc(strip_terminator(body)),
         [0x1b, b'P', body @ ..] => dcs(strip_terminator(body)),
         // No query has such a reply; `ESC _` alone is a key.
-        [0x1b, b'_' | b'^' | b'X', _, ..] => Report::Unknown,
-        _ => Report::None,
+        [0x1b, b'_' | b'^' | b'X', _, ..] => ParsedReport::Unknown,
+        _ => ParsedReport::None,
     }
 }
 
@@ -66,22 +66,24 @@ fn strip_terminator(body: &[u8]) -> Option<&str> {
     std::str::from_utf8(body).ok()
 }
 
-fn control(body: &[u8], last: u8) -> Report {
+fn control(body: &[u8], last: u8) -> ParsedReport {
     match (body, last) {
         ([b'?', rest @ ..], _) => private(rest, last),
-        ([b'>', rest @ ..], b'm') if rest.starts_with(b"4;") => Report::Known(Input::Answer(TerminalReply::ModifyOtherKeys)),
-        ([b'>' | b'=', ..], _) => Report::Unknown,
-        (b"0" | b"3", b'n') => Report::Known(Input::Fence),
+        ([b'>', rest @ ..], b'm') if rest.starts_with(b"4;") => {
+            ParsedReport::Known(UiInput::Answer(TerminalReply::ModifyOtherKeys))
+        }
+        ([b'>' | b'=', ..], _) => ParsedReport::Unknown,
+        (b"0" | b"3", b'n') => ParsedReport::Known(UiInput::Fence),
         ([b'4', b'8', b';', body @ ..], b't') => {
-            size(body).map_or(Report::Unknown, |(width, height)| Report::Known(Input::Size(width, height)))
+            size(body).map_or(ParsedReport::Unknown, |(width, height)| ParsedReport::Known(UiInput::Size(width, height)))
         }
         // Mouse report; `m` is a button release.
-        ([b'<', ..], _) => Report::None,
+        ([b'<', ..], _) => ParsedReport::None,
         // Sizes, checksums, states, cursor positions: no key ends with this byte, or contains bytes such as `$` or a
         // space.
-        ([_, ..], b'n' | b'c' | b't' | b'x' | b'y' | b'm' | b'h' | b'l') => Report::Unknown,
-        ([.., 0x20..=0x2f], _) => Report::Unknown,
-        _ => Report::None,
+        ([_, ..], b'n' | b'c' | b't' | b'x' | b'y' | b'm' | b'h' | b'l') => ParsedReport::Unknown,
+        ([.., 0x20..=0x2f], _) => ParsedReport::Unknown,
+        _ => ParsedReport::None,
     }
 }
 
@@ -92,8 +94,8 @@ fn size(body: &[u8]) -> Option<(u16, u16)> {
     ((1..=MAX_CELLS.0).contains(&width) && (1..=MAX_CELLS.1).contains(&height)).then_some((width, height))
 }
 
-fn private(body: &[u8], last: u8) -> Report {
-    let Ok(body) = std::str::from_utf8(body) else { return Report::Unknown };
+fn private(body: &[u8], last: u8) -> ParsedReport {
+    let Ok(body) = std::str::from_utf8(body) else { return ParsedReport::Unknown };
     let answer = match (body, last) {
         (_, b'u') => Some(TerminalReply::Kitty),
         (_, b'c') => Some(TerminalReply::Attributes),
@@ -102,7 +104,7 @@ fn private(body: &[u8], last: u8) -> Report {
         (body, b'y') => body.strip_suffix('$').and_then(mode),
         _ => None,
     };
-    answer.map_or(Report::Unknown, |answer| Report::Known(Input::Answer(answer)))
+    answer.map_or(ParsedReport::Unknown, |answer| ParsedReport::Known(UiInput::Answer(answer)))
 }
 
 fn mode(body: &str) -> Option<TerminalReply> {
@@ -118,11 +120,11 @@ fn mode(body: &str) -> Option<TerminalReply> {
     Some(TerminalReply::Mode(number.parse().ok()?, standing))
 }
 
-fn osc(body: Option<&str>) -> Report {
-    let Some(body) = body else { return Report::None };
+fn osc(body: Option<&str>) -> ParsedReport {
+    let Some(body) = body else { return ParsedReport::None };
     match body.strip_prefix("11;").and_then(colour) {
-        Some((red, green, blue)) => Report::Known(Input::Background(red, green, blue)),
-        None => Report::Unknown,
+        Some((red, green, blue)) => ParsedReport::Known(UiInput::Background(red, green, blue)),
+        None => ParsedReport::Unknown,
     }
 }
 
@@ -149,17 +151,17 @@ fn byte(digits: &str) -> Option<u8> {
     u8::try_from((value * 255 + most / 2) / most).ok()
 }
 
-fn dcs(body: Option<&str>) -> Report {
-    let Some(body) = body else { return Report::None };
+fn dcs(body: Option<&str>) -> ParsedReport {
+    let Some(body) = body else { return ParsedReport::None };
     if let Some(name) = body.strip_prefix(">|") {
         let name = name.chars().filter(|letter| !letter.is_control()).take(NAME).collect();
-        return Report::Known(Input::Answer(TerminalReply::Name(name)));
+        return ParsedReport::Known(UiInput::Answer(TerminalReply::Name(name)));
     }
     // `RGB` and `Tc` in hexadecimal, as requested.
     let names = body.strip_prefix("1+r").map(str::to_ascii_lowercase);
     let names = names.iter().flat_map(|names| names.split(';')).filter_map(|pair| pair.split('=').next());
     if names.into_iter().any(|name| matches!(name, "524742" | "5463")) {
-        return Report::Known(Input::Answer(TerminalReply::TrueColour));
+        return ParsedReport::Known(UiInput::Answer(TerminalReply::TrueColour));
     }
-    Report::Unknown
+    ParsedReport::Unknown
 }

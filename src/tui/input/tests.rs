@@ -1,9 +1,9 @@
 use super::*;
 use crossterm::event::{KeyCode, KeyModifiers};
 
-fn say(input: &Input) -> String {
+fn say(input: &UiInput) -> String {
     match input {
-        Input::Key(key) => {
+        UiInput::Key(key) => {
             let mut name = String::new();
             for (flag, word) in [(KeyModifiers::CONTROL, "ctrl+"), (KeyModifiers::ALT, "alt+"), (KeyModifiers::SHIFT, "shift+")] {
                 if key.modifiers.contains(flag) {
@@ -15,8 +15,8 @@ fn say(input: &Input) -> String {
                 code => name + &format!("{code:?}").to_lowercase(),
             }
         }
-        Input::Paste(text) => format!("paste({text})"),
-        Input::Mouse(mouse) => format!("{:?} {} {}", mouse.kind, mouse.column, mouse.row),
+        UiInput::Paste(text) => format!("paste({text})"),
+        UiInput::Mouse(mouse) => format!("{:?} {} {}", mouse.kind, mouse.column, mouse.row),
         other => format!("{other:?}"),
     }
 }

@@ -1,6 +1,6 @@
 //! Parser of the user's key file. Invalid entries are reported, and valid ones apply.
 
-use super::{Action, Chord, Focus};
+use super::{Chord, Focus, KeyAction};
 use std::collections::HashMap;
 use std::ops::Range;
 use toml::Spanned;
@@ -19,7 +19,7 @@ struct KeymapReader<'a> {
 
 /// Applies the file, and returns its problems. A key that the file assigns to another action is removed from its former
 /// one.
-pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
+pub(super) fn change(actions: &mut [KeyAction], text: &str) -> Vec<String> {
     let mut reading = KeymapReader { text, problems: Vec::new(), given: HashMap::new() };
     let (table, errors) = DeTable::parse_recoverable(text);
     // A line that cannot be parsed may be incomplete.
@@ -60,7 +60,7 @@ pub(super) fn change(actions: &mut [Action], text: &str) -> Vec<String> {
 }
 
 /// Removes reassigned keys from their former actions, and reports actions without a key.
-fn take_away(actions: &mut [Action], named: &[usize], reading: &mut KeymapReader<'_>) {
+fn take_away(actions: &mut [KeyAction], named: &[usize], reading: &mut KeymapReader<'_>) {
     for (at, action) in actions.iter_mut().enumerate() {
         let had = action.keys.clone();
         action.keys.retain(|chord| reading.given.get(&(action.focus, *chord)).is_none_or(|(owner, _)| *owner == at));
@@ -84,14 +84,14 @@ impl KeymapReader<'_> {
     /// were removed.
     fn assign_keys(
         &mut self,
-        actions: &mut [Action],
+        actions: &mut [KeyAction],
         focus: Focus,
         name: &Spanned<impl AsRef<str>>,
         value: &Spanned<DeValue<'_>>,
     ) -> Option<usize> {
         let span = Some(name.span());
         let name = name.get_ref().as_ref();
-        let of_focus = |action: &&Action| action.focus == focus;
+        let of_focus = |action: &&KeyAction| action.focus == focus;
         let Some(at) = actions.iter().position(|action| action.focus == focus && action.entry.action == name) else {
             let near = suggestion(name, actions.iter().filter(of_focus).map(|action| action.entry.action.as_str()));
             self.report(span, format!("`[{}]` has no action `{name}`{near}; /keys lists all", focus.name()));
@@ -137,8 +137,8 @@ impl KeymapReader<'_> {
     }
 
     /// Parses a key. Rejects keys that type text where text can be typed, keys of decisions, and the keys that exit.
-    fn parse_allowed(&mut self, actions: &[Action], at: usize, word: &str, place: usize) -> Result<Chord, String> {
-        let Action { focus, entry, .. } = &actions[at];
+    fn parse_allowed(&mut self, actions: &[KeyAction], at: usize, word: &str, place: usize) -> Result<Chord, String> {
+        let KeyAction { focus, entry, .. } = &actions[at];
         let focus = *focus;
         let chord = Chord::parse(word)?;
         let fixed = actions.iter().find(|action| action.focus == focus && action.is_fixed() && action.built_in.contains(&chord));

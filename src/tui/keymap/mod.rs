@@ -93,7 +93,7 @@ impl Focus {
 /// Key binding as written in the built-in file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct KeyBinding {
     action: String,
     #[serde(default)]
     keys: Vec<String>,
@@ -118,20 +118,20 @@ pub(crate) struct Row {
 impl Row {
     /// Returns whether the input is typed text rather than a key.
     pub(crate) fn is_typed(&self) -> bool {
-        let is_it = |action: &Action| (action.focus, &action.entry.action) == (self.focus, &self.action);
+        let is_it = |action: &KeyAction| (action.focus, &action.entry.action) == (self.focus, &self.action);
         built_in_actions().iter().any(|action| is_it(action) && action.entry.typed.is_some())
     }
 }
 
 /// Action during the construction of the map.
-struct Action {
+struct KeyAction {
     focus: Focus,
-    entry: Entry,
+    entry: KeyBinding,
     built_in: Vec<Chord>,
     keys: Vec<Chord>,
 }
 
-impl Action {
+impl KeyAction {
     fn is_fixed(&self) -> bool {
         self.entry.fixed || self.entry.typed.is_some()
     }
@@ -173,9 +173,9 @@ impl Keymap {
         (Self::for_actions(&actions), problems)
     }
 
-    fn for_actions(actions: &[Action]) -> Self {
+    fn for_actions(actions: &[KeyAction]) -> Self {
         let mut map = Self { rows: OnceLock::from(rows(actions)), ..Self::default() };
-        for Action { focus, built_in, keys, .. } in actions {
+        for KeyAction { focus, built_in, keys, .. } in actions {
             for gone in built_in.iter().filter(|key| !keys.contains(key)) {
                 map.changed.entry((*focus, *gone)).or_insert(None);
                 map.names.insert((*focus, *gone), keys.first().map(Chord::to_string));
@@ -220,8 +220,8 @@ impl Keymap {
     }
 }
 
-fn rows(actions: &[Action]) -> Vec<Row> {
-    let row = |action: &Action| Row {
+fn rows(actions: &[KeyAction]) -> Vec<Row> {
+    let row = |action: &KeyAction| Row {
         focus: action.focus,
         action: action.entry.action.clone(),
         keys: action.shown_keys(),
@@ -230,13 +230,13 @@ fn rows(actions: &[Action]) -> Vec<Row> {
     actions.iter().map(row).collect()
 }
 
-fn built_in_actions() -> Vec<Action> {
-    let table: BTreeMap<Focus, Vec<Entry>> = toml::from_str(BUILT_IN).unwrap_or_default();
+fn built_in_actions() -> Vec<KeyAction> {
+    let table: BTreeMap<Focus, Vec<KeyBinding>> = toml::from_str(BUILT_IN).unwrap_or_default();
     let chords = |keys: &[String]| keys.iter().filter_map(|key| Chord::parse(key).ok()).collect::<Vec<_>>();
     let entries = table.into_iter().flat_map(|(focus, entries)| entries.into_iter().map(move |entry| (focus, entry)));
-    let action = |(focus, entry): (Focus, Entry)| {
+    let action = |(focus, entry): (Focus, KeyBinding)| {
         let built_in = chords(&entry.keys);
-        Action { focus, keys: built_in.clone(), built_in, entry }
+        KeyAction { focus, keys: built_in.clone(), built_in, entry }
     };
     entries.map(action).collect()
 }

@@ -55,7 +55,7 @@ fn all() -> Vec<Chord> {
 
 #[test]
 fn the_built_in_keymap_is_complete() {
-    let table: BTreeMap<Focus, Vec<Entry>> = toml::from_str(BUILT_IN).unwrap();
+    let table: BTreeMap<Focus, Vec<KeyBinding>> = toml::from_str(BUILT_IN).unwrap();
     assert_eq!(table.keys().copied().collect::<Vec<_>>(), Focus::ALL);
     for (focus, entries) in table {
         let mut seen = HashMap::new();

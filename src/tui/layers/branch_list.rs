@@ -1,6 +1,6 @@
 //! The `/tree` list: branches of a session, which are forks and undone parts.
 
-use super::{Layer, LayerRequest, Reaction};
+use super::{LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{Branch, SessionId};
 use crate::text;
 use crate::tui::format::format_count;
@@ -47,7 +47,7 @@ impl BranchList {
     }
 }
 
-impl Layer for BranchList {
+impl ScreenLayer for BranchList {
     fn list(&mut self) -> Option<&mut Picker> {
         Some(&mut self.picker)
     }

@@ -1,6 +1,6 @@
 //! Full-screen view of the session's changed files, with the diff of the selected file.
 
-use super::{Canvas, Layer, LayerRequest, Reaction, Surroundings};
+use super::{Canvas, LayerContext, LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{ChangedFile, ChangedFiles};
 use crate::text;
 use crate::tui::diff::Diff;
@@ -184,12 +184,12 @@ impl ChangesView {
     }
 }
 
-impl Layer for ChangesView {
+impl ScreenLayer for ChangesView {
     fn focus(&self) -> Focus {
         Focus::Reader
     }
 
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+    fn key(&mut self, key: KeyEvent, _around: LayerContext) -> Reaction {
         let page = self.shown.max(1).cast_signed();
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -221,7 +221,7 @@ impl Layer for ChangesView {
         None
     }
 
-    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         if self.changed.files.is_empty() {
             return vec!["esc close", "r refresh"];
         }

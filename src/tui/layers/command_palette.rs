@@ -1,6 +1,6 @@
 //! Command palette, which lists all commands with their keys.
 
-use super::{Layer, LayerRequest, Reaction};
+use super::{LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::CustomCommand;
 use crate::text;
 use crate::tui::picker::{Column, Picker, Row};
@@ -34,7 +34,7 @@ impl CommandPalette {
     }
 }
 
-impl Layer for CommandPalette {
+impl ScreenLayer for CommandPalette {
     fn list(&mut self) -> Option<&mut Picker> {
         Some(&mut self.0)
     }

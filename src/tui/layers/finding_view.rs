@@ -1,6 +1,6 @@
 //! Full-screen view of one finding of a review: its explanation, and the diff of its file at its line.
 
-use super::{Canvas, Layer, LayerRequest, Reaction, Surroundings};
+use super::{Canvas, LayerContext, LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{Finding, Review, Severity};
 use crate::text;
 use crate::tui::diff::Diff;
@@ -137,12 +137,12 @@ impl FindingView {
     }
 }
 
-impl Layer for FindingView {
+impl ScreenLayer for FindingView {
     fn focus(&self) -> Focus {
         Focus::Reader
     }
 
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+    fn key(&mut self, key: KeyEvent, _around: LayerContext) -> Reaction {
         let page = self.drawn.1.max(1).cast_signed();
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -178,7 +178,7 @@ impl Layer for FindingView {
         None
     }
 
-    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         let whole = self.is_cut.then_some("e read all");
         let keys = ["esc back", "f draft fix"].into_iter().chain(whole);
         keys.chain(["n p other finding", "up down pgup pgdn scroll"]).collect()

@@ -1,6 +1,6 @@
 //! The `/memory` list: proposals for instruction files.
 
-use super::{Layer, LayerRequest, Reaction, ShownList, Surroundings};
+use super::{LayerContext, LayerRequest, Reaction, ScreenLayer, ShownList};
 use crate::protocol::{MemoryProposal, MemorySource};
 use crate::text;
 use crate::tui::format::format_count;
@@ -42,7 +42,7 @@ impl MemoryList {
     }
 }
 
-impl Layer for MemoryList {
+impl ScreenLayer for MemoryList {
     fn list(&mut self) -> Option<&mut Picker> {
         Some(&mut self.picker)
     }
@@ -78,7 +78,7 @@ impl Layer for MemoryList {
         self.read = None;
     }
 
-    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         vec!["enter show", "ctrl+a apply", "ctrl+e edit", "ctrl+t file", "ctrl+x drop", "esc close"]
     }
 }

@@ -39,7 +39,7 @@ pub(crate) use text_viewer::TextViewer;
 pub(crate) use theme_list::{AUTO, SAMPLE, ThemeList};
 
 use super::glyphs::Glyphs;
-use super::interface::KeyFile;
+use super::interface::KeymapFile;
 use super::keymap::{Focus, Keymap};
 use super::picker::{ClickResult, Picker, PickerResult, Row};
 use super::theme::Theme;
@@ -50,7 +50,7 @@ use std::any::Any;
 
 /// Facts about the screen that change the effect of keys and hints.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Surroundings {
+pub(crate) struct LayerContext {
     /// Whether a preview fits next to a list.
     pub is_wide: bool,
     /// Whether approvals or other dialogs are pending.
@@ -62,7 +62,7 @@ pub(crate) struct Canvas<'a> {
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
     pub keymap: &'a Keymap,
-    pub key_file: &'a KeyFile,
+    pub key_file: &'a KeymapFile,
 }
 
 /// Part of the session whose state a list shows, and with which its rows change.
@@ -74,7 +74,7 @@ pub(crate) enum ShownList {
 }
 
 /// View over the conversation. The topmost layer has the keyboard, unless a dialog is open.
-pub(crate) trait Layer: Any {
+pub(crate) trait ScreenLayer: Any {
     /// Returns the part of the screen whose key bindings apply.
     fn focus(&self) -> Focus {
         Focus::List
@@ -121,7 +121,7 @@ pub(crate) trait Layer: Any {
     }
 
     /// Handles a key, translated to the built-in one.
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+    fn key(&mut self, key: KeyEvent, _around: LayerContext) -> Reaction {
         match self.list().map(|list| list.key(key)) {
             None => Reaction::Pass,
             Some(PickerResult::Other) => self.on_other_key(key),
@@ -174,7 +174,7 @@ pub(crate) trait Layer: Any {
     }
 
     /// Returns the key hints, most important first.
-    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         vec!["enter select", "esc close", "up down move", "type to filter"]
     }
 }

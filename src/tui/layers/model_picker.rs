@@ -1,7 +1,7 @@
 //! List of models to choose from, with their limits and prices, and the reasons why some cannot be
 //! used.
 
-use super::{Layer, LayerRequest, Reaction, Surroundings};
+use super::{LayerContext, LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{Effort, ListedModel, ModelFacts, SecretString};
 use crate::text;
 use crate::tui::format::{dollars, tokens};
@@ -29,11 +29,11 @@ pub(crate) struct ModelPicker {
     effort: Option<Effort>,
     before: Option<Effort>,
     /// API key that is being typed.
-    key: Option<Key>,
+    key: Option<TypedKey>,
 }
 
 /// API key as typed so far. It is never shown, and stored nowhere else.
-struct Key {
+struct TypedKey {
     /// Model for which the key is entered.
     name: String,
     typed: SecretString,
@@ -93,7 +93,7 @@ impl ModelPicker {
 
     /// Requests the API key of this model, even if the model is not listed.
     pub(crate) fn ask_for_model_key(&mut self, name: &str) {
-        self.key = Some(Key { name: name.to_owned(), typed: SecretString::default() });
+        self.key = Some(TypedKey { name: name.to_owned(), typed: SecretString::default() });
         self.show_key();
     }
 
@@ -102,7 +102,7 @@ impl ModelPicker {
         let Some(name) = self.highlighted().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
             return Reaction::Request(LayerRequest::ShowToast(format!("model not changed: {why} first")));
         };
-        self.key = Some(Key { name, typed: SecretString::default() });
+        self.key = Some(TypedKey { name, typed: SecretString::default() });
         self.show_key();
         Reaction::Done
     }
@@ -115,7 +115,7 @@ impl ModelPicker {
             KeyCode::Esc => self.key = None,
             KeyCode::Char('c') if ctrl => self.key = None,
             KeyCode::Enter if !key.typed.0.trim().is_empty() => {
-                let Key { name, typed } = Key { name: key.name.clone(), typed: std::mem::take(&mut key.typed) };
+                let TypedKey { name, typed } = TypedKey { name: key.name.clone(), typed: std::mem::take(&mut key.typed) };
                 return Reaction::CloseWith(LayerRequest::SaveKey { name, key: typed });
             }
             KeyCode::Backspace => {
@@ -188,12 +188,12 @@ impl ModelPicker {
     }
 }
 
-impl Layer for ModelPicker {
+impl ScreenLayer for ModelPicker {
     fn list(&mut self) -> Option<&mut Picker> {
         Some(&mut self.picker)
     }
 
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+    fn key(&mut self, key: KeyEvent, _around: LayerContext) -> Reaction {
         if self.key.is_some() {
             return self.on_key_of_key(key);
         }
@@ -251,7 +251,7 @@ impl Layer for ModelPicker {
         Reaction::Done
     }
 
-    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         if self.key.is_some() {
             return vec!["enter save key", "esc back"];
         }

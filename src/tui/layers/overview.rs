@@ -1,7 +1,7 @@
 //! Overviews of the session: its state, cost, context window, policy, saved rules, use of tools, background commands, queued
 //! messages, planned steps, artifacts and findings of a review, each a list with a preview.
 
-use super::{Layer, LayerRequest, Reaction, Surroundings};
+use super::{LayerContext, LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{ContextUse, RequestedList};
 use crate::tui::picker::{Column, Picker, Row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -191,7 +191,7 @@ impl Overview {
     }
 }
 
-impl Layer for Overview {
+impl ScreenLayer for Overview {
     fn list(&mut self) -> Option<&mut Picker> {
         Some(&mut self.picker)
     }
@@ -225,7 +225,7 @@ impl Layer for Overview {
         }
     }
 
-    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         self.topic.hints()
     }
 }

@@ -1,6 +1,6 @@
 //! The `/rewind` list: prompts to which the session can be rewound.
 
-use super::{Layer, LayerRequest, Reaction};
+use super::{LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{RewindPoint, TaskId};
 use crate::text;
 use crate::tui::format::format_count;
@@ -45,7 +45,7 @@ impl RewindList {
     }
 }
 
-impl Layer for RewindList {
+impl ScreenLayer for RewindList {
     fn list(&mut self) -> Option<&mut Picker> {
         Some(&mut self.picker)
     }

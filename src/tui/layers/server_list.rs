@@ -1,6 +1,6 @@
 //! The `/mcp` list: MCP servers, their states, and advice.
 
-use super::{Layer, LayerRequest, Reaction, ShownList, Surroundings};
+use super::{LayerContext, LayerRequest, Reaction, ScreenLayer, ShownList};
 use crate::protocol::{ServerState, ServerStatus};
 use crate::text;
 use crate::tui::format::format_count;
@@ -28,7 +28,7 @@ impl ServerList {
     }
 }
 
-impl Layer for ServerList {
+impl ScreenLayer for ServerList {
     fn list(&mut self) -> Option<&mut Picker> {
         Some(&mut self.0)
     }
@@ -49,7 +49,7 @@ impl Layer for ServerList {
         Some(ShownList::Servers)
     }
 
-    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         vec!["enter details", "ctrl+r reconnect", "esc close", "up down move", "type to filter"]
     }
 }

@@ -1,24 +1,24 @@
 //! Stack of open layers, with the most recently opened one on top.
 
-use super::{Help, Layer, ShownList, TextViewer};
+use super::{Help, ScreenLayer, ShownList, TextViewer};
 use crate::tui::picker::Row;
 use std::any::Any;
 
 #[derive(Default)]
 pub(crate) struct LayerStack {
-    layers: Vec<Box<dyn Layer>>,
+    layers: Vec<Box<dyn ScreenLayer>>,
 }
 
 impl LayerStack {
     /// Opens a layer on top, replacing an open one of the same type. Closes the help and text views, which would cover
     /// it.
-    pub(crate) fn open<T: Layer>(&mut self, layer: T) {
+    pub(crate) fn open<T: ScreenLayer>(&mut self, layer: T) {
         self.make_room();
         self.push(layer);
     }
 
     /// Opens a layer on top, replacing an open one of the same type. A layer that covers dialogs stays above others.
-    pub(crate) fn push<T: Layer>(&mut self, layer: T) {
+    pub(crate) fn push<T: ScreenLayer>(&mut self, layer: T) {
         self.close::<T>();
         let is_below = self.covers_questions() && !layer.covers_questions();
         let at = self.layers.len() - usize::from(is_below);
@@ -26,7 +26,7 @@ impl LayerStack {
     }
 
     /// Opens a layer below all others, because the user has already opened another one.
-    pub(crate) fn insert_below<T: Layer>(&mut self, layer: T) {
+    pub(crate) fn insert_below<T: ScreenLayer>(&mut self, layer: T) {
         self.close::<T>();
         self.layers.insert(0, Box::new(layer));
     }
@@ -38,12 +38,12 @@ impl LayerStack {
     }
 
     /// Closes the layer of this type, and returns it if it was open.
-    pub(crate) fn close<T: Layer>(&mut self) -> Option<T> {
+    pub(crate) fn close<T: ScreenLayer>(&mut self) -> Option<T> {
         self.close_if(|_: &T| true)
     }
 
     /// Closes the layer of this type if the condition holds, and returns it.
-    pub(crate) fn close_if<T: Layer>(&mut self, condition: impl FnOnce(&T) -> bool) -> Option<T> {
+    pub(crate) fn close_if<T: ScreenLayer>(&mut self, condition: impl FnOnce(&T) -> bool) -> Option<T> {
         let at = self.layers.iter().position(|layer| is::<T>(layer.as_ref()))?;
         if !condition(self.find::<T>()?) {
             return None;
@@ -58,7 +58,7 @@ impl LayerStack {
     }
 
     /// Returns the open layer of this type.
-    pub(crate) fn find<T: Layer>(&self) -> Option<&T> {
+    pub(crate) fn find<T: ScreenLayer>(&self) -> Option<&T> {
         self.layers.iter().find_map(|layer| {
             let layer: &dyn Any = layer.as_ref();
             layer.downcast_ref()
@@ -66,7 +66,7 @@ impl LayerStack {
     }
 
     /// Returns a mutable reference to the open layer of this type.
-    pub(crate) fn find_mut<T: Layer>(&mut self) -> Option<&mut T> {
+    pub(crate) fn find_mut<T: ScreenLayer>(&mut self) -> Option<&mut T> {
         self.layers.iter_mut().find_map(|layer| {
             let layer: &mut dyn Any = layer.as_mut();
             layer.downcast_mut()
@@ -81,15 +81,15 @@ impl LayerStack {
     }
 
     /// Returns whether a layer of this type is open.
-    pub(crate) fn is_open<T: Layer>(&self) -> bool {
+    pub(crate) fn is_open<T: ScreenLayer>(&self) -> bool {
         self.find::<T>().is_some()
     }
 
-    pub(crate) fn top(&self) -> Option<&dyn Layer> {
+    pub(crate) fn top(&self) -> Option<&dyn ScreenLayer> {
         self.layers.last().map(AsRef::as_ref)
     }
 
-    pub(crate) fn top_mut(&mut self) -> Option<&mut dyn Layer> {
+    pub(crate) fn top_mut(&mut self) -> Option<&mut dyn ScreenLayer> {
         Some(self.layers.last_mut()?.as_mut())
     }
 
@@ -99,14 +99,14 @@ impl LayerStack {
     }
 
     /// Returns the layer that is drawn, which may be visible above an open dialog.
-    pub(crate) fn drawn(&self, is_question_open: bool) -> Option<&dyn Layer> {
-        let is_drawn = |layer: &&dyn Layer| !is_question_open || layer.stays_above_question();
+    pub(crate) fn drawn(&self, is_question_open: bool) -> Option<&dyn ScreenLayer> {
+        let is_drawn = |layer: &&dyn ScreenLayer| !is_question_open || layer.stays_above_question();
         self.layers.iter().rev().map(AsRef::as_ref).find(is_drawn)
     }
 
     /// Returns a mutable reference to the layer of [`Self::drawn`].
-    pub(crate) fn drawn_mut(&mut self, is_question_open: bool) -> Option<&mut dyn Layer> {
-        let is_drawn = |layer: &dyn Layer| !is_question_open || layer.stays_above_question();
+    pub(crate) fn drawn_mut(&mut self, is_question_open: bool) -> Option<&mut dyn ScreenLayer> {
+        let is_drawn = |layer: &dyn ScreenLayer| !is_question_open || layer.stays_above_question();
         let at = self.layers.iter().rposition(|layer| is_drawn(layer.as_ref()))?;
         Some(self.layers[at].as_mut())
     }
@@ -117,7 +117,7 @@ impl LayerStack {
     }
 }
 
-fn is<T: Layer>(layer: &dyn Layer) -> bool {
+fn is<T: ScreenLayer>(layer: &dyn ScreenLayer) -> bool {
     let layer: &dyn Any = layer;
     layer.is::<T>()
 }

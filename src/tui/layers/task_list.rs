@@ -1,6 +1,6 @@
 //! The `/tasks` list: tasks in copies of the workspace.
 
-use super::{Layer, LayerRequest, Reaction, ShownList, Surroundings};
+use super::{LayerContext, LayerRequest, Reaction, ScreenLayer, ShownList};
 use crate::protocol::ListedTask;
 use crate::text;
 use crate::tui::format::{dollars, format_count};
@@ -29,7 +29,7 @@ impl TaskList {
     }
 }
 
-impl Layer for TaskList {
+impl ScreenLayer for TaskList {
     fn list(&mut self) -> Option<&mut Picker> {
         Some(&mut self.0)
     }
@@ -56,7 +56,7 @@ impl Layer for TaskList {
         Some(ShownList::Tasks)
     }
 
-    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         vec!["enter open", "ctrl+t changes", "ctrl+a apply", "ctrl+x stop", "ctrl+r resume", "esc close"]
     }
 }

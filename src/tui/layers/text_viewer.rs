@@ -1,6 +1,6 @@
 //! Viewer of a long text in place of the transcript: its title and the visible rows.
 
-use super::{Canvas, Layer, Reaction, Surroundings};
+use super::{Canvas, LayerContext, Reaction, ScreenLayer};
 use crate::protocol::{Artifact, size};
 use crate::text;
 use crate::tui::keymap::Focus;
@@ -66,7 +66,7 @@ impl TextViewer {
     }
 }
 
-impl Layer for TextViewer {
+impl ScreenLayer for TextViewer {
     fn focus(&self) -> Focus {
         Focus::Reader
     }
@@ -81,7 +81,7 @@ impl Layer for TextViewer {
 
     /// Handles a key. A key that does not scroll closes the text and is then handled by the view
     /// below.
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+    fn key(&mut self, key: KeyEvent, _around: LayerContext) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Up => self.top = self.top.saturating_sub(1),
@@ -117,7 +117,7 @@ impl Layer for TextViewer {
         None
     }
 
-    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         vec!["esc close", "up down pgup pgdn scroll"]
     }
 }

@@ -5,7 +5,7 @@ const INDENT: usize = 3;
 
 /// Opening fence of a code block: its character and length.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fence {
+pub(super) struct CodeFence {
     letter: char,
     len: usize,
 }
@@ -28,15 +28,15 @@ pub(super) fn is_blank(line: &str) -> bool {
 }
 
 /// Returns the fence that a line opens, and its info string.
-pub(super) fn opening_fence(line: &str) -> Option<(Fence, &str)> {
+pub(super) fn opening_fence(line: &str) -> Option<(CodeFence, &str)> {
     let body = line.trim();
     let letter = body.chars().next().filter(|letter| matches!(letter, '`' | '~'))?;
     let info = body.trim_start_matches(letter);
     let len = body.len() - info.len();
-    (len >= 3 && !(letter == '`' && info.contains('`'))).then_some((Fence { letter, len }, info.trim()))
+    (len >= 3 && !(letter == '`' && info.contains('`'))).then_some((CodeFence { letter, len }, info.trim()))
 }
 
-impl Fence {
+impl CodeFence {
     pub(crate) fn is_closed_by(self, line: &str) -> bool {
         let body = line.trim();
         body.len() >= self.len && body.chars().all(|letter| letter == self.letter)

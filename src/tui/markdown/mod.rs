@@ -25,7 +25,7 @@ const KEPT: usize = 96;
 
 /// One response, from its first chunk to its last.
 #[derive(Default)]
-pub(crate) struct Document {
+pub(crate) struct MarkdownDocument {
     filter: Filter,
     text: String,
     splitter: Splitter,
@@ -33,7 +33,7 @@ pub(crate) struct Document {
     /// Row at which each complete block ends, at `width`.
     ends: Vec<usize>,
     width: usize,
-    open: Open,
+    open: OpenBlock,
     /// Cached rows of blocks, each with the number of its lines that were highlighted.
     kept: HashMap<usize, (Rc<Vec<StyledText>>, usize)>,
     tracks: Tracks,
@@ -43,12 +43,12 @@ pub(crate) struct Document {
 
 /// Row count of the open block, and the text length for which it was counted.
 #[derive(Default)]
-struct Open {
+struct OpenBlock {
     text_len: usize,
     rows: usize,
 }
 
-impl Document {
+impl MarkdownDocument {
     pub(crate) fn new() -> Self {
         Self::default()
     }
@@ -69,7 +69,7 @@ impl Document {
         self.filter.finish(&mut self.text);
         self.splitter.scan(&self.text, &mut self.blocks);
         self.splitter.finish(&self.text, &mut self.blocks);
-        self.open = Open { text_len: self.text.len(), rows: 0 };
+        self.open = OpenBlock { text_len: self.text.len(), rows: 0 };
     }
 
     /// Returns the Markdown source, without characters that cannot be displayed.
@@ -125,7 +125,7 @@ impl Document {
             self.width = width;
             self.ends.clear();
             self.kept.clear();
-            self.open = Open::default();
+            self.open = OpenBlock::default();
         }
         for index in self.ends.len()..self.blocks.len() {
             let rows = self.paint(&self.blocks[index], &mut Colours::Plain).len();
@@ -134,7 +134,7 @@ impl Document {
         if self.open.text_len != self.text.len() {
             let block = self.splitter.open_block(&self.text, self.blocks.len());
             let rows = block.map_or(0, |block| self.paint(&block, &mut Colours::Plain).len());
-            self.open = Open { text_len: self.text.len(), rows };
+            self.open = OpenBlock { text_len: self.text.len(), rows };
         }
     }
 
@@ -173,10 +173,10 @@ impl Document {
     /// Counts the highlighted code lines in a block.
     fn highlighted_lines(&self, index: usize) -> usize {
         match self.blocks.get(index).map(|block| &block.kind) {
-            Some(split::Kind::Code(part)) => {
+            Some(split::BlockKind::Code(part)) => {
                 self.tracks.get(&(part.block, 0)).map_or(0, |track| track.highlighted_lines().min(part.line + split::CODE_LINES))
             }
-            Some(split::Kind::Prose { .. }) => {
+            Some(split::BlockKind::Prose { .. }) => {
                 let inner = (0..).map_while(|nth| self.tracks.get(&(index, nth)));
                 inner.map(HighlightedBlock::highlighted_lines).sum()
             }

@@ -6,7 +6,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use ratatui::style::Modifier;
 
 use super::code::{self, Colours};
-use super::split::{Block, Kind};
+use super::split::{Block, BlockKind};
 use super::table::Table;
 use crate::text;
 use crate::tui::metrics::MEASURE;
@@ -18,9 +18,9 @@ use crate::tui::theme::Token;
 pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colours: &mut Colours<'_>) -> Vec<StyledText> {
     let look = BlockLayout { width, ticks };
     let mut rows = match &block.kind {
-        Kind::Code(part) => code::part_rows(source, part, block.range.end, block.range.start, width, colours),
-        Kind::Prose { number, head: None } => prose(&source[block.range.clone()], *number, false, look, colours),
-        Kind::Prose { number, head: Some(head) } => {
+        BlockKind::Code(part) => code::part_rows(source, part, block.range.end, block.range.start, width, colours),
+        BlockKind::Prose { number, head: None } => prose(&source[block.range.clone()], *number, false, look, colours),
+        BlockKind::Prose { number, head: Some(head) } => {
             let whole = format!("{}{}", &source[head.clone()], &source[block.range.clone()]);
             prose(&whole, *number, true, look, colours)
         }

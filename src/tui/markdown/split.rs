@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::line::{Fence, Marker, indent, is_blank, is_outermost, is_rule, is_table_rule, marker, opening_fence};
+use super::line::{CodeFence, Marker, indent, is_blank, is_outermost, is_rule, is_table_rule, marker, opening_fence};
 use crate::protocol::cut_position_before;
 
 /// Size in bytes above which a text block ends at its next line, so that long responses do not slow down frames.
@@ -17,11 +17,11 @@ pub(super) struct Block {
     pub range: Range<usize>,
     /// Whether an empty row precedes the block.
     pub gap: bool,
-    pub kind: Kind,
+    pub kind: BlockKind,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     /// Everything except top-level fenced code. `number`: the number of its list item; `head`: the head of the table
     /// that it continues.
     Prose {
@@ -70,7 +70,7 @@ struct Prose {
     number: Option<u64>,
     /// Whether a blank line was seen, after which text must be indented to belong to the item.
     blank: bool,
-    inner: Option<Fence>,
+    inner: Option<CodeFence>,
     head: Option<Range<usize>>,
     /// Range of the table's head lines, once the head was found.
     table: Option<Range<usize>>,
@@ -78,7 +78,7 @@ struct Prose {
 }
 
 struct OpenCode {
-    fence: Fence,
+    fence: CodeFence,
     start: usize,
     gap: bool,
     lines: usize,
@@ -116,7 +116,7 @@ impl Splitter {
             State::Between => Some(Block {
                 range: self.at..text.len(),
                 gap: self.blank && index > 0,
-                kind: Kind::Prose { number: None, head: None },
+                kind: BlockKind::Prose { number: None, head: None },
             }),
             State::Prose(prose) => Some(prose.block(text.len())),
             State::Code(code) if code.fence.may_be_closed_by(last) => Some(code.block(self.at)),
@@ -224,7 +224,7 @@ impl Splitter {
         self.open_prose(start, Some(item), blocks);
     }
 
-    fn open_code(&mut self, fence: Fence, info: Range<usize>, line: Range<usize>, blocks: &mut Vec<Block>) {
+    fn open_code(&mut self, fence: CodeFence, info: Range<usize>, line: Range<usize>, blocks: &mut Vec<Block>) {
         self.close(line.start, blocks);
         self.list = None;
         let part = CodePart { block: blocks.len(), info, begin: line.end, line: 0, inside_line: false };
@@ -280,7 +280,7 @@ impl Splitter {
 
 impl Prose {
     fn block(&self, end: usize) -> Block {
-        Block { range: self.start..end, gap: self.gap, kind: Kind::Prose { number: self.number, head: self.head.clone() } }
+        Block { range: self.start..end, gap: self.gap, kind: BlockKind::Prose { number: self.number, head: self.head.clone() } }
     }
 
     fn next_part(&mut self, end: usize, blocks: &mut Vec<Block>) {
@@ -292,7 +292,7 @@ impl Prose {
 
 impl OpenCode {
     fn block(&self, end: usize) -> Block {
-        Block { range: self.start..end.max(self.start), gap: self.gap, kind: Kind::Code(self.part.clone()) }
+        Block { range: self.start..end.max(self.start), gap: self.gap, kind: BlockKind::Code(self.part.clone()) }
     }
 
     fn next_part(&mut self, end: usize, blocks: &mut Vec<Block>) {

@@ -7,14 +7,14 @@ use crate::tui::highlight;
 use crate::tui::tests::snapshot::{check, picture};
 use crate::tui::theme::Token;
 
-fn whole(source: &str) -> Document {
-    let mut document = Document::new();
+fn whole(source: &str) -> MarkdownDocument {
+    let mut document = MarkdownDocument::new();
     document.push(source);
     document.finish();
     document
 }
 
-fn draw(document: &mut Document, width: u16) -> Vec<Line<'static>> {
+fn draw(document: &mut MarkdownDocument, width: u16) -> Vec<Line<'static>> {
     let height = document.height(width);
     let rows: Vec<_> = document.rows(width, 0..height, &Theme::dark()).into_iter().map(|row| row.line).collect();
     assert_eq!(rows.len(), height, "as many rows as the height says");
@@ -85,7 +85,7 @@ fn drawn_markdown_matches_the_snapshots() {
 
 #[test]
 fn an_unclosed_fence_is_code() {
-    let mut document = Document::new();
+    let mut document = MarkdownDocument::new();
     document.push("text\n\n```rust\nlet x = 1;\n\n\nlet *y* = 2;");
     assert_eq!(picture(draw(&mut document, 40), 40), "text\n\n   1  let x = 1;\n   2\n   3\n   4  let *y* = 2;\n");
     document.push("\n``");
@@ -208,7 +208,7 @@ proptest! {
 
     #[test]
     fn streamed_chunks_produce_the_same_rows_as_the_whole_text(source in markdown(), size in 1..9_usize, width in 1..90_u16) {
-        let mut piecewise = Document::new();
+        let mut piecewise = MarkdownDocument::new();
         for chunk in chunks(&source, size) {
             piecewise.push(&chunk);
             piecewise.height(width);
@@ -216,13 +216,13 @@ proptest! {
         piecewise.finish();
         let mut at_once = whole(&source);
         prop_assert_eq!(piecewise.text(), at_once.text());
-        let rows = |document: &mut Document| draw(document, width).iter().map(words).collect::<Vec<_>>();
+        let rows = |document: &mut MarkdownDocument| draw(document, width).iter().map(words).collect::<Vec<_>>();
         prop_assert_eq!(rows(&mut piecewise), rows(&mut at_once));
     }
 
     #[test]
     fn no_row_exceeds_the_width_or_contains_control_characters(source in markdown(), size in 1..40_usize, width in 1..90_u16) {
-        let mut document = Document::new();
+        let mut document = MarkdownDocument::new();
         for chunk in chunks(&source, size) {
             document.push(&chunk);
             for row in draw(&mut document, width) {
@@ -236,7 +236,7 @@ proptest! {
 
 #[test]
 fn a_fence_after_a_quote_and_a_tab_contains_no_tab_and_fits() {
-    let mut document = Document::new();
+    let mut document = MarkdownDocument::new();
     for chunk in chunks(">\t```", 1) {
         document.push(&chunk);
         for row in draw(&mut document, 5) {
@@ -249,7 +249,7 @@ fn a_fence_after_a_quote_and_a_tab_contains_no_tab_and_fits() {
 #[test]
 fn very_long_lines_are_split_the_same_way_whether_streamed_or_whole() {
     let long = format!("{}\n\n```\n{}\n```\n", "some words ".repeat(8000), "x".repeat(50_000));
-    let mut piecewise = Document::new();
+    let mut piecewise = MarkdownDocument::new();
     for chunk in chunks(&long, 777) {
         piecewise.push(&chunk);
         piecewise.height(80);
@@ -261,7 +261,7 @@ fn very_long_lines_are_split_the_same_way_whether_streamed_or_whole() {
 
 #[test]
 fn inline_code_keeps_its_backticks_without_colours() {
-    let mut document = Document::colourless();
+    let mut document = MarkdownDocument::colourless();
     document.push("Run `cargo test` in ``a`b``, or `` ` ``.\n\n- `x` first\n");
     document.finish();
     let shown = picture(draw(&mut document, 60), 60);
@@ -270,7 +270,7 @@ fn inline_code_keeps_its_backticks_without_colours() {
     }
     assert!(
         document
-            .rows(60, 0..3, &Theme::choose(None, crate::tui::theme::Colours::None))
+            .rows(60, 0..3, &Theme::choose(None, crate::tui::theme::ColourDepth::None))
             .iter()
             .all(|row| { row.line.spans.iter().all(|span| span.style.add_modifier.is_empty()) }),
         "no line stands under a sign"

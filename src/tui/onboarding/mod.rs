@@ -9,7 +9,7 @@ mod tests;
 
 pub(crate) use recognise::provider_of as provider_of_key;
 
-use crate::protocol::{Mode, Reach, SecretString, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
+use crate::protocol::{Mode, ModelAddress, SecretString, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
 
 /// Maximum length of the typed text, in bytes; longer text is probably a file pasted by mistake.
 const TYPED_BYTES: usize = 8 << 10;
@@ -18,7 +18,7 @@ const TYPED_BYTES: usize = 8 << 10;
 #[derive(Debug)]
 pub(crate) struct Onboarding {
     pub found: SetupInfo,
-    pub page: Page,
+    pub page: SetupPage,
     /// Whether an action is running.
     pub waits: bool,
     /// Why the last action failed.
@@ -34,12 +34,12 @@ pub(crate) struct Onboarding {
 }
 
 #[derive(Debug)]
-pub(crate) enum Page {
+pub(crate) enum SetupPage {
     /// Available models, and other ways to add one.
     Models,
-    Typing(Typing),
+    Typing(TypedLine),
     /// Chosen model, not saved yet.
-    Model(Reach),
+    Model(ModelAddress),
     /// Choice for approvals, and the theme.
     Approvals,
     /// Choice whether to check daily for a new list of models.
@@ -48,7 +48,7 @@ pub(crate) enum Page {
 
 /// Line of text being typed.
 #[derive(Debug, Default)]
-pub(crate) struct Typing {
+pub(crate) struct TypedLine {
     pub what: TypedInput,
     pub text: SecretString,
     /// Index of the provider to which the key belongs.
@@ -56,7 +56,7 @@ pub(crate) struct Typing {
     /// Whether the user chose the provider.
     pub is_said: bool,
     /// Model and server for the key.
-    pub reach: Reach,
+    pub reach: ModelAddress,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl Onboarding {
         let theme = themes.iter().position(|name| name == theme).unwrap_or(0);
         Self {
             found,
-            page: Page::Models,
+            page: SetupPage::Models,
             waits: false,
             problem: None,
             test: TestState::Not,
@@ -151,32 +151,32 @@ impl Onboarding {
 
     /// Skips the choice of a model, because one is configured.
     pub(crate) fn without_models(mut self) -> Self {
-        self.page = Page::Approvals;
+        self.page = SetupPage::Approvals;
         self
     }
 
     /// Returns whether a line is being typed, which then receives the keys.
     pub(crate) fn types(&self) -> bool {
-        matches!(self.page, Page::Typing(_))
+        matches!(self.page, SetupPage::Typing(_))
     }
 
     /// Returns whether the line has any text.
     pub(crate) fn has_typed(&self) -> bool {
-        matches!(&self.page, Page::Typing(typing) if !typing.text.0.trim().is_empty())
+        matches!(&self.page, SetupPage::Typing(typing) if !typing.text.0.trim().is_empty())
     }
 
     /// Returns whether Enter alone keeps the current setting.
     pub(crate) fn is_keepable(&self) -> bool {
-        matches!(self.page, Page::Approvals | Page::ModelList)
+        matches!(self.page, SetupPage::Approvals | SetupPage::ModelList)
     }
 
     /// Returns whether the setup handles pasted text. A key that is pasted at the model list is treated as a key, never
     /// as a draft.
     pub(crate) fn accepts_paste(&self, pasted: &str) -> bool {
         match self.page {
-            Page::Typing(_) => true,
-            Page::Models => recognise::provider_of(pasted).is_some(),
-            Page::Model(_) | Page::Approvals | Page::ModelList => false,
+            SetupPage::Typing(_) => true,
+            SetupPage::Models => recognise::provider_of(pasted).is_some(),
+            SetupPage::Model(_) | SetupPage::Approvals | SetupPage::ModelList => false,
         }
     }
 
@@ -185,16 +185,16 @@ impl Onboarding {
             SetupInput::Leave => self.leave(),
             SetupInput::Told(told) => self.apply_answer(told),
             input => match self.page {
-                Page::Models => self.at_models(&input),
-                Page::Typing(_) => self.at_typing(&input),
-                Page::Model(_) => self.at_model(&input),
-                Page::Approvals => self.at_approvals(&input),
-                Page::ModelList => self.at_model_list(&input),
+                SetupPage::Models => self.at_models(&input),
+                SetupPage::Typing(_) => self.at_typing(&input),
+                SetupPage::Model(_) => self.at_model(&input),
+                SetupPage::Approvals => self.at_approvals(&input),
+                SetupPage::ModelList => self.at_model_list(&input),
             },
         }
     }
 
-    fn go_to_page(&mut self, page: Page) -> Vec<SetupAction> {
+    fn go_to_page(&mut self, page: SetupPage) -> Vec<SetupAction> {
         self.page = page;
         self.problem = None;
         self.test = TestState::Not;
@@ -207,18 +207,18 @@ impl Onboarding {
         match input {
             SetupInput::Pick(SetupChoice::Model(at)) => match self.found.models.get(*at) {
                 Some(found) => {
-                    let reach = Reach { model: found.model.clone(), ..Reach::default() };
-                    self.go_to_page(Page::Model(reach))
+                    let reach = ModelAddress { model: found.model.clone(), ..ModelAddress::default() };
+                    self.go_to_page(SetupPage::Model(reach))
                 }
                 None => Vec::new(),
             },
-            SetupInput::Pick(SetupChoice::Key) => self.go_to_page(Page::Typing(Typing::default())),
+            SetupInput::Pick(SetupChoice::Key) => self.go_to_page(SetupPage::Typing(TypedLine::default())),
             SetupInput::Pick(SetupChoice::Address) => {
-                self.go_to_page(Page::Typing(Typing { what: TypedInput::Address, ..Typing::default() }))
+                self.go_to_page(SetupPage::Typing(TypedLine { what: TypedInput::Address, ..TypedLine::default() }))
             }
-            SetupInput::Pick(SetupChoice::Skip) | SetupInput::Escape => self.go_to_page(Page::Approvals),
+            SetupInput::Pick(SetupChoice::Skip) | SetupInput::Escape => self.go_to_page(SetupPage::Approvals),
             SetupInput::Pasted(words) => {
-                let shown = self.go_to_page(Page::Typing(Typing::default()));
+                let shown = self.go_to_page(SetupPage::Typing(TypedLine::default()));
                 self.push_text(words);
                 shown
             }
@@ -228,7 +228,7 @@ impl Onboarding {
 
     fn at_typing(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
         match input {
-            SetupInput::Escape | SetupInput::Pick(SetupChoice::Back) => return self.go_to_page(Page::Models),
+            SetupInput::Escape | SetupInput::Pick(SetupChoice::Back) => return self.go_to_page(SetupPage::Models),
             SetupInput::Enter => return self.submit_text(),
             SetupInput::Letter(letter) => self.push_text(letter.encode_utf8(&mut [0; 4])),
             SetupInput::Pasted(words) => self.push_text(words),
@@ -243,7 +243,7 @@ impl Onboarding {
     }
 
     fn at_model(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
-        let Page::Model(reach) = &self.page else { return Vec::new() };
+        let SetupPage::Model(reach) = &self.page else { return Vec::new() };
         let reach = reach.clone();
         match input {
             SetupInput::Pick(SetupChoice::Test) if !matches!(self.test, TestState::Runs) => {
@@ -256,7 +256,7 @@ impl Onboarding {
                 self.problem = None;
                 vec![SetupAction::Ask(SetupRequest::Take { reach }), SetupAction::Words]
             }
-            SetupInput::Pick(SetupChoice::Back) | SetupInput::Escape => self.go_to_page(Page::Models),
+            SetupInput::Pick(SetupChoice::Back) | SetupInput::Escape => self.go_to_page(SetupPage::Models),
             _ => Vec::new(),
         }
     }
@@ -282,14 +282,14 @@ impl Onboarding {
 
     /// Asks about the list of models, unless one is configured.
     fn after_approvals(&mut self) -> Vec<SetupAction> {
-        if self.found.public_list.is_some() { self.go_to_page(Page::ModelList) } else { self.end(false) }
+        if self.found.public_list.is_some() { self.go_to_page(SetupPage::ModelList) } else { self.end(false) }
     }
 
     fn at_model_list(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
         match input {
             SetupInput::Pick(SetupChoice::LookDaily) if !self.waits => self.end(true),
             SetupInput::Pick(SetupChoice::Skip) | SetupInput::Enter if !self.waits => self.end(false),
-            SetupInput::Escape if !self.waits => self.go_to_page(Page::Approvals),
+            SetupInput::Escape if !self.waits => self.go_to_page(SetupPage::Approvals),
             _ => Vec::new(),
         }
     }
@@ -303,7 +303,7 @@ impl Onboarding {
 
     /// Ends the setup with the previous theme. Completed choices remain.
     fn leave(&mut self) -> Vec<SetupAction> {
-        if let Page::ModelList = self.page {
+        if let SetupPage::ModelList = self.page {
             // The theme and the approvals are chosen. The end of the setup reports what was saved.
             return if self.waits { Vec::new() } else { self.end(false) };
         }
@@ -322,7 +322,7 @@ impl Onboarding {
             SetupEvent::Tested { .. } => Vec::new(),
             SetupEvent::Taken { model, lines } => {
                 self.waits = false;
-                let shown = self.go_to_page(Page::Approvals);
+                let shown = self.go_to_page(SetupPage::Approvals);
                 [SetupAction::Use { model, lines }].into_iter().chain(shown).collect()
             }
             SetupEvent::Ended { mode, lines } => vec![SetupAction::End { mode, lines }],
@@ -343,7 +343,7 @@ impl Onboarding {
 
     fn change(&mut self, change: impl FnOnce(&mut String)) {
         self.problem = None;
-        let Page::Typing(typing) = &mut self.page else { return };
+        let SetupPage::Typing(typing) = &mut self.page else { return };
         change(&mut typing.text.0);
         if typing.what == TypedInput::Key && !typing.is_said {
             let name = recognise::provider_of(&typing.text.0);
@@ -353,7 +353,7 @@ impl Onboarding {
 
     fn turn_provider(&mut self, by: isize) {
         let count = self.found.providers.len();
-        if let Page::Typing(typing) = &mut self.page
+        if let SetupPage::Typing(typing) = &mut self.page
             && typing.what == TypedInput::Key
         {
             let first = if by < 0 { count.saturating_sub(1) } else { 0 };
@@ -365,7 +365,7 @@ impl Onboarding {
 
     /// Handles Enter after typed text.
     fn submit_text(&mut self) -> Vec<SetupAction> {
-        let Page::Typing(typing) = &mut self.page else { return Vec::new() };
+        let SetupPage::Typing(typing) = &mut self.page else { return Vec::new() };
         let text = typing.text.0.trim().to_owned();
         let mut refuse = |why: &str| {
             self.problem = Some(why.to_owned());
@@ -376,22 +376,22 @@ impl Onboarding {
             (TypedInput::Key, None) => refuse("Choose the provider of this key with left and right."),
             (TypedInput::Key, Some(_)) if text.contains(char::is_whitespace) => refuse("A key cannot contain spaces."),
             (TypedInput::Key, Some(provider)) => {
-                let reach = Reach { model: provider.model.clone(), key: Some(SecretString(text)), address: None };
-                self.go_to_page(Page::Model(reach))
+                let reach = ModelAddress { model: provider.model.clone(), key: Some(SecretString(text)), address: None };
+                self.go_to_page(SetupPage::Model(reach))
             }
             (TypedInput::Address, _) => {
                 let (url, model) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
                 if !(url.starts_with("http://") || url.starts_with("https://")) {
                     return refuse("The address must begin with https://, or with http:// for this machine.");
                 }
-                let reach = Reach { model: model.trim().to_owned(), key: None, address: Some(url.to_owned()) };
-                self.go_to_page(Page::Typing(Typing { what: TypedInput::AddressKey, reach, ..Typing::default() }))
+                let reach = ModelAddress { model: model.trim().to_owned(), key: None, address: Some(url.to_owned()) };
+                self.go_to_page(SetupPage::Typing(TypedLine { what: TypedInput::AddressKey, reach, ..TypedLine::default() }))
             }
             (TypedInput::AddressKey, _) if text.contains(char::is_whitespace) => refuse("A key cannot contain spaces."),
             (TypedInput::AddressKey, _) => {
                 let key = Some(SecretString(text)).filter(|key| !key.0.is_empty());
-                let reach = Reach { key, ..std::mem::take(&mut typing.reach) };
-                self.go_to_page(Page::Model(reach))
+                let reach = ModelAddress { key, ..std::mem::take(&mut typing.reach) };
+                self.go_to_page(SetupPage::Model(reach))
             }
         }
     }

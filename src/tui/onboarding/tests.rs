@@ -52,7 +52,7 @@ fn words(out: &SetupAction) -> String {
     }
 }
 
-fn reached(reach: &Reach) -> String {
+fn reached(reach: &ModelAddress) -> String {
     let key = reach.key.as_ref().map_or("-", |key| key.0.as_str());
     format!("{} key {key} at {}", reach.model, reach.address.as_deref().unwrap_or("-"))
 }
@@ -107,7 +107,7 @@ fn setup_inputs_lead_to_the_expected_steps() {
         for word in script.split(' ') {
             // An underscore is a space in typed text.
             let word = word.replace('_', " ");
-            let at_end = matches!(questions.page, Page::Approvals);
+            let at_end = matches!(questions.page, SetupPage::Approvals);
             outs = questions.step(input(&word, at_end));
         }
         let outs: Vec<String> = outs.iter().map(words).collect();
@@ -141,7 +141,7 @@ fn the_model_list_step_follows_the_approvals_step_and_keeps_its_answer() {
         questions.found.public_list = Some("https://lists.example/models.json".to_owned());
         let mut outs = Vec::new();
         for word in script.split(' ') {
-            let at_approvals = matches!(questions.page, Page::Approvals);
+            let at_approvals = matches!(questions.page, SetupPage::Approvals);
             outs = questions.step(input(word, at_approvals));
         }
         let outs: Vec<String> = outs.iter().map(words).collect();

@@ -9,14 +9,14 @@ mod status_lines;
 
 use super::event_printer::{self, EventPrinter};
 use super::lines::LineInput;
-use super::question::{self, Reply};
+use super::question::{self, TypedAnswer};
 use super::writer::LineWriter;
 use crate::protocol::{Branch, Command, EventKind, HostCommand, RewindTarget};
 use crate::text;
 use crate::tui::approval::{Body, ChoiceAction, is_awaited};
 use crate::tui::interface::ExitReason;
 use crate::tui::layers::{ChangesView, Help, ModelPicker, TextViewer};
-use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::model::{Activity, UiEffect, UiModel};
 use crate::tui::status;
 use crate::tui::update::{self, Msg, update};
 use std::io::{self, Write};
@@ -34,7 +34,7 @@ enum PromptState {
 }
 
 pub(crate) struct LineApp<W> {
-    pub model: Model,
+    pub model: UiModel,
     pub paper: LineWriter<W>,
     teller: EventPrinter,
     asked: Option<PromptState>,
@@ -61,7 +61,7 @@ pub(crate) struct LineApp<W> {
 }
 
 impl<W: Write> LineApp<W> {
-    pub(crate) fn new(mut model: Model, paper: LineWriter<W>) -> Self {
+    pub(crate) fn new(mut model: UiModel, paper: LineWriter<W>) -> Self {
         model.screen.in_lines = true;
         Self {
             model,
@@ -89,7 +89,7 @@ impl<W: Write> LineApp<W> {
         wanted
     }
 
-    pub(crate) fn on_message(&mut self, msg: Msg, now: u64) -> io::Result<Vec<Effect>> {
+    pub(crate) fn on_message(&mut self, msg: Msg, now: u64) -> io::Result<Vec<UiEffect>> {
         let changes = matches!(&msg, Msg::Event(event) if matches!(event.kind, EventKind::ChangedFiles(_)));
         let (mut started, mut retries) = (false, false);
         match &msg {
@@ -122,16 +122,16 @@ impl<W: Write> LineApp<W> {
         Ok(effects)
     }
 
-    pub(crate) fn on_line(&mut self, heard: LineInput, now: u64) -> io::Result<Vec<Effect>> {
+    pub(crate) fn on_line(&mut self, heard: LineInput, now: u64) -> io::Result<Vec<UiEffect>> {
         let mut effects = Vec::new();
         match heard {
             LineInput::Line(line) => {
                 let was_asked = self.paper.end_prompt();
                 self.line(&line, was_asked.is_some(), now, &mut effects)?;
-                let saves = |effect: &Effect| matches!(effect, Effect::Send(Command::SaveDraft { .. }));
+                let saves = |effect: &UiEffect| matches!(effect, UiEffect::Send(Command::SaveDraft { .. }));
                 if !self.kept.is_empty() && effects.iter().any(saves) {
                     // Save the rejected lines together with the current draft.
-                    effects.push(Effect::Send(Command::SaveDraft { text: self.unsent() }));
+                    effects.push(UiEffect::Send(Command::SaveDraft { text: self.unsent() }));
                 }
             }
             LineInput::Pasted(text) => {
@@ -170,7 +170,7 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Handles ctrl+c: stops the task. A second ctrl+c soon afterwards quits.
-    pub(crate) fn interrupt(&mut self, now: u64) -> io::Result<Vec<Effect>> {
+    pub(crate) fn interrupt(&mut self, now: u64) -> io::Result<Vec<UiEffect>> {
         self.paper.end_prompt();
         let mut effects = Vec::new();
         if self.interrupted.is_some_and(|at| now.saturating_sub(at) <= QUIT_MS) {
@@ -182,7 +182,7 @@ impl<W: Write> LineApp<W> {
         let works = self.model.is_running() || self.model.dialogs.approvals() > 0;
         let stops_review = !works && update::review::stop(&mut self.model, &mut effects);
         if works {
-            effects.push(Effect::Send(Command::Cancel));
+            effects.push(UiEffect::Send(Command::Cancel));
             self.model.set_activity(Activity::Stopping, now);
             self.paper.write_text("Stopping. Press ctrl+c again to quit.")?;
         } else if stops_review {
@@ -208,13 +208,13 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Leaves the session and saves the unsent text as the draft.
-    pub(crate) fn leave(&mut self, effects: &mut Vec<Effect>) {
+    pub(crate) fn leave(&mut self, effects: &mut Vec<UiEffect>) {
         let draft = self.unsent();
         if !draft.trim().is_empty() {
-            effects.push(Effect::Send(Command::SaveDraft { text: draft }));
+            effects.push(UiEffect::Send(Command::SaveDraft { text: draft }));
         }
-        effects.push(Effect::Send(Command::Quit));
-        effects.push(Effect::Exit(ExitReason::Quit));
+        effects.push(UiEffect::Send(Command::Quit));
+        effects.push(UiEffect::Exit(ExitReason::Quit));
     }
 
     /// Prints progress if there has been no output for a while.
@@ -241,7 +241,7 @@ impl<W: Write> LineApp<W> {
         }
     }
 
-    fn line(&mut self, line: &str, asked: bool, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+    fn line(&mut self, line: &str, asked: bool, now: u64, effects: &mut Vec<UiEffect>) -> io::Result<()> {
         let line = text::clean(line);
         self.interrupted = None;
         // A form field accepts any first character, including `/`.
@@ -265,17 +265,17 @@ impl<W: Write> LineApp<W> {
     }
 
     /// Submits a line like Enter in the composer, appended to existing draft text.
-    fn send(&mut self, line: &str, now: u64, effects: &mut Vec<Effect>) {
+    fn send(&mut self, line: &str, now: u64, effects: &mut Vec<UiEffect>) {
         self.model.composer.insert(line);
         update::submit(&mut self.model, false, now, effects);
     }
 
     /// Saves a rejected line, together with the draft text that it may complete.
-    fn keep_apart(&mut self, line: &str, effects: &mut Vec<Effect>) {
+    fn keep_apart(&mut self, line: &str, effects: &mut Vec<UiEffect>) {
         let whole = self.model.composer.text() + line;
         self.model.composer.set("");
         self.kept.push(whole);
-        effects.push(Effect::Send(Command::SaveDraft { text: self.unsent() }));
+        effects.push(UiEffect::Send(Command::SaveDraft { text: self.unsent() }));
     }
 
     /// Returns the rejected lines followed by the draft.
@@ -285,17 +285,17 @@ impl<W: Write> LineApp<W> {
         self.kept.iter().cloned().chain(draft).collect::<Vec<_>>().join("\n")
     }
 
-    fn keep(&mut self, text: &str, effects: &mut Vec<Effect>) -> io::Result<()> {
+    fn keep(&mut self, text: &str, effects: &mut Vec<UiEffect>) -> io::Result<()> {
         self.model.composer.insert(&text::clean(text));
-        effects.push(Effect::Send(Command::SaveDraft { text: self.unsent() }));
+        effects.push(UiEffect::Send(Command::SaveDraft { text: self.unsent() }));
         Ok(())
     }
 
-    fn answer(&mut self, line: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+    fn answer(&mut self, line: &str, now: u64, effects: &mut Vec<UiEffect>) -> io::Result<()> {
         let Some(panel) = self.model.dialogs.open() else { return Ok(()) };
         let (choice, reason) = match question::reply(panel, line) {
-            Reply::Choice(choice, reason) => (choice, reason),
-            Reply::Later => {
+            TypedAnswer::Choice(choice, reason) => (choice, reason),
+            TypedAnswer::Later => {
                 self.asked = None;
                 if update::leave_rewind(&mut self.model, now) {
                     return Ok(());
@@ -304,15 +304,17 @@ impl<W: Write> LineApp<W> {
                 self.known = self.model.dialogs.len();
                 return self.paper.write_text("Postponed. Type /answer to return to it.");
             }
-            Reply::Back => {
+            TypedAnswer::Back => {
                 self.asked = None;
                 self.model.dialogs.close_always(Some(now));
                 return Ok(());
             }
-            Reply::NoReason => return self.paper.write_text("Add a reason, for example: deny because it is the wrong file"),
-            Reply::Off(why) => return self.paper.write_text(&format!("Not available: {why}")),
-            Reply::Other if line.trim().is_empty() => return self.paper.write_text("An empty line is not an answer."),
-            Reply::Other => {
+            TypedAnswer::NoReason => {
+                return self.paper.write_text("Add a reason, for example: deny because it is the wrong file");
+            }
+            TypedAnswer::Off(why) => return self.paper.write_text(&format!("Not available: {why}")),
+            TypedAnswer::Other if line.trim().is_empty() => return self.paper.write_text("An empty line is not an answer."),
+            TypedAnswer::Other => {
                 let expected = question::expected_answers(panel);
                 self.keep_apart(line.trim(), effects);
                 self.paper.write_text(&format!("Not a valid answer; nothing was decided. Expected one of: {expected}."))?;
@@ -333,7 +335,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    fn command(&mut self, line: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+    fn command(&mut self, line: &str, now: u64, effects: &mut Vec<UiEffect>) -> io::Result<()> {
         let (word, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));
         match (word, rest) {
             ("/status", "") => return self.status(now),
@@ -355,16 +357,16 @@ impl<W: Write> LineApp<W> {
             ("/drop", "") => {
                 self.model.composer.set("");
                 self.kept.clear();
-                effects.push(Effect::Send(Command::SaveDraft { text: String::new() }));
+                effects.push(UiEffect::Send(Command::SaveDraft { text: String::new() }));
                 return self.paper.write_text("Draft discarded.");
             }
             ("/retry", "") if matches!(self.model.task.activity, Activity::Retrying(_)) => {
-                effects.push(Effect::Send(Command::RetryNow));
+                effects.push(UiEffect::Send(Command::RetryNow));
                 return Ok(());
             }
             ("/retry", "") => return self.paper.write_text("No request is waiting to be retried."),
             ("/unsaved", "") if self.model.info.saving.stopped.is_some() => {
-                effects.push(Effect::SendToHost(HostCommand::GoOnUnsaved));
+                effects.push(UiEffect::SendToHost(HostCommand::GoOnUnsaved));
                 return self.paper.write_text("Continuing unsaved: a crash loses everything that is not saved.");
             }
             ("/unsaved", "") if self.model.info.saving.lost => {
@@ -389,19 +391,19 @@ impl<W: Write> LineApp<W> {
         }
         if self.model.composer.is_empty() && !draft.is_empty() {
             self.model.composer.set(&draft);
-            effects.push(Effect::Send(Command::SaveDraft { text: draft }));
+            effects.push(UiEffect::Send(Command::SaveDraft { text: draft }));
         }
         Ok(())
     }
 
     /// Switches to the first-time setup, unless a running task would be lost.
-    fn setup(&mut self, effects: &mut Vec<Effect>) -> io::Result<()> {
+    fn setup(&mut self, effects: &mut Vec<UiEffect>) -> io::Result<()> {
         if self.model.is_running() || !self.model.dialogs.is_empty() {
             return self
                 .paper
                 .write_text("Finish the running task or answer the waiting approval or question first, then type /setup.");
         }
-        effects.extend([Effect::Send(Command::Quit), Effect::Exit(ExitReason::Setup)]);
+        effects.extend([UiEffect::Send(Command::Quit), UiEffect::Exit(ExitReason::Setup)]);
         Ok(())
     }
 
@@ -414,7 +416,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    fn rewind(&mut self, number: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+    fn rewind(&mut self, number: &str, now: u64, effects: &mut Vec<UiEffect>) -> io::Result<()> {
         let task = number.trim_start_matches('#').parse().ok().and_then(|number| self.teller.point(number));
         let Some(task_id) = task.cloned() else {
             return self.paper.write_text(&format!("No prompt {number} in the list; type /rewind to show it."));

@@ -2,17 +2,17 @@
 
 use crate::protocol::Problem;
 use crate::text;
-use crate::tui::transcript::{CardState, Kind, Tone};
+use crate::tui::transcript::{CardState, NoteTone, TranscriptEntryKind};
 
 /// Returns the text of an entry, and whether aye is its author; `None` for entries that events print.
-pub(crate) fn live_text(kind: &Kind) -> Option<(bool, String)> {
+pub(crate) fn live_text(kind: &TranscriptEntryKind) -> Option<(bool, String)> {
     match kind {
-        Kind::User(text) => Some((false, format!("You: {text}"))),
-        Kind::Note { text, tone: Tone::Plain } => Some((true, format!("Note: {text}"))),
-        Kind::Note { text, tone: Tone::Warning } => Some((true, format!("Warning: {text}"))),
-        Kind::Note { text, tone: Tone::Failure } => Some((true, Problem::new(text).text())),
-        Kind::Problem { problem, .. } => Some((true, problem.text())),
-        Kind::Greeting(lines) => {
+        TranscriptEntryKind::User(text) => Some((false, format!("You: {text}"))),
+        TranscriptEntryKind::Note { text, tone: NoteTone::Plain } => Some((true, format!("Note: {text}"))),
+        TranscriptEntryKind::Note { text, tone: NoteTone::Warning } => Some((true, format!("Warning: {text}"))),
+        TranscriptEntryKind::Note { text, tone: NoteTone::Failure } => Some((true, Problem::new(text).text())),
+        TranscriptEntryKind::Problem { problem, .. } => Some((true, problem.text())),
+        TranscriptEntryKind::Greeting(lines) => {
             // Line mode has no such keys.
             let without_key = |line: &'_ str| match line.strip_suffix("? keys") {
                 Some(line) => line.trim_end_matches(|letter: char| !letter.is_alphanumeric()).to_owned(),
@@ -22,16 +22,19 @@ pub(crate) fn live_text(kind: &Kind) -> Option<(bool, String)> {
                 lines.iter().map(|line| without_key(line.text.trim())).filter(|line| !line.is_empty()).collect();
             Some((true, lines.join("\n")))
         }
-        Kind::Summary { head, .. } => Some((true, format!("Note: {head}"))),
-        Kind::Answer { .. } | Kind::Reasoning { .. } | Kind::Card(_) | Kind::Recovery(_) => None,
+        TranscriptEntryKind::Summary { head, .. } => Some((true, format!("Note: {head}"))),
+        TranscriptEntryKind::Answer { .. }
+        | TranscriptEntryKind::Reasoning { .. }
+        | TranscriptEntryKind::Card(_)
+        | TranscriptEntryKind::Recovery(_) => None,
     }
 }
 
 /// Returns the text of an entry that an event printed when it was new.
-pub(crate) fn past_text(kind: &Kind) -> Option<(bool, String)> {
+pub(crate) fn past_text(kind: &TranscriptEntryKind) -> Option<(bool, String)> {
     match kind {
-        Kind::Answer { document, .. } => Some((false, format!("aye: {}", text::clean(document.text()).trim()))),
-        Kind::Card(card) => {
+        TranscriptEntryKind::Answer { document, .. } => Some((false, format!("aye: {}", text::clean(document.text()).trim()))),
+        TranscriptEntryKind::Card(card) => {
             let state = match &card.state {
                 CardState::Requested => "requested".to_owned(),
                 CardState::Waiting => "was waiting for you".to_owned(),

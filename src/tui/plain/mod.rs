@@ -11,10 +11,10 @@ mod question;
 mod tests;
 mod writer;
 
-use super::channels::{CommandQueue, EventReceiver, Startup, StartupEvent};
+use super::channels::{CommandQueue, EventReceiver, StartupChannels, StartupEvent};
 use super::clipboard;
 use super::interface::{ExitReason, TuiHandles, TuiOutcome};
-use super::model::{Effect, Model};
+use super::model::{UiEffect, UiModel};
 use super::update::Msg;
 use crate::protocol::{HostRequest, Query, SessionCommand};
 use app::LineApp;
@@ -58,7 +58,7 @@ struct Host {
     inlet: EventReceiver,
     commands: CommandQueue<SessionCommand>,
     queries: CommandQueue<Query>,
-    beginning: Startup,
+    beginning: StartupChannels,
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
@@ -84,14 +84,14 @@ impl Host {
         let (lines, heard) = Lines::start(stdin.as_fd().try_clone_to_owned()?, shown)?;
         let paper = LineWriter::new(io::BufWriter::new(stdout), front.options.ascii, echoes);
         Ok(Self {
-            desk: LineApp::new(Model::new(front.options, front.prompt, SIZE), paper),
+            desk: LineApp::new(UiModel::new(front.options, front.prompt, SIZE), paper),
             lines,
             heard,
             is_terminal,
             inlet: EventReceiver::new(front.events, EVENTS_A_TURN),
             commands: CommandQueue::new(front.commands),
             queries: CommandQueue::new(front.queries),
-            beginning: Startup::new(front.start, front.ahead),
+            beginning: StartupChannels::new(front.start, front.ahead),
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
@@ -177,28 +177,28 @@ impl Host {
         }
     }
 
-    async fn perform(&mut self, effects: Vec<Effect>) -> Option<ExitReason> {
+    async fn perform(&mut self, effects: Vec<UiEffect>) -> Option<ExitReason> {
         for effect in effects {
             match effect {
                 // Line mode has no status row for the git state.
-                Effect::Ask(Query::LookUp(HostRequest::Worktree)) => {}
-                Effect::Send(command) => self.commands.push(command.into()),
-                Effect::SendToHost(command) => self.commands.push(command.into()),
-                Effect::Ask(query) => self.queries.push(query),
+                UiEffect::Ask(Query::LookUp(HostRequest::Worktree)) => {}
+                UiEffect::Send(command) => self.commands.push(command.into()),
+                UiEffect::SendToHost(command) => self.commands.push(command.into()),
+                UiEffect::Ask(query) => self.queries.push(query),
                 // A session that is ending no longer waits for these answers.
-                Effect::Trust(trust, answer) => drop(trust.answer.send(answer)),
-                Effect::Held(held, answer) => drop(held.answer.send(answer)),
+                UiEffect::Trust(trust, answer) => drop(trust.answer.send(answer)),
+                UiEffect::Held(held, answer) => drop(held.answer.send(answer)),
                 // Use only a clipboard program, and write nothing to a terminal that might show it.
-                Effect::Copy(clip) => {
+                UiEffect::Copy(clip) => {
                     let clipboard = self.desk.model.options.clipboard.clone();
                     let handed =
                         tokio::task::spawn_blocking(move || clipboard::copy_with_program(&clip, false, &clipboard)).await;
                     drop(self.desk.paper.write_text(&handed.unwrap_or_else(|_| "could not copy to the clipboard".to_owned())));
                 }
-                Effect::Show(_) | Effect::EditFile(_) => drop(self.desk.paper.write_text("Line mode cannot open an editor.")),
-                Effect::RunTask(..) => drop(self.desk.paper.write_text("Line mode cannot open a task here.")),
-                Effect::Push(_) | Effect::Synchronise(_) | Effect::Write(_) | Effect::Mouse(_) | Effect::Suspend => {}
-                Effect::Exit(ended) => {
+                UiEffect::Show(_) | UiEffect::EditFile(_) => drop(self.desk.paper.write_text("Line mode cannot open an editor.")),
+                UiEffect::RunTask(..) => drop(self.desk.paper.write_text("Line mode cannot open a task here.")),
+                UiEffect::Push(_) | UiEffect::Synchronise(_) | UiEffect::Write(_) | UiEffect::Mouse(_) | UiEffect::Suspend => {}
+                UiEffect::Exit(ended) => {
                     // Deliver pending commands before the session ends.
                     self.queries.send_all().await;
                     self.commands.send_all().await;

@@ -13,7 +13,7 @@ const BACK: &str = "back";
 
 /// Meaning of a line typed as an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(crate) enum TypedAnswer {
     /// Index of a choice, and the reason if one was given.
     Choice(usize, Option<String>),
     /// Choice that is unavailable, with its description.
@@ -172,14 +172,14 @@ fn slug(short: &str) -> String {
 }
 
 /// Parses a line as an answer. Accepts only complete words: no single letters, digits or empty lines.
-pub(crate) fn reply(panel: &Dialog, line: &str) -> Reply {
+pub(crate) fn reply(panel: &Dialog, line: &str) -> TypedAnswer {
     let line = line.trim();
     let said = line.to_lowercase();
     if said == LATER {
-        return Reply::Later;
+        return TypedAnswer::Later;
     }
     if said == BACK && covers_question(panel) {
-        return Reply::Back;
+        return TypedAnswer::Back;
     }
     for (at, choice) in panel.choices.iter().enumerate().filter(|(_, choice)| choice.listed) {
         let word = choice_word(choice);
@@ -187,16 +187,16 @@ pub(crate) fn reply(panel: &Dialog, line: &str) -> Reply {
         if because && let Some(rest) = said.strip_prefix(&word).filter(|rest| rest.is_empty() || rest.starts_with([' ', ':'])) {
             let reason = line[line.len() - rest.len()..].trim_start_matches(':').trim();
             if reason.is_empty() {
-                return Reply::NoReason;
+                return TypedAnswer::NoReason;
             }
-            return Reply::Choice(at, Some(reason.to_owned()));
+            return TypedAnswer::Choice(at, Some(reason.to_owned()));
         }
         // A single letter is likely a typing slip, even if a choice has that name.
         if !because && said == word && word.chars().count() > 1 {
-            return if choice.enabled { Reply::Choice(at, None) } else { Reply::Off(choice.words.clone()) };
+            return if choice.enabled { TypedAnswer::Choice(at, None) } else { TypedAnswer::Off(choice.words.clone()) };
         }
     }
-    Reply::Other
+    TypedAnswer::Other
 }
 
 /// Describes a command: its line, its sandbox, and the verdict and rule for each part.

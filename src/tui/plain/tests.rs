@@ -6,7 +6,7 @@ use super::lines::{LineInput, Lines};
 use super::writer::LineWriter;
 use crate::protocol::*;
 use crate::tui::interface::{ModelAccess, Start, TrustAnswer};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::tests::fixtures::*;
 use crate::tui::update::Msg;
 use std::os::fd::OwnedFd;
@@ -24,7 +24,7 @@ impl Session {
     }
 
     fn with(start: Start) -> Self {
-        let desk = LineApp::new(Model::new(options(), None, SIZE), LineWriter::new(Vec::new(), false, true));
+        let desk = LineApp::new(UiModel::new(options(), None, SIZE), LineWriter::new(Vec::new(), false, true));
         let mut session = Self { desk, read: 0, now: 0 };
         session.desk.on_message(Msg::Start(Box::new(start)), 0).unwrap();
         session
@@ -45,10 +45,10 @@ impl Session {
 
     fn heard(&mut self, heard: LineInput) -> Vec<Command> {
         let effects = self.effects(heard);
-        effects.into_iter().filter_map(|effect| if let Effect::Send(command) = effect { Some(command) } else { None }).collect()
+        effects.into_iter().filter_map(|effect| if let UiEffect::Send(command) = effect { Some(command) } else { None }).collect()
     }
 
-    fn effects(&mut self, heard: LineInput) -> Vec<Effect> {
+    fn effects(&mut self, heard: LineInput) -> Vec<UiEffect> {
         self.now += 10;
         self.desk.on_line(heard, self.now).unwrap()
     }
@@ -56,7 +56,7 @@ impl Session {
     /// Types a line, and returns the resulting queries.
     fn asks(&mut self, line: &str) -> Vec<Query> {
         let effects = self.effects(LineInput::Line(line.to_owned()));
-        effects.into_iter().filter_map(|effect| if let Effect::Ask(query) = effect { Some(query) } else { None }).collect()
+        effects.into_iter().filter_map(|effect| if let UiEffect::Ask(query) = effect { Some(query) } else { None }).collect()
     }
 
     fn types(&mut self, line: &str) -> Vec<Command> {
@@ -66,7 +66,7 @@ impl Session {
     /// Types a line, and returns the resulting commands for the host.
     fn types_for_host(&mut self, line: &str) -> Vec<HostCommand> {
         let effects = self.effects(LineInput::Line(line.to_owned()));
-        let command = |effect| if let Effect::SendToHost(command) = effect { Some(command) } else { None };
+        let command = |effect| if let UiEffect::SendToHost(command) = effect { Some(command) } else { None };
         effects.into_iter().filter_map(command).collect()
     }
 
@@ -330,7 +330,7 @@ fn trust_and_interrupted_calls_are_answered_with_their_own_words() {
     session.fence("");
     let effects = session.desk.on_line(LineInput::Line("read-only".to_owned()), 5).unwrap();
     for effect in effects {
-        if let Effect::Trust(trust, answer) = effect {
+        if let UiEffect::Trust(trust, answer) = effect {
             trust.answer.send(answer).unwrap();
         }
     }
@@ -363,7 +363,7 @@ fn ctrl_c_stops_the_task_and_pressed_again_quits() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(text("I am"));
-    let sends = |effects: Vec<Effect>| effects.into_iter().map(|effect| format!("{effect:?}")).collect::<Vec<_>>().join(" ");
+    let sends = |effects: Vec<UiEffect>| effects.into_iter().map(|effect| format!("{effect:?}")).collect::<Vec<_>>().join(" ");
     assert!(sends(session.desk.interrupt(100).unwrap()).contains("Cancel"));
     assert!(sends(session.desk.interrupt(900).unwrap()).contains("Exit(Quit)"));
 }

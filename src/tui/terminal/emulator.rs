@@ -1,7 +1,7 @@
 //! Terminal emulator according to the environment, and the sequences that it supports.
 
 use super::terminfo;
-use crate::tui::theme::Colours;
+use crate::tui::theme::ColourDepth;
 
 /// Names of the terminal in the environment. They may be wrong, so replies of the terminal take precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -88,32 +88,32 @@ impl Emulator {
     }
 
     /// Returns the colour support according to the names and the terminal description.
-    pub(crate) fn colours<'v>(&self, variable: impl Fn(&str) -> &'v str) -> Colours {
+    pub(crate) fn colours<'v>(&self, variable: impl Fn(&str) -> &'v str) -> ColourDepth {
         let says_so = !variable("COLORTERM").is_empty();
         let described = if says_so { None } else { terminfo::colours(&self.term, &variable) };
         self.colours_from(variable("COLORTERM"), described)
     }
 
-    fn colours_from(&self, color_term: &str, described: Option<u32>) -> Colours {
+    fn colours_from(&self, color_term: &str, described: Option<u32>) -> ColourDepth {
         let says_so = matches!(color_term, "truecolor" | "24bit") || self.term.ends_with("-direct");
         let is_known = self.multiplexer.is_none() && TRUE_COLOUR.iter().any(|name| self.has_name(name));
         match described {
-            _ if self.is_console() => Colours::Sixteen,
+            _ if self.is_console() => ColourDepth::Sixteen,
             // GNU screen forwards the variables of the outer terminal, but supports fewer colours.
-            _ if self.multiplexer == Some(Multiplexer::Screen) && self.term.contains("256color") => Colours::Indexed256,
-            _ if self.multiplexer == Some(Multiplexer::Screen) => Colours::Sixteen,
-            _ if says_so || is_known => Colours::True,
-            Some(0x100_0000..) => Colours::True,
-            _ if self.term.contains("256color") => Colours::Indexed256,
-            Some(256..) => Colours::Indexed256,
-            _ => Colours::Sixteen,
+            _ if self.multiplexer == Some(Multiplexer::Screen) && self.term.contains("256color") => ColourDepth::Indexed256,
+            _ if self.multiplexer == Some(Multiplexer::Screen) => ColourDepth::Sixteen,
+            _ if says_so || is_known => ColourDepth::True,
+            Some(0x100_0000..) => ColourDepth::True,
+            _ if self.term.contains("256color") => ColourDepth::Indexed256,
+            Some(256..) => ColourDepth::Indexed256,
+            _ => ColourDepth::Sixteen,
         }
     }
 
     /// Returns the queries that are sent once before the first frame, without waiting for replies. Every terminal
     /// replies to the last query, after which earlier queries get no reply. If a terminal prints an unknown query, the
     /// first frame paints over it.
-    pub(crate) fn questions(&self, colours: Colours) -> Vec<u8> {
+    pub(crate) fn questions(&self, colours: ColourDepth) -> Vec<u8> {
         if self.is_console() {
             return Vec::new();
         }
@@ -126,7 +126,7 @@ impl Emulator {
         // GNU screen forwards unknown strings to the outer terminal.
         if self.multiplexer.is_none() && !self.is_apple() {
             out.extend(b"\x1b[>0q");
-            if matches!(colours, Colours::Indexed256 | Colours::Sixteen) {
+            if matches!(colours, ColourDepth::Indexed256 | ColourDepth::Sixteen) {
                 out.extend(b"\x1bP+q524742;5463\x1b\\");
             }
         }

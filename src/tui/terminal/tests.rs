@@ -1,28 +1,28 @@
 use super::*;
 use crate::tui::input::{ModeState, TerminalReply};
-use crate::tui::theme::Colours;
+use crate::tui::theme::ColourDepth;
 
 fn emulator(variables: &[(&str, &'static str)]) -> Emulator {
     Emulator::detect(|name| variables.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value))
 }
 
-fn asked(variables: &[(&str, &'static str)], colours: Colours) -> String {
+fn asked(variables: &[(&str, &'static str)], colours: ColourDepth) -> String {
     String::from_utf8(emulator(variables).questions(colours)).expect("text").replace('\u{1b}', "^")
 }
 
 #[test]
 fn the_colour_depth_follows_the_environment_of_the_terminal() {
     for (variables, expected) in [
-        (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")][..], Colours::True),
-        (&[("TERM", "xterm-256color"), ("COLORTERM", "24bit")], Colours::True),
-        (&[("TERM", "xterm-256color"), ("COLORTERM", "yes")], Colours::Indexed256),
-        (&[("TERM", "xterm-direct"), ("COLORTERM", "x")], Colours::True),
-        (&[("TERM", "xterm-kitty"), ("COLORTERM", "x")], Colours::True),
-        (&[("TERM", "xterm"), ("COLORTERM", "x")], Colours::Sixteen),
-        (&[("TERM", "linux"), ("COLORTERM", "truecolor")], Colours::Sixteen),
-        (&[("TERM", "screen-256color"), ("STY", "1.pts"), ("COLORTERM", "truecolor")], Colours::Indexed256),
-        (&[("TERM", "screen"), ("STY", "1.pts"), ("COLORTERM", "truecolor")], Colours::Sixteen),
-        (&[("TERM", "screen-256color"), ("TMUX", "/tmp/x"), ("COLORTERM", "truecolor")], Colours::True),
+        (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")][..], ColourDepth::True),
+        (&[("TERM", "xterm-256color"), ("COLORTERM", "24bit")], ColourDepth::True),
+        (&[("TERM", "xterm-256color"), ("COLORTERM", "yes")], ColourDepth::Indexed256),
+        (&[("TERM", "xterm-direct"), ("COLORTERM", "x")], ColourDepth::True),
+        (&[("TERM", "xterm-kitty"), ("COLORTERM", "x")], ColourDepth::True),
+        (&[("TERM", "xterm"), ("COLORTERM", "x")], ColourDepth::Sixteen),
+        (&[("TERM", "linux"), ("COLORTERM", "truecolor")], ColourDepth::Sixteen),
+        (&[("TERM", "screen-256color"), ("STY", "1.pts"), ("COLORTERM", "truecolor")], ColourDepth::Indexed256),
+        (&[("TERM", "screen"), ("STY", "1.pts"), ("COLORTERM", "truecolor")], ColourDepth::Sixteen),
+        (&[("TERM", "screen-256color"), ("TMUX", "/tmp/x"), ("COLORTERM", "truecolor")], ColourDepth::True),
     ] {
         let variable = |name: &str| variables.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value);
         assert_eq!(Emulator::detect(variable).colours(variable), expected, "{variables:?}");
@@ -31,15 +31,15 @@ fn the_colour_depth_follows_the_environment_of_the_terminal() {
 
 #[test]
 fn terminals_are_not_sent_queries_that_they_would_print() {
-    let all = asked(&[("TERM", "xterm-256color")], Colours::Indexed256);
+    let all = asked(&[("TERM", "xterm-256color")], ColourDepth::Indexed256);
     for question in ["^[?u", "^]11;?^\\", "^[?2026$p", "^[?2027$p", "^[?2031$p", "^[?2048$p", "^[>0q", "^P+q524742;5463^\\"] {
         assert!(all.contains(question), "{question} in {all}");
     }
     assert!(all.ends_with("^[c"), "the last one is answered by all: {all}");
-    assert!(!asked(&[("TERM", "xterm-kitty")], Colours::True).contains("+q"), "true colours are known");
-    assert_eq!(asked(&[("TERM", "linux")], Colours::Sixteen), "");
-    assert!(!asked(&[("TERM", "screen"), ("STY", "1")], Colours::Sixteen).contains("^P"), "it would hand it on");
-    assert!(!asked(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "Apple_Terminal")], Colours::Indexed256).contains('p'));
+    assert!(!asked(&[("TERM", "xterm-kitty")], ColourDepth::True).contains("+q"), "true colours are known");
+    assert_eq!(asked(&[("TERM", "linux")], ColourDepth::Sixteen), "");
+    assert!(!asked(&[("TERM", "screen"), ("STY", "1")], ColourDepth::Sixteen).contains("^P"), "it would hand it on");
+    assert!(!asked(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "Apple_Terminal")], ColourDepth::Indexed256).contains('p'));
 }
 
 #[test]

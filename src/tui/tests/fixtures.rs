@@ -2,18 +2,18 @@
 
 use crate::protocol::*;
 use crate::tui::interface::{
-    Header, LockAnswer, LockQuestion, ModelAccess, Options, ProjectFile, Start, TrustAnswer, TrustQuestion,
+    LockAnswer, LockQuestion, ModelAccess, ProjectFile, SessionHeader, Start, TrustAnswer, TrustQuestion, UiOptions,
 };
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::update::{Msg, update};
 use ratatui::layout::Size;
 
-pub(crate) fn options() -> Options {
-    Options::default_options()
+pub(crate) fn options() -> UiOptions {
+    UiOptions::default_options()
 }
 
-pub(crate) fn header() -> Header {
-    Header {
+pub(crate) fn header() -> SessionHeader {
+    SessionHeader {
         summary_model: None,
         branch: Some("main".to_owned()),
         model: "sonnet-5".to_owned(),
@@ -194,7 +194,7 @@ pub(crate) fn rewound(target: RewindTarget, scope: RewindScope, kept: Vec<Rewind
 }
 
 /// Sends an event of this task.
-pub(crate) fn tell_of(model: &mut Model, task: &str, kind: EventKind, now: u64) {
+pub(crate) fn tell_of(model: &mut UiModel, task: &str, kind: EventKind, now: u64) {
     let event = Event { task_id: Some(TaskId::new(task)), ..event(kind) };
     assert!(update(model, Msg::Event(Box::new(event)), now).is_empty());
 }
@@ -211,20 +211,20 @@ pub(crate) fn event(kind: EventKind) -> Event {
 }
 
 /// Creates a started UI of this size.
-pub(crate) fn model(width: u16, height: u16) -> Model {
-    let mut model = Model::new(options(), None, Size::new(width, height));
+pub(crate) fn model(width: u16, height: u16) -> UiModel {
+    let mut model = UiModel::new(options(), None, Size::new(width, height));
     feed(&mut model, Msg::Start(Box::new(start())), 0);
     model
 }
 
-pub(crate) fn feed(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
+pub(crate) fn feed(model: &mut UiModel, msg: Msg, now: u64) -> Vec<UiEffect> {
     update(model, msg, now)
 }
 
-pub(crate) fn tell(model: &mut Model, kind: EventKind, now: u64) {
+pub(crate) fn tell(model: &mut UiModel, kind: EventKind, now: u64) {
     let effects = update(model, Msg::Event(Box::new(event(kind))), now);
     // Requests for the git state are ignored.
-    let beside = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(HostRequest::Worktree)));
+    let beside = |effect: &UiEffect| matches!(effect, UiEffect::Ask(Query::LookUp(HostRequest::Worktree)));
     assert!(effects.iter().all(beside));
 }
 
@@ -237,7 +237,7 @@ pub(crate) fn requested(id: &str, tool: &str, summary: &str) -> EventKind {
         tool_call_id: call(id),
         tool_name: tool.to_owned(),
         capability: None,
-        arguments: Arguments::parse(""),
+        arguments: CallArguments::parse(""),
         summary: summary.to_owned(),
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::protocol::*;
 use crate::tui::display::Display;
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crate::tui::tests::fixtures::*;
 use crate::tui::update::{Msg, update};
-use crate::tui::{input::Input, status, view};
+use crate::tui::{input::UiInput, status, view};
 use base64::Engine as _;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 const SIZE: Size = Size { width: 100, height: 40 };
 
 /// Returns the screen as text, and the bytes that draw it.
-fn shown(model: &mut Model, now: u64) -> (String, Vec<u8>) {
+fn shown(model: &mut UiModel, now: u64) -> (String, Vec<u8>) {
     let mut bytes = Vec::new();
     let mut rows = String::new();
     let mut display = Display::new(&mut bytes, model.screen.size);
@@ -77,11 +77,11 @@ fn is_unseen(letter: char) -> bool {
     matches!(letter, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-type Make<'t> = Box<dyn Fn() -> Model + 't>;
+type Make<'t> = Box<dyn Fn() -> UiModel + 't>;
 
 /// Returns every place that shows text from outside: its name, whether the user decides there, and a screen with the
 /// text.
-fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, Model)> {
+fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, UiModel)> {
     let own = |text: &str| text.to_owned();
     let one_line = text.replace(['\n', '\r'], " ");
     let with = |kinds: Vec<EventKind>| {
@@ -97,7 +97,7 @@ fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, M
         let mut model = with(vec![started("go"), requested("call-a", "Tool", "a call")]);
         let _ = update(&mut model, Msg::Event(Box::new(event(EventKind::ApprovalRequested(approval)))), 60_000);
         if !model.dialogs.is_open() {
-            let _ = update(&mut model, Msg::Input(Input::Key(KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE))), 61_000);
+            let _ = update(&mut model, Msg::Input(UiInput::Key(KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE))), 61_000);
         }
         model
     };
@@ -126,7 +126,7 @@ fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, M
     };
     let pasted = || {
         let mut pasted = model(SIZE.width, SIZE.height);
-        let _ = update(&mut pasted, Msg::Input(Input::Paste(own(text))), 1000);
+        let _ = update(&mut pasted, Msg::Input(UiInput::Paste(own(text))), 1000);
         pasted
     };
     let make: Vec<(&'static str, bool, Make<'_>)> = vec![
@@ -226,7 +226,7 @@ fn text_of(case: &serde_json::Value) -> String {
 }
 
 /// Returns all pages of the open view, joined into one text.
-fn pages(model: &mut Model, faults: &mut Vec<String>, name: &str) -> String {
+fn pages(model: &mut UiModel, faults: &mut Vec<String>, name: &str) -> String {
     let mut all = String::new();
     for page in 0..40 {
         let now = 100_000 + page * 1000;
@@ -236,7 +236,7 @@ fn pages(model: &mut Model, faults: &mut Vec<String>, name: &str) -> String {
             break;
         }
         all.push_str(&rows);
-        let _ = update(model, Msg::Input(Input::Key(KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE))), now + 500);
+        let _ = update(model, Msg::Input(UiInput::Key(KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE))), now + 500);
     }
     all
 }

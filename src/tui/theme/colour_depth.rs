@@ -8,7 +8,7 @@ use super::{Syntax, Token};
 
 /// Colour support of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Colours {
+pub(crate) enum ColourDepth {
     True,
     Indexed256,
     Sixteen,
@@ -19,46 +19,46 @@ pub(crate) enum Colours {
 const TEXT_CONTRAST: f64 = 7.0;
 const CONTRAST: f64 = 4.5;
 
-pub(super) fn token_style(palette: &Palette, colours: Colours, token: Token) -> Style {
+pub(super) fn token_style(palette: &Palette, colours: ColourDepth, token: Token) -> Style {
     match colours {
-        Colours::True => rich(palette, token, &ExactColours),
-        Colours::Indexed256 => rich(palette, token, &RoundedColours),
-        Colours::Sixteen => sixteen(token, palette.light),
-        Colours::None => colourless(token),
+        ColourDepth::True => rich(palette, token, &ExactColours),
+        ColourDepth::Indexed256 => rich(palette, token, &RoundedColours),
+        ColourDepth::Sixteen => sixteen(token, palette.light),
+        ColourDepth::None => colourless(token),
     }
 }
 
-pub(super) fn syntax_style(palette: &Palette, colours: Colours, syntax: Syntax, ground: Token) -> Style {
+pub(super) fn syntax_style(palette: &Palette, colours: ColourDepth, syntax: Syntax, ground: Token) -> Style {
     let changes = [(Token::Added, palette.added), (Token::Removed, palette.removed)];
     let tint = changes.iter().find(|(token, _)| *token == ground).map(|(_, change)| change.line);
     let colour = palette.syntax(syntax);
     match (colours, tint) {
-        (Colours::True, None) => Style::new().fg(ExactColours.text(colour, palette.background, CONTRAST)),
-        (Colours::True, Some(tint)) => on_tint(colour, tint, &ExactColours),
-        (Colours::Indexed256, None) => Style::new().fg(RoundedColours.text(colour, palette.background, CONTRAST)),
-        (Colours::Indexed256, Some(tint)) => on_tint(colour, tint, &RoundedColours),
+        (ColourDepth::True, None) => Style::new().fg(ExactColours.text(colour, palette.background, CONTRAST)),
+        (ColourDepth::True, Some(tint)) => on_tint(colour, tint, &ExactColours),
+        (ColourDepth::Indexed256, None) => Style::new().fg(RoundedColours.text(colour, palette.background, CONTRAST)),
+        (ColourDepth::Indexed256, Some(tint)) => on_tint(colour, tint, &RoundedColours),
         // Without tints, the colour of the line shows whether it was added or removed.
-        (Colours::Sixteen | Colours::None, Some(_)) => token_style(palette, colours, ground),
-        (Colours::Sixteen, None) => sixteen_syntax(syntax, palette.light),
-        (Colours::None, None) => Style::new(),
+        (ColourDepth::Sixteen | ColourDepth::None, Some(_)) => token_style(palette, colours, ground),
+        (ColourDepth::Sixteen, None) => sixteen_syntax(syntax, palette.light),
+        (ColourDepth::None, None) => Style::new(),
     }
 }
 
-fn on_tint(colour: Rgb, tint: Rgb, fit: &impl Fit) -> Style {
+fn on_tint(colour: Rgb, tint: Rgb, fit: &impl ColourMapping) -> Style {
     let (ground, real) = fit.tint(tint);
     Style::new().fg(fit.text(colour, real, CONTRAST)).bg(ground)
 }
 
-pub(super) fn background(palette: &Palette, colours: Colours) -> Option<Color> {
+pub(super) fn background(palette: &Palette, colours: ColourDepth) -> Option<Color> {
     match colours {
-        Colours::True => palette.paint.then(|| ExactColours.ground(palette.background)),
-        Colours::Indexed256 => palette.paint.then(|| RoundedColours.ground(palette.background)),
-        Colours::Sixteen | Colours::None => None,
+        ColourDepth::True => palette.paint.then(|| ExactColours.ground(palette.background)),
+        ColourDepth::Indexed256 => palette.paint.then(|| RoundedColours.ground(palette.background)),
+        ColourDepth::Sixteen | ColourDepth::None => None,
     }
 }
 
 /// Conversion of palette colours to terminal colours.
-trait Fit {
+trait ColourMapping {
     fn text(&self, colour: Rgb, ground: Rgb, contrast: f64) -> Color;
     fn ground(&self, colour: Rgb) -> Color;
     /// Returns a tint and the colour that is actually shown.
@@ -67,7 +67,7 @@ trait Fit {
 
 struct ExactColours;
 
-impl Fit for ExactColours {
+impl ColourMapping for ExactColours {
     fn text(&self, colour: Rgb, _: Rgb, _: f64) -> Color {
         self.ground(colour)
     }
@@ -83,7 +83,7 @@ impl Fit for ExactColours {
 
 struct RoundedColours;
 
-impl Fit for RoundedColours {
+impl ColourMapping for RoundedColours {
     fn text(&self, colour: Rgb, ground: Rgb, contrast: f64) -> Color {
         Color::Indexed(colour.nearest_on(ground, contrast))
     }
@@ -98,7 +98,7 @@ impl Fit for RoundedColours {
     }
 }
 
-fn rich(palette: &Palette, token: Token, fit: &impl Fit) -> Style {
+fn rich(palette: &Palette, token: Token, fit: &impl ColourMapping) -> Style {
     let fg = |colour| Style::new().fg(fit.text(colour, palette.background, CONTRAST));
     match token {
         Token::Text => Style::new().fg(fit.text(palette.text, palette.background, TEXT_CONTRAST)),
@@ -123,13 +123,13 @@ fn rich(palette: &Palette, token: Token, fit: &impl Fit) -> Style {
     }
 }
 
-fn line(change: Change, fit: &impl Fit) -> Style {
+fn line(change: Change, fit: &impl ColourMapping) -> Style {
     let (tint, ground) = fit.tint(change.line);
     Style::new().fg(fit.text(change.text, ground, CONTRAST)).bg(tint)
 }
 
 /// Adds an underline if rounding made both tints identical.
-fn word_style(change: Change, fit: &impl Fit) -> Style {
+fn word_style(change: Change, fit: &impl ColourMapping) -> Style {
     let (tint, ground) = fit.tint(change.word);
     let style = Style::new().fg(fit.text(change.text, ground, CONTRAST)).bg(tint).add_modifier(Modifier::BOLD);
     if fit.tint(change.line).0 == tint { style.add_modifier(Modifier::UNDERLINED) } else { style }

@@ -57,7 +57,7 @@ fn faults(theme: &Theme) -> Vec<String> {
 fn every_theme_has_enough_contrast_in_true_and_256_colours() {
     let mut found = Vec::new();
     for name in Theme::names() {
-        for colours in [Colours::True, Colours::Indexed256] {
+        for colours in [ColourDepth::True, ColourDepth::Indexed256] {
             found.extend(faults(&Theme::by_name(name).expect(name).with_colours(colours)));
         }
     }
@@ -82,7 +82,7 @@ fn themes_for_a_light_background_have_light_in_their_name() {
 
 #[test]
 fn without_colours_no_style_sets_a_colour() {
-    let theme = Theme::choose(None, Colours::None);
+    let theme = Theme::choose(None, ColourDepth::None);
     for token in TOKENS {
         assert_eq!((theme.style(token).fg, theme.style(token).bg), (None, None), "{token:?}");
     }
@@ -95,13 +95,13 @@ fn without_colours_no_style_sets_a_colour() {
 
 #[test]
 fn sixteen_colours_set_no_background_and_no_style_is_dim() {
-    for colours in [Colours::True, Colours::Indexed256, Colours::Sixteen, Colours::None] {
+    for colours in [ColourDepth::True, ColourDepth::Indexed256, ColourDepth::Sixteen, ColourDepth::None] {
         for background in [None, Some((255, 255, 255))] {
             let theme = Theme::choose(background, colours);
             for token in TOKENS {
                 let style = theme.style(token);
                 assert!(!style.add_modifier.contains(Modifier::DIM), "{token:?}");
-                assert!(colours != Colours::Sixteen || style.bg.is_none(), "{token:?}");
+                assert!(colours != ColourDepth::Sixteen || style.bg.is_none(), "{token:?}");
             }
         }
     }
@@ -112,14 +112,14 @@ fn the_terminal_background_selects_the_dark_or_light_theme() {
     for (background, name) in
         [(None, "dark"), (Some((0, 0, 0)), "dark"), (Some((253, 246, 227)), "light"), (Some((40, 44, 52)), "dark")]
     {
-        assert_eq!(Theme::choose(background, Colours::True).name, name, "{background:?}");
+        assert_eq!(Theme::choose(background, ColourDepth::True).name, name, "{background:?}");
     }
 }
 
 #[test]
 fn added_and_removed_lines_differ_in_256_colours() {
     for name in Theme::names() {
-        let theme = Theme::by_name(name).expect(name).with_colours(Colours::Indexed256);
+        let theme = Theme::by_name(name).expect(name).with_colours(ColourDepth::Indexed256);
         assert_ne!(theme.style(Token::Added).bg, theme.style(Token::Removed).bg, "{name}");
     }
 }
@@ -202,7 +202,7 @@ fn only_readable_colours_of_the_sixteen_are_used() {
         };
         Rgb { red, green, blue }
     };
-    let dark = Theme::dark().with_colours(Colours::Sixteen);
+    let dark = Theme::dark().with_colours(ColourDepth::Sixteen);
     let all = TOKENS.iter().map(|token| dark.style(*token)).chain(SYNTAX.iter().map(|syntax| dark.syntax(*syntax, Token::Text)));
     for style in all {
         if let Some(colour) = style.fg {

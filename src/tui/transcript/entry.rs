@@ -6,7 +6,7 @@ use super::{Fold, Recovery, RenderContext, recovery};
 use crate::protocol::{Problem, ProblemLine, StepId, TaskId};
 use crate::text;
 use crate::tui::format::format_count;
-use crate::tui::markdown::Document;
+use crate::tui::markdown::MarkdownDocument;
 use crate::tui::metrics::{GUTTER, MEASURE};
 use crate::tui::styled_text::{Row, StyledText};
 use crate::tui::theme::Token;
@@ -30,13 +30,13 @@ pub(crate) enum AnswerState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum NoteTone {
     Plain,
     Warning,
     Failure,
 }
 
-impl Tone {
+impl NoteTone {
     fn token(self) -> Token {
         match self {
             Self::Plain => Token::Muted,
@@ -46,10 +46,10 @@ impl Tone {
     }
 }
 
-pub(crate) enum Kind {
+pub(crate) enum TranscriptEntryKind {
     User(String),
     Answer {
-        document: Document,
+        document: MarkdownDocument,
         state: AnswerState,
     },
     Reasoning {
@@ -60,12 +60,12 @@ pub(crate) enum Kind {
     Card(Card),
     Note {
         text: String,
-        tone: Tone,
+        tone: NoteTone,
     },
     /// Error, as the lines that the command line would print. Contains only clean text.
     Problem {
         problem: Problem,
-        tone: Tone,
+        tone: NoteTone,
     },
     Greeting(Vec<StyledText>),
     /// Summary that replaces older messages: heading and text.
@@ -77,8 +77,8 @@ pub(crate) enum Kind {
     Recovery(Recovery),
 }
 
-pub(crate) struct Entry {
-    pub kind: Kind,
+pub(crate) struct TranscriptEntry {
+    pub kind: TranscriptEntryKind,
     gap: bool,
     pub task: Option<TaskId>,
     pub step: Option<StepId>,
@@ -113,19 +113,25 @@ pub(crate) struct DrawnRows {
 }
 
 /// Returns whether an empty row separates two adjacent entries.
-pub(crate) fn is_separated(before: &Kind, after: &Kind) -> bool {
+pub(crate) fn is_separated(before: &TranscriptEntryKind, after: &TranscriptEntryKind) -> bool {
     match after {
-        Kind::User(_) | Kind::Answer { .. } => true,
-        Kind::Card(_) | Kind::Note { .. } | Kind::Problem { .. } | Kind::Summary { .. } | Kind::Recovery(_) => {
-            matches!(before, Kind::User(_) | Kind::Greeting(_))
+        TranscriptEntryKind::User(_) | TranscriptEntryKind::Answer { .. } => true,
+        TranscriptEntryKind::Card(_)
+        | TranscriptEntryKind::Note { .. }
+        | TranscriptEntryKind::Problem { .. }
+        | TranscriptEntryKind::Summary { .. }
+        | TranscriptEntryKind::Recovery(_) => {
+            matches!(before, TranscriptEntryKind::User(_) | TranscriptEntryKind::Greeting(_))
         }
-        Kind::Greeting(_) => true,
-        Kind::Reasoning { .. } => !matches!(before, Kind::Card(_) | Kind::Reasoning { .. }),
+        TranscriptEntryKind::Greeting(_) => true,
+        TranscriptEntryKind::Reasoning { .. } => {
+            !matches!(before, TranscriptEntryKind::Card(_) | TranscriptEntryKind::Reasoning { .. })
+        }
     }
 }
 
-impl Entry {
-    pub(crate) fn new(kind: Kind, gap: bool) -> Self {
+impl TranscriptEntry {
+    pub(crate) fn new(kind: TranscriptEntryKind, gap: bool) -> Self {
         Self {
             kind,
             gap,
@@ -143,7 +149,7 @@ impl Entry {
 
     /// Empties a note, so that it takes no rows.
     pub(crate) fn withdraw(&mut self) {
-        self.kind = Kind::Note { text: String::new(), tone: Tone::Plain };
+        self.kind = TranscriptEntryKind::Note { text: String::new(), tone: NoteTone::Plain };
         self.gap = false;
     }
 
@@ -160,14 +166,14 @@ impl Entry {
     /// Drops cached rows that can be recomputed. Keeps the measured height.
     pub(crate) fn cool(&mut self) {
         self.laid = None;
-        if let Kind::Answer { document, .. } = &mut self.kind {
+        if let TranscriptEntryKind::Answer { document, .. } = &mut self.kind {
             document.cool();
         }
     }
 
     pub(crate) fn card_mut(&mut self) -> Option<&mut Card> {
         match &mut self.kind {
-            Kind::Card(card) => Some(card),
+            TranscriptEntryKind::Card(card) => Some(card),
             _ => None,
         }
     }
@@ -184,13 +190,16 @@ impl Entry {
     pub(crate) fn guess(&self, width: u16) -> usize {
         let width = usize::from(width.saturating_sub(GUTTER).max(1));
         let rows = match &self.kind {
-            Kind::User(text) => (text.len() / width + 1).min(PROMPT_HEAD),
-            Kind::Answer { document, .. } => document.text().len() * 3 / (width * 2) + 1,
-            Kind::Note { text, .. } if text.is_empty() => 0,
-            Kind::Note { text, .. } => text.len() / width + 1,
-            Kind::Problem { problem, .. } => problem.lines().len(),
-            Kind::Greeting(lines) => lines.len(),
-            Kind::Card(_) | Kind::Reasoning { .. } | Kind::Summary { .. } | Kind::Recovery(_) => 1,
+            TranscriptEntryKind::User(text) => (text.len() / width + 1).min(PROMPT_HEAD),
+            TranscriptEntryKind::Answer { document, .. } => document.text().len() * 3 / (width * 2) + 1,
+            TranscriptEntryKind::Note { text, .. } if text.is_empty() => 0,
+            TranscriptEntryKind::Note { text, .. } => text.len() / width + 1,
+            TranscriptEntryKind::Problem { problem, .. } => problem.lines().len(),
+            TranscriptEntryKind::Greeting(lines) => lines.len(),
+            TranscriptEntryKind::Card(_)
+            | TranscriptEntryKind::Reasoning { .. }
+            | TranscriptEntryKind::Summary { .. }
+            | TranscriptEntryKind::Recovery(_) => 1,
         };
         rows + self.gap_rows()
     }
@@ -201,7 +210,7 @@ impl Entry {
 
     /// Applies the entry's own fold state instead of the global one.
     fn with_own_fold<'a>(&self, look: RenderContext<'a>) -> RenderContext<'a> {
-        let general = if matches!(self.kind, Kind::Card(_)) { look.fold } else { look.rest };
+        let general = if matches!(self.kind, TranscriptEntryKind::Card(_)) { look.fold } else { look.rest };
         let own = self.fold.filter(|(_, round)| *round == look.round).map(|(fold, _)| fold);
         RenderContext { fold: own.unwrap_or(general), is_own: own.is_some(), ..look }
     }
@@ -215,13 +224,19 @@ impl Entry {
     pub(crate) fn fold_next(&mut self, tools: Fold, rest: Fold, round: u32) -> bool {
         let own = self.fold.filter(|(_, at)| *at == round).map(|(fold, _)| fold);
         let next = match &self.kind {
-            Kind::Card(card) => card.next_fold(own, tools),
-            Kind::User(_) | Kind::Reasoning { .. } | Kind::Answer { state: AnswerState::Discarded(_), .. } => {
+            TranscriptEntryKind::Card(card) => card.next_fold(own, tools),
+            TranscriptEntryKind::User(_)
+            | TranscriptEntryKind::Reasoning { .. }
+            | TranscriptEntryKind::Answer { state: AnswerState::Discarded(_), .. } => {
                 let is_open = own.unwrap_or(rest) == Fold::Full;
                 Some(if is_open { Fold::Quiet } else { Fold::Full })
             }
-            Kind::Summary { .. } => Some(own.unwrap_or(rest).next()),
-            Kind::Answer { .. } | Kind::Note { .. } | Kind::Problem { .. } | Kind::Greeting(_) | Kind::Recovery(_) => None,
+            TranscriptEntryKind::Summary { .. } => Some(own.unwrap_or(rest).next()),
+            TranscriptEntryKind::Answer { .. }
+            | TranscriptEntryKind::Note { .. }
+            | TranscriptEntryKind::Problem { .. }
+            | TranscriptEntryKind::Greeting(_)
+            | TranscriptEntryKind::Recovery(_) => None,
         };
         if let Some(next) = next {
             self.fold_by_itself(next, round);
@@ -238,12 +253,12 @@ impl Entry {
         self.gap_rows()
             + laid
             + match &mut self.kind {
-                Kind::Answer { state, .. } if is_folded(state, look) => 0,
-                Kind::Answer { document, state: AnswerState::Streaming } if look.whole_rows => {
+                TranscriptEntryKind::Answer { state, .. } if is_folded(state, look) => 0,
+                TranscriptEntryKind::Answer { document, state: AnswerState::Streaming } if look.whole_rows => {
                     document.height(width).saturating_sub(1)
                 }
-                Kind::Answer { document, .. } => document.height(width),
-                Kind::Card(card) => card.diff_height(width, look),
+                TranscriptEntryKind::Answer { document, .. } => document.height(width),
+                TranscriptEntryKind::Card(card) => card.diff_height(width, look),
                 _ => 0,
             }
     }
@@ -256,7 +271,7 @@ impl Entry {
         let count = usize::from(area.height.saturating_sub(skipped));
         let rows = self.rows(first..first + count, look);
         let (sign, token) = self.symbol(look);
-        if matches!(self.kind, Kind::User(_)) {
+        if matches!(self.kind, TranscriptEntryKind::User(_)) {
             // A block has a background where the theme has one, and a bar before its other rows.
             let rows = Rect { y: area.y + skipped, height: (rows.len() as u16).min(area.height.saturating_sub(skipped)), ..area };
             buffer.set_style(rows, look.theme.style(Token::Prompt));
@@ -290,7 +305,7 @@ impl Entry {
         let laid = self.laid.as_ref().map_or(&[][..], |laid| laid.rows.as_slice());
         match &mut self.kind {
             // A note follows a discarded response.
-            Kind::Answer { document, state } => {
+            TranscriptEntryKind::Answer { document, state } => {
                 let height = if is_folded(state, look) { 0 } else { document.height(width) };
                 let mut rows = document.rows(width, range.start.min(height)..range.end.min(height), look.theme);
                 rows.extend(
@@ -301,7 +316,7 @@ impl Entry {
                 );
                 rows
             }
-            Kind::Card(card) => {
+            TranscriptEntryKind::Card(card) => {
                 let mut rows: Vec<_> = laid.iter().skip(range.start).take(range.len()).cloned().collect();
                 let diff = card.diff_height(width, look);
                 let at = |row: usize| row.saturating_sub(laid.len()).min(diff);
@@ -314,16 +329,16 @@ impl Entry {
 
     fn symbol(&self, look: RenderContext<'_>) -> (&'static str, Token) {
         match &self.kind {
-            Kind::User(_) => (look.glyphs.user, Token::Accent),
-            Kind::Answer { state: AnswerState::Discarded(_), .. } => (look.glyphs.note, Token::Faint),
-            Kind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => ("", Token::Text),
-            Kind::Greeting(_) => ("", Token::Text),
-            Kind::Reasoning { .. } => (look.glyphs.note, Token::Faint),
-            Kind::Card(card) => card.symbol(look.glyphs),
-            Kind::Summary { .. } => (look.glyphs.note, Token::Muted),
-            Kind::Recovery(_) => (look.glyphs.waits, Token::Warn),
-            Kind::Note { tone, .. } | Kind::Problem { tone, .. } => {
-                (if *tone == Tone::Failure { look.glyphs.failed } else { look.glyphs.note }, tone.token())
+            TranscriptEntryKind::User(_) => (look.glyphs.user, Token::Accent),
+            TranscriptEntryKind::Answer { state: AnswerState::Discarded(_), .. } => (look.glyphs.note, Token::Faint),
+            TranscriptEntryKind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => ("", Token::Text),
+            TranscriptEntryKind::Greeting(_) => ("", Token::Text),
+            TranscriptEntryKind::Reasoning { .. } => (look.glyphs.note, Token::Faint),
+            TranscriptEntryKind::Card(card) => card.symbol(look.glyphs),
+            TranscriptEntryKind::Summary { .. } => (look.glyphs.note, Token::Muted),
+            TranscriptEntryKind::Recovery(_) => (look.glyphs.waits, Token::Warn),
+            TranscriptEntryKind::Note { tone, .. } | TranscriptEntryKind::Problem { tone, .. } => {
+                (if *tone == NoteTone::Failure { look.glyphs.failed } else { look.glyphs.note }, tone.token())
             }
         }
     }
@@ -331,7 +346,7 @@ impl Entry {
     fn lay_out(&mut self, look: RenderContext<'_>) {
         let width = look.width.saturating_sub(GUTTER).max(1);
         // A running call shows its elapsed seconds. Laying it out for every frame is cheap.
-        let ticking = matches!(&self.kind, Kind::Card(card) if card.is_running());
+        let ticking = matches!(&self.kind, TranscriptEntryKind::Card(card) if card.is_running());
         let is_laid = |laid: &LayoutCache| laid.width == width && laid.version == look.version;
         if !ticking && self.laid.as_ref().is_some_and(is_laid) {
             return;
@@ -339,25 +354,25 @@ impl Entry {
         let full = width;
         let width = width.min(MEASURE);
         let rows = match &self.kind {
-            Kind::User(text) => prompt(text, self.paste.as_ref(), width, look),
-            Kind::Answer { document, state: state @ AnswerState::Discarded(reason) } => {
+            TranscriptEntryKind::User(text) => prompt(text, self.paste.as_ref(), width, look),
+            TranscriptEntryKind::Answer { document, state: state @ AnswerState::Discarded(reason) } => {
                 let size = format_count(document.text().split_whitespace().count(), "word");
                 let mark = if is_folded(state, look) { look.glyphs.folded } else { look.glyphs.unfolded };
                 vec![truncated_row(&format!("discarded response, {size}: {reason}  {mark}"), width, look, Token::Faint)]
             }
-            Kind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => Vec::new(),
-            Kind::Reasoning { text, live, .. } => thinking(text, *live, width, look),
-            Kind::Card(card) => card.rows(full, look),
-            Kind::Greeting(lines) => lines
+            TranscriptEntryKind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => Vec::new(),
+            TranscriptEntryKind::Reasoning { text, live, .. } => thinking(text, *live, width, look),
+            TranscriptEntryKind::Card(card) => card.rows(full, look),
+            TranscriptEntryKind::Greeting(lines) => lines
                 .iter()
                 .flat_map(|line| line.wrap_keeping(full.into(), &pieces(&line.text, look.glyphs.dot)))
                 .map(|line| line.fit_row(full.into(), look.theme))
                 .collect(),
-            Kind::Summary { head, text } => summary(head, text, width, look),
-            Kind::Recovery(recovery) => recovery::rows(recovery, full, look),
-            Kind::Note { text, .. } if text.is_empty() => Vec::new(),
-            Kind::Note { text, tone } => wrapped(text, width, look, tone.token()),
-            Kind::Problem { problem, tone } => {
+            TranscriptEntryKind::Summary { head, text } => summary(head, text, width, look),
+            TranscriptEntryKind::Recovery(recovery) => recovery::rows(recovery, full, look),
+            TranscriptEntryKind::Note { text, .. } if text.is_empty() => Vec::new(),
+            TranscriptEntryKind::Note { text, tone } => wrapped(text, width, look, tone.token()),
+            TranscriptEntryKind::Problem { problem, tone } => {
                 let rows = |(line, text): (ProblemLine, String)| match line {
                     ProblemLine::Message => wrapped(&text, width, look, tone.token()),
                     ProblemLine::Excerpt | ProblemLine::Hint => wrapped(&text, width, look, Token::Muted),

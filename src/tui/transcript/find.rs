@@ -1,19 +1,19 @@
 //! Search in the whole transcript, including folded parts.
 
-use super::{Entry, Kind, Transcript};
+use super::{Transcript, TranscriptEntry, TranscriptEntryKind};
 use regex::{Regex, RegexBuilder};
 use std::borrow::Cow;
 
 /// Search query, which is case-sensitive only if it contains a capital letter.
 #[derive(Debug, Clone)]
-pub(crate) struct Query {
+pub(crate) struct FindQuery {
     pub words: String,
     pattern: Regex,
     /// Whether the query contains Markdown marks; otherwise marks in the text are ignored.
     has_marks: bool,
 }
 
-impl Query {
+impl FindQuery {
     pub(crate) fn new(words: &str) -> Option<Self> {
         let exact = words.chars().any(char::is_uppercase);
         // A space also matches a line break.
@@ -32,17 +32,19 @@ impl Query {
     }
 
     /// Counts the matches in an entry.
-    fn count_in(&self, entry: &Entry) -> usize {
+    fn count_in(&self, entry: &TranscriptEntry) -> usize {
         match &entry.kind {
-            Kind::User(text) | Kind::Reasoning { text, .. } | Kind::Note { text, .. } => self.count(text),
-            Kind::Answer { document, .. } => self.count(&self.without_marks(document.text())),
-            Kind::Card(card) => [card.summary(), card.message(), card.output(), card.changes_text()]
+            TranscriptEntryKind::User(text)
+            | TranscriptEntryKind::Reasoning { text, .. }
+            | TranscriptEntryKind::Note { text, .. } => self.count(text),
+            TranscriptEntryKind::Answer { document, .. } => self.count(&self.without_marks(document.text())),
+            TranscriptEntryKind::Card(card) => [card.summary(), card.message(), card.output(), card.changes_text()]
                 .into_iter()
                 .map(|text| self.count(text))
                 .sum(),
-            Kind::Summary { head, text } => self.count(head) + self.count(text),
-            Kind::Problem { problem, .. } => self.count(&problem.text()),
-            Kind::Greeting(_) | Kind::Recovery(_) => 0,
+            TranscriptEntryKind::Summary { head, text } => self.count(head) + self.count(text),
+            TranscriptEntryKind::Problem { problem, .. } => self.count(&problem.text()),
+            TranscriptEntryKind::Greeting(_) | TranscriptEntryKind::Recovery(_) => 0,
         }
     }
 
@@ -96,7 +98,7 @@ impl SearchMatches {
 }
 
 /// Searches all entries. If the query was only extended, searches only previous matches.
-pub(crate) fn find_all(transcript: &Transcript, query: &Query, before: &SearchMatches, from: usize) -> SearchMatches {
+pub(crate) fn find_all(transcript: &Transcript, query: &FindQuery, before: &SearchMatches, from: usize) -> SearchMatches {
     let narrows = !before.words.is_empty() && query.words.starts_with(&before.words);
     let count = |at: usize| transcript.entries.get(at).map_or(0, |entry| query.count_in(entry));
     let hits = |at: usize| Some((at, count(at))).filter(|(_, count)| *count > 0);

@@ -92,7 +92,7 @@ fn members(transcript: &Transcript, group: &Rc<ReadGroup>) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Kind, ReadKind};
+    use super::super::{ReadKind, TranscriptEntryKind};
     use super::*;
     use crate::tui::tests::fixtures::call;
 
@@ -103,7 +103,7 @@ mod tests {
         for (at, kind) in kinds.into_iter().enumerate() {
             let mut card = Card::new(call(&at.to_string()), "Read");
             card.reads = Some(kind);
-            transcript.push(Kind::Card(card));
+            transcript.push(TranscriptEntryKind::Card(card));
         }
         for at in order {
             let id = call(&at.to_string());

@@ -2,7 +2,7 @@
 
 use super::entry::DrawnRows;
 use super::plain::{cells_between, join, without_bars};
-use super::{Query, RenderContext, Transcript};
+use super::{FindQuery, RenderContext, Transcript};
 use crate::text;
 use crate::tui::metrics::GUTTER;
 use crate::tui::styled_text::{Frame, Join, Row};
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// Cell of an entry: its row, counting the gap, and its column after the gutter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct Point {
+pub(crate) struct EntryCell {
     pub row: usize,
     pub cell: u16,
 }
@@ -33,8 +33,8 @@ pub(crate) enum SelectionShape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Selection {
     pub entry: usize,
-    pub from: Point,
-    pub to: Point,
+    pub from: EntryCell,
+    pub to: EntryCell,
     pub shape: SelectionShape,
 }
 
@@ -65,7 +65,7 @@ impl Selection {
 pub(crate) struct Marks {
     pub chosen: Option<usize>,
     pub selection: Option<Selection>,
-    pub query: Option<Query>,
+    pub query: Option<FindQuery>,
     /// Start position of the focused entry in the last frame.
     cursor: Option<Position>,
 }
@@ -136,7 +136,7 @@ impl Marks {
 }
 
 /// Returns every match in these rows, including matches across wrapped lines.
-fn find_matches(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
+fn find_matches(rows: &[Row], query: &FindQuery) -> Vec<Vec<Piece>> {
     let mut found = Vec::new();
     let mut start = 0;
     while start < rows.len() {
@@ -170,7 +170,7 @@ fn find_matches(rows: &[Row], query: &Query) -> Vec<Vec<Piece>> {
 
 impl Transcript {
     /// Returns the row of the nth match in an entry, counting the gap.
-    pub(crate) fn match_row(&mut self, at: usize, nth: usize, query: &Query, look: RenderContext<'_>) -> Option<usize> {
+    pub(crate) fn match_row(&mut self, at: usize, nth: usize, query: &FindQuery, look: RenderContext<'_>) -> Option<usize> {
         let gap = self.entries.get(at)?.gap_rows();
         let rows = self.rows_of(at, look);
         let places = find_matches(&rows, query);
@@ -179,7 +179,7 @@ impl Transcript {
     }
 
     /// Counts the matches in the visible part of an entry.
-    pub(crate) fn count_shown(&mut self, at: usize, query: &Query, look: RenderContext<'_>) -> usize {
+    pub(crate) fn count_shown(&mut self, at: usize, query: &FindQuery, look: RenderContext<'_>) -> usize {
         find_matches(&self.rows_of(at, look), query).len()
     }
 
@@ -190,7 +190,7 @@ impl Transcript {
     }
 
     pub(crate) fn gap_rows(&self, at: usize) -> usize {
-        self.entries.get(at).map_or(0, super::Entry::gap_rows)
+        self.entries.get(at).map_or(0, super::TranscriptEntry::gap_rows)
     }
 
     /// Returns the rows of the line that contains this row.

@@ -17,10 +17,10 @@ mod text_rows;
 mod viewport;
 
 pub(crate) use card::{Card, CardState};
-pub(crate) use entry::{AnswerState, Entry, Kind, Tone};
-pub(crate) use find::{Query, SearchMatches, find_all};
+pub(crate) use entry::{AnswerState, NoteTone, TranscriptEntry, TranscriptEntryKind};
+pub(crate) use find::{FindQuery, SearchMatches, find_all};
 pub(crate) use grouping::join as join_reads;
-pub(crate) use marks::{Marks, Point, Selection, SelectionShape};
+pub(crate) use marks::{EntryCell, Marks, Selection, SelectionShape};
 pub(crate) use output::take_exit;
 pub(crate) use plain::code_blocks;
 pub(crate) use read_group::ReadKind;
@@ -28,7 +28,7 @@ pub(crate) use recovery::{Recovery, RecoveryState};
 pub(crate) use rewound::{last_standing_answer, redo_latest, tag_new_entries, undo_from};
 
 use super::glyphs::Glyphs;
-use super::markdown::Document;
+use super::markdown::MarkdownDocument;
 use super::theme::Theme;
 use crate::protocol::{CallId, StepId, TaskId};
 use heights::Heights;
@@ -85,7 +85,7 @@ pub(crate) struct RenderContext<'a> {
 const WARM: usize = 256;
 
 pub(crate) struct Transcript {
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     /// Row count of each entry: measured, last known or estimated.
     heights: Heights,
     calls: HashMap<CallId, usize>,
@@ -154,17 +154,17 @@ impl Default for Transcript {
 }
 
 impl Transcript {
-    pub(crate) fn push(&mut self, kind: Kind) {
+    pub(crate) fn push(&mut self, kind: TranscriptEntryKind) {
         let gap = self.entries.last().is_some_and(|last| entry::is_separated(&last.kind, &kind));
         let at = self.entries.len();
         match &kind {
-            Kind::Card(card) => {
+            TranscriptEntryKind::Card(card) => {
                 self.calls.insert(card.id.clone(), at);
             }
-            Kind::Answer { .. } => self.answer = Some(at),
+            TranscriptEntryKind::Answer { .. } => self.answer = Some(at),
             _ => {}
         }
-        let entry = Entry::new(kind, gap).with_step(self.task.clone(), self.step.clone());
+        let entry = TranscriptEntry::new(kind, gap).with_step(self.task.clone(), self.step.clone());
         self.heights.push(entry.guess(self.width));
         self.entries.push(entry);
         self.touch(at, Some(0));
@@ -172,7 +172,7 @@ impl Transcript {
 
     /// Removes the last note with this text, because the note is no longer true.
     pub(crate) fn withdraw(&mut self, words: &str) {
-        let is_it = |entry: &Entry| matches!(&entry.kind, Kind::Note { text, .. } if text == words);
+        let is_it = |entry: &TranscriptEntry| matches!(&entry.kind, TranscriptEntryKind::Note { text, .. } if text == words);
         if let Some(at) = self.entries.iter().rposition(is_it)
             && let Some(entry) = self.changing(at)
         {
@@ -181,37 +181,44 @@ impl Transcript {
     }
 
     /// Returns the entries from this index on.
-    pub(crate) fn kinds_from(&self, first: usize) -> impl Iterator<Item = &Kind> {
+    pub(crate) fn kinds_from(&self, first: usize) -> impl Iterator<Item = &TranscriptEntryKind> {
         self.entries.iter().skip(first).map(|entry| &entry.kind)
     }
 
     /// Returns a mutable reference to the last entry.
-    pub(crate) fn last_mut(&mut self) -> Option<&mut Entry> {
+    pub(crate) fn last_mut(&mut self) -> Option<&mut TranscriptEntry> {
         let last = self.entries.len().checked_sub(1)?;
         self.changing(last)
     }
 
     /// Returns whether reasoning is being streamed.
     pub(crate) fn is_thinking(&self) -> bool {
-        matches!(self.entries.last(), Some(Entry { kind: Kind::Reasoning { live: true, .. }, .. }))
+        matches!(self.entries.last(), Some(TranscriptEntry { kind: TranscriptEntryKind::Reasoning { live: true, .. }, .. }))
     }
 
     /// Returns the response that is being streamed. Notices that arrive during it are placed after it.
-    pub(crate) fn streaming_mut(&mut self) -> Option<&mut Document> {
-        let aside =
-            |kind: &Kind| matches!(kind, Kind::Note { .. } | Kind::Problem { .. } | Kind::Summary { .. } | Kind::Recovery(_));
+    pub(crate) fn streaming_mut(&mut self) -> Option<&mut MarkdownDocument> {
+        let aside = |kind: &TranscriptEntryKind| {
+            matches!(
+                kind,
+                TranscriptEntryKind::Note { .. }
+                    | TranscriptEntryKind::Problem { .. }
+                    | TranscriptEntryKind::Summary { .. }
+                    | TranscriptEntryKind::Recovery(_)
+            )
+        };
         let at = self.entries.iter().rposition(|entry| !aside(&entry.kind))?;
-        if !matches!(self.entries[at].kind, Kind::Answer { state: AnswerState::Streaming, .. }) {
+        if !matches!(self.entries[at].kind, TranscriptEntryKind::Answer { state: AnswerState::Streaming, .. }) {
             return None;
         }
         match &mut self.changing(at)?.kind {
-            Kind::Answer { document, .. } => Some(document),
+            TranscriptEntryKind::Answer { document, .. } => Some(document),
             _ => None,
         }
     }
 
     /// Returns the latest response, at any position.
-    pub(crate) fn last_answer_mut(&mut self) -> Option<&mut Entry> {
+    pub(crate) fn last_answer_mut(&mut self) -> Option<&mut TranscriptEntry> {
         self.changing(self.answer?)
     }
 
@@ -222,7 +229,7 @@ impl Transcript {
     pub(crate) fn card_mut(&mut self, id: &CallId) -> Option<&mut Card> {
         let at = *self.calls.get(id)?;
         match &mut self.changing(at)?.kind {
-            Kind::Card(card) => Some(card),
+            TranscriptEntryKind::Card(card) => Some(card),
             _ => None,
         }
     }
@@ -242,7 +249,7 @@ impl Transcript {
 
     pub(crate) fn cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
         self.entries.iter_mut().filter_map(|entry| match &entry.kind {
-            Kind::Card(_) => {
+            TranscriptEntryKind::Card(_) => {
                 entry.forget_layout();
                 entry.card_mut()
             }
@@ -252,14 +259,14 @@ impl Transcript {
 
     /// Returns the cards that were not undone.
     pub(crate) fn standing_cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
-        self.entries.iter_mut().filter(|entry| entry.undone.is_none()).filter_map(Entry::card_mut)
+        self.entries.iter_mut().filter(|entry| entry.undone.is_none()).filter_map(TranscriptEntry::card_mut)
     }
 
     /// Returns the entry about unfinished work of the previous process.
     pub(crate) fn recovery_mut(&mut self) -> Option<&mut Recovery> {
-        let at = self.entries.iter().rposition(|entry| matches!(entry.kind, Kind::Recovery(_)))?;
+        let at = self.entries.iter().rposition(|entry| matches!(entry.kind, TranscriptEntryKind::Recovery(_)))?;
         match &mut self.changing(at)?.kind {
-            Kind::Recovery(recovery) => Some(recovery),
+            TranscriptEntryKind::Recovery(recovery) => Some(recovery),
             _ => None,
         }
     }
@@ -268,13 +275,13 @@ impl Transcript {
         self.entries.len()
     }
 
-    pub(crate) fn entry(&self, at: usize) -> Option<&Entry> {
+    pub(crate) fn entry(&self, at: usize) -> Option<&TranscriptEntry> {
         self.entries.get(at)
     }
 
     /// Returns a mutable reference to an entry. Drops its layout and records the changed number of
     /// rows.
-    fn changing(&mut self, at: usize) -> Option<&mut Entry> {
+    fn changing(&mut self, at: usize) -> Option<&mut TranscriptEntry> {
         let before = self.entries.get(at)?.is_measured_at(self.width, self.version).then(|| self.heights.get(at));
         self.touch(at, before);
         let entry = self.entries.get_mut(at)?;
@@ -370,7 +377,8 @@ impl Transcript {
     /// Inserts older entries below the greeting without moving the view. Older rows replace the greeting on the screen.
     pub(crate) fn prepend(&mut self, older: Self, look: RenderContext<'_>) {
         let count = older.entries.len();
-        let at = usize::from(matches!(self.entries.first(), Some(Entry { kind: Kind::Greeting(_), .. })));
+        let at =
+            usize::from(matches!(self.entries.first(), Some(TranscriptEntry { kind: TranscriptEntryKind::Greeting(_), .. })));
         let above = match self.anchor {
             Anchor::At(spot) if spot.entry < at => self.height_of(0, look).saturating_sub(spot.row),
             Anchor::At(_) | Anchor::End => 0,

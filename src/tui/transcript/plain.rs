@@ -1,47 +1,54 @@
 //! Entries as Markdown for copying, without symbols, line numbers and wrapping.
 
-use super::{Card, Kind};
+use super::{Card, TranscriptEntryKind};
 use crate::tui::markdown::BAR;
 use crate::tui::styled_text::{Join, Row};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
-impl super::Entry {
+impl super::TranscriptEntry {
     /// Returns the whole entry as Markdown, including folded parts.
     pub(crate) fn markdown(&self) -> String {
         match &self.kind {
-            Kind::User(text) | Kind::Reasoning { text, .. } | Kind::Note { text, .. } => text.trim_end().to_owned(),
-            Kind::Answer { document, .. } => document.text().trim_end().to_owned(),
-            Kind::Card(card) => card_text(card),
-            Kind::Summary { head, text } => format!("{head}\n\n{text}"),
-            Kind::Greeting(lines) => lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n"),
-            Kind::Problem { problem, .. } => problem.text(),
-            Kind::Recovery(recovery) => recovery.lines().join("\n"),
+            TranscriptEntryKind::User(text)
+            | TranscriptEntryKind::Reasoning { text, .. }
+            | TranscriptEntryKind::Note { text, .. } => text.trim_end().to_owned(),
+            TranscriptEntryKind::Answer { document, .. } => document.text().trim_end().to_owned(),
+            TranscriptEntryKind::Card(card) => card_text(card),
+            TranscriptEntryKind::Summary { head, text } => format!("{head}\n\n{text}"),
+            TranscriptEntryKind::Greeting(lines) => lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n"),
+            TranscriptEntryKind::Problem { problem, .. } => problem.text(),
+            TranscriptEntryKind::Recovery(recovery) => recovery.lines().join("\n"),
         }
     }
 
     /// Returns the code blocks of an entry. Those of a card are its changes and its output.
     pub(crate) fn code(&self) -> Vec<String> {
         match &self.kind {
-            Kind::Card(card) => {
+            TranscriptEntryKind::Card(card) => {
                 [card.changes_text(), card.output()].into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect()
             }
-            Kind::User(text) | Kind::Summary { text, .. } | Kind::Reasoning { text, .. } => code_blocks(text),
-            Kind::Answer { document, .. } => code_blocks(document.text()),
-            Kind::Note { .. } | Kind::Problem { .. } | Kind::Greeting(_) | Kind::Recovery(_) => Vec::new(),
+            TranscriptEntryKind::User(text)
+            | TranscriptEntryKind::Summary { text, .. }
+            | TranscriptEntryKind::Reasoning { text, .. } => code_blocks(text),
+            TranscriptEntryKind::Answer { document, .. } => code_blocks(document.text()),
+            TranscriptEntryKind::Note { .. }
+            | TranscriptEntryKind::Problem { .. }
+            | TranscriptEntryKind::Greeting(_)
+            | TranscriptEntryKind::Recovery(_) => Vec::new(),
         }
     }
 
     pub(crate) fn card(&self) -> Option<&Card> {
         match &self.kind {
-            Kind::Card(card) => Some(card),
+            TranscriptEntryKind::Card(card) => Some(card),
             _ => None,
         }
     }
 
     pub(crate) fn is_prompt(&self) -> bool {
-        matches!(self.kind, Kind::User(_))
+        matches!(self.kind, TranscriptEntryKind::User(_))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Undone entries, which remain visible and marked until they are restored.
 
-use super::{Kind, Transcript};
+use super::{Transcript, TranscriptEntryKind};
 use crate::protocol::{StepId, TaskId};
 
 /// Sets the task and step of new entries.
@@ -15,10 +15,10 @@ pub(crate) fn tag_new_entries(transcript: &mut Transcript, task: Option<&TaskId>
 
 /// Marks all entries from this task or step on as undone. Without a task, starts at the last task that is not undone.
 pub(crate) fn undo_from(transcript: &mut Transcript, task: Option<&TaskId>, step: Option<&StepId>) {
-    let standing = |entry: &&super::Entry| entry.undone.is_none();
+    let standing = |entry: &&super::TranscriptEntry| entry.undone.is_none();
     let last = || transcript.entries.iter().rev().filter(standing).find_map(|entry| entry.task.clone());
     let Some(task) = task.cloned().or_else(last) else { return };
-    let begins = |entry: &super::Entry| {
+    let begins = |entry: &super::TranscriptEntry| {
         let of_step = step.is_none_or(|step| entry.step.as_ref() == Some(step));
         entry.undone.is_none() && entry.task.as_ref() == Some(&task) && of_step
     };
@@ -41,7 +41,7 @@ pub(crate) fn redo_latest(transcript: &mut Transcript) {
 /// Returns the latest response that was not undone.
 pub(crate) fn last_standing_answer(transcript: &Transcript) -> Option<String> {
     transcript.entries.iter().rev().filter(|entry| entry.undone.is_none()).find_map(|entry| match &entry.kind {
-        Kind::Answer { document, state: super::AnswerState::Done } => Some(document.text().to_owned()),
+        TranscriptEntryKind::Answer { document, state: super::AnswerState::Done } => Some(document.text().to_owned()),
         _ => None,
     })
 }

@@ -2,12 +2,12 @@ use super::*;
 use crate::protocol::{FileDiffs, Proposal};
 use crate::tui::glyphs::UNICODE;
 use crate::tui::tests::fixtures::{DIFF, call};
-use crate::tui::theme::Colours;
+use crate::tui::theme::ColourDepth;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 fn theme() -> Theme {
-    Theme::choose(None, Colours::None)
+    Theme::choose(None, ColourDepth::None)
 }
 
 fn look(theme: &Theme, width: u16, fold: Fold) -> RenderContext<'_> {
@@ -43,7 +43,7 @@ fn card(state: CardState, output: &str, proposal: Option<Proposal>) -> Transcrip
     let mut card = Card::new(call("1"), "$ cargo\ntest");
     card.on_started("user:3", 1000);
     card.on_ended(state, output, proposal.as_ref());
-    transcript.push(Kind::Card(card));
+    transcript.push(TranscriptEntryKind::Card(card));
     transcript
 }
 
@@ -81,7 +81,7 @@ fn a_command_edited_by_the_user_is_labelled_and_shows_its_exit_code() {
     let output = "[The user edited this command before it ran: \"c\\nd\"]\nExit code: 3\n--- stdout ---\nno";
     edited.on_ended(CardState::Done { latency_ms: 100 }, output, None);
     let mut transcript = Transcript::default();
-    transcript.push(Kind::Card(edited));
+    transcript.push(TranscriptEntryKind::Card(edited));
     let rows = rows(&mut transcript, Fold::Quiet);
     assert!(rows[0].starts_with("✗ $ c  edited by you  exit 3 · no"), "what it printed, and not what was changed: {rows:?}");
     assert!(rows.contains(&"  │ no".to_owned()), "{rows:?}");
@@ -120,7 +120,7 @@ fn the_output_stays_visible_while_a_rerun_needs_approval() {
         card.is_preview = is_preview;
         card.push_output("refused\n");
         card.state = CardState::Waiting;
-        transcript.push(Kind::Card(card));
+        transcript.push(TranscriptEntryKind::Card(card));
         rows(&mut transcript, Fold::Quiet)
     };
     assert_eq!(waiting(false)[1..], ["  │ refused"]);
@@ -133,7 +133,7 @@ fn a_call_approved_by_the_user_names_no_rule() {
     let mut card = Card::new(call("1"), "Edit a.rs");
     card.on_started("approved by you", 1000);
     card.on_ended(CardState::Failed { latency_ms: 100, message: "it broke".to_owned() }, "", None);
-    transcript.push(Kind::Card(card));
+    transcript.push(TranscriptEntryKind::Card(card));
     assert_eq!(rows(&mut transcript, Fold::Quiet).last().unwrap(), "  │ approved by you");
 }
 
@@ -167,7 +167,7 @@ fn an_applied_edit_shows_its_first_and_last_changes_and_its_diff_when_unfolded()
     let mut edit = Card::new(call("1"), "EditFile");
     edit.on_ended(CardState::Done { latency_ms: 100 }, "done", Some(&proposal));
     let mut transcript = Transcript::default();
-    transcript.push(Kind::Card(edit));
+    transcript.push(TranscriptEntryKind::Card(edit));
     let shown = rows(&mut transcript, Fold::Quiet);
     assert_eq!((shown[0].as_str(), shown.len()), ("✓ Edit src/main.rs +6 −5           ▸   0.1 s", 6), "{shown:?}");
     assert!(shown[1].contains("−fn greet(name: &str)") && shown[3].contains("⋯") && shown[5].contains('+'), "{shown:?}");
@@ -183,7 +183,7 @@ fn a_running_command_shows_its_last_lines_regardless_of_chunk_boundaries() {
     for chunk in ["one\ntwo\nthree\nfo", "ur\nfive\nsix\n\x1b[3", "1msev", "en"] {
         card.push_output(chunk);
     }
-    transcript.push(Kind::Card(card));
+    transcript.push(TranscriptEntryKind::Card(card));
     let expected = ["◌ $ make                           ▾     9 s", "  │ three", "  │ four", "  │ five", "  │ six", "  │ seven"];
     assert_eq!(rows(&mut transcript, Fold::Quiet), expected);
 }
@@ -192,7 +192,7 @@ fn a_running_command_shows_its_last_lines_regardless_of_chunk_boundaries() {
 fn only_visible_entries_are_laid_out() {
     let mut transcript = Transcript::default();
     for n in 0..10_000 {
-        transcript.push(Kind::Card(Card::new(call(&n.to_string()), "Read a file")));
+        transcript.push(TranscriptEntryKind::Card(Card::new(call(&n.to_string()), "Read a file")));
     }
     rows(&mut transcript, Fold::Quiet);
     let laid = transcript.warm.len();
@@ -229,15 +229,15 @@ fn a_wrapped_output_line_is_marked_and_copied_as_one_line() {
     let mut transcript = Transcript::default();
     let mut card = Card::new(call("1"), "Tool");
     card.on_ended(CardState::Done { latency_ms: 1 }, &"word ".repeat(20), None);
-    transcript.push(Kind::Card(card));
+    transcript.push(TranscriptEntryKind::Card(card));
     transcript.unfold(0);
     let look = transcript.render_context(44, &theme, &UNICODE, 0);
     let rows = transcript.rows_of(0, look);
     assert!(rows[2].cells().starts_with("│↪ word"), "{}", rows[2].cells());
     transcript.marks.selection = Some(Selection {
         entry: 0,
-        from: Point { row: 1, cell: 0 },
-        to: Point { row: 3, cell: 0 },
+        from: EntryCell { row: 1, cell: 0 },
+        to: EntryCell { row: 3, cell: 0 },
         shape: SelectionShape::Lines,
     });
     assert_eq!(transcript.selected_text(look).unwrap(), "word ".repeat(20).trim_end());
@@ -245,7 +245,7 @@ fn a_wrapped_output_line_is_marked_and_copied_as_one_line() {
 
 mod random {
     use super::*;
-    use crate::tui::markdown::Document;
+    use crate::tui::markdown::MarkdownDocument;
     use crate::tui::transcript::viewport::Anchor;
     use proptest::prelude::*;
 
@@ -284,16 +284,16 @@ mod random {
         ]
     }
 
-    fn answer(paragraphs: usize) -> Kind {
-        let mut document = Document::new();
+    fn answer(paragraphs: usize) -> TranscriptEntryKind {
+        let mut document = MarkdownDocument::new();
         document.push(&"some words of a paragraph that is broken on a narrow screen\n\n".repeat(paragraphs));
-        Kind::Answer { document, state: AnswerState::Streaming }
+        TranscriptEntryKind::Answer { document, state: AnswerState::Streaming }
     }
 
-    fn done(id: usize, lines: usize) -> Kind {
+    fn done(id: usize, lines: usize) -> TranscriptEntryKind {
         let mut card = Card::new(call(&id.to_string()), "$ make");
         card.on_ended(CardState::Done { latency_ms: 1 }, &"a line of output\n".repeat(lines), None);
-        Kind::Card(card)
+        TranscriptEntryKind::Card(card)
     }
 
     /// Returns all rows, each with its entry and row index.

@@ -1,7 +1,7 @@
 //! Visible part of the transcript, and scrolling.
 
 use super::marks::VisibleEntry;
-use super::{Kind, RenderContext, Transcript, WARM};
+use super::{RenderContext, Transcript, TranscriptEntryKind, WARM};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -256,7 +256,7 @@ impl Transcript {
         let Some(entry) = self.entries.get_mut(spot.entry) else { return spot.row };
         let gap = entry.gap_rows();
         let inner = look.width.saturating_sub(crate::tui::metrics::GUTTER).max(1);
-        if let Kind::Answer { document, .. } = &mut entry.kind
+        if let TranscriptEntryKind::Answer { document, .. } = &mut entry.kind
             && spot.row >= gap
         {
             let place = document.block_at(spot.row - gap);

@@ -109,7 +109,7 @@ pub(crate) enum Confirm {
 
 /// Key of a choice and its confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct ChoiceKey {
     pub letter: char,
     pub confirm: Confirm,
 }
@@ -181,7 +181,7 @@ enum PendingChoice {
 /// State of one prompt while it has the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Guard {
-    keys: Vec<Key>,
+    keys: Vec<ChoiceKey>,
     /// Number of leading choices with a row, which a digit highlights.
     rows: usize,
     pace: GuardTiming,
@@ -233,7 +233,7 @@ pub(crate) fn may_take_focus(draft_is_empty: bool, last_key: Option<u64>, now: u
 
 impl Guard {
     /// Creates a guard; `last_text` is the time at which the user last typed.
-    pub(crate) fn new(keys: Vec<Key>, last_text: Option<u64>) -> Self {
+    pub(crate) fn new(keys: Vec<ChoiceKey>, last_text: Option<u64>) -> Self {
         Self {
             keys,
             rows: 0,
@@ -256,7 +256,7 @@ impl Guard {
 
     /// Returns the guard with other keys.
     #[must_use]
-    pub(crate) fn with_keys(self, keys: Vec<Key>) -> Self {
+    pub(crate) fn with_keys(self, keys: Vec<ChoiceKey>) -> Self {
         Self { keys, ..self }
     }
 

@@ -1,13 +1,13 @@
 use super::*;
 use proptest::prelude::*;
 
-fn keys() -> Vec<Key> {
+fn keys() -> Vec<ChoiceKey> {
     vec![
-        Key { letter: 'y', confirm: Confirm::Letter },
-        Key { letter: 'a', confirm: Confirm::LetterThenEnter },
-        Key { letter: 'n', confirm: Confirm::Letter },
-        Key { letter: 'N', confirm: Confirm::Letter },
-        Key { letter: 'x', confirm: Confirm::Immediate },
+        ChoiceKey { letter: 'y', confirm: Confirm::Letter },
+        ChoiceKey { letter: 'a', confirm: Confirm::LetterThenEnter },
+        ChoiceKey { letter: 'n', confirm: Confirm::Letter },
+        ChoiceKey { letter: 'N', confirm: Confirm::Letter },
+        ChoiceKey { letter: 'x', confirm: Confirm::Immediate },
     ]
 }
 

@@ -1,10 +1,10 @@
 //! Activity of the running task.
 
 use crate::protocol::CallId;
-use crate::tui::model::{Activity, Model};
+use crate::tui::model::{Activity, UiModel};
 
 /// Sets the activity of the task, unless the task is being stopped. An unchanged activity keeps its timer.
-pub(crate) fn set_activity(model: &mut Model, activity: Activity, now: u64) {
+pub(crate) fn set_activity(model: &mut UiModel, activity: Activity, now: u64) {
     model.task.paused = None;
     if model.task.activity == Activity::Stopping {
         return;
@@ -22,7 +22,7 @@ pub(crate) fn set_activity(model: &mut Model, activity: Activity, now: u64) {
 }
 
 /// Adds a running call to the activity.
-pub(crate) fn add_running_call(model: &mut Model, call: (CallId, String), now: u64) {
+pub(crate) fn add_running_call(model: &mut UiModel, call: (CallId, String), now: u64) {
     model.task.goes_on = true;
     match &mut model.task.activity {
         Activity::Stopping => {}
@@ -40,7 +40,7 @@ pub(crate) fn add_running_call(model: &mut Model, call: (CallId, String), now: u
 }
 
 /// Updates the activity when a call ends. After the last call, the model continues.
-pub(crate) fn remove_running_call(model: &mut Model, id: &CallId, now: u64) {
+pub(crate) fn remove_running_call(model: &mut UiModel, id: &CallId, now: u64) {
     if let Activity::Running { calls } = &mut model.task.activity {
         calls.retain(|(running, _)| running != id);
         if calls.is_empty() {

@@ -6,11 +6,11 @@ use super::spending;
 use crate::protocol::{AgentEvent, HostCommand};
 use crate::tui::agents::{AgentEntry, AgentsView};
 use crate::tui::layers::TextViewer;
-use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::model::{UiEffect, UiModel};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 /// Handles `/agents`, `/agents NUMBER` and `/agents stop NUMBER`.
-pub(crate) fn agents(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn agents(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if model.agents.is_empty() {
         take_draft(model, now, effects);
         return model.show_toast("no agents in this session yet; ask the model to use one", now);
@@ -33,22 +33,22 @@ pub(crate) fn agents(model: &mut Model, words: &str, now: u64, effects: &mut Vec
         (true, true) => model.show_toast("this agent has ended", now),
         (true, false) => {
             model.show_toast("stopping the agent", now);
-            effects.push(Effect::SendToHost(HostCommand::StopAgent { agent_session_id: id }));
+            effects.push(UiEffect::SendToHost(HostCommand::StopAgent { agent_session_id: id }));
         }
     }
 }
 
-fn show(model: &mut Model, view: AgentsView) {
+fn show(model: &mut UiModel, view: AgentsView) {
     let (title, text) = model.agents.text(&view);
     if model.screen.in_lines {
-        return show_requested(model, Kind::Note { text: format!("{title}\n{text}"), tone: Tone::Plain });
+        return show_requested(model, TranscriptEntryKind::Note { text: format!("{title}\n{text}"), tone: NoteTone::Plain });
     }
     model.layers.open(TextViewer::with_title(&title, &text));
     model.agents.view = Some(view);
 }
 
 /// Applies an event of an agent.
-pub(crate) fn apply(model: &mut Model, event: AgentEvent) {
+pub(crate) fn apply(model: &mut UiModel, event: AgentEvent) {
     match event {
         AgentEvent::Started { agent_session_id, agent, title, prompt, max_steps, .. } => model.agents.add(AgentEntry {
             id: agent_session_id,
@@ -75,7 +75,7 @@ pub(crate) fn apply(model: &mut Model, event: AgentEvent) {
 }
 
 /// Updates the open text about agents.
-fn refresh(model: &mut Model) {
+fn refresh(model: &mut UiModel) {
     let Some(view) = &model.agents.view else { return };
     let (title, text) = model.agents.text(view);
     let mut viewer = TextViewer::with_title(&title, &text);

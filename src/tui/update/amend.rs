@@ -4,13 +4,13 @@ use crate::protocol::{Amendment, ApprovalId, Command, Decision};
 use crate::text;
 use crate::tui::approval::{AmendField, AmendTarget, ChoiceAction, Dialog, HunkMark, PlanDialog};
 use crate::tui::composer::Lines;
-use crate::tui::model::{EditFile, Editable, Effect, Model};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::model::{Editable, EditorText, UiEffect, UiModel};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Handles a letter if it is a hunk key, and returns whether it is. A letter within text has no effect on hunks and
 /// stays text.
-pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
+pub(crate) fn marks(model: &mut UiModel, letter: char, now: u64) -> bool {
     let Some(mark) = HunkMark::from_key(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut() else { return false };
     let Some(before) = panel.hunks().cloned() else { return false };
@@ -31,14 +31,14 @@ pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
 }
 
 /// Undoes hunk keys that were the start of typed text.
-pub(crate) fn take_back(model: &mut Model, now: u64) {
+pub(crate) fn take_back(model: &mut UiModel, now: u64) {
     if let Some(panel) = model.dialogs.open_mut() {
         panel.undo_recent_marks(now);
     }
 }
 
 /// Performs an amend choice. Returns false for other choices.
-pub(crate) fn on_choice(model: &mut Model, act: ChoiceAction, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn on_choice(model: &mut UiModel, act: ChoiceAction, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let width = model.screen.size.width;
     match act {
         ChoiceAction::Edit => write(model, now, effects),
@@ -47,7 +47,7 @@ pub(crate) fn on_choice(model: &mut Model, act: ChoiceAction, now: u64, effects:
             let Some(approval) = panel.asked_approval() else { return true };
             let file = panel.hunks().map_or(0, |hunks| hunks.file());
             let approval_id = approval.approval_id.clone();
-            effects.push(Effect::Send(Command::ShowProposed { approval_id, file }));
+            effects.push(UiEffect::Send(Command::ShowProposed { approval_id, file }));
         }
         ChoiceAction::View => {
             if !model.dialogs.open_mut().is_some_and(|panel| panel.turn_view(width)) {
@@ -64,7 +64,7 @@ pub(crate) fn on_choice(model: &mut Model, act: ChoiceAction, now: u64, effects:
     true
 }
 
-fn write(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn write(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(approval) = panel.asked_approval() else { return };
     if approval.plan.is_some() {
@@ -73,7 +73,7 @@ fn write(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
         if let Some(plan) = panel.kind.find_mut::<PlanDialog>() {
             plan.await_text();
         }
-        return effects.push(Effect::Send(Command::ShowProposed { approval_id, file: 0 }));
+        return effects.push(UiEffect::Send(Command::ShowProposed { approval_id, file: 0 }));
     }
     let (text, what) = match (panel.hunks(), &approval.amendable.command) {
         (Some(hunks), _) => (hunks.text(), AmendTarget::Hunk),
@@ -98,7 +98,7 @@ fn write(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Handles a key while a field of the panel is open.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(writing) = panel.kind.amend_field_mut().and_then(Option::as_mut) else { return };
     let what = writing.what;
@@ -122,7 +122,7 @@ pub(crate) fn paste(panel: &mut Dialog, text: &str) -> bool {
     true
 }
 
-fn take_field_text(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn take_field_text(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(AmendField { lines, what }) = panel.kind.amend_field_mut().and_then(Option::take) else { return };
     let text = lines.text();
@@ -165,15 +165,15 @@ fn take_field_text(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-fn on_amended(model: &mut Model, approval_id: ApprovalId, decision: Decision, now: u64, effects: &mut Vec<Effect>) {
+fn on_amended(model: &mut UiModel, approval_id: ApprovalId, decision: Decision, now: u64, effects: &mut Vec<UiEffect>) {
     model.toast = None;
     model.dialogs.forget_approval(&approval_id, Some(now));
     model.restart_activity_timer(now);
-    effects.push(Effect::Send(Command::Decide { approval_id, decision }));
+    effects.push(UiEffect::Send(Command::Decide { approval_id, decision }));
 }
 
 /// Opens the text of a plan in a field of its dialog. Returns false if the user has not asked for it there.
-fn write_plan(model: &mut Model, approval_id: &ApprovalId, text: &str, now: u64) -> bool {
+fn write_plan(model: &mut UiModel, approval_id: &ApprovalId, text: &str, now: u64) -> bool {
     let Some(panel) = model.dialogs.open_mut().filter(|panel| panel.is_for(approval_id)) else { return false };
     let Some(plan) = panel.kind.find_mut::<PlanDialog>() else { return false };
     let is_shown = text::reveal(text) == text && !text.contains(|letter: char| letter.is_control() && letter != '\n');
@@ -188,7 +188,7 @@ fn write_plan(model: &mut Model, approval_id: &ApprovalId, text: &str, now: u64)
 
 /// Opens the resulting text of a file in an editor, with the decisions so far. A plan that the user wants to edit in its
 /// dialog is opened there.
-pub(crate) fn on_proposed_text(model: &mut Model, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
+pub(crate) fn on_proposed_text(model: &mut UiModel, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
     if write_plan(model, approval_id, text, now) {
         return;
     }
@@ -196,19 +196,25 @@ pub(crate) fn on_proposed_text(model: &mut Model, approval_id: &ApprovalId, file
     let Some(approval) = panel.asked_approval() else { return };
     let text = panel.hunks().map_or_else(|| text.to_owned(), |hunks| hunks.file_text(file, text));
     let name = approval.amendable.files.get(file).cloned().unwrap_or_default();
-    model.draft.to_edit = Some(EditFile { what: Editable::Proposed { approval_id: approval_id.clone(), file }, name, text });
+    model.draft.to_edit = Some(EditorText { what: Editable::Proposed { approval_id: approval_id.clone(), file }, name, text });
     model.restart_activity_timer(now);
 }
 
 /// Handles the result of the editor.
-pub(crate) fn on_edited(model: &mut Model, edit: EditFile, outcome: Result<String, String>, now: u64, effects: &mut Vec<Effect>) {
-    let EditFile { what: Editable::Proposed { approval_id, file }, name, text } = edit else { return };
+pub(crate) fn on_edited(
+    model: &mut UiModel,
+    edit: EditorText,
+    outcome: Result<String, String>,
+    now: u64,
+    effects: &mut Vec<UiEffect>,
+) {
+    let EditorText { what: Editable::Proposed { approval_id, file }, name, text } = edit else { return };
     let name = text::reveal(&name).into_owned();
     match outcome {
         Err(why) => {
             let words = format!("{name} was not edited: {}", text::clean(&why).trim_end());
             model.show_toast(words.clone(), now);
-            model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
+            model.transcript.push(TranscriptEntryKind::Note { text: words, tone: NoteTone::Warning });
         }
         Ok(mut edited) => {
             // Editors add a line ending to the last line. It is removed if the file had none.
@@ -226,12 +232,12 @@ pub(crate) fn on_edited(model: &mut Model, edit: EditFile, outcome: Result<Strin
 }
 
 /// Handles pasted text while a dialog has the keyboard.
-pub(crate) fn on_paste(model: &mut Model, text: &str) -> bool {
+pub(crate) fn on_paste(model: &mut UiModel, text: &str) -> bool {
     model.dialogs.open_mut().is_some_and(|panel| paste(panel, text))
 }
 
 /// Passes a key to the field of the open dialog. Returns whether there is such a field.
-pub(crate) fn field_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn field_key(model: &mut UiModel, pressed: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if model.dialogs.open().is_none_or(|panel| panel.amend_field().is_none()) {
         return false;
     }

@@ -3,14 +3,14 @@
 use super::draft::take_draft;
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, Query, SessionQuery, size};
 use crate::text;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::picker::Row;
 
 /// Handles `/artifacts`: lists the artifacts, or opens one by its number or URI.
-pub(crate) fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn artifacts(model: &mut UiModel, which: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if which.is_empty() {
         take_draft(model, now, effects);
-        return effects.push(Effect::Ask(Query::Session(SessionQuery::ListArtifacts)));
+        return effects.push(UiEffect::Ask(Query::Session(SessionQuery::ListArtifacts)));
     }
     let listed = which.parse::<usize>().ok().and_then(|number| model.info.artifacts.get(number.checked_sub(1)?));
     let uri = match listed {
@@ -19,12 +19,12 @@ pub(crate) fn artifacts(model: &mut Model, which: &str, now: u64, effects: &mut 
         None => return model.show_toast("no such artifact; `/artifacts` lists the artifacts", now),
     };
     take_draft(model, now, effects);
-    effects.push(Effect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));
+    effects.push(UiEffect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));
 }
 
 /// Sets the artifacts of the session, and returns whether there are any. If there are none, reports
 /// that.
-pub(crate) fn on_listed(model: &mut Model, artifacts: Vec<Artifact>, now: u64) -> bool {
+pub(crate) fn on_listed(model: &mut UiModel, artifacts: Vec<Artifact>, now: u64) -> bool {
     model.info.artifacts = artifacts;
     let has_some = !model.info.artifacts.is_empty();
     if !has_some {
@@ -34,7 +34,7 @@ pub(crate) fn on_listed(model: &mut Model, artifacts: Vec<Artifact>, now: u64) -
 }
 
 /// Returns one row for each artifact, with its number.
-pub(crate) fn rows(model: &Model) -> Vec<Row> {
+pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |(index, artifact): (usize, &Artifact)| {
         let (number, name) = ((index + 1).to_string(), text::clean_line(&artifact.name));
         Row {
@@ -49,7 +49,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 }
 
 /// Returns the artifacts as text for line mode.
-pub(crate) fn to_text(model: &Model) -> String {
+pub(crate) fn to_text(model: &UiModel) -> String {
     let head = format!("artifacts: {}; /artifacts NUMBER opens one", model.info.artifacts.len());
     let lines =
         model.info.artifacts.iter().enumerate().map(|(index, artifact)| {

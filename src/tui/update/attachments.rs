@@ -6,21 +6,21 @@ use super::readiness::is_ready;
 use crate::protocol::{ClipboardData, DroppedFile, HostRequest, Query};
 use crate::text;
 use crate::tui::format::tokens;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::{drag_drop, menu, slash};
 
 /// Approximate number of image pixels per token.
 const TOKEN_PIXELS: u64 = 750;
 
 /// Handles `ctrl+v` and `/paste`.
-pub(crate) fn request_clipboard(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn request_clipboard(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     model.show_toast("reading the clipboard", now);
-    effects.push(Effect::Ask(Query::LookUp(HostRequest::Clipboard)));
+    effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Clipboard)));
 }
 
 /// Handles a paste, and returns whether it was not text. Text that may be file paths is inserted into the draft
 /// immediately, and replaced with references once the files are known to exist.
-pub(crate) fn on_paste(model: &mut Model, pasted: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn on_paste(model: &mut UiModel, pasted: &str, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let elsewhere = model.has_layer() || model.browse.is_some() || model.draft.search.is_some();
     if elsewhere || model.startup.is_session_chooser {
         return false;
@@ -36,13 +36,13 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str, now: u64, effects: &mut 
     let readings = if takes_words { Vec::new() } else { drag_drop::interpretations(pasted) };
     if !readings.is_empty() {
         let pasted = pasted.to_owned();
-        effects.push(Effect::Ask(Query::LookUp(HostRequest::Dropped { pasted, readings })));
+        effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Dropped { pasted, readings })));
     }
     false
 }
 
 /// Replaces pasted paths with references to the files.
-pub(crate) fn on_dropped(model: &mut Model, pasted: &str, files: &[DroppedFile], now: u64) {
+pub(crate) fn on_dropped(model: &mut UiModel, pasted: &str, files: &[DroppedFile], now: u64) {
     let names: Option<Vec<String>> = files.iter().map(|file| menu::path_reference(&file.path)).collect();
     let Some(names) = names.filter(|names| !names.is_empty()) else { return };
     let ends = |before: &str| before.ends_with(|one: char| one.is_whitespace() || "([{<\"'`,;@".contains(one));
@@ -75,7 +75,7 @@ pub(crate) fn on_dropped(model: &mut Model, pasted: &str, files: &[DroppedFile],
 }
 
 /// Inserts the content of the clipboard.
-pub(crate) fn on_clipboard(model: &mut Model, clipped: ClipboardData, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_clipboard(model: &mut UiModel, clipped: ClipboardData, now: u64, effects: &mut Vec<UiEffect>) {
     match clipped {
         ClipboardData::Nothing { why } => model.show_toast(text::clean(&why).into_owned(), now),
         ClipboardData::Text { text } => {
@@ -100,7 +100,7 @@ pub(crate) fn on_clipboard(model: &mut Model, clipped: ClipboardData, now: u64, 
 }
 
 /// Inserts text into the draft. A dialog that has opened since keeps the keyboard.
-fn insert_text(model: &mut Model, words: &str, now: u64) {
+fn insert_text(model: &mut UiModel, words: &str, now: u64) {
     if model.dialogs.is_open() || model.has_layer() {
         model.composer.insert(words);
         return on_draft_changed(model, now);
@@ -109,7 +109,7 @@ fn insert_text(model: &mut Model, words: &str, now: u64) {
 }
 
 /// Warns before sending that the model will not see the image.
-fn warn(model: &mut Model, now: u64) {
+fn warn(model: &mut UiModel, now: u64) {
     if let Some(name) = image_blind_model(model) {
         let dot = model.screen.glyphs.dot;
         model.show_toast(
@@ -120,12 +120,12 @@ fn warn(model: &mut Model, now: u64) {
 }
 
 /// Returns the name of the model if it does not accept images.
-fn image_blind_model(model: &Model) -> Option<String> {
+fn image_blind_model(model: &UiModel) -> Option<String> {
     model.info.facts.as_ref().filter(|facts| !facts.images).map(|facts| text::clean(&facts.name).into_owned())
 }
 
 /// Returns whether the draft is not sent yet, because the model cannot see its image. The next Enter sends it.
-pub(crate) fn is_held_back(model: &mut Model, draft: &str, now: u64) -> bool {
+pub(crate) fn is_held_back(model: &mut UiModel, draft: &str, now: u64) -> bool {
     let Some(name) = image_blind_model(model).filter(|_| model.draft.attached.said.as_deref() != Some(draft)) else {
         return false;
     };

@@ -4,14 +4,14 @@ use super::{copy_export, help, history_page, pointer};
 use crate::tui::browse::{Browse, leave_browse};
 use crate::tui::clipboard::Clip;
 use crate::tui::input::is_text;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::transcript::{
-    Entry, Point, Query, RenderContext, SearchMatches, Selection, SelectionShape, Transcript, find_all,
+    EntryCell, FindQuery, RenderContext, SearchMatches, Selection, SelectionShape, Transcript, TranscriptEntry, find_all,
 };
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Enters browse mode. Selects the newest entry, or the one at the top if the user has scrolled up.
-pub(crate) fn enter(model: &mut Model, now: u64) {
+pub(crate) fn enter(model: &mut UiModel, now: u64) {
     let Some(last) = model.transcript.len().checked_sub(1) else {
         return model.show_toast("nothing to browse yet", now);
     };
@@ -24,7 +24,7 @@ pub(crate) fn enter(model: &mut Model, now: u64) {
 }
 
 /// Handles a key in browse mode. Returns whether browse mode is on.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if model.browse.is_none() {
         return false;
     }
@@ -55,10 +55,10 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     true
 }
 
-fn with_control(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+fn with_control(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     match key.code {
         KeyCode::Char('c' | 't') => leave_browse(&mut model.browse, &mut model.transcript),
-        KeyCode::Char('z') => effects.push(Effect::Suspend),
+        KeyCode::Char('z') => effects.push(UiEffect::Suspend),
         KeyCode::Char('u') => page(model, false, 2, now, effects),
         KeyCode::Char('d') => page(model, true, 2, now, effects),
         KeyCode::Char('f') => page(model, true, 1, now, effects),
@@ -70,7 +70,7 @@ fn with_control(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Ef
     }
 }
 
-fn on_plain_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+fn on_plain_key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     let at = selected_index(model);
     let last = model.transcript.len().saturating_sub(1);
     match key.code {
@@ -106,29 +106,29 @@ fn on_plain_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Ef
 }
 
 /// Handles a letter without a binding: a notice explains how to return to typing.
-fn on_unbound_key(model: &mut Model, key: KeyEvent, now: u64) {
+fn on_unbound_key(model: &mut UiModel, key: KeyEvent, now: u64) {
     if let Some(letter) = is_text(&key) {
         model.show_toast(format!("`{letter}` does nothing while you browse; esc goes back to typing"), now);
     }
 }
 
-fn selected_index(model: &Model) -> usize {
+fn selected_index(model: &UiModel) -> usize {
     model.transcript.marks.chosen.unwrap_or(0).min(model.transcript.len().saturating_sub(1))
 }
 
-fn is_prompt(model: &Model, at: usize) -> bool {
-    model.transcript.entry(at).is_some_and(Entry::is_prompt)
+fn is_prompt(model: &UiModel, at: usize) -> bool {
+    model.transcript.entry(at).is_some_and(TranscriptEntry::is_prompt)
 }
 
 /// Selects an entry and scrolls to it.
-fn choose(model: &mut Model, at: usize, now: u64) {
+fn choose(model: &mut UiModel, at: usize, now: u64) {
     let (transcript, look) = model.transcript_look(now);
     transcript.marks.chosen = Some(at);
     transcript.show_entry(at, look);
 }
 
 /// Selects the next or previous entry that has rows.
-fn step(model: &mut Model, at: usize, down: bool, now: u64) {
+fn step(model: &mut UiModel, at: usize, down: bool, now: u64) {
     let (transcript, look) = model.transcript_look(now);
     let mut to = at;
     loop {
@@ -143,14 +143,14 @@ fn step(model: &mut Model, at: usize, down: bool, now: u64) {
     }
 }
 
-fn to_prompt(model: &mut Model, at: Option<usize>, now: u64) {
+fn to_prompt(model: &mut UiModel, at: Option<usize>, now: u64) {
     match at {
         Some(at) => choose(model, at, now),
         None => model.show_toast("no more prompts in that direction", now),
     }
 }
 
-fn fold(model: &mut Model, at: usize, now: u64) {
+fn fold(model: &mut UiModel, at: usize, now: u64) {
     if model.transcript.fold_one(at) {
         let (transcript, look) = model.transcript_look(now);
         transcript.show_entry(at, look);
@@ -159,14 +159,14 @@ fn fold(model: &mut Model, at: usize, now: u64) {
     }
 }
 
-fn fold_all(model: &mut Model, now: u64, fold: impl FnOnce(&mut Transcript)) {
+fn fold_all(model: &mut UiModel, now: u64, fold: impl FnOnce(&mut Transcript)) {
     fold(&mut model.transcript);
     let at = selected_index(model);
     choose(model, at, now);
 }
 
 /// Scrolls by a page or part of it. The selection follows.
-fn page(model: &mut Model, down: bool, part: usize, now: u64, effects: &mut Vec<Effect>) {
+fn page(model: &mut UiModel, down: bool, part: usize, now: u64, effects: &mut Vec<UiEffect>) {
     let (transcript, look) = model.transcript_look(now);
     let rows = transcript.page() / part;
     if down {
@@ -183,7 +183,7 @@ fn page(model: &mut Model, down: bool, part: usize, now: u64, effects: &mut Vec<
 }
 
 /// Scrolls to the diff of a card.
-fn diff(model: &mut Model, at: usize, now: u64) {
+fn diff(model: &mut UiModel, at: usize, now: u64) {
     let has_diff = model.transcript.entry(at).and_then(|entry| entry.card()).is_some_and(|card| !card.changes_text().is_empty());
     if !has_diff {
         return model.show_toast("this entry changed no files; /diff shows all changes", now);
@@ -193,7 +193,7 @@ fn diff(model: &mut Model, at: usize, now: u64) {
 }
 
 /// Handles a key of the search input. Returns false for other keys.
-fn on_search_key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
+fn on_search_key(model: &mut UiModel, key: KeyEvent, now: u64) -> bool {
     let Some(browse) = model.browse.as_mut() else { return false };
     let Some(words) = browse.typing.as_mut() else { return false };
     match key.code {
@@ -224,24 +224,24 @@ fn on_search_key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
 }
 
 /// Adds pasted text to the search.
-pub(crate) fn paste(model: &mut Model, pasted: &str, now: u64) -> bool {
+pub(crate) fn paste(model: &mut UiModel, pasted: &str, now: u64) -> bool {
     let Some(words) = model.browse.as_mut().and_then(|browse| browse.typing.as_mut()) else { return false };
     words.push_str(&pasted.split_whitespace().collect::<Vec<_>>().join(" "));
     update_search(model, now);
     true
 }
 
-fn update_search(model: &mut Model, now: u64) {
+fn update_search(model: &mut UiModel, now: u64) {
     let from = selected_index(model);
     let Some(browse) = model.browse.as_mut() else { return };
     let words = browse.typing.clone().unwrap_or_default();
-    let query = Query::new(&words);
+    let query = FindQuery::new(&words);
     browse.found = query.as_ref().map(|query| find_all(&model.transcript, query, &browse.found, from)).unwrap_or_default();
     model.transcript.marks.query = query;
     go_to_found(model, now);
 }
 
-fn forget_search(model: &mut Model) {
+fn forget_search(model: &mut UiModel) {
     if let Some(browse) = model.browse.as_mut() {
         browse.typing = None;
         browse.found = SearchMatches::default();
@@ -249,7 +249,7 @@ fn forget_search(model: &mut Model) {
     model.transcript.marks.query = None;
 }
 
-fn next(model: &mut Model, forward: bool, now: u64) {
+fn next(model: &mut UiModel, forward: bool, now: u64) {
     let Some(query) = model.transcript.marks.query.clone() else {
         return model.show_toast("no search yet; start one with /", now);
     };
@@ -264,7 +264,7 @@ fn next(model: &mut Model, forward: bool, now: u64) {
 }
 
 /// Shows the current match: opens its entry and scrolls to its row.
-fn go_to_found(model: &mut Model, now: u64) {
+fn go_to_found(model: &mut UiModel, now: u64) {
     let Some((entry, nth)) = model.browse.as_ref().and_then(|browse| browse.found.position()) else { return };
     let Some(query) = model.transcript.marks.query.clone() else { return };
     let (transcript, look) = model.transcript_look(now);
@@ -279,22 +279,23 @@ fn go_to_found(model: &mut Model, now: u64) {
     }
 }
 
-fn selects(model: &Model) -> bool {
+fn selects(model: &UiModel) -> bool {
     model.browse.as_ref().is_some_and(|browse| browse.selects)
 }
 
 /// Starts a selection at the topmost visible line of the current entry.
-fn select(model: &mut Model, shape: SelectionShape, now: u64) {
+fn select(model: &mut UiModel, shape: SelectionShape, now: u64) {
     let at = selected_index(model);
     let (transcript, look) = model.transcript_look(now);
     let first = transcript.first_row_shown(at, look);
     let line = transcript.line_at(at, first, look);
     let cell = if shape == SelectionShape::Columns { 2 } else { 0 };
-    let (from, to) = (Point { row: line.start, cell: 0 }, Point { row: line.end.saturating_sub(1).max(line.start), cell });
+    let (from, to) =
+        (EntryCell { row: line.start, cell: 0 }, EntryCell { row: line.end.saturating_sub(1).max(line.start), cell });
     transcript.marks.selection = Some(Selection {
         entry: at,
         from,
-        to: if shape == SelectionShape::Columns { Point { row: line.start, ..to } } else { to },
+        to: if shape == SelectionShape::Columns { EntryCell { row: line.start, ..to } } else { to },
         shape,
     });
     if let Some(browse) = model.browse.as_mut() {
@@ -302,14 +303,14 @@ fn select(model: &mut Model, shape: SelectionShape, now: u64) {
     }
 }
 
-fn end_selection(model: &mut Model) {
+fn end_selection(model: &mut UiModel) {
     model.transcript.marks.selection = None;
     if let Some(browse) = model.browse.as_mut() {
         browse.selects = false;
     }
 }
 
-fn select_key(model: &mut Model, code: KeyCode, now: u64, effects: &mut Vec<Effect>) {
+fn select_key(model: &mut UiModel, code: KeyCode, now: u64, effects: &mut Vec<UiEffect>) {
     let (transcript, look) = model.transcript_look(now);
     let Some(mut selection) = transcript.marks.selection else { return end_selection(model) };
     let last = transcript.last_row(selection.entry, look);
@@ -334,7 +335,7 @@ fn select_key(model: &mut Model, code: KeyCode, now: u64, effects: &mut Vec<Effe
             let text = transcript.selected_text(look);
             end_selection(model);
             return match text {
-                Some(text) => effects.push(Effect::Copy(Clip::from_text(text))),
+                Some(text) => effects.push(UiEffect::Copy(Clip::from_text(text))),
                 None => model.show_toast("the selection contains no text", now),
             };
         }

@@ -4,13 +4,13 @@ use super::activity::{add_running_call, remove_running_call};
 use super::notes::note;
 use super::task_events::on_ended;
 use super::{dialog, streaming, user_shell};
-use crate::protocol::{Approval, ApprovalId, Arguments, CallId, ErrorCode, EventKind, ToolStatus};
+use crate::protocol::{Approval, ApprovalId, CallArguments, CallId, ErrorCode, EventKind, ToolStatus};
 use crate::text;
-use crate::tui::model::Model;
-use crate::tui::transcript::{Card, CardState, Kind, ReadKind, Tone, join_reads};
+use crate::tui::model::UiModel;
+use crate::tui::transcript::{Card, CardState, NoteTone, ReadKind, TranscriptEntryKind, join_reads};
 
 /// Applies an event of a call.
-pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
+pub(crate) fn apply(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::ToolRequested { tool_call_id, tool_name, arguments, summary, .. } => {
             streaming::complete_response(model);
@@ -20,7 +20,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             card.path = path_argument(&arguments);
             card.reads = reads;
             card.by_person = user_shell::mark(model, &card.id);
-            model.transcript.push(Kind::Card(card));
+            model.transcript.push(TranscriptEntryKind::Card(card));
         }
         EventKind::ToolStarted { tool_call_id, rule, summary, effects, note } => {
             on_started(model, &tool_call_id, &rule, summary.as_deref(), now);
@@ -58,7 +58,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
     }
 }
 
-fn on_completed(model: &mut Model, kind: EventKind, now: u64) {
+fn on_completed(model: &mut UiModel, kind: EventKind, now: u64) {
     let EventKind::ToolCompleted {
         tool_call_id,
         tool_name,
@@ -97,15 +97,15 @@ fn on_completed(model: &mut Model, kind: EventKind, now: u64) {
 }
 
 /// Shows a call whose outcome is unknown after a crash.
-pub(crate) fn on_interrupted(model: &mut Model, id: &CallId, summary: &str) {
+pub(crate) fn on_interrupted(model: &mut UiModel, id: &CallId, summary: &str) {
     if model.transcript.card_mut(id).is_none() {
-        model.transcript.push(Kind::Card(Card::new(id.clone(), summary)));
+        model.transcript.push(TranscriptEntryKind::Card(Card::new(id.clone(), summary)));
     }
     set_card(model, id, CardState::Unknown);
 }
 
 /// Marks the call as waiting, with the user's changes so far.
-pub(crate) fn on_approval_requested(model: &mut Model, approval: &Approval) {
+pub(crate) fn on_approval_requested(model: &mut UiModel, approval: &Approval) {
     set_card(model, &approval.tool_call_id, CardState::Waiting);
     if let Some(card) = model.transcript.card_mut(&approval.tool_call_id)
         && card.is_command()
@@ -114,7 +114,7 @@ pub(crate) fn on_approval_requested(model: &mut Model, approval: &Approval) {
     }
 }
 
-fn on_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str>, now: u64) {
+fn on_started(model: &mut UiModel, id: &CallId, rule: &str, summary: Option<&str>, now: u64) {
     model.task.paused = None;
     let held = text::clean(&model.info.header.sandbox).into_owned();
     let Some(card) = model.transcript.card_mut(id) else { return };
@@ -129,7 +129,7 @@ fn on_started(model: &mut Model, id: &CallId, rule: &str, summary: Option<&str>,
 
 /// Shows that the command runs in a preview. It cannot move to the background, but a command without approval can
 /// restart there.
-fn on_preview_started(model: &mut Model, id: &CallId, is_layer: bool, now: u64) {
+fn on_preview_started(model: &mut UiModel, id: &CallId, is_layer: bool, now: u64) {
     model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };
     let rule =
@@ -143,22 +143,22 @@ fn on_preview_started(model: &mut Model, id: &CallId, is_layer: bool, now: u64) 
 }
 
 /// Removes an approval that timed out and was denied.
-fn on_approval_timeout(model: &mut Model, approval: &ApprovalId, call: &CallId, now: u64) {
+fn on_approval_timeout(model: &mut UiModel, approval: &ApprovalId, call: &CallId, now: u64) {
     model.dialogs.forget_approval(approval, model.keys.last_text);
     let what = model.transcript.card_mut(call).map_or_else(|| "an approval".to_owned(), |card| card.summary().to_owned());
     set_card(model, call, CardState::Requested);
     model.restart_activity_timer(now);
-    note(model, &format!("denied because nobody answered in time: {what}"), Tone::Warning);
+    note(model, &format!("denied because nobody answered in time: {what}"), NoteTone::Warning);
 }
 
 /// Returns the file that a call is about.
-fn path_argument(arguments: &Arguments) -> Option<String> {
-    let Arguments::Object(fields) = arguments else { return None };
+fn path_argument(arguments: &CallArguments) -> Option<String> {
+    let CallArguments::Object(fields) = arguments else { return None };
     let named = ["path", "file_path"].into_iter().find_map(|name| fields.get(name)?.as_str());
     named.map(|path| text::clean(path).into_owned())
 }
 
-fn set_card(model: &mut Model, id: &CallId, state: CardState) {
+fn set_card(model: &mut UiModel, id: &CallId, state: CardState) {
     if let Some(card) = model.transcript.card_mut(id) {
         card.state = state;
     }

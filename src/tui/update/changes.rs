@@ -4,9 +4,9 @@ use super::draft::take_draft;
 use crate::protocol::{ChangedFiles, Query, SessionQuery};
 use crate::tui::interface::ModelAccess;
 use crate::tui::layers::{ChangesView, Help};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 
-pub(crate) fn request_changes(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn request_changes(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
     if model.info.model_access != Some(ModelAccess::Ready) {
         return model.show_toast("no changes: no session has started yet", now);
@@ -15,14 +15,14 @@ pub(crate) fn request_changes(model: &mut Model, now: u64, effects: &mut Vec<Eff
 }
 
 /// Requests the changed files.
-pub(super) fn request(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn request(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     model.info.awaits_changes = true;
     model.show_toast("loading changes", now);
-    effects.push(Effect::Ask(Query::Session(SessionQuery::ListChanges { task_id: None })));
+    effects.push(UiEffect::Ask(Query::Session(SessionQuery::ListChanges { task_id: None })));
 }
 
 /// Shows the changed files if the user requested them.
-pub(crate) fn show(model: &mut Model, changed: ChangedFiles) {
+pub(crate) fn show(model: &mut UiModel, changed: ChangedFiles) {
     if !std::mem::take(&mut model.info.awaits_changes) {
         return;
     }

@@ -3,12 +3,12 @@
 use super::draft::take_draft;
 use crate::protocol::{CallId, Command, RunningCommand, RunningState};
 use crate::text;
-use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::model::{Activity, UiEffect, UiModel};
 use crate::tui::picker::Row;
-use crate::tui::transcript::{Card, Kind, Tone};
+use crate::tui::transcript::{Card, NoteTone, TranscriptEntryKind};
 
 /// Moves the running command to the background. Returns whether a command is running.
-pub(crate) fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn background(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let words = if is_running_command(model) {
         "moved to the background · /ps to list"
     } else if is_running_in_layer(model) {
@@ -16,33 +16,33 @@ pub(crate) fn background(model: &mut Model, now: u64, effects: &mut Vec<Effect>)
     } else {
         return false;
     };
-    effects.push(Effect::Send(Command::Background { tool_call_id: None }));
+    effects.push(UiEffect::Send(Command::Background { tool_call_id: None }));
     model.show_toast(words, now);
     true
 }
 
 /// Returns whether the task is waiting for a command without approval in a copy, which can restart in the background.
-fn is_running_in_layer(model: &Model) -> bool {
+fn is_running_in_layer(model: &UiModel) -> bool {
     layers(model).any(Card::is_running)
 }
 
 /// Returns whether such a command has run long enough to offer the background.
-pub(crate) fn is_running_long_in_layer(model: &Model, now: u64) -> bool {
+pub(crate) fn is_running_long_in_layer(model: &UiModel, now: u64) -> bool {
     layers(model).any(|card| card.offers_background(now))
 }
 
 /// Returns the cards of running commands that are in a layer.
-fn layers(model: &Model) -> impl Iterator<Item = &Card> {
+fn layers(model: &UiModel) -> impl Iterator<Item = &Card> {
     running_calls(model).iter().filter_map(|(id, _)| model.transcript.card(id)).filter(|card| card.is_layer)
 }
 
 /// Returns whether the task waits for a command.
-pub(crate) fn is_running_command(model: &Model) -> bool {
+pub(crate) fn is_running_command(model: &UiModel) -> bool {
     running_calls(model).iter().any(|(_, summary)| summary.starts_with("$ "))
 }
 
 /// Returns the running calls of the task, each with its summary.
-fn running_calls(model: &Model) -> &[(CallId, String)] {
+fn running_calls(model: &UiModel) -> &[(CallId, String)] {
     match &model.task.activity {
         Activity::Running { calls } => calls,
         Activity::Idle
@@ -56,7 +56,7 @@ fn running_calls(model: &Model) -> &[(CallId, String)] {
 }
 
 /// Returns one row for each background command, for `/ps`.
-pub(crate) fn rows(model: &Model) -> Vec<Row> {
+pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |command: &RunningCommand| {
         let line = text::clean_line(&command.line);
         let started = command.since.strftime("started at %H:%M UTC");
@@ -74,7 +74,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 }
 
 /// Returns the background commands as text for line mode.
-pub(crate) fn to_text(model: &Model) -> String {
+pub(crate) fn to_text(model: &UiModel) -> String {
     let mut lines = vec!["background sessions and commands (/stop ID stops one)".to_owned()];
     for command in &model.info.commands {
         lines.push(format!("{}  {}  {}", command.id, state(command), command.line));
@@ -86,7 +86,7 @@ pub(crate) fn to_text(model: &Model) -> String {
 }
 
 /// Updates the background commands. A note reports the end of a command, because its card is already complete.
-pub(crate) fn on_changed(model: &mut Model, commands: Vec<RunningCommand>) {
+pub(crate) fn on_changed(model: &mut UiModel, commands: Vec<RunningCommand>) {
     for one in &commands {
         let card = one.tool_call_id.as_ref().and_then(|id| model.transcript.card_mut(id));
         if let Some(card) = card {
@@ -97,16 +97,16 @@ pub(crate) fn on_changed(model: &mut Model, commands: Vec<RunningCommand>) {
     let ran = |id: &str| before.iter().any(|one| one.id == id && one.state == RunningState::Running);
     let ended = model.info.commands.iter().filter(|one| one.state != RunningState::Running && ran(&one.id));
     let told = ended.map(|one| {
-        let tone = if state(one) == "exit 0" { Tone::Plain } else { Tone::Warning };
+        let tone = if state(one) == "exit 0" { NoteTone::Plain } else { NoteTone::Warning };
         (format!("{} ended, {}: {}", one.id, state(one), text::clean_line(&one.line)), tone)
     });
     for (text, tone) in told.collect::<Vec<_>>() {
-        model.transcript.push(Kind::Note { text, tone });
+        model.transcript.push(TranscriptEntryKind::Note { text, tone });
     }
 }
 
 /// Handles `/stop ID`; without an ID, stops the only command.
-pub(crate) fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn stop(model: &mut UiModel, id: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let running: Vec<&RunningCommand> = model.info.commands.iter().filter(|one| one.state == RunningState::Running).collect();
     let found = match (id, running.as_slice()) {
         ("", [only]) => Some(only.id.clone()),
@@ -122,11 +122,11 @@ pub(crate) fn stop(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effe
         return model.show_toast(which, now);
     };
     take_draft(model, now, effects);
-    effects.push(Effect::Send(Command::Stop { id }));
+    effects.push(UiEffect::Send(Command::Stop { id }));
 }
 
 /// Returns the row above the composer while commands run in the background.
-pub(crate) fn status_row(model: &Model) -> Option<String> {
+pub(crate) fn status_row(model: &UiModel) -> Option<String> {
     let running: Vec<String> = model
         .info
         .commands

@@ -5,9 +5,9 @@ use super::readiness::is_ready;
 use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse, NOT_COMPACTED};
 use crate::text;
 use crate::tui::format::{format_count, tokens};
-use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::model::{Activity, UiEffect, UiModel};
 use crate::tui::picker::Row;
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 /// Usage from which it is shown in percent.
 const FULL_PERCENT: u64 = 50;
@@ -15,12 +15,12 @@ const FULL_PERCENT: u64 = 50;
 const BAR: usize = 20;
 
 /// Handles `/compact`, `/compact FOCUS` and `/compact undo`.
-pub(crate) fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn compact(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if !is_ready(model, now) {
         return;
     }
     take_draft(model, now, effects);
-    effects.push(Effect::Send(match words {
+    effects.push(UiEffect::Send(match words {
         "undo" => Command::UndoCompaction,
         "" => Command::Compact { focus: None },
         focus => Command::Compact { focus: Some(focus.to_owned()) },
@@ -28,15 +28,15 @@ pub(crate) fn compact(model: &mut Model, words: &str, now: u64, effects: &mut Ve
 }
 
 /// Handles `/context`.
-pub(crate) fn request_context(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn request_context(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if is_ready(model, now) {
         take_draft(model, now, effects);
-        effects.push(Effect::Send(Command::ShowContext));
+        effects.push(UiEffect::Send(Command::ShowContext));
     }
 }
 
 /// Returns a row for each share of the context window, with a bar.
-pub(crate) fn context_rows(model: &Model, filled: &ContextUse) -> Vec<Row> {
+pub(crate) fn context_rows(model: &UiModel, filled: &ContextUse) -> Vec<Row> {
     let glyphs = &model.screen.glyphs;
     let window = filled.window.max(1);
     let most = filled.shares.iter().map(|share| share.tokens).max().unwrap_or(0).max(1);
@@ -69,7 +69,7 @@ pub(crate) fn context_aside(filled: &ContextUse) -> String {
 }
 
 /// Returns what `/compact` would free, and how the tokens were counted.
-pub(crate) fn context_notices(model: &Model, filled: &ContextUse) -> Vec<String> {
+pub(crate) fn context_notices(model: &UiModel, filled: &ContextUse) -> Vec<String> {
     let frees = match filled.compactable {
         0 => "/compact would free nothing now".to_owned(),
         count => format!("/compact would free about {} tokens", tokens(count)),
@@ -92,7 +92,7 @@ fn bar_cells(count: u64, most: u64) -> usize {
 }
 
 /// Returns the usage of the context window, in percent if it is high.
-pub(crate) fn window_usage(model: &Model) -> String {
+pub(crate) fn window_usage(model: &UiModel) -> String {
     let used = model.info.tally.context_tokens;
     match model.context_limit().map(|all| used * 100 / all) {
         Some(percent) if percent >= FULL_PERCENT => format!("Context {percent} %"),
@@ -100,16 +100,16 @@ pub(crate) fn window_usage(model: &Model) -> String {
     }
 }
 
-pub(crate) fn on_start(model: &mut Model, trigger: CompactionTrigger, messages: u64, used: u64, now: u64) {
+pub(crate) fn on_start(model: &mut UiModel, trigger: CompactionTrigger, messages: u64, used: u64, now: u64) {
     model.info.tally.context_tokens = used;
     if trigger == CompactionTrigger::TooLong {
-        note(model, "the provider reports that the conversation is too long for the model", Tone::Warning);
+        note(model, "the provider reports that the conversation is too long for the model", NoteTone::Warning);
     }
     model.task.summing_up = Some(messages);
     model.set_activity(Activity::Compacting { messages }, now);
 }
 
-pub(crate) fn on_done(model: &mut Model, compaction: &Compaction, now: u64) {
+pub(crate) fn on_done(model: &mut UiModel, compaction: &Compaction, now: u64) {
     let Compaction { trigger, focus, summary, model: writer, summarised, kept, tokens_before, tokens_after } = compaction;
     on_end(model, now);
     model.info.tally.context_tokens = *tokens_after;
@@ -127,30 +127,30 @@ pub(crate) fn on_done(model: &mut Model, compaction: &Compaction, now: u64) {
         tokens(*tokens_after),
         if *kept == 1 { "1 message kept in full".to_owned() } else { format!("{kept} messages kept in full") },
     );
-    model.transcript.push(Kind::Summary { head, text: text::clean(summary).trim_end().to_owned() });
+    model.transcript.push(TranscriptEntryKind::Summary { head, text: text::clean(summary).trim_end().to_owned() });
 }
 
-pub(crate) fn on_undone(model: &mut Model, count: u64, now: u64) {
+pub(crate) fn on_undone(model: &mut UiModel, count: u64, now: u64) {
     on_end(model, now);
     model.info.tally.context_tokens = count;
-    note(model, &format!("summary removed, messages restored: {} tokens", tokens(count)), Tone::Plain);
+    note(model, &format!("summary removed, messages restored: {} tokens", tokens(count)), NoteTone::Plain);
 }
 
-pub(crate) fn on_truncated(model: &mut Model, removed: u64) {
+pub(crate) fn on_truncated(model: &mut UiModel, removed: u64) {
     let are = if removed == 1 { "is" } else { "are" };
     let words = format!("the oldest {} {are} no longer sent to the model; /compact makes a summary instead", messages(removed));
-    note(model, &words, Tone::Warning);
+    note(model, &words, NoteTone::Warning);
 }
 
 /// Handles a notice with the reason why the summary failed.
-pub(crate) fn on_notice(model: &mut Model, words: &str, now: u64) {
+pub(crate) fn on_notice(model: &mut UiModel, words: &str, now: u64) {
     if words.starts_with(NOT_COMPACTED) {
         on_end(model, now);
     }
 }
 
 /// Ends the compaction, regardless of its result.
-pub(crate) fn on_end(model: &mut Model, now: u64) {
+pub(crate) fn on_end(model: &mut UiModel, now: u64) {
     if model.task.summing_up.take().is_none() {
         return;
     }
@@ -166,6 +166,6 @@ pub(crate) fn messages(count: u64) -> String {
     format_count(usize::try_from(count).unwrap_or(usize::MAX), "message")
 }
 
-fn note(model: &mut Model, words: &str, tone: Tone) {
-    model.transcript.push(Kind::Note { text: words.to_owned(), tone });
+fn note(model: &mut UiModel, words: &str, tone: NoteTone) {
+    model.transcript.push(TranscriptEntryKind::Note { text: words.to_owned(), tone });
 }

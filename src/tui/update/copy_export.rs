@@ -6,20 +6,20 @@ use crate::protocol::{ExportForm, Query};
 use crate::text;
 use crate::tui::clipboard::Clip;
 use crate::tui::interface::EditorTarget;
-use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{AnswerState, Kind, Transcript, code_blocks};
+use crate::tui::model::{UiEffect, UiModel};
+use crate::tui::transcript::{AnswerState, Transcript, TranscriptEntryKind, code_blocks};
 
 /// Copies an entry as Markdown.
-pub(crate) fn entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
-    match model.transcript.entry(at).map(crate::tui::transcript::Entry::markdown) {
-        Some(words) if !words.is_empty() => effects.push(Effect::Copy(Clip::from_text(words))),
+pub(crate) fn entry(model: &mut UiModel, at: usize, now: u64, effects: &mut Vec<UiEffect>) {
+    match model.transcript.entry(at).map(crate::tui::transcript::TranscriptEntry::markdown) {
+        Some(words) if !words.is_empty() => effects.push(UiEffect::Copy(Clip::from_text(words))),
         _ => model.show_toast("this entry has no text", now),
     }
 }
 
 /// Copies a code block of an entry. Pressed again, copies the next one.
-pub(crate) fn code_of_entry(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
-    let blocks = model.transcript.entry(at).map(crate::tui::transcript::Entry::code).unwrap_or_default();
+pub(crate) fn code_of_entry(model: &mut UiModel, at: usize, now: u64, effects: &mut Vec<UiEffect>) {
+    let blocks = model.transcript.entry(at).map(crate::tui::transcript::TranscriptEntry::code).unwrap_or_default();
     let Some(browse) = model.browse.as_mut() else { return };
     let nth = if browse.code.0 == at { browse.code.1 } else { 0 };
     let count = blocks.len();
@@ -27,41 +27,41 @@ pub(crate) fn code_of_entry(model: &mut Model, at: usize, now: u64, effects: &mu
     match blocks.into_iter().nth(nth % count.max(1)) {
         Some(code) if count > 1 => {
             let name = format!("code {} of {count}", nth % count + 1);
-            effects.push(Effect::Copy(Clip::with_name(code, &name)));
+            effects.push(UiEffect::Copy(Clip::with_name(code, &name)));
         }
-        Some(code) => effects.push(Effect::Copy(Clip::with_name(code, "code"))),
+        Some(code) => effects.push(UiEffect::Copy(Clip::with_name(code, "code"))),
         None => model.show_toast("no code in this entry; y copies the whole entry", now),
     }
 }
 
-fn entry_path(model: &Model, at: usize) -> Option<String> {
+fn entry_path(model: &UiModel, at: usize) -> Option<String> {
     model.transcript.entry(at)?.card()?.path.clone()
 }
 
-pub(crate) fn copy_path(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn copy_path(model: &mut UiModel, at: usize, now: u64, effects: &mut Vec<UiEffect>) {
     match entry_path(model, at) {
         Some(path) => {
             let what = text::clean(&path).into_owned();
-            effects.push(Effect::Copy(Clip { text: path, what }));
+            effects.push(UiEffect::Copy(Clip { text: path, what }));
         }
         None => model.show_toast("this entry has no file", now),
     }
 }
 
 /// Opens the file of a card, or the entry itself as Markdown, in the user's editor.
-pub(crate) fn edit(model: &mut Model, at: usize, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn edit(model: &mut UiModel, at: usize, now: u64, effects: &mut Vec<UiEffect>) {
     let shown = match entry_path(model, at) {
         Some(path) => EditorTarget::File(path),
-        None => match model.transcript.entry(at).map(crate::tui::transcript::Entry::markdown) {
+        None => match model.transcript.entry(at).map(crate::tui::transcript::TranscriptEntry::markdown) {
             Some(words) if !words.is_empty() => EditorTarget::Text(words),
             _ => return model.show_toast("this entry has no text", now),
         },
     };
-    effects.push(Effect::Show(shown));
+    effects.push(UiEffect::Show(shown));
 }
 
 /// Handles `/copy` and `/copy 2` (a response, counted from the newest) and `/copy code` (the last code block).
-pub(crate) fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn copy(model: &mut UiModel, which: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let nth = match which {
         "" | "code" => 1,
         number => match number.parse::<usize>() {
@@ -86,11 +86,11 @@ pub(crate) fn copy(model: &mut Model, which: &str, now: u64, effects: &mut Vec<E
         return model.show_toast(words, now);
     };
     take_draft(model, now, effects);
-    effects.push(Effect::Copy(clip));
+    effects.push(UiEffect::Copy(clip));
 }
 
 /// Handles `/export`, `/export html` and `/export json FILE`.
-pub(crate) fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn export(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if !check_session(model, now) {
         return;
     }
@@ -108,11 +108,11 @@ pub(crate) fn export(model: &mut Model, words: &str, now: u64, effects: &mut Vec
     take_draft(model, now, effects);
     let path = Some(file).filter(|file| !file.is_empty()).map(Into::into);
     super::worktree::exports(model);
-    effects.push(Effect::Ask(Query::Export { form, path }));
+    effects.push(UiEffect::Ask(Query::Export { form, path }));
 }
 
 /// Reports that text was copied or an editor was closed.
-pub(crate) fn report_done(model: &mut Model, words: &str, now: u64) {
+pub(crate) fn report_done(model: &mut UiModel, words: &str, now: u64) {
     model.show_toast(text::clean(words).into_owned(), now);
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn report_done(model: &mut Model, words: &str, now: u64) {
 fn response_texts(transcript: &Transcript) -> impl Iterator<Item = &str> {
     (0..transcript.len()).rev().filter_map(|at| transcript.entry(at)).filter(|entry| entry.undone.is_none()).filter_map(|entry| {
         match &entry.kind {
-            Kind::Answer { document, state: AnswerState::Done } => Some(document.text()),
+            TranscriptEntryKind::Answer { document, state: AnswerState::Done } => Some(document.text()),
             _ => None,
         }
     })

@@ -5,14 +5,14 @@ use super::draft::on_draft_changed;
 use super::{amend, elicitation, goal, inbox, onboarding, price, rewind};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleQuery};
 use crate::text;
-use crate::tui::approval::{Answer, ChoiceAction, Pager, REASONS, RuleChoice, approval_dialog, mark_part};
-use crate::tui::composer::Field;
+use crate::tui::approval::{ChoiceAction, DialogAnswer, Pager, REASONS, RuleChoice, approval_dialog, mark_part};
+use crate::tui::composer::TextField;
 use crate::tui::input::is_text;
 use crate::tui::interface::{EditorTarget, TrustAnswer};
 use crate::tui::layers::RewindList;
 use crate::tui::metrics::GUTTER;
-use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::model::{UiEffect, UiModel};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use crate::tui::typeahead_guard::{ALONE_MS, GuardInput, GuardResult, MACHINE_MS};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -22,7 +22,7 @@ const RETURN_MS: u64 = 3000;
 const WIDE_WORDS: usize = 4;
 
 /// Adds an approval prompt. An updated one replaces the former one.
-pub(crate) fn on_approval_requested(model: &mut Model, approval: Approval, focus: bool) {
+pub(crate) fn on_approval_requested(model: &mut UiModel, approval: Approval, focus: bool) {
     let last_text = model.keys.last_text;
     if !model.dialogs.replace_pending(&approval, last_text) {
         model.dialogs.forget_approval(&approval.approval_id, last_text);
@@ -31,7 +31,7 @@ pub(crate) fn on_approval_requested(model: &mut Model, approval: Approval, focus
 }
 
 /// Removes an approval that was answered, here or elsewhere.
-pub(crate) fn on_approval_resolved(model: &mut Model, approval_id: &ApprovalId, decision: &Decision) {
+pub(crate) fn on_approval_resolved(model: &mut UiModel, approval_id: &ApprovalId, decision: &Decision) {
     let last_text = model.keys.last_text;
     match decision {
         Decision::Renewed => model.dialogs.expect_replacement(approval_id, last_text),
@@ -39,7 +39,7 @@ pub(crate) fn on_approval_resolved(model: &mut Model, approval_id: &ApprovalId, 
     }
 }
 
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     let is_of_form = onboarding::key(model, key, now, effects)
         || elicitation::key(model, key, now, effects)
         || price::key(model, key, now, effects);
@@ -94,7 +94,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Esc if elicitation::escapes(model, now, effects) => {}
         KeyCode::Esc => model.dialogs.dismiss(),
         KeyCode::Char('c') if ctrl => model.dialogs.dismiss(),
-        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Char('z') if ctrl => effects.push(UiEffect::Suspend),
         KeyCode::Char('o') if ctrl => model.transcript.fold_all(),
         KeyCode::Char('q') if ctrl => inbox::open(model, now),
         KeyCode::Char('s') if ctrl => super::pointer::toggle_mouse_capture(model, now, effects),
@@ -103,7 +103,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 /// Selects another part of a command with a letter. Returns false if the letter is part of typed text.
-fn marks_part(model: &mut Model, letter: char, now: u64) -> bool {
+fn marks_part(model: &mut UiModel, letter: char, now: u64) -> bool {
     let forward = match letter {
         ']' => true,
         '[' => false,
@@ -115,7 +115,7 @@ fn marks_part(model: &mut Model, letter: char, now: u64) -> bool {
 
 /// Opens the rule of the selected part with Enter, unless a choice waits for Enter. Returns whether the rule was
 /// opened.
-fn opens_rule(model: &mut Model, now: u64) -> bool {
+fn opens_rule(model: &mut UiModel, now: u64) -> bool {
     let Some(panel) = model.dialogs.open_mut() else { return false };
     if panel.guard.is_choice_pending() || !panel.guard.is_armed(now) || panel.body.marked_part().is_none() {
         return false;
@@ -126,7 +126,7 @@ fn opens_rule(model: &mut Model, now: u64) -> bool {
 }
 
 /// Passes an input to the guard and performs the result.
-pub(crate) fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn stimulus(model: &mut UiModel, stimulus: GuardInput, now: u64, effects: &mut Vec<UiEffect>) {
     if model.dialogs.inbox().is_some() {
         return inbox::stimulus(model, stimulus, now, effects);
     }
@@ -152,7 +152,7 @@ fn key_name(letter: char) -> String {
 
 /// Handles a key while a prompt is pending without the focus, and returns whether the key was handled. For a while,
 /// Escape returns to the prompt, and so does Enter after a single word, because the word was probably meant for it.
-pub(crate) fn handle_return_key(model: &mut Model, key: &KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn handle_return_key(model: &mut UiModel, key: &KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if model.dialogs.is_empty() || model.is_too_small() {
         return false;
     }
@@ -168,7 +168,7 @@ pub(crate) fn handle_return_key(model: &mut Model, key: &KeyEvent, now: u64, eff
 
 /// Handles Enter while an approval is pending. A single word is not sent; instead, the choice with its letter is
 /// highlighted.
-fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let draft = model.composer.text();
     let word = draft.trim();
     if model.dialogs.approvals() == 0 || word.starts_with(['/', '!']) || !is_one_word(word) {
@@ -200,7 +200,7 @@ fn is_one_word(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_whitespace) && wide < WIDE_WORDS
 }
 
-pub(crate) fn on_paste(model: &mut Model, text: &str, now: u64) {
+pub(crate) fn on_paste(model: &mut UiModel, text: &str, now: u64) {
     if onboarding::on_paste(model, text, now) || elicitation::on_paste(model, text) || price::on_paste(model, text) {
         return;
     }
@@ -219,7 +219,7 @@ pub(crate) fn on_paste(model: &mut Model, text: &str, now: u64) {
     to_draft(model, &(held + text), now);
 }
 
-fn on_choice(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effect>) {
+fn on_choice(model: &mut UiModel, choice: usize, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(taken) = panel.choices.get(choice).filter(|choice| choice.enabled) else { return };
     let (act, letter) = (taken.act, taken.key.letter);
@@ -227,7 +227,7 @@ fn on_choice(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effec
         return panel.show_unseen();
     }
     match act {
-        ChoiceAction::DenyWithWords => return panel.words = Some(Field::new()),
+        ChoiceAction::DenyWithWords => return panel.words = Some(TextField::new()),
         ChoiceAction::Always => {
             model.dialogs.open_always(Some(now));
             return ask_reach(model, effects);
@@ -239,7 +239,7 @@ fn on_choice(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effec
         }
         ChoiceAction::OpenFile => {
             let file = panel.kind.find::<Pager>().and_then(Pager::file).map(str::to_owned);
-            return effects.extend(file.map(|file| Effect::Show(EditorTarget::File(file))));
+            return effects.extend(file.map(|file| UiEffect::Show(EditorTarget::File(file))));
         }
         ChoiceAction::ShowNew => return show_new(model, now, effects),
         ChoiceAction::Write => return model.dialogs.write_rule(),
@@ -278,45 +278,45 @@ fn on_choice(model: &mut Model, choice: usize, now: u64, effects: &mut Vec<Effec
 }
 
 /// Shows the updated proposal of an outdated prompt, or requests it.
-pub(crate) fn show_new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn show_new(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if let Some(approval_id) = model.dialogs.show_new(Some(now)) {
         model.restart_activity_timer(now);
-        effects.push(Effect::Send(Command::Decide { approval_id, decision: Decision::Renewed }));
+        effects.push(UiEffect::Send(Command::Decide { approval_id, decision: Decision::Renewed }));
     }
 }
 
 /// Requests the list of commands that a wider rule would have allowed.
-fn ask_reach(model: &Model, effects: &mut Vec<Effect>) {
+fn ask_reach(model: &UiModel, effects: &mut Vec<UiEffect>) {
     if let Some((approval_id, offer)) = model.dialogs.wants_reach() {
-        effects.push(Effect::Send(Command::AskRule { approval_id, asked: RuleQuery::Reach { offer } }));
+        effects.push(UiEffect::Send(Command::AskRule { approval_id, asked: RuleQuery::Reach { offer } }));
     }
 }
 
-pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn answer(model: &mut UiModel, act: ChoiceAction, reason: Option<String>, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(answer) = model.dialogs.open_mut().and_then(|panel| panel.answer(act, reason)) else { return };
     model.toast = None;
     model.dialogs.finish_current(None);
     model.keys.on_answer(now);
     model.restart_activity_timer(now);
     effects.push(match answer {
-        Answer::Decide(approval_id, decision) => Effect::Send(Command::Decide { approval_id, decision }),
-        Answer::Preview(approval_id) => Effect::Send(Command::Preview { approval_id }),
-        Answer::Resolve(tool_call_id, resolution) => Effect::Send(Command::Resolve { tool_call_id, resolution }),
-        Answer::Rewind { target, scope, overwrite } => {
+        DialogAnswer::Decide(approval_id, decision) => UiEffect::Send(Command::Decide { approval_id, decision }),
+        DialogAnswer::Preview(approval_id) => UiEffect::Send(Command::Preview { approval_id }),
+        DialogAnswer::Resolve(tool_call_id, resolution) => UiEffect::Send(Command::Resolve { tool_call_id, resolution }),
+        DialogAnswer::Rewind { target, scope, overwrite } => {
             rewind::on_confirmed(model, now);
-            Effect::Send(Command::Rewind { target, scope, overwrite })
+            UiEffect::Send(Command::Rewind { target, scope, overwrite })
         }
-        Answer::Mode(mode) => Effect::Send(Command::SetMode { mode }),
-        Answer::ModeStays | Answer::ForgetNot => return,
-        Answer::Goal(goal, choice) => return goal::on_choice(model, &goal, choice, now, effects),
-        Answer::Fork { before } => {
+        DialogAnswer::Mode(mode) => UiEffect::Send(Command::SetMode { mode }),
+        DialogAnswer::ModeStays | DialogAnswer::ForgetNot => return,
+        DialogAnswer::Goal(goal, choice) => return goal::on_choice(model, &goal, choice, now, effects),
+        DialogAnswer::Fork { before } => {
             model.layers.close::<RewindList>();
             return super::sessions::fork_before(model, before, now, effects);
         }
-        Answer::Forget(id) => return super::sessions::forget(id, effects),
-        Answer::Trust(_, TrustAnswer::Quit) => return super::quit::quit(model, effects),
-        Answer::Held(held, answer) => return super::lock::on_answer(model, held, answer, effects),
-        Answer::Trust(trust, answer) => {
+        DialogAnswer::Forget(id) => return super::sessions::forget(id, effects),
+        DialogAnswer::Trust(_, TrustAnswer::Quit) => return super::quit::quit(model, effects),
+        DialogAnswer::Held(held, answer) => return super::lock::on_answer(model, held, answer, effects),
+        DialogAnswer::Trust(trust, answer) => {
             let words = match answer {
                 TrustAnswer::Yes if !trust.has_items() => "project trusted: commands run in a sandboxed copy first",
                 TrustAnswer::Yes => "project trusted: its settings now apply",
@@ -325,15 +325,15 @@ pub(crate) fn answer(model: &mut Model, act: ChoiceAction, reason: Option<String
                     "read-only: the project's settings are ignored and nothing is changed; with /mode ask, aye asks before changes"
                 }
             };
-            model.transcript.push(Kind::Note { text: words.to_owned(), tone: Tone::Plain });
-            Effect::Trust(trust, answer)
+            model.transcript.push(TranscriptEntryKind::Note { text: words.to_owned(), tone: NoteTone::Plain });
+            UiEffect::Trust(trust, answer)
         }
     });
 }
 
 /// Returns whether a letter in an empty draft is a second press of the answer key. If text follows immediately, the
 /// letter becomes part of that text.
-pub(crate) fn consume_echo(model: &mut Model, letter: Option<char>, now: u64) -> bool {
+pub(crate) fn consume_echo(model: &mut UiModel, letter: Option<char>, now: u64) -> bool {
     let before = model.keys.echo.take();
     let Some(letter) = letter else { return false };
     if let Some((echo, at)) = before
@@ -348,7 +348,7 @@ pub(crate) fn consume_echo(model: &mut Model, letter: Option<char>, now: u64) ->
     is_echo
 }
 
-fn on_text_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+fn on_text_key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let keeps = panel.kind.find::<RuleChoice>().map(RuleChoice::approval_id);
     let Some(field) = &mut panel.words else { return };
@@ -360,7 +360,7 @@ fn on_text_key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Eff
         KeyCode::Enter if keeps.is_some() => {
             let rule = field.text().trim().to_owned();
             let asked = keeps.map(|approval_id| Command::AskRule { approval_id, asked: RuleQuery::Written { rule } });
-            effects.extend(asked.map(Effect::Send));
+            effects.extend(asked.map(UiEffect::Send));
         }
         KeyCode::Esc if keeps.is_some() => model.dialogs.turn_always(ChoiceAction::Write, Some(now)),
         KeyCode::Enter => {

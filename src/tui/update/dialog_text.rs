@@ -4,10 +4,10 @@ use super::draft::on_draft_changed;
 use super::{amend, sessions};
 use crate::tui::browse;
 use crate::tui::layers::RewindList;
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 
 /// Moves text to the draft, and makes the panel release the keyboard.
-pub(crate) fn to_draft(model: &mut Model, text: &str, now: u64) {
+pub(crate) fn to_draft(model: &mut UiModel, text: &str, now: u64) {
     amend::take_back(model, now);
     model.dialogs.stay();
     if sessions::add_to_filter(model, text) {

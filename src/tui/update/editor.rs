@@ -2,16 +2,16 @@
 
 use super::draft::on_draft_changed;
 use crate::text;
-use crate::tui::model::{EditFile, Editable, Effect, Model};
+use crate::tui::model::{Editable, EditorText, UiEffect, UiModel};
 
 /// Opens the editor, which replaces the screen.
-pub(crate) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
-    let edit = EditFile { what: Editable::Draft, name: "draft.md".to_owned(), text: model.composer.text() };
-    effects.push(Effect::EditFile(edit));
+pub(crate) fn open(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
+    let edit = EditorText { what: Editable::Draft, name: "draft.md".to_owned(), text: model.composer.text() };
+    effects.push(UiEffect::EditFile(edit));
 }
 
 /// Replaces the draft with the text from the editor, or reports why there is none.
-pub(crate) fn on_editor_closed(model: &mut Model, edited: Result<String, String>, now: u64) {
+pub(crate) fn on_editor_closed(model: &mut UiModel, edited: Result<String, String>, now: u64) {
     model.screen.dirty = true;
     match edited {
         Ok(words) => {

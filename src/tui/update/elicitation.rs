@@ -5,36 +5,36 @@ use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationOutcome, HostCo
 use crate::text;
 use crate::tui::approval::{Dialog, refresh_form};
 use crate::tui::clipboard::Clip;
-use crate::tui::composer::Field;
-use crate::tui::elicitation::{ElicitationForm, EnterResult, Entry, FormAction};
+use crate::tui::composer::TextField;
+use crate::tui::elicitation::{ElicitationForm, EnterResult, FormAction, FormEntry};
 use crate::tui::input::is_text;
-use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::Tone;
+use crate::tui::model::{UiEffect, UiModel};
+use crate::tui::transcript::NoteTone;
 use crate::tui::typeahead_guard::MACHINE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-pub(crate) fn on_requested(model: &mut Model, elicitation: Elicitation, now: u64) {
+pub(crate) fn on_requested(model: &mut UiModel, elicitation: Elicitation, now: u64) {
     let focus = model.may_take_focus(now);
     model.dialogs.add(Box::new(ElicitationForm::new(elicitation)).panel(), focus, model.keys.last_text);
 }
 
 /// Removes a request that was answered, here or elsewhere, or that is no longer needed.
-pub(crate) fn on_ended(model: &mut Model, id: &str, outcome: ElicitationOutcome) {
+pub(crate) fn on_ended(model: &mut UiModel, id: &str, outcome: ElicitationOutcome) {
     let is_it = |panel: &Dialog| panel.kind.find::<ElicitationForm>().is_some_and(|form| form.id == id);
     let form = model.dialogs.iter().find_map(|panel| panel.kind.find::<ElicitationForm>().filter(|form| form.id == id));
     let Some(who) = form.map(ElicitationForm::asker) else { return };
     model.dialogs.forget(is_it, model.keys.last_text);
     if outcome == ElicitationOutcome::Withdrawn {
-        note(model, &format!("{who} no longer needs an answer: the call has ended"), Tone::Plain);
+        note(model, &format!("{who} no longer needs an answer: the call has ended"), NoteTone::Plain);
     }
 }
 
 /// Returns the request that has the keyboard.
-fn open(model: &mut Model) -> Option<&mut ElicitationForm> {
+fn open(model: &mut UiModel) -> Option<&mut ElicitationForm> {
     model.dialogs.open_mut()?.kind.find_mut()
 }
 
-pub(crate) fn on_picked(model: &mut Model, pick: FormAction, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_picked(model: &mut UiModel, pick: FormAction, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(asking) = open(model) else { return };
     match pick {
         FormAction::Send => {
@@ -54,7 +54,7 @@ pub(crate) fn on_picked(model: &mut Model, pick: FormAction, now: u64, effects: 
             // A line ending in the URL would act as Enter where it is pasted.
             let plain = |url: &str| url.chars().filter(|one| !one.is_control() && !one.is_whitespace()).collect();
             let clip = |url| Clip { text: plain(url), what: "the URL".to_owned() };
-            effects.extend(asking.address().map(clip).map(Effect::Copy));
+            effects.extend(asking.address().map(clip).map(UiEffect::Copy));
         }
         FormAction::Fill => {
             asking.fill();
@@ -63,7 +63,7 @@ pub(crate) fn on_picked(model: &mut Model, pick: FormAction, now: u64, effects: 
     }
 }
 
-fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Vec<Effect>) {
+fn send(model: &mut UiModel, answer: ElicitationAnswer, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(asking) = open(model) else { return };
     let (elicitation_id, who) = (asking.id.clone(), asking.asker());
     let words = match &answer {
@@ -81,12 +81,12 @@ fn send(model: &mut Model, answer: ElicitationAnswer, now: u64, effects: &mut Ve
     }
     model.dialogs.finish_current(None);
     model.keys.on_answer(now);
-    note(model, &words, Tone::Plain);
-    effects.push(Effect::SendToHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
+    note(model, &words, NoteTone::Plain);
+    effects.push(UiEffect::SendToHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
 }
 
 /// Declines a question from the model with Escape. Returns whether one was open long enough to be read.
-pub(crate) fn escapes(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn escapes(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let is_read = model.dialogs.open().is_some_and(|panel| panel.guard.is_armed(now));
     if !is_read || !open(model).is_some_and(|asking| asking.is_of_model()) {
         return false;
@@ -96,7 +96,7 @@ pub(crate) fn escapes(model: &mut Model, now: u64, effects: &mut Vec<Effect>) ->
 }
 
 /// Gives the keyboard to the current field.
-fn show(model: &mut Model) {
+fn show(model: &mut UiModel) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     if let Some(asking) = panel.kind.find::<ElicitationForm>() {
         panel.words = asking.field();
@@ -105,7 +105,7 @@ fn show(model: &mut Model) {
 }
 
 /// Handles a key of a form. Returns whether a form is being filled in.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if !open(model).is_some_and(|asking| asking.is_filling()) {
         return false;
     }
@@ -139,7 +139,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
             return true;
         }
         KeyCode::Char('z') if ctrl => {
-            effects.push(Effect::Suspend);
+            effects.push(UiEffect::Suspend);
             return true;
         }
         KeyCode::Tab | KeyCode::Down => asking.turn(true),
@@ -173,9 +173,9 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 /// Handles a key in the text of a field.
-fn edit(field: &mut Field, entry: Option<&mut Entry>, key: KeyEvent) {
+fn edit(field: &mut TextField, entry: Option<&mut FormEntry>, key: KeyEvent) {
     if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('u') {
-        *field = Field::new();
+        *field = TextField::new();
     } else {
         field.key(key);
     }
@@ -185,7 +185,7 @@ fn edit(field: &mut Field, entry: Option<&mut Entry>, key: KeyEvent) {
 }
 
 /// Handles pasted text. Returns whether the text went to a form.
-pub(crate) fn on_paste(model: &mut Model, words: &str) -> bool {
+pub(crate) fn on_paste(model: &mut UiModel, words: &str) -> bool {
     if !open(model).is_some_and(|asking| asking.is_filling()) {
         return false;
     }
@@ -200,13 +200,13 @@ pub(crate) fn on_paste(model: &mut Model, words: &str) -> bool {
 }
 
 /// Returns whether a form field has the keyboard.
-pub(crate) fn is_filling(model: &Model) -> bool {
+pub(crate) fn is_filling(model: &UiModel) -> bool {
     let form = model.dialogs.open().and_then(|panel| panel.kind.find::<ElicitationForm>());
     form.is_some_and(ElicitationForm::is_filling)
 }
 
 /// Sets the current field from a line of line mode. Without a line, returns to the choices.
-pub(crate) fn fill_line(model: &mut Model, line: Option<&str>) -> Result<(), String> {
+pub(crate) fn fill_line(model: &mut UiModel, line: Option<&str>) -> Result<(), String> {
     let Some(panel) = model.dialogs.open_mut() else { return Ok(()) };
     let Some(asking) = panel.kind.find_mut::<ElicitationForm>() else { return Ok(()) };
     match line {

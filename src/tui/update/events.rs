@@ -9,19 +9,19 @@ use super::{
 use crate::protocol::{Artifact, Budget, COMPACTION_IS, Event, EventKind, RULE_SAVED, RULE_UNTIL_QUIT};
 use crate::text;
 use crate::tui::layers::{TextViewer, Topic};
-use crate::tui::model::Model;
-use crate::tui::session_info::{BudgetRequest, Policy};
-use crate::tui::transcript::{Tone, tag_new_entries};
+use crate::tui::model::UiModel;
+use crate::tui::session_info::{BudgetRequest, PolicyInfo};
+use crate::tui::transcript::{NoteTone, tag_new_entries};
 
 /// Tags the entry of an event with its task and step.
-pub(crate) fn apply_tagged(model: &mut Model, event: Event) -> Event {
+pub(crate) fn apply_tagged(model: &mut UiModel, event: Event) -> Event {
     tag_new_entries(&mut model.transcript, event.task_id.as_ref(), event.step_id.as_ref());
     event
 }
 
 /// Applies an event that looks the same live and in a replay. Events at the end are handled by `apply` when live, and
 /// have no effect in a replay.
-pub(crate) fn apply_shared(model: &mut Model, kind: EventKind, now: u64) {
+pub(crate) fn apply_shared(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { .. }
         | EventKind::ModeChanged { .. }
@@ -92,7 +92,7 @@ pub(crate) fn apply_shared(model: &mut Model, kind: EventKind, now: u64) {
     }
 }
 
-fn on_requested(model: &mut Model, kind: EventKind, now: u64) {
+fn on_requested(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::ContextShown(filled) => overview::open_context(model, filled),
         EventKind::ListShown(list) => overview::open_list(model, list, now),
@@ -100,7 +100,7 @@ fn on_requested(model: &mut Model, kind: EventKind, now: u64) {
     }
 }
 
-fn on_artifacts_answered(model: &mut Model, kind: EventKind, now: u64) {
+fn on_artifacts_answered(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::ArtifactsListed { artifacts } => on_artifacts(model, artifacts, now),
         EventKind::ArtifactRead { artifact, text } => model.layers.push(TextViewer::new(&artifact, &text)),
@@ -108,7 +108,7 @@ fn on_artifacts_answered(model: &mut Model, kind: EventKind, now: u64) {
     }
 }
 
-fn rewound(model: &mut Model, kind: EventKind, now: u64) {
+fn rewound(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::Rewound(done) => rewind::on_done(model, done, false, now),
         EventKind::RewindPointsListed { points, can_redo } => rewind::on_listed(model, points, can_redo, now),
@@ -117,14 +117,14 @@ fn rewound(model: &mut Model, kind: EventKind, now: u64) {
     }
 }
 
-fn on_artifacts(model: &mut Model, artifacts: Vec<Artifact>, now: u64) {
+fn on_artifacts(model: &mut UiModel, artifacts: Vec<Artifact>, now: u64) {
     if artifacts::on_listed(model, artifacts, now) {
         overview::open(model, Topic::Artifacts);
     }
 }
 
 /// Stores the budgets, and shows them if the user requested them.
-fn on_budgets(model: &mut Model, budgets: Vec<Budget>) {
+fn on_budgets(model: &mut UiModel, budgets: Vec<Budget>) {
     match spending::set_budgets(model, budgets) {
         Some(BudgetRequest::Show) => overview::open(model, Topic::Cost),
         Some(BudgetRequest::Set) => spending::note_budgets(model),
@@ -133,7 +133,7 @@ fn on_budgets(model: &mut Model, budgets: Vec<Budget>) {
 }
 
 /// Applies a change of the session: its mode, policy, sandbox or store.
-fn on_session_changed(model: &mut Model, kind: EventKind, now: u64) {
+fn on_session_changed(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { model: name, mode, facts, .. } => {
             model.info.header.model = name;
@@ -144,36 +144,36 @@ fn on_session_changed(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::PolicyInForce { mut layers, name, message, .. } => {
             model.options.shorten(layers.iter_mut().filter_map(|layer| layer.file.as_mut()));
-            model.info.policy = Policy { layers, broken: None, ..model.info.policy };
+            model.info.policy = PolicyInfo { layers, broken: None, ..model.info.policy };
             model.info.header.policy = name;
             if let Some(message) = message {
-                note(model, &message, Tone::Plain);
+                note(model, &message, NoteTone::Plain);
             }
             policy::report_expiry(model, now);
         }
         EventKind::PolicyRejected { message } => {
-            note(model, &message, Tone::Warning);
+            note(model, &message, NoteTone::Warning);
             model.info.policy.broken = Some(message);
         }
-        EventKind::PolicyExpired { message } => note_problem(model, &message.into(), Tone::Failure),
+        EventKind::PolicyExpired { message } => note_problem(model, &message.into(), NoteTone::Failure),
         EventKind::ModeChanged { mode } => {
             model.info.header.mode = mode;
-            note(model, &format!("mode {}", mode.as_str()), Tone::Plain);
+            note(model, &format!("mode {}", mode.as_str()), NoteTone::Plain);
         }
         EventKind::SandboxInForce { words, missing, .. } => {
             model.info.header.sandbox = words;
             if let Some(missing) = missing {
-                note(model, &missing, Tone::Warning);
+                note(model, &missing, NoteTone::Warning);
             }
         }
         EventKind::SavingChanged { saved, message } => {
             save_errors::on_changed(model, saved);
-            note(model, &message, if saved { Tone::Plain } else { Tone::Warning });
+            note(model, &message, if saved { NoteTone::Plain } else { NoteTone::Warning });
         }
         EventKind::Notice { message } => {
             compaction::on_notice(model, &message, now);
             rewind::on_notice(model);
-            note(model, &with_commands(message), Tone::Plain);
+            note(model, &with_commands(message), NoteTone::Plain);
         }
         _ => {}
     }
@@ -191,7 +191,7 @@ fn with_commands(message: String) -> String {
 }
 
 /// Restores earlier text, or queued messages that were not sent, below the current draft.
-pub(crate) fn on_draft_restored(model: &mut Model, text: &str, now: u64) {
+pub(crate) fn on_draft_restored(model: &mut UiModel, text: &str, now: u64) {
     model.task.waiting.clear();
     let before = model.composer.text();
     let restored = text::clean(text);

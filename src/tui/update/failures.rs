@@ -4,25 +4,25 @@ use super::notes::note_problem;
 use super::{retry, save_errors, streaming};
 use crate::protocol::{BudgetScope, BudgetUnit, Failure, FailureKind, Problem, Remedy};
 use crate::text;
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crate::tui::task::PauseNotice;
-use crate::tui::transcript::{AnswerState, Kind, Tone};
+use crate::tui::transcript::{AnswerState, NoteTone, TranscriptEntryKind};
 
-pub(crate) fn on_failed(model: &mut Model, failure: &Failure) {
+pub(crate) fn on_failed(model: &mut UiModel, failure: &Failure) {
     let problem = problem(model, failure);
     model.task.paused = is_of_provider(failure.kind).then(|| match failure.kind {
         FailureKind::Authentication => rejected_key_pause(model),
         _ => PauseNotice::new("failed; nothing is lost"),
     });
-    note_problem(model, &problem, Tone::Failure);
+    note_problem(model, &problem, NoteTone::Failure);
 }
 
-pub(crate) fn on_paused(model: &mut Model, failure: &Failure, now: u64) {
+pub(crate) fn on_paused(model: &mut UiModel, failure: &Failure, now: u64) {
     if failure.kind == FailureKind::NotSaved {
         // The row above the composer shows how to continue, as long as that is possible.
         model.task.paused = None;
         if save_errors::on_stopped(model, failure, now) {
-            note_problem(model, &Problem::new(failure.text()), Tone::Failure);
+            note_problem(model, &Problem::new(failure.text()), NoteTone::Failure);
         }
         return;
     }
@@ -37,11 +37,11 @@ pub(crate) fn on_paused(model: &mut Model, failure: &Failure, now: u64) {
         }
         _ => PauseNotice::new(pause_location(model)),
     });
-    note_problem(model, &problem(model, failure), Tone::Warning);
+    note_problem(model, &problem(model, failure), NoteTone::Warning);
 }
 
 /// Returns the pause after a rejected API key. Enter in the empty draft replaces the key.
-fn rejected_key_pause(model: &Model) -> PauseNotice {
+fn rejected_key_pause(model: &UiModel) -> PauseNotice {
     let dot = model.screen.glyphs.dot;
     let ways = vec![
         format!("the API key was rejected; nothing is lost {dot} enter to replace it {dot} /continue to resume"),
@@ -89,7 +89,7 @@ fn budget_command(scope: BudgetScope, unit: BudgetUnit, limit: f64) -> String {
     format!("/budget {scope}{unit}{limit}")
 }
 
-pub(crate) fn pause_location(model: &Model) -> String {
+pub(crate) fn pause_location(model: &UiModel) -> String {
     match model.task.step {
         0 => "paused".to_owned(),
         step => format!("paused at step {step}"),
@@ -123,7 +123,7 @@ fn is_of_provider(kind: FailureKind) -> bool {
 }
 
 /// Returns the failure as an error, with the commands of the screen that solve it.
-fn problem(model: &Model, failure: &Failure) -> Problem {
+fn problem(model: &UiModel, failure: &Failure) -> Problem {
     let provider = model.info.header.model.split_once('/').map(|(provider, _)| provider);
     // The messages of key and account failures do not name the provider.
     let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
@@ -156,11 +156,11 @@ fn problem(model: &Model, failure: &Failure) -> Problem {
 }
 
 /// Marks the streamed response as discarded; it remains visible.
-pub(crate) fn on_discarded(model: &mut Model, reason: &str) {
+pub(crate) fn on_discarded(model: &mut UiModel, reason: &str) {
     streaming::complete_response(model);
     model.info.last_answer = None;
     let Some(entry) = model.transcript.last_answer_mut() else { return };
-    if let Kind::Answer { state, .. } = &mut entry.kind {
+    if let TranscriptEntryKind::Answer { state, .. } = &mut entry.kind {
         *state = AnswerState::Discarded(text::clean(reason).into_owned());
     }
     entry.forget_layout();

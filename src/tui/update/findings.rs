@@ -5,13 +5,13 @@ use super::notes::note;
 use crate::protocol::Finding;
 use crate::text;
 use crate::tui::layers::{FindingView, Overview, Topic, description};
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crate::tui::picker::Row;
-use crate::tui::transcript::Tone;
+use crate::tui::transcript::NoteTone;
 use std::fmt::Write as _;
 
 /// Opens a finding; line mode prints it with its diff.
-pub(crate) fn open(model: &mut Model, at: usize) {
+pub(crate) fn open(model: &mut UiModel, at: usize) {
     let Some(review) = &model.reviews.last else { return };
     if model.screen.in_lines {
         let Some(finding) = review.findings.get(at) else { return };
@@ -19,7 +19,7 @@ pub(crate) fn open(model: &mut Model, at: usize) {
         for diff in review.changes.diffs.iter().filter(|diff| finding.is_in(diff)) {
             let _ = write!(text, "\n{diff}");
         }
-        return note(model, &text, Tone::Plain);
+        return note(model, &text, NoteTone::Plain);
     }
     let view = FindingView::new(review, at);
     // Highlight the same finding in the list below.
@@ -34,7 +34,7 @@ pub(crate) fn open(model: &mut Model, at: usize) {
 }
 
 /// Writes a task to fix a finding into the draft, before existing text, and closes the list.
-pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
+pub(crate) fn draft_fix(model: &mut UiModel, at: usize, now: u64) {
     let Some(finding) = model.reviews.last.as_ref().and_then(|review| review.findings.get(at)) else { return };
     let (place, severity) = (text::reveal_line(&finding.location()), finding.severity.as_str());
     let task = format!("Fix this {severity} finding of a review in {place}: {}", description(finding));
@@ -55,7 +55,7 @@ pub(crate) fn draft_fix(model: &mut Model, at: usize, now: u64) {
 }
 
 /// Returns one row for each finding, with its index.
-pub(crate) fn rows(model: &Model) -> Vec<Row> {
+pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |(at, finding): (usize, &Finding)| {
         let place = text::reveal_line(&finding.location());
         let (severity, confidence) = (finding.severity.as_str(), finding.confidence.as_str());
@@ -72,7 +72,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 }
 
 /// Returns the reviewed changes, the summary, and notes about omitted parts.
-pub(crate) fn notices(model: &Model) -> Vec<String> {
+pub(crate) fn notices(model: &UiModel) -> Vec<String> {
     let Some(review) = &model.reviews.last else { return Vec::new() };
     let left_out = review.changes.left_out_names().map(|names| format!("not in the diff: {names}"));
     let summary = Some(review.summary.clone()).filter(|summary| !summary.is_empty());
@@ -81,12 +81,12 @@ pub(crate) fn notices(model: &Model) -> Vec<String> {
 }
 
 /// Returns the name of the reviewed changes, for the title of the list.
-pub(crate) fn subject_text(model: &Model) -> String {
+pub(crate) fn subject_text(model: &UiModel) -> String {
     model.reviews.last.as_ref().map(|review| text::clean_line(&review.changes.title)).unwrap_or_default()
 }
 
 /// Returns the findings as text for line mode.
-pub(crate) fn to_text(model: &Model) -> String {
+pub(crate) fn to_text(model: &UiModel) -> String {
     let Some(review) = &model.reviews.last else { return String::new() };
     let head =
         format!("findings in {}; /findings NUMBER shows the diff, /findings fix NUMBER drafts a task", review.changes.title);

@@ -1,12 +1,12 @@
 //! Keyboard focus and key translation.
 
 use crate::tui::keymap::Focus;
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Returns the part of the screen that has the keyboard: a layer above all dialogs, the open dialog, the topmost layer,
 /// or the conversation.
-pub(crate) fn focus(model: &Model) -> Focus {
+pub(crate) fn focus(model: &UiModel) -> Focus {
     if let Some(layer) = model.layers.top().filter(|layer| layer.covers_questions()) {
         return layer.focus();
     }
@@ -30,7 +30,7 @@ pub(crate) fn focus(model: &Model) -> Focus {
 }
 
 /// Translates a key to the built-in one.
-pub(crate) fn translate_key(model: &Model, pressed: KeyEvent) -> KeyEvent {
+pub(crate) fn translate_key(model: &UiModel, pressed: KeyEvent) -> KeyEvent {
     // Vim mode has its own keys.
     let is_redo = pressed.code == KeyCode::Char('r') && pressed.modifiers == KeyModifiers::CONTROL;
     if is_redo && model.composer.vim_mode().is_some() && focus(model) == Focus::Composer {

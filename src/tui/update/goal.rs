@@ -6,14 +6,14 @@ use super::readiness::is_ready;
 use crate::protocol::{Command, GOAL_FORM, Goal, GoalState, GoalStatus, validate_check};
 use crate::text;
 use crate::tui::approval::{GoalChoice, GoalDialog, goal_dialog};
-use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::model::{UiEffect, UiModel};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 /// Commands for a paused goal.
 const CHOICES: &str = "\n/goal continue resumes it, /goal check COMMAND replaces the check, /goal stop ends it";
 
 /// Handles `/goal` and its forms.
-pub(crate) fn goal(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn goal(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
     let sends = match (first, rest.trim()) {
         ("", _) => return show(model, now, effects),
@@ -36,7 +36,7 @@ pub(crate) fn goal(model: &mut Model, words: &str, now: u64, effects: &mut Vec<E
     }
     take_draft(model, now, effects);
     model.transcript.follow_end();
-    effects.push(Effect::Send(sends));
+    effects.push(UiEffect::Send(sends));
 }
 
 /// Returns the text without its enclosing quotes.
@@ -46,12 +46,12 @@ fn unquoted(text: &str) -> &str {
 }
 
 /// Shows the goal.
-fn show(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn show(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(goal) = model.task.goal.clone() else {
         return model.show_toast(format!("no goal is set: {GOAL_FORM}"), now);
     };
     take_draft(model, now, effects);
-    show_requested(model, Kind::Note { text: to_text(&goal, model.screen.glyphs.dot), tone: Tone::Plain });
+    show_requested(model, TranscriptEntryKind::Note { text: to_text(&goal, model.screen.glyphs.dot), tone: NoteTone::Plain });
 }
 
 /// Returns the goal as lines.
@@ -65,15 +65,15 @@ pub(crate) fn to_text(goal: &GoalState, dot: &str) -> String {
 }
 
 /// Applies a change of the goal.
-pub(crate) fn on_changed(model: &mut Model, state: GoalState, now: u64) {
+pub(crate) fn on_changed(model: &mut UiModel, state: GoalState, now: u64) {
     // In line mode, the note names the commands.
     let dialog = goal_dialog(&state).filter(|_| !model.screen.in_lines && state.message.is_some());
     let asks = dialog.is_some();
     if let Some(message) = &state.message {
         let tone = match state.status {
-            GoalStatus::Reached if state.changed_check_files.is_empty() => Tone::Plain,
-            GoalStatus::Working | GoalStatus::Checking => Tone::Plain,
-            GoalStatus::Reached | GoalStatus::Paused | GoalStatus::Ended => Tone::Warning,
+            GoalStatus::Reached if state.changed_check_files.is_empty() => NoteTone::Plain,
+            GoalStatus::Working | GoalStatus::Checking => NoteTone::Plain,
+            GoalStatus::Reached | GoalStatus::Paused | GoalStatus::Ended => NoteTone::Warning,
         };
         let choices = if state.status == GoalStatus::Paused && !asks { CHOICES } else { "" };
         note(model, &format!("{message}{choices}"), tone);
@@ -88,10 +88,10 @@ pub(crate) fn on_changed(model: &mut Model, state: GoalState, now: u64) {
 }
 
 /// Performs a choice of the dialog about a goal.
-pub(crate) fn on_choice(model: &mut Model, goal: &Goal, choice: GoalChoice, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_choice(model: &mut UiModel, goal: &Goal, choice: GoalChoice, now: u64, effects: &mut Vec<UiEffect>) {
     match choice {
-        GoalChoice::Continue => effects.push(Effect::Send(Command::Continue)),
-        GoalChoice::Stop if model.task.goal.is_some() => effects.push(Effect::Send(Command::StopGoal)),
+        GoalChoice::Continue => effects.push(UiEffect::Send(Command::Continue)),
+        GoalChoice::Stop if model.task.goal.is_some() => effects.push(UiEffect::Send(Command::StopGoal)),
         GoalChoice::Stop => {}
         GoalChoice::Edit if !model.composer.is_empty() => {
             model.show_toast("the draft contains other text; use /goal to set a new goal", now);
@@ -104,7 +104,7 @@ pub(crate) fn on_choice(model: &mut Model, goal: &Goal, choice: GoalChoice, now:
 }
 
 /// Returns the row above the composer.
-pub(crate) fn status_row(model: &Model, now: u64) -> Option<String> {
+pub(crate) fn status_row(model: &UiModel, now: u64) -> Option<String> {
     let mut goal = model.task.goal.clone()?;
     if goal.is_running() {
         goal.elapsed_ms = goal.elapsed_ms.saturating_add(now.saturating_sub(model.task.goal_at));

@@ -2,14 +2,14 @@
 
 use crate::text;
 use crate::tui::interface::{ModelAccess, Start};
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crate::tui::styled_text::{SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
 /// Suggestions for an empty screen.
 const TRY: [&str; 2] = ["explain this project", "find untested code"];
 
-pub(crate) fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledText> {
+pub(crate) fn lines(model: &UiModel, start: &Start, resumed: bool) -> Vec<StyledText> {
     let mut lines = vec![location_row(model), rules(model, start)];
     if resumed {
         return lines;
@@ -26,12 +26,12 @@ pub(crate) fn lines(model: &Model, start: &Start, resumed: bool) -> Vec<StyledTe
 }
 
 /// Returns the last session in one row, even if its title is long.
-fn last_session_row(model: &Model, words: &str) -> StyledText {
+fn last_session_row(model: &UiModel, words: &str) -> StyledText {
     let words = text::reveal_line(words).replace('·', model.screen.glyphs.dot);
     StyledText::new(&words, SpanStyle::from_token(Token::Muted))
 }
 
-fn location_row(model: &Model) -> StyledText {
+fn location_row(model: &UiModel) -> StyledText {
     let mut line = StyledText::new(&format!("aye {}", model.options.version), SpanStyle::from_token(Token::Heading));
     let branch = model.info.header.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
     let place = format!(" {} {}{branch}", model.screen.glyphs.dot, model.options.cwd);
@@ -39,7 +39,7 @@ fn location_row(model: &Model) -> StyledText {
     line
 }
 
-fn rules(model: &Model, start: &Start) -> StyledText {
+fn rules(model: &UiModel, start: &Start) -> StyledText {
     let header = &model.info.header;
     let dot = format!(" {} ", model.screen.glyphs.dot);
     let trusted = if start.is_trusted { format!("Trusted project{dot}") } else { String::new() };
@@ -59,7 +59,7 @@ fn rules(model: &Model, start: &Start) -> StyledText {
 }
 
 /// Returns the suggestions; `own`: a task from this project.
-fn attempts(model: &Model, own: Option<&str>) -> StyledText {
+fn attempts(model: &UiModel, own: Option<&str>) -> StyledText {
     let mut line = StyledText::new("Try: ", SpanStyle::from_token(Token::Muted));
     let own = own.map(text::reveal_line);
     let usual = TRY.into_iter().skip(usize::from(own.is_some()));

@@ -3,15 +3,15 @@
 use super::dialog;
 use super::focus::focus;
 use crate::text;
-use crate::tui::interface::KeyFile;
+use crate::tui::interface::KeymapFile;
 use crate::tui::keymap::{Focus, Keymap};
 use crate::tui::layers::Help;
-use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::model::{UiEffect, UiModel};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use crate::tui::typeahead_guard::GuardInput;
 
 /// Opens the help. A letter that waits for confirmation in a dialog has no effect.
-pub(crate) fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     // A field keeps its text. Other keys decide only once they are visible again.
     if focus(model) != Focus::Field {
         dialog::stimulus(model, GuardInput::Other, now, effects);
@@ -27,7 +27,7 @@ pub(crate) fn open(model: &mut Model, words: &str, now: u64, effects: &mut Vec<E
 }
 
 /// Applies the key file after it was read again. If it cannot be read, the keys do not change.
-pub(crate) fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
+pub(crate) fn keys_read(model: &mut UiModel, file: KeymapFile, now: u64) {
     if file.text == model.options.keys.text {
         return;
     }
@@ -36,7 +36,7 @@ pub(crate) fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
     let text = match &model.options.keys.text {
         Some(Err(why)) => {
             let words = format!("{path}: cannot be read: {}; keys unchanged", text::reveal(why));
-            return model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
+            return model.transcript.push(TranscriptEntryKind::Note { text: words, tone: NoteTone::Warning });
         }
         Some(Ok(text)) => Some(text.as_str()),
         None => None,
@@ -50,7 +50,7 @@ pub(crate) fn keys_read(model: &mut Model, file: KeyFile, now: u64) {
 }
 
 /// Reports invalid entries of the key file, once the transcript can show them.
-pub(crate) fn check_keys(model: &mut Model) {
+pub(crate) fn check_keys(model: &mut UiModel) {
     if model.keys.problems.is_empty() {
         return;
     }
@@ -58,5 +58,5 @@ pub(crate) fn check_keys(model: &mut Model) {
     let problems = model.keys.problems.iter().map(|problem| text::reveal(problem).into_owned());
     let lines: Vec<String> =
         [format!("{place}: some entries are invalid; the others apply")].into_iter().chain(problems).collect();
-    model.transcript.push(Kind::Note { text: lines.join("\n  "), tone: Tone::Warning });
+    model.transcript.push(TranscriptEntryKind::Note { text: lines.join("\n  "), tone: NoteTone::Warning });
 }

@@ -2,21 +2,21 @@
 
 use super::replay::{after_replay, replay};
 use crate::protocol::{Event, HistorySum, Query};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 
 /// Requests an older part once the user scrolls near the start of the loaded history.
-pub(crate) fn request_older(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn request_older(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     if let Some(before) = model.info.older.before
         && !model.info.older.is_asked
         && model.transcript.is_near_start()
     {
         model.info.older.is_asked = true;
-        effects.push(Effect::Ask(Query::LoadHistory { before }));
+        effects.push(UiEffect::Ask(Query::LoadHistory { before }));
     }
 }
 
 /// Inserts an older part at the start. The visible rows do not move, and the rest of the session is unchanged.
-pub(crate) fn on_loaded(model: &mut Model, history: Vec<Event>, before: Option<i64>, now: u64) {
+pub(crate) fn on_loaded(model: &mut UiModel, history: Vec<Event>, before: Option<i64>, now: u64) {
     model.info.older.is_asked = false;
     model.info.older.before = before;
     let transcript = std::mem::take(&mut model.transcript);
@@ -35,7 +35,7 @@ pub(crate) fn on_loaded(model: &mut Model, history: Vec<Event>, before: Option<i
 }
 
 /// Sets the totals of a session whose end alone was loaded.
-pub(crate) fn on_totals(model: &mut Model, sum: HistorySum) {
+pub(crate) fn on_totals(model: &mut UiModel, sum: HistorySum) {
     model.info.tally.usage = sum.usage;
     model.info.tally.cost_usd = sum.cost_usd;
     model.info.tally.is_estimated = sum.estimated;

@@ -2,13 +2,13 @@
 
 use super::dialog_text::to_draft;
 use crate::protocol::Command;
-use crate::tui::approval::{Answer, ChoiceAction, YES, describe_decision};
+use crate::tui::approval::{ChoiceAction, DialogAnswer, YES, describe_decision};
 use crate::tui::input::is_text;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::typeahead_guard::{GuardInput, GuardResult};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-pub(crate) fn open(model: &mut Model, now: u64) {
+pub(crate) fn open(model: &mut UiModel, now: u64) {
     if model.dialogs.is_empty() {
         return model.show_toast("nothing is waiting for you", now);
     }
@@ -18,7 +18,7 @@ pub(crate) fn open(model: &mut Model, now: u64) {
 }
 
 /// Handles a key of the list. Returns whether the list is open.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     if let Some(letter) = is_text(&key) {
@@ -51,7 +51,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::End => inbox.move_by(isize::MAX, panels),
         KeyCode::Esc => model.dialogs.dismiss(),
         KeyCode::Char('c' | 'q') if ctrl => model.dialogs.dismiss(),
-        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Char('z') if ctrl => effects.push(UiEffect::Suspend),
         KeyCode::Tab | KeyCode::BackTab => model.dialogs.open_current(model.keys.last_text),
         _ => {}
     }
@@ -59,7 +59,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 /// Passes an input to the guard of the list and performs the result.
-pub(crate) fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn stimulus(model: &mut UiModel, stimulus: GuardInput, now: u64, effects: &mut Vec<UiEffect>) {
     let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     match inbox.guard.step(stimulus, now) {
         GuardResult::Nothing | GuardResult::NoChoice(_) => {}
@@ -69,7 +69,7 @@ pub(crate) fn stimulus(model: &mut Model, stimulus: GuardInput, now: u64, effect
 }
 
 /// Confirms the highlighted choice. Without one, opens the current dialog without deciding it.
-fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     if inbox.guard.is_choice_pending() {
         return stimulus(model, GuardInput::Enter, now, effects);
@@ -84,14 +84,14 @@ fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Answers all selected dialogs, and arms the remaining ones again.
-fn decide(model: &mut Model, yes: bool, now: u64, effects: &mut Vec<Effect>) {
+fn decide(model: &mut UiModel, yes: bool, now: u64, effects: &mut Vec<UiEffect>) {
     let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return };
     let marked = inbox.selected_dialogs(panels);
     let act = if yes { ChoiceAction::Approve } else { ChoiceAction::Deny };
     let mut count = 0;
     for number in marked {
-        if let Some(Answer::Decide(approval_id, decision)) = model.dialogs.answer(number, act) {
-            effects.push(Effect::Send(Command::Decide { approval_id, decision }));
+        if let Some(DialogAnswer::Decide(approval_id, decision)) = model.dialogs.answer(number, act) {
+            effects.push(UiEffect::Send(Command::Decide { approval_id, decision }));
             count += 1;
         }
     }

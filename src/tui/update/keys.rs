@@ -7,7 +7,7 @@ use super::{browse, editor, history_page, inbox, menu_keys, models, palette, que
 use crate::protocol::Command;
 use crate::tui::input::is_text;
 use crate::tui::interface::ModelAccess;
-use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::model::{Activity, UiEffect, UiModel};
 use crate::tui::slash::typed_command;
 use crate::tui::task::KILL_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -15,7 +15,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// Time in milliseconds within which a second Enter starts adding a missing API key.
 const NO_KEY_MS: u64 = 6000;
 
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     let before = model.keys.last_key.replace(now);
     let escaped = std::mem::replace(&mut model.keys.escaped, key.code == KeyCode::Esc && model.composer.is_empty());
     // The notice is outdated.
@@ -61,7 +61,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Char('c') if ctrl => interrupt(model, now, effects),
         KeyCode::Char('d') if ctrl && model.composer.is_empty() && model.transcript.is_following() => leave(model, now, effects),
         KeyCode::Char('r') if ctrl => search::start(model),
-        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Char('z') if ctrl => effects.push(UiEffect::Suspend),
         KeyCode::Char('v') if ctrl => super::attachments::request_clipboard(model, now, effects),
         KeyCode::Char('b') if ctrl && super::commands::background(model, now, effects) => {}
         KeyCode::Char('t') if ctrl => browse::enter(model, now),
@@ -86,26 +86,26 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
     }
 }
 
-fn edit_draft(model: &mut Model, now: u64, edit: impl FnOnce(&mut crate::tui::composer::Composer) -> bool) {
+fn edit_draft(model: &mut UiModel, now: u64, edit: impl FnOnce(&mut crate::tui::composer::Composer) -> bool) {
     if edit(&mut model.composer) {
         on_draft_changed(model, now);
     }
 }
 
-fn new_line_in_draft(model: &mut Model, now: u64) {
+fn new_line_in_draft(model: &mut UiModel, now: u64) {
     model.composer.new_line();
     on_draft_changed(model, now);
 }
 
 /// Opens the pending dialog, if there is one.
-fn review(model: &mut Model) {
+fn review(model: &mut UiModel) {
     if !model.dialogs.is_empty() && !model.is_too_small() {
         model.dialogs.open_current(model.keys.last_text);
     }
 }
 
 /// Handles Enter. `steer`: sends the message with the next step of the running task.
-pub(crate) fn on_enter(model: &mut Model, steer: bool, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_enter(model: &mut UiModel, steer: bool, now: u64, effects: &mut Vec<UiEffect>) {
     if model.composer.take_backslash() {
         return new_line_in_draft(model, now);
     }
@@ -159,18 +159,18 @@ pub(crate) fn on_enter(model: &mut Model, steer: bool, now: u64, effects: &mut V
 
 /// Interrupts the task. Its command and calls end soon afterwards; a later Escape kills those that
 /// do not.
-fn escape(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn escape(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if model.task.activity == Activity::Stopping {
         if now.saturating_sub(model.task.since) >= KILL_MS {
-            effects.push(Effect::Send(Command::Kill));
+            effects.push(UiEffect::Send(Command::Kill));
         }
         return;
     }
     model.set_activity(Activity::Stopping, now);
-    effects.push(Effect::Send(Command::Cancel));
+    effects.push(UiEffect::Send(Command::Cancel));
 }
 
-fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn interrupt(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if !model.composer.is_empty() {
         let _ = take_draft(model, now, effects);
         return model.show_toast("draft cleared · up to restore", now);
@@ -185,7 +185,7 @@ fn interrupt(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Scrolls the transcript. `home` and `end` move within the line first, if there is one.
-fn scroll(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+fn scroll(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     if matches!(key.code, KeyCode::Home | KeyCode::End) && !model.composer.is_empty() {
         return edit_draft(model, now, |composer| composer.key(key));
     }

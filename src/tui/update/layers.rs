@@ -6,13 +6,13 @@ use super::{
 use crate::protocol::{HostRequest, RewindTarget};
 use crate::tui::interface::ExitReason;
 use crate::tui::layers::{LayerRequest, Reaction, TextViewer};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::picker::ClickResult;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Outcome of a key for the topmost layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeyOutcome {
+pub(super) enum LayerOutcome {
     /// No layer is open.
     NoLayer,
     Handled,
@@ -21,34 +21,34 @@ pub(super) enum KeyOutcome {
 }
 
 /// Passes a key to the topmost layer.
-pub(super) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> KeyOutcome {
+pub(super) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> LayerOutcome {
     let around = model.surroundings();
     let waits = around.has_questions && !model.is_too_small();
-    let Some(layer) = model.layers.top_mut() else { return KeyOutcome::NoLayer };
+    let Some(layer) = model.layers.top_mut() else { return LayerOutcome::NoLayer };
     let covers_questions = layer.covers_questions();
     model.keys.last_key = Some(now);
     model.toast = None;
     // Pending dialogs come first.
     if key.code == KeyCode::Tab && waits && !covers_questions {
         model.dialogs.open_current(model.keys.last_text);
-        return KeyOutcome::Handled;
+        return LayerOutcome::Handled;
     }
     match layer.key(key, around) {
         Reaction::ClosePass => {
             close_top(model);
-            return KeyOutcome::Closed;
+            return LayerOutcome::Closed;
         }
         Reaction::Pass if key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL) => {
-            effects.push(Effect::Suspend);
+            effects.push(UiEffect::Suspend);
         }
         reaction => perform(model, reaction, now, effects),
     }
     on_highlight_moved(model, now, effects);
-    KeyOutcome::Handled
+    LayerOutcome::Handled
 }
 
 /// Passes pasted text to the topmost layer. Returns whether the layer accepted it.
-pub(super) fn paste(model: &mut Model, text: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(super) fn paste(model: &mut UiModel, text: &str, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let Some(layer) = model.layers.top_mut() else { return false };
     match layer.paste(text) {
         Reaction::Pass => return false,
@@ -58,7 +58,7 @@ pub(super) fn paste(model: &mut Model, text: &str, now: u64, effects: &mut Vec<E
 }
 
 /// Scrolls the visible layer by this number of rows. Returns whether a layer is visible.
-pub(super) fn wheel(model: &mut Model, rows: isize, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(super) fn wheel(model: &mut UiModel, rows: isize, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let Some(layer) = model.layers.top_mut() else { return false };
     layer.wheel(rows);
     on_highlight_moved(model, now, effects);
@@ -66,7 +66,7 @@ pub(super) fn wheel(model: &mut Model, rows: isize, now: u64, effects: &mut Vec<
 }
 
 /// Highlights the row of the topmost layer that was clicked; `None` if the layer has no rows.
-pub(super) fn click(model: &mut Model, row: u16, now: u64, effects: &mut Vec<Effect>) -> Option<ClickResult> {
+pub(super) fn click(model: &mut UiModel, row: u16, now: u64, effects: &mut Vec<UiEffect>) -> Option<ClickResult> {
     let result = model.layers.top_mut()?.click(row)?;
     if result == ClickResult::Marked {
         on_highlight_moved(model, now, effects);
@@ -75,7 +75,7 @@ pub(super) fn click(model: &mut Model, row: u16, now: u64, effects: &mut Vec<Eff
 }
 
 /// Closes the topmost layer. A dialog below it is armed again.
-fn close_top(model: &mut Model) {
+fn close_top(model: &mut UiModel) {
     if model.layers.covers_questions() {
         model.dialogs.arm_again(model.keys.last_text);
     }
@@ -84,13 +84,13 @@ fn close_top(model: &mut Model) {
 }
 
 /// Requests what the layer needs for the newly highlighted row.
-pub(super) fn on_highlight_moved(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn on_highlight_moved(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if let Some(request) = model.layers.top_mut().and_then(|layer| layer.on_highlight_moved()) {
         serve(model, request, now, effects);
     }
 }
 
-fn perform(model: &mut Model, reaction: Reaction, now: u64, effects: &mut Vec<Effect>) {
+fn perform(model: &mut UiModel, reaction: Reaction, now: u64, effects: &mut Vec<UiEffect>) {
     match reaction {
         Reaction::Done | Reaction::Pass => {}
         Reaction::Close | Reaction::ClosePass => close_top(model),
@@ -103,7 +103,7 @@ fn perform(model: &mut Model, reaction: Reaction, now: u64, effects: &mut Vec<Ef
 }
 
 /// Performs a request of a layer.
-fn serve(model: &mut Model, request: LayerRequest, now: u64, effects: &mut Vec<Effect>) {
+fn serve(model: &mut UiModel, request: LayerRequest, now: u64, effects: &mut Vec<UiEffect>) {
     match request {
         LayerRequest::ShowToast(words) => model.show_toast(words, now),
         LayerRequest::OpenText { title, text } => model.layers.push(TextViewer::with_title(&title, &text)),
@@ -133,13 +133,13 @@ fn serve(model: &mut Model, request: LayerRequest, now: u64, effects: &mut Vec<E
         LayerRequest::EditProposal(id) => memory::edit_listed(model, &id, effects),
         LayerRequest::MoveProposal(id) => memory::move_listed(model, &id, effects),
         LayerRequest::DropProposal(id) => memory::drop_listed(id, effects),
-        LayerRequest::Quit => effects.push(Effect::Exit(ExitReason::Quit)),
+        LayerRequest::Quit => effects.push(UiEffect::Exit(ExitReason::Quit)),
         request => serve_session_list(model, request, now, effects),
     }
 }
 
 /// Runs the command of a row, and keeps the draft.
-fn run_command(model: &mut Model, command: &str, now: u64, effects: &mut Vec<Effect>) {
+fn run_command(model: &mut UiModel, command: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let draft = model.composer.text();
     model.composer.set(command);
     slash::run(model, command.trim_start_matches('/'), now, effects);
@@ -148,7 +148,7 @@ fn run_command(model: &mut Model, command: &str, now: u64, effects: &mut Vec<Eff
 }
 
 /// Performs a request of the session list.
-fn serve_session_list(model: &mut Model, request: LayerRequest, now: u64, effects: &mut Vec<Effect>) {
+fn serve_session_list(model: &mut UiModel, request: LayerRequest, now: u64, effects: &mut Vec<UiEffect>) {
     match request {
         LayerRequest::ListSessions => sessions::request_list(model, effects),
         // Line mode has no preview.

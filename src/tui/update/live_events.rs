@@ -6,10 +6,10 @@ use super::events::{apply_shared, apply_tagged, on_draft_restored};
 use super::{dialog, elicitation, history_page, price, recovery, rewind, worktree};
 use crate::protocol::{Event, EventKind, Remedy};
 use crate::tui::approval::{InterruptedCall, interrupted_dialog};
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 
 /// Applies a live event.
-pub(crate) fn apply(model: &mut Model, event: Event, now: u64) {
+pub(crate) fn apply(model: &mut UiModel, event: Event, now: u64) {
     let Event { session_id, kind, timestamp, .. } = apply_tagged(model, event);
     model.info.policy.clock = Some((timestamp, now));
     if let EventKind::TaskStarted { .. } = kind {

@@ -5,14 +5,14 @@ use super::notes::{note, note_problem, show_requested};
 use crate::protocol::{EventKind, HostRequest, MemoryProposal, MemoryRequest, MemoryTarget, Problem, Query};
 use crate::text;
 use crate::tui::layers::{MemoryList, ShownList, TextViewer, proposal_details, proposal_rows};
-use crate::tui::model::{EditFile, Editable, Effect, Model};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::model::{Editable, EditorText, UiEffect, UiModel};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 const USAGE: &str = "usage: /memory, /memory add TEXT, /memory apply ID, /memory edit ID TEXT, /memory drop ID";
 const OFF: &str = "aye collects no proposals here: `[memory] enabled` is false, or the session is not saved";
 
 /// Handles `/memory` and its forms.
-pub(crate) fn memory(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn memory(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if !model.options.memory {
         return model.show_toast(OFF, now);
     }
@@ -51,7 +51,7 @@ pub(crate) fn memory(model: &mut Model, words: &str, now: u64, effects: &mut Vec
     }
 }
 
-fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     model.memory.requested = model.screen.in_lines;
     take_and_ask(model, MemoryRequest::List, now, effects);
     if !model.screen.in_lines {
@@ -60,45 +60,45 @@ fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
 }
 
-fn take_and_ask(model: &mut Model, request: MemoryRequest, now: u64, effects: &mut Vec<Effect>) {
+fn take_and_ask(model: &mut UiModel, request: MemoryRequest, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
     ask(request, effects);
 }
 
-fn ask(request: MemoryRequest, effects: &mut Vec<Effect>) {
-    effects.push(Effect::Ask(Query::LookUp(HostRequest::Memory(request))));
+fn ask(request: MemoryRequest, effects: &mut Vec<UiEffect>) {
+    effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Memory(request))));
 }
 
 /// Requests the proposals when a task has ended.
-pub(crate) fn request_after(model: &Model, kind: &EventKind, effects: &mut Vec<Effect>) {
+pub(crate) fn request_after(model: &UiModel, kind: &EventKind, effects: &mut Vec<UiEffect>) {
     if model.options.memory && matches!(kind, EventKind::TaskCompleted { .. }) {
         ask(MemoryRequest::List, effects);
     }
 }
 
 /// Sets the proposals, and reports the result of the request.
-pub(crate) fn set(model: &mut Model, proposals: Vec<MemoryProposal>, done: (Option<String>, Option<Problem>), now: u64) {
+pub(crate) fn set(model: &mut UiModel, proposals: Vec<MemoryProposal>, done: (Option<String>, Option<Problem>), now: u64) {
     let is_list_open = model.layers.is_open::<MemoryList>();
     let announcement = model.memory.set(proposals, is_list_open);
     model.layers.set_rows(ShownList::Proposals, || proposal_rows(model.memory.all()));
     let (notice, failed) = done;
     match (notice, failed) {
         (Some(notice), _) if is_list_open => model.show_toast(text::clean_line(&notice), now),
-        (Some(notice), _) => note(model, &notice, Tone::Plain),
+        (Some(notice), _) => note(model, &notice, NoteTone::Plain),
         (None, Some(problem)) if is_list_open => model.show_toast(text::clean_line(&problem.one_line()), now),
-        (None, Some(problem)) => note_problem(model, &problem, Tone::Warning),
+        (None, Some(problem)) => note_problem(model, &problem, NoteTone::Warning),
         (None, None) => {}
     }
     if std::mem::take(&mut model.memory.requested) {
         let text = model.memory.text();
-        show_requested(model, Kind::Note { text, tone: Tone::Plain });
+        show_requested(model, TranscriptEntryKind::Note { text, tone: NoteTone::Plain });
     } else if let Some(announcement) = announcement {
-        note(model, &announcement, Tone::Plain);
+        note(model, &announcement, NoteTone::Plain);
     }
 }
 
 /// Shows a proposal above the list.
-pub(super) fn show(model: &mut Model, id: &str) {
+pub(super) fn show(model: &mut UiModel, id: &str) {
     let Some(proposal) = model.memory.find(id) else { return };
     let title = format!("{} · {}", proposal.id, text::reveal_line(&proposal.file));
     let viewer = TextViewer::with_title(&title, &proposal_details(proposal));
@@ -106,51 +106,51 @@ pub(super) fn show(model: &mut Model, id: &str) {
 }
 
 /// Applies a proposal from the list.
-pub(super) fn apply_listed(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn apply_listed(model: &mut UiModel, id: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if let Some(proposal) = model.memory.find(id).cloned() {
         apply(model, &proposal, now, effects);
     }
 }
 
 /// Opens the text of a proposal from the list in the editor.
-pub(super) fn edit_listed(model: &Model, id: &str, effects: &mut Vec<Effect>) {
+pub(super) fn edit_listed(model: &UiModel, id: &str, effects: &mut Vec<UiEffect>) {
     if let Some(proposal) = model.memory.find(id) {
         edit(proposal, effects);
     }
 }
 
 /// Moves an instruction from the list to the next file.
-pub(super) fn move_listed(model: &Model, id: &str, effects: &mut Vec<Effect>) {
+pub(super) fn move_listed(model: &UiModel, id: &str, effects: &mut Vec<UiEffect>) {
     if let Some(proposal) = model.memory.find(id) {
         let target = Some(proposal.target.next());
         ask(MemoryRequest::Edit { id: proposal.id.clone(), text: None, target }, effects);
     }
 }
 
-pub(super) fn drop_listed(id: String, effects: &mut Vec<Effect>) {
+pub(super) fn drop_listed(id: String, effects: &mut Vec<UiEffect>) {
     ask(MemoryRequest::Drop { id }, effects);
 }
 
 /// Applies a proposal with the diff that is shown.
-fn apply(model: &mut Model, proposal: &MemoryProposal, now: u64, effects: &mut Vec<Effect>) {
+fn apply(model: &mut UiModel, proposal: &MemoryProposal, now: u64, effects: &mut Vec<UiEffect>) {
     match &proposal.problem {
         Some(problem) => model.show_toast(format!("cannot apply {}: {}", proposal.id, text::reveal_line(problem)), now),
         None => ask(MemoryRequest::Apply { id: proposal.id.clone(), digest: proposal.digest.clone() }, effects),
     }
 }
 
-fn edit(proposal: &MemoryProposal, effects: &mut Vec<Effect>) {
+fn edit(proposal: &MemoryProposal, effects: &mut Vec<UiEffect>) {
     let what = Editable::Memory { id: proposal.id.clone() };
-    effects.push(Effect::EditFile(EditFile { what, name: "memory.md".to_owned(), text: format!("{}\n", proposal.text) }));
+    effects.push(UiEffect::EditFile(EditorText { what, name: "memory.md".to_owned(), text: format!("{}\n", proposal.text) }));
 }
 
 /// Replaces the text of a proposal with the text from the editor.
 pub(crate) fn on_edited(
-    model: &mut Model,
-    edit: &EditFile,
+    model: &mut UiModel,
+    edit: &EditorText,
     outcome: Result<String, String>,
     now: u64,
-    effects: &mut Vec<Effect>,
+    effects: &mut Vec<UiEffect>,
 ) {
     let Editable::Memory { id } = &edit.what else { return };
     match outcome {

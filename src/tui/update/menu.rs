@@ -6,7 +6,7 @@ use crate::protocol::{FoundFile, FoundSymbol, HostRequest, Query, ServerResource
 use crate::text;
 use crate::tui::format::tokens;
 use crate::tui::menu::{self, EnterAction, Item, Typing};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::slash;
 
 /// Maximum number of resources in the menu: next to files while no file name is typed, and otherwise.
@@ -16,7 +16,7 @@ const MAX_RESOURCES: usize = 50;
 const USED: usize = 30;
 
 /// Updates the menu for the draft. Called after every possible change of the draft.
-pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn refresh(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     let typing = if is_elsewhere(model) {
         None
     } else {
@@ -38,9 +38,9 @@ pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             if begins {
                 model.menu.used = recent_commands(model);
                 // Command files may have changed.
-                effects.push(Effect::Ask(Query::LookUp(HostRequest::Commands)));
+                effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Commands)));
                 if model.servers.any_answers() {
-                    effects.push(Effect::Ask(Query::Session(SessionQuery::ServerPrompts)));
+                    effects.push(UiEffect::Ask(Query::Session(SessionQuery::ServerPrompts)));
                 }
             }
             let items = command_items(model, &draft);
@@ -51,12 +51,12 @@ pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
             let is_symbol = menu::is_symbol(&words, quoted) && !of_server;
             if model.menu.asked.as_ref() != Some(&words) {
                 if model.servers.may_offer(&words) && !is_symbol {
-                    effects.push(Effect::Ask(Query::Session(SessionQuery::ServerResources { words: words.clone() })));
+                    effects.push(UiEffect::Ask(Query::Session(SessionQuery::ServerResources { words: words.clone() })));
                 }
                 let words = words.clone();
                 let what = if is_symbol { HostRequest::Symbols { words } } else { HostRequest::Files { words } };
                 if !of_server {
-                    effects.push(Effect::Ask(Query::LookUp(what)));
+                    effects.push(UiEffect::Ask(Query::LookUp(what)));
                 }
             }
             model.menu.asked = Some(words);
@@ -66,53 +66,59 @@ pub(crate) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Returns the recently used commands, newest first.
-pub(crate) fn recent_commands(model: &mut Model) -> Vec<String> {
+pub(crate) fn recent_commands(model: &mut UiModel) -> Vec<String> {
     let sent = model.composer.prompts_starting_with("/");
     sent.iter().take(USED).map(|typed| slash::whole_name(typed, &model.menu.own)).collect()
 }
 
 /// Requests the resources for the current word again, because other servers are connected now.
-pub(crate) fn on_servers_changed(model: &Model, effects: &mut Vec<Effect>) {
+pub(crate) fn on_servers_changed(model: &UiModel, effects: &mut Vec<UiEffect>) {
     let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
     let is_symbol = menu::is_symbol(words, *quoted) && !model.servers.is_named_in(words);
     if model.servers.any_answers() && !is_symbol {
-        effects.push(Effect::Ask(Query::Session(SessionQuery::ServerResources { words: words.clone() })));
+        effects.push(UiEffect::Ask(Query::Session(SessionQuery::ServerResources { words: words.clone() })));
     }
 }
 
 /// Returns whether the word at the cursor consists of these words after an `@`.
-pub(crate) fn is_typed(model: &Model, words: &str) -> bool {
+pub(crate) fn is_typed(model: &UiModel, words: &str) -> bool {
     matches!(model.menu.typing(), Some(Typing::File { words: typed, .. }) if typed == words)
 }
 
 /// Returns whether the menu cannot be shown, because the user does something else.
-fn is_elsewhere(model: &Model) -> bool {
+fn is_elsewhere(model: &UiModel) -> bool {
     model.dialogs.is_open() || model.layers.top().is_some() || model.draft.search.is_some() || model.composer.is_browsing()
 }
 
 /// Sets the files that were found, unless the text has changed since.
-pub(crate) fn on_files_found(model: &mut Model, words: String, files: Vec<FoundFile>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_files_found(model: &mut UiModel, words: String, files: Vec<FoundFile>, now: u64, effects: &mut Vec<UiEffect>) {
     model.menu.files = Some((words, files));
     show_files(model);
     complete_pending_tab(model, now, effects);
 }
 
 /// Sets the symbols that were found, unless the text has changed since.
-pub(crate) fn on_symbols_found(model: &mut Model, words: String, symbols: Vec<FoundSymbol>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_symbols_found(
+    model: &mut UiModel,
+    words: String,
+    symbols: Vec<FoundSymbol>,
+    now: u64,
+    effects: &mut Vec<UiEffect>,
+) {
     model.menu.symbols = Some((words, symbols));
     show_symbols(model);
     complete_pending_tab(model, now, effects);
 }
 
 /// Returns whether requested files or symbols have not arrived yet. Ignores resources.
-pub(crate) fn is_searching(model: &Model) -> bool {
+pub(crate) fn is_searching(model: &UiModel) -> bool {
     let of_server = matches!(model.menu.typing(), Some(Typing::File { words, .. }) if model.servers.is_named_in(words));
     !of_server && model.menu.is_searching()
 }
 
 /// Applies a Tab that was pressed before the results arrived. Results for other text do not
 /// complete it.
-fn complete_pending_tab(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn complete_pending_tab(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if !model.menu.is_searching() && model.menu.take_pending_completion() && !is_elsewhere(model) {
         complete(model, now);
         // The menu was for earlier text, and would handle the next Enter.
@@ -120,7 +126,7 @@ fn complete_pending_tab(model: &mut Model, now: u64, effects: &mut Vec<Effect>) 
     }
 }
 
-fn show_symbols(model: &mut Model) {
+fn show_symbols(model: &mut UiModel) {
     let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
     if !menu::is_symbol(words, *quoted) || model.servers.is_named_in(words) {
         return;
@@ -145,7 +151,7 @@ fn display_line(words: &str) -> String {
 }
 
 /// Updates the menu with other commands.
-pub(crate) fn commands(model: &mut Model) {
+pub(crate) fn commands(model: &mut UiModel) {
     if let Some(Typing::Command(draft)) = model.menu.typing() {
         let items = command_items(model, draft);
         model.menu.set(items);
@@ -153,12 +159,12 @@ pub(crate) fn commands(model: &mut Model) {
 }
 
 /// Returns the completions of a command in the draft.
-fn command_items(model: &Model, draft: &str) -> Vec<Item> {
+fn command_items(model: &UiModel, draft: &str) -> Vec<Item> {
     let themes = || theme_command::names(model);
     slash::candidates(draft, &model.menu.own, &model.menu.used, &themes, models::efforts(model))
 }
 
-pub(crate) fn show_files(model: &mut Model) {
+pub(crate) fn show_files(model: &mut UiModel) {
     let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
     if menu::is_symbol(words, *quoted) && !model.servers.is_named_in(words) {
         return;
@@ -204,7 +210,7 @@ fn item(file: &FoundFile) -> Option<Item> {
 }
 
 /// Completes the common prefix of the rows, or else the highlighted row.
-pub(crate) fn complete(model: &mut Model, now: u64) {
+pub(crate) fn complete(model: &mut UiModel, now: u64) {
     if let Some(Typing::Command(draft)) = model.menu.typing().filter(|_| !model.menu.is_moved()) {
         let whole = common_prefix(model.menu.items(), draft);
         if whole.len() > draft.len() && model.menu.items().len() > 1 {
@@ -228,7 +234,7 @@ fn common_prefix(items: &[Item], draft: &str) -> String {
 }
 
 /// Inserts an item into the draft.
-pub(crate) fn insert_item(model: &mut Model, item: &Item, now: u64) {
+pub(crate) fn insert_item(model: &mut UiModel, item: &Item, now: u64) {
     match model.menu.typing() {
         Some(Typing::Command(_)) => {
             let blank = if item.then == EnterAction::Complete { " " } else { "" };

@@ -3,12 +3,12 @@
 use super::menu::{complete, insert_item, is_searching};
 use super::slash;
 use crate::tui::menu::{EnterAction, Typing};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::slash::is_command;
 use crossterm::event::{KeyCode, KeyEvent};
 
 /// Handles a key of the menu. Returns whether the key was handled.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if !key.modifiers.is_empty() {
         return false;
     }
@@ -31,7 +31,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 /// Chooses a row with Enter. Returns false if the word is already a command, or if the row was not visible yet.
-fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let draft = model.composer.text();
     if matches!(model.menu.typing(), Some(Typing::Command(_))) && is_command(&draft, &model.menu.own) && !model.menu.is_moved() {
         return false;

@@ -82,13 +82,13 @@ pub(crate) use rewind::{close_dialog as leave_rewind, plan as plan_rewind};
 pub(crate) use tree::open_branch as go_to_branch;
 
 use self::draft::{on_draft_changed, save_draft};
-use self::layers::KeyOutcome;
+use self::layers::LayerOutcome;
 use super::approval::trust_dialog;
-use super::input::{Input, is_text};
+use super::input::{UiInput, is_text};
 use super::interface::{ExitReason, ModelAccess, Start, StartupQuestion};
 use super::keymap::Focus;
-use super::model::{Activity, EditFile, Editable, Effect, Model};
-use super::transcript::{Kind, Tone};
+use super::model::{Activity, Editable, EditorText, UiEffect, UiModel};
+use super::transcript::{NoteTone, TranscriptEntryKind};
 use super::typeahead_guard::GuardInput;
 use crate::protocol::{Command, Event, EventKind, Problem};
 use crate::text;
@@ -98,14 +98,14 @@ use ratatui::layout::Size;
 /// Message to the screen.
 #[derive(Debug)]
 pub(crate) enum Msg {
-    Input(Input),
+    Input(UiInput),
     Event(Box<Event>),
     Start(Box<Start>),
     /// Startup dialog.
     Ahead(Box<StartupQuestion>),
     Resize(Size),
     /// Result of an editor.
-    Edited(Box<EditFile>, Result<String, String>),
+    Edited(Box<EditorText>, Result<String, String>),
     Resumed,
     /// Input that was not read before the terminal was released to another program.
     TypedBefore(String),
@@ -122,7 +122,7 @@ pub(crate) enum Msg {
 }
 
 /// Applies one message; times are milliseconds since the start.
-pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
+pub(crate) fn update(model: &mut UiModel, msg: Msg, now: u64) -> Vec<UiEffect> {
     let mut effects = Vec::new();
     let had_focus = model.dialogs.is_open();
     // Events and time do not affect the text that is being typed.
@@ -170,11 +170,11 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
         Msg::Time => on_time(model, now, &mut effects),
         Msg::Signal(number) => {
             save_draft(model, &mut effects);
-            effects.push(Effect::Send(Command::Quit));
-            effects.push(Effect::Exit(ExitReason::Signal(number)));
+            effects.push(UiEffect::Send(Command::Quit));
+            effects.push(UiEffect::Exit(ExitReason::Signal(number)));
         }
         Msg::Done(words) => copy_export::report_done(model, &words, now),
-        Msg::NoStart => effects.push(Effect::Exit(ExitReason::Closed)),
+        Msg::NoStart => effects.push(UiEffect::Exit(ExitReason::Closed)),
         Msg::SessionGone => on_session_gone(model, now),
     }
     let orphaned = model.dialogs.flush_guard(now);
@@ -193,7 +193,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: u64) -> Vec<Effect> {
     effects
 }
 
-fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>) {
+fn on_event(model: &mut UiModel, event: Event, now: u64, effects: &mut Vec<UiEffect>) {
     model.screen.dirty = true;
     memory::request_after(model, &event.kind, effects);
     match event.kind {
@@ -205,21 +205,21 @@ fn on_event(model: &mut Model, event: Event, now: u64, effects: &mut Vec<Effect>
         _ => live_events::apply(model, event, now),
     }
     overview::refresh(model);
-    effects.extend(model.draft.to_edit.take().map(Effect::EditFile));
+    effects.extend(model.draft.to_edit.take().map(UiEffect::EditFile));
     worktree::request_update(model, effects);
 }
 
-fn on_session_gone(model: &mut Model, now: u64) {
+fn on_session_gone(model: &mut UiModel, now: u64) {
     model.screen.dirty = true;
     let hint = model.keymap.translate_keys(Focus::Composer, "press ctrl+d to quit").into_owned();
     let problem = Problem::new("the session has ended; the conversation is saved").hint(hint);
-    model.transcript.push(Kind::Problem { problem, tone: Tone::Failure });
+    model.transcript.push(TranscriptEntryKind::Problem { problem, tone: NoteTone::Failure });
     model.reviews.running = None;
     model.set_activity(Activity::Idle, now);
 }
 
 /// Returns the effects of the start, before any message.
-pub(crate) fn initial_effects(model: &mut Model) -> Vec<Effect> {
+pub(crate) fn initial_effects(model: &mut UiModel) -> Vec<UiEffect> {
     let mut effects = Vec::new();
     if model.options.sets_up {
         model.startup.wants_setup = true;
@@ -228,9 +228,9 @@ pub(crate) fn initial_effects(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
-fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>) {
+fn on_input(model: &mut UiModel, input: UiInput, now: u64, effects: &mut Vec<UiEffect>) {
     match input {
-        Input::Key(key) => {
+        UiInput::Key(key) => {
             model.screen.dirty = true;
             // The mouse selection was only for the copy.
             if model.browse.is_none() {
@@ -243,7 +243,7 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
                 model.keys.last_text = Some(now);
             }
         }
-        Input::Paste(pasted) => {
+        UiInput::Paste(pasted) => {
             model.screen.dirty = true;
             let asks = model.dialogs.is_open();
             let pasted = text::clean(&pasted);
@@ -260,8 +260,8 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             }
             model.keys.last_key = Some(now);
         }
-        Input::Mouse(event) => mouse::mouse(model, event, now, effects),
-        Input::FocusIn => {
+        UiInput::Mouse(event) => mouse::mouse(model, event, now, effects),
+        UiInput::FocusIn => {
             model.screen.pointer.focused = Some(now);
             notifications::focus(model, true, effects);
             // The user may have worked in another window.
@@ -269,25 +269,25 @@ fn on_input(model: &mut Model, input: Input, now: u64, effects: &mut Vec<Effect>
             terminal::ask_again(model, effects);
             on_unsettled(model, now, effects);
         }
-        Input::FocusOut => notifications::focus(model, false, effects),
-        Input::Fence => {
+        UiInput::FocusOut => notifications::focus(model, false, effects),
+        UiInput::Fence => {
             model.screen.dirty = true;
             if model.dialogs.on_fence_answered() {
                 dialog::stimulus(model, GuardInput::Fence, now, effects);
             }
         }
         // The event loop handles a change of size.
-        Input::Size(..) => {}
-        Input::Background(red, green, blue) => terminal::background(model, (red, green, blue)),
-        Input::Answer(answer) => terminal::on_reply(model, answer, effects),
-        Input::Closed => effects.push(Effect::Exit(ExitReason::Closed)),
+        UiInput::Size(..) => {}
+        UiInput::Background(red, green, blue) => terminal::background(model, (red, green, blue)),
+        UiInput::Answer(answer) => terminal::on_reply(model, answer, effects),
+        UiInput::Closed => effects.push(UiEffect::Exit(ExitReason::Closed)),
     }
 }
 
 /// Handles a key: translates it and passes it to the focus.
-fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+fn on_key(model: &mut UiModel, pressed: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     let key = focus::translate_key(model, pressed);
-    if model.layers.covers_questions() && layers::key(model, key, now, effects) == KeyOutcome::Handled {
+    if model.layers.covers_questions() && layers::key(model, key, now, effects) == LayerOutcome::Handled {
         return;
     }
     let key = focus::translate_key(model, pressed);
@@ -308,12 +308,12 @@ fn on_key(model: &mut Model, pressed: KeyEvent, now: u64, effects: &mut Vec<Effe
 }
 
 /// Passes a key to the topmost layer, the transcript or the composer.
-fn dispatch_key(model: &mut Model, pressed: KeyEvent, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) {
+fn dispatch_key(model: &mut UiModel, pressed: KeyEvent, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     match layers::key(model, key, now, effects) {
-        KeyOutcome::Handled => {}
+        LayerOutcome::Handled => {}
         // The view below has its own key bindings.
-        KeyOutcome::Closed => on_key(model, pressed, now, effects),
-        KeyOutcome::NoLayer => {
+        LayerOutcome::Closed => on_key(model, pressed, now, effects),
+        LayerOutcome::NoLayer => {
             if !browse::key(model, key, now, effects) {
                 keys::key(model, key, now, effects);
             }
@@ -321,7 +321,7 @@ fn dispatch_key(model: &mut Model, pressed: KeyEvent, key: KeyEvent, now: u64, e
     }
 }
 
-fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>) {
+fn on_start(model: &mut UiModel, start: Start, now: u64, effects: &mut Vec<UiEffect>) {
     model.screen.dirty = true;
     lock::forget(model);
     model.info.header = start.header.clone();
@@ -330,7 +330,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     }
     let resumed = !start.history.is_empty();
     model.info.older.before = start.older;
-    model.transcript.push(Kind::Greeting(greeting::lines(model, &start, resumed)));
+    model.transcript.push(TranscriptEntryKind::Greeting(greeting::lines(model, &start, resumed)));
     theme_command::check(model);
     help::check_keys(model);
     worktree::begin(model, effects);
@@ -343,7 +343,7 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     }
     if let Some(lacks) = model.options.lacks.as_ref().filter(|_| !resumed && !model.screen.in_lines) {
         let text = text::clean(lacks).into_owned();
-        model.transcript.push(Kind::Note { text, tone: Tone::Plain });
+        model.transcript.push(TranscriptEntryKind::Note { text, tone: NoteTone::Plain });
     }
     if let ModelAccess::NoKey { message, .. } = &start.model_access {
         let way = if model.screen.in_lines {
@@ -353,17 +353,17 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
         };
         let words = format!("{}\n{way}; until then nothing is sent", text::clean(message).trim_end());
         model.startup.no_key_note = Some(words.clone());
-        model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
+        model.transcript.push(TranscriptEntryKind::Note { text: words, tone: NoteTone::Warning });
     }
     if let ModelAccess::ReadOnly { holder } = &start.model_access {
         let words = format!("read-only: {}. You can read the conversation; nothing is sent or saved", text::clean(holder));
-        model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
+        model.transcript.push(TranscriptEntryKind::Note { text: words, tone: NoteTone::Warning });
     }
     let ready = start.model_access == ModelAccess::Ready;
     model.info.model_access = Some(start.model_access);
     if ready {
         // The status row shows the remaining budget.
-        effects.push(Effect::Send(Command::ShowBudget));
+        effects.push(UiEffect::Send(Command::ShowBudget));
     }
     if let Some(trust) = start.trust {
         let focus = model.may_take_focus(now);
@@ -386,14 +386,14 @@ fn on_start(model: &mut Model, start: Start, now: u64, effects: &mut Vec<Effect>
     }
 }
 
-fn on_unsettled(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn on_unsettled(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     model.dialogs.record_window_change(now);
     if model.dialogs.is_open() {
         dialog::stimulus(model, GuardInput::Unsettled, now, effects);
     }
 }
 
-fn on_time(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn on_time(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     model.screen.dirty = true;
     if model.toast.as_ref().is_some_and(|(_, until)| now >= *until) {
         model.toast = None;

@@ -7,12 +7,12 @@ use crate::protocol::{Command, Effort, ListedModel, ModelFacts, SecretString};
 use crate::text;
 use crate::tui::interface::ModelAccess;
 use crate::tui::layers::ModelPicker;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::task::PauseNotice;
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 /// Handles `/model NAME`; without a name, opens the list.
-pub(crate) fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn model(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if !has_session(model) {
         take_draft(model, now, effects);
         return open(model, now, effects);
@@ -21,12 +21,12 @@ pub(crate) fn model(model: &mut Model, name: &str, now: u64, effects: &mut Vec<E
     if name.is_empty() {
         return open(model, now, effects);
     }
-    effects.push(Effect::Send(Command::SetModel { name: name.to_owned() }));
+    effects.push(UiEffect::Send(Command::SetModel { name: name.to_owned() }));
 }
 
 /// Opens the key input if the provider rejected the API key and no request has succeeded since. Returns whether it was
 /// opened.
-pub(crate) fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn replaces_key(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let wants = model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if !wants || model.is_running() || !model.dialogs.is_empty() || model.info.header.model.is_empty() {
         return false;
@@ -37,7 +37,7 @@ pub(crate) fn replaces_key(model: &mut Model, now: u64, effects: &mut Vec<Effect
 }
 
 /// Opens the list, and requests the API key of this model first.
-pub(crate) fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open_for_key(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     open(model, now, effects);
     if let Some(list) = model.layers.find_mut::<ModelPicker>() {
         list.ask_for_model_key(name);
@@ -45,19 +45,19 @@ pub(crate) fn open_for_key(model: &mut Model, name: &str, now: u64, effects: &mu
 }
 
 /// Opens the list with the known models. Models that the providers list are added later.
-pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if !has_session(model) {
         model.startup.wants_picker = true;
         return model.show_toast("starting: the list of models opens as soon as everything is loaded", now);
     }
     let list = ModelPicker::new(&model.info.header.model, model.info.facts.clone(), model.info.header.effort);
     model.layers.open(list);
-    effects.push(Effect::Send(Command::ListModels { ask: false }));
-    effects.push(Effect::Send(Command::ListModels { ask: true }));
+    effects.push(UiEffect::Send(Command::ListModels { ask: false }));
+    effects.push(UiEffect::Send(Command::ListModels { ask: true }));
 }
 
 /// Handles `/effort`, for example `/effort high`.
-pub(crate) fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn effort(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let effort = match (name, Effort::from_name(name)) {
         ("auto" | "default", _) => None,
         (_, Some(effort)) => Some(effort),
@@ -74,30 +74,30 @@ pub(crate) fn effort(model: &mut Model, name: &str, now: u64, effects: &mut Vec<
     };
     if is_ready(model, now) {
         take_draft(model, now, effects);
-        effects.push(Effect::Send(Command::SetEffort { effort }));
+        effects.push(UiEffect::Send(Command::SetEffort { effort }));
     }
 }
 
 /// Returns the efforts to choose from: those of the model in use, or all if the model is unknown.
-pub(crate) fn efforts(model: &Model) -> &[Effort] {
+pub(crate) fn efforts(model: &UiModel) -> &[Effort] {
     model.info.facts.as_ref().map_or(&Effort::ALL, |facts| facts.supported_efforts())
 }
 
 /// Adds models to the list, if it is open.
-pub(crate) fn on_listed(model: &mut Model, models: Vec<ListedModel>, notices: &[String]) {
+pub(crate) fn on_listed(model: &mut UiModel, models: Vec<ListedModel>, notices: &[String]) {
     if let Some(list) = model.layers.find_mut::<ModelPicker>() {
         list.add_models(models, notices);
     }
 }
 
 /// Sets the facts of the model in use.
-pub(crate) fn on_facts(model: &mut Model, facts: ModelFacts) {
+pub(crate) fn on_facts(model: &mut UiModel, facts: ModelFacts) {
     model.info.header.model.clone_from(&facts.name);
     model.info.header.context_tokens = Some(facts.context_window);
     model.info.facts = Some(facts);
 }
 
-pub(crate) fn on_changed(model: &mut Model, facts: ModelFacts, effort: Option<Effort>, message: &str) {
+pub(crate) fn on_changed(model: &mut UiModel, facts: ModelFacts, effort: Option<Effort>, message: &str) {
     if matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })) {
         model.info.model_access = Some(ModelAccess::Ready);
         if let Some(words) = model.startup.no_key_note.take() {
@@ -113,25 +113,25 @@ pub(crate) fn on_changed(model: &mut Model, facts: ModelFacts, effort: Option<Ef
     show_message(model, message);
 }
 
-pub(crate) fn show_message(model: &mut Model, message: &str) {
+pub(crate) fn show_message(model: &mut UiModel, message: &str) {
     let text = text::clean(message).trim_end().to_owned();
     if !text.is_empty() {
-        model.transcript.push(Kind::Note { text, tone: Tone::Plain });
+        model.transcript.push(TranscriptEntryKind::Note { text, tone: NoteTone::Plain });
     }
 }
 
 /// Uses a model. The effort is set only if the user changed it.
-pub(super) fn choose(model: &mut Model, name: String, effort: Option<Effort>, effects: &mut Vec<Effect>) {
+pub(super) fn choose(model: &mut UiModel, name: String, effort: Option<Effort>, effects: &mut Vec<UiEffect>) {
     if name != model.info.header.model {
-        effects.push(Effect::Send(Command::SetModel { name }));
+        effects.push(UiEffect::Send(Command::SetModel { name }));
     }
     if effort.is_some() {
-        effects.push(Effect::Send(Command::SetEffort { effort }));
+        effects.push(UiEffect::Send(Command::SetEffort { effort }));
     }
 }
 
 /// Saves an API key for the provider of this model.
-pub(super) fn save_key(model: &mut Model, name: String, key: SecretString, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn save_key(model: &mut UiModel, name: String, key: SecretString, now: u64, effects: &mut Vec<UiEffect>) {
     model.show_toast("saving the key", now);
-    effects.push(Effect::Send(Command::AddKey { name, key }));
+    effects.push(UiEffect::Send(Command::AddKey { name, key }));
 }

@@ -5,10 +5,10 @@ use crate::tui::approval::choice_at;
 use crate::tui::clipboard::Clip;
 use crate::tui::layers::Topic;
 use crate::tui::metrics::GUTTER;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::picker::ClickResult;
 use crate::tui::pointer::Click;
-use crate::tui::transcript::{Point, Selection, SelectionShape};
+use crate::tui::transcript::{EntryCell, Selection, SelectionShape};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
@@ -19,7 +19,7 @@ const SETTLE_MS: u64 = 300;
 /// Delay in milliseconds between two rows while the pointer is held at an edge.
 const EDGE_MS: u64 = 60;
 
-pub(crate) fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn mouse(model: &mut UiModel, event: MouseEvent, now: u64, effects: &mut Vec<UiEffect>) {
     if model.layers.covers_questions() {
         // The layer covers everything below the pointer.
         let rows = WHEEL_ROWS.cast_signed();
@@ -47,7 +47,7 @@ pub(crate) fn mouse(model: &mut Model, event: MouseEvent, now: u64, effects: &mu
 }
 
 /// Highlights the choice that was clicked. Only Enter confirms it.
-fn point(model: &mut Model, event: MouseEvent, now: u64) {
+fn point(model: &mut UiModel, event: MouseEvent, now: u64) {
     model.screen.dirty = true;
     let place = Position { x: event.column, y: event.row };
     if let Some((inbox, panels)) = model.dialogs.inbox_mut() {
@@ -60,7 +60,7 @@ fn point(model: &mut Model, event: MouseEvent, now: u64) {
 }
 
 /// Handles a click on a clickable row above the composer. Returns whether the click was on such a row.
-fn click_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
+fn click_strip(model: &mut UiModel, event: MouseEvent, now: u64) -> bool {
     let clicked = model.screen.pointer.strip.iter().find(|(row, _)| *row == event.row).map(|(_, click)| *click);
     let Some(click) = clicked.filter(|_| !is_window_activation(model, now) && !model.is_too_small()) else { return false };
     model.screen.dirty = true;
@@ -74,13 +74,13 @@ fn click_strip(model: &mut Model, event: MouseEvent, now: u64) -> bool {
 }
 
 /// Returns whether a click only brought the window to the front.
-fn is_window_activation(model: &Model, now: u64) -> bool {
+fn is_window_activation(model: &UiModel, now: u64) -> bool {
     model.screen.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS)
 }
 
 /// Highlights the clicked row of a list or menu, or chooses it if it is already highlighted. Returns whether there is
 /// such a row.
-fn click_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+fn click_row(model: &mut UiModel, event: MouseEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if is_window_activation(model, now) || model.dialogs.is_open() || model.is_too_small() {
         return false;
     }
@@ -100,7 +100,7 @@ fn click_row(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<E
     true
 }
 
-fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
+fn wheel(model: &mut UiModel, up: bool, now: u64, effects: &mut Vec<UiEffect>) {
     model.screen.dirty = true;
     let rows = if up { -WHEEL_ROWS.cast_signed() } else { WHEEL_ROWS.cast_signed() };
     if let Some((inbox, panels)) = model.dialogs.inbox_mut() {
@@ -122,21 +122,21 @@ fn wheel(model: &mut Model, up: bool, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Returns whether the transcript is shown above the composer.
-fn is_transcript_shown(model: &Model) -> bool {
+fn is_transcript_shown(model: &UiModel) -> bool {
     !model.is_too_small() && model.layers.drawn(model.dialogs.is_open()).is_none()
 }
 
 /// Returns the entry and the cell under the pointer.
-fn point_under_mouse(model: &mut Model, event: MouseEvent, now: u64) -> Option<(usize, Point)> {
+fn point_under_mouse(model: &mut UiModel, event: MouseEvent, now: u64) -> Option<(usize, EntryCell)> {
     if !is_transcript_shown(model) || event.row >= model.transcript.view_height() {
         return None;
     }
     let (transcript, look) = model.transcript_look(now);
     let spot = transcript.spot_at(event.row, look)?;
-    Some((spot.entry, Point { row: spot.row, cell: event.column.saturating_sub(GUTTER) }))
+    Some((spot.entry, EntryCell { row: spot.row, cell: event.column.saturating_sub(GUTTER) }))
 }
 
-fn press(model: &mut Model, event: MouseEvent, now: u64) {
+fn press(model: &mut UiModel, event: MouseEvent, now: u64) {
     model.screen.pointer.pressed = None;
     if is_window_activation(model, now) {
         return;
@@ -150,7 +150,7 @@ fn press(model: &mut Model, event: MouseEvent, now: u64) {
 }
 
 /// Extends the selection from the pressed cell, within its entry.
-fn drag(model: &mut Model, event: MouseEvent, now: u64) {
+fn drag(model: &mut UiModel, event: MouseEvent, now: u64) {
     let Some((entry, from)) = model.screen.pointer.pressed else { return };
     model.screen.dirty = true;
     let height = model.transcript.view_height();
@@ -160,9 +160,9 @@ fn drag(model: &mut Model, event: MouseEvent, now: u64) {
     let (transcript, look) = model.transcript_look(now);
     let last = transcript.last_row(entry, look);
     let to = match transcript.spot_at(inside.row, look) {
-        Some(spot) if spot.entry < entry => Point { row: transcript.gap_rows(entry), cell: 0 },
-        Some(spot) if spot.entry == entry => Point { row: spot.row, cell: inside.column.saturating_sub(GUTTER) },
-        Some(_) | None => Point { row: last, cell: u16::MAX },
+        Some(spot) if spot.entry < entry => EntryCell { row: transcript.gap_rows(entry), cell: 0 },
+        Some(spot) if spot.entry == entry => EntryCell { row: spot.row, cell: inside.column.saturating_sub(GUTTER) },
+        Some(_) | None => EntryCell { row: last, cell: u16::MAX },
     };
     if to != from {
         transcript.marks.selection = Some(Selection { entry, from, to, shape: SelectionShape::Text });
@@ -170,7 +170,7 @@ fn drag(model: &mut Model, event: MouseEvent, now: u64) {
 }
 
 /// Scrolls by a row while the pointer is held at an edge.
-pub(crate) fn scroll_at_edge(model: &mut Model, now: u64) {
+pub(crate) fn scroll_at_edge(model: &mut UiModel, now: u64) {
     let Some((event, at)) = model.screen.pointer.edge else { return };
     if now < at {
         return;
@@ -190,14 +190,14 @@ pub(crate) fn scroll_at_edge(model: &mut Model, now: u64) {
 }
 
 /// Copies the selection, or handles the click if there is none.
-fn release(model: &mut Model, event: MouseEvent, now: u64, effects: &mut Vec<Effect>) {
+fn release(model: &mut UiModel, event: MouseEvent, now: u64, effects: &mut Vec<UiEffect>) {
     model.screen.pointer.edge = None;
     let Some((entry, from)) = model.screen.pointer.pressed.take() else { return };
     model.screen.dirty = true;
     let (transcript, look) = model.transcript_look(now);
     if transcript.marks.selection.is_some() {
         if let Some(text) = transcript.selected_text(look) {
-            effects.push(Effect::Copy(Clip::from_text(text)));
+            effects.push(UiEffect::Copy(Clip::from_text(text)));
         }
         return;
     }

@@ -2,16 +2,16 @@
 
 use crate::protocol::Problem;
 use crate::text;
-use crate::tui::model::Model;
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::model::UiModel;
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 /// Adds a note to the transcript, without control characters.
-pub(crate) fn note(model: &mut Model, words: &str, tone: Tone) {
-    model.transcript.push(Kind::Note { text: text::clean(words).trim_end().to_owned(), tone });
+pub(crate) fn note(model: &mut UiModel, words: &str, tone: NoteTone) {
+    model.transcript.push(TranscriptEntryKind::Note { text: text::clean(words).trim_end().to_owned(), tone });
 }
 
 /// Adds an error to the transcript, without control characters.
-pub(crate) fn note_problem(model: &mut Model, problem: &Problem, tone: Tone) {
+pub(crate) fn note_problem(model: &mut UiModel, problem: &Problem, tone: NoteTone) {
     let clean = |words: &str| text::clean(words).trim_end().to_owned();
     let all = |lines: &[String]| lines.iter().map(|line| clean(line)).collect();
     let problem = Problem {
@@ -20,12 +20,12 @@ pub(crate) fn note_problem(model: &mut Model, problem: &Problem, tone: Tone) {
         excerpt: all(&problem.excerpt),
         hints: all(&problem.hints),
     };
-    model.transcript.push(Kind::Problem { problem, tone });
+    model.transcript.push(TranscriptEntryKind::Problem { problem, tone });
 }
 
 /// Shows output that the user requested, and scrolls to its end. A pending dialog does not cover it until the user
 /// returns to the dialog.
-pub(crate) fn show_requested(model: &mut Model, what: Kind) {
+pub(crate) fn show_requested(model: &mut UiModel, what: TranscriptEntryKind) {
     model.transcript.push(what);
     model.transcript.follow_end();
     if model.dialogs.waits_for_idle() {

@@ -2,20 +2,20 @@
 
 use crate::text;
 use crate::tui::interface::Notices;
-use crate::tui::model::{Effect, Model};
-use crate::tui::notifications::Progress;
+use crate::tui::model::{UiEffect, UiModel};
+use crate::tui::notifications::TerminalProgress;
 use crate::tui::terminal::{Notice, TerminalMode};
 
 /// Handles a change of the window focus.
-pub(crate) fn focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effect>) {
+pub(crate) fn focus(model: &mut UiModel, is_focused: bool, effects: &mut Vec<UiEffect>) {
     model.screen.attention.is_focused = is_focused;
     if is_focused {
-        show(model, Progress::None, effects);
+        show(model, TerminalProgress::None, effects);
     }
 }
 
 /// Sends notifications about new events after a change of the model.
-pub(crate) fn send_new(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn send_new(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     let (waiting, running) = (model.dialogs.len(), model.is_running());
     let before = (model.screen.attention.waiting, model.screen.attention.was_running);
     if (waiting, running) == before {
@@ -32,18 +32,18 @@ pub(crate) fn send_new(model: &mut Model, effects: &mut Vec<Effect>) {
             format!("{waiting} approvals or questions are waiting for you")
         };
         notify(model, &words, effects);
-        show(model, Progress::Waits, effects);
+        show(model, TerminalProgress::Waits, effects);
     } else if before.1 && !running && waiting == 0 {
         notify(model, "the task has ended", effects);
-        show(model, Progress::Ended, effects);
+        show(model, TerminalProgress::Ended, effects);
     } else if waiting == 0 && running {
-        show(model, Progress::None, effects);
+        show(model, TerminalProgress::None, effects);
     }
 }
 
-fn notify(model: &Model, words: &str, effects: &mut Vec<Effect>) {
+fn notify(model: &UiModel, words: &str, effects: &mut Vec<UiEffect>) {
     if model.options.notices == Notices::Bell {
-        return effects.push(Effect::Write(b"\x07".to_vec()));
+        return effects.push(UiEffect::Write(b"\x07".to_vec()));
     }
     let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();
     // Some terminals treat a separator as the end of the text.
@@ -54,23 +54,23 @@ fn notify(model: &Model, words: &str, effects: &mut Vec<Effect>) {
         Some(Notice::Nine) => format!("\x1b]9;aye in {place}: {words}\x1b\\"),
         Some(Notice::Notify) => format!("\x1b]777;notify;aye in {place};{words}\x1b\\"),
     };
-    effects.push(Effect::Write(emulator.wrap_for_outer(&sequence)));
+    effects.push(UiEffect::Write(emulator.wrap_for_outer(&sequence)));
 }
 
-fn show(model: &mut Model, progress: Progress, effects: &mut Vec<Effect>) {
+fn show(model: &mut UiModel, progress: TerminalProgress, effects: &mut Vec<UiEffect>) {
     let is_known =
         model.screen.terminal.emulator.shows_progress(&model.screen.terminal.name) && model.options.notices == Notices::Auto;
     if !is_known || std::mem::replace(&mut model.screen.attention.progress, progress) == progress {
         return;
     }
-    if progress != Progress::None {
-        effects.push(Effect::Push(TerminalMode::Progress));
+    if progress != TerminalProgress::None {
+        effects.push(UiEffect::Push(TerminalMode::Progress));
     }
     let state: &[u8] = match progress {
-        Progress::None => b"\x1b]9;4;0\x1b\\",
-        Progress::Ended => b"\x1b]9;4;1;100\x1b\\",
+        TerminalProgress::None => b"\x1b]9;4;0\x1b\\",
+        TerminalProgress::Ended => b"\x1b]9;4;1;100\x1b\\",
         // Terminals with coloured progress show this as yellow.
-        Progress::Waits => b"\x1b]9;4;4;100\x1b\\",
+        TerminalProgress::Waits => b"\x1b]9;4;4;100\x1b\\",
     };
-    effects.push(Effect::Write(state.to_vec()));
+    effects.push(UiEffect::Write(state.to_vec()));
 }

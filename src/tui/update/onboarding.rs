@@ -6,22 +6,22 @@ use crate::text;
 use crate::tui::approval::refresh_setup;
 use crate::tui::input::is_text;
 use crate::tui::interface::{ExitReason, ModelAccess, ThemeChoice};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::onboarding::{Onboarding, SetupAction, SetupChoice, SetupInput};
 use crate::tui::theme::{self, Theme};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use crate::tui::typeahead_guard::MACHINE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 const AUTO: &str = "auto";
 
 /// Requests the setup data. The dialog opens when it arrives.
-pub(crate) fn request_setup(effects: &mut Vec<Effect>) {
-    effects.push(Effect::Ask(Query::Setup(SetupRequest::Look)));
+pub(crate) fn request_setup(effects: &mut Vec<UiEffect>) {
+    effects.push(UiEffect::Ask(Query::Setup(SetupRequest::Look)));
 }
 
 /// Handles `/setup`.
-pub(crate) fn on_setup_command(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_setup_command(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if state(model).is_some() {
         model.dialogs.focus_setup(Some(now));
         return;
@@ -31,19 +31,19 @@ pub(crate) fn on_setup_command(model: &mut Model, now: u64, effects: &mut Vec<Ef
     request_setup(effects);
 }
 
-pub(crate) fn apply_answer(model: &mut Model, told: SetupEvent, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn apply_answer(model: &mut UiModel, told: SetupEvent, now: u64, effects: &mut Vec<UiEffect>) {
     model.screen.dirty = true;
     match told {
         SetupEvent::Found(found) if state(model).is_none() => open(model, found, now),
         told if state(model).is_some() => feed(model, SetupInput::Told(told), now, effects),
         // The setup has ended; report only which files were written, or why they could not be.
-        SetupEvent::Ended { lines, .. } | SetupEvent::Taken { lines, .. } => note(model, &lines, Tone::Plain),
-        SetupEvent::Failed { problem } => note_problem(model, &problem, Tone::Failure),
+        SetupEvent::Ended { lines, .. } | SetupEvent::Taken { lines, .. } => note(model, &lines, NoteTone::Plain),
+        SetupEvent::Failed { problem } => note_problem(model, &problem, NoteTone::Failure),
         SetupEvent::Found(_) | SetupEvent::Tested { .. } => {}
     }
 }
 
-fn open(model: &mut Model, found: SetupInfo, now: u64) {
+fn open(model: &mut UiModel, found: SetupInfo, now: u64) {
     let own = theme::list(model.options.themes.as_deref());
     let themes = [AUTO.to_owned()].into_iter().chain(Theme::names().map(str::to_owned)).chain(own).collect();
     let theme = match &model.options.theme {
@@ -62,25 +62,25 @@ fn open(model: &mut Model, found: SetupInfo, now: u64) {
     model.dialogs.add(panel, focus, model.keys.last_text);
 }
 
-fn state(model: &mut Model) -> Option<&mut Onboarding> {
+fn state(model: &mut UiModel) -> Option<&mut Onboarding> {
     model.dialogs.setup()?.kind.find_mut()
 }
 
 /// Returns the setup that has the keyboard.
-fn open_state(model: &mut Model) -> Option<&mut Onboarding> {
+fn open_state(model: &mut UiModel) -> Option<&mut Onboarding> {
     model.dialogs.open_mut()?.kind.find_mut()
 }
 
-pub(crate) fn on_picked(model: &mut Model, pick: SetupChoice, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn on_picked(model: &mut UiModel, pick: SetupChoice, now: u64, effects: &mut Vec<UiEffect>) {
     feed(model, SetupInput::Pick(pick), now, effects);
 }
 
-fn feed(model: &mut Model, input: SetupInput<'_>, now: u64, effects: &mut Vec<Effect>) {
+fn feed(model: &mut UiModel, input: SetupInput<'_>, now: u64, effects: &mut Vec<UiEffect>) {
     let turned = matches!(input, SetupInput::Turn(_));
     let Some(setup) = state(model) else { return };
     for out in setup.step(input) {
         match out {
-            SetupAction::Ask(asked) => effects.push(Effect::Ask(Query::Setup(asked))),
+            SetupAction::Ask(asked) => effects.push(UiEffect::Ask(Query::Setup(asked))),
             SetupAction::Show => model.dialogs.show_setup(Some(now)),
             SetupAction::Words => {
                 if let Some(panel) = model.dialogs.setup() {
@@ -92,7 +92,7 @@ fn feed(model: &mut Model, input: SetupInput<'_>, now: u64, effects: &mut Vec<Ef
                 }
             }
             SetupAction::Use { model: name, lines } => {
-                note(model, &lines, Tone::Plain);
+                note(model, &lines, NoteTone::Plain);
                 uses(model, name, effects);
             }
             SetupAction::Theme(name) => {
@@ -106,37 +106,37 @@ fn feed(model: &mut Model, input: SetupInput<'_>, now: u64, effects: &mut Vec<Ef
 }
 
 /// Switches the session to the model, if there is a session that accepts one.
-fn uses(model: &Model, name: String, effects: &mut Vec<Effect>) {
+fn uses(model: &UiModel, name: String, effects: &mut Vec<UiEffect>) {
     let is_asked = model.info.model_access == Some(ModelAccess::Ready) && model.info.header.model == name;
     let only_read = matches!(model.info.model_access, Some(ModelAccess::ReadOnly { .. }));
     if !(is_asked || only_read || model.options.sets_up) {
-        effects.push(Effect::Send(Command::SetModel { name }));
+        effects.push(UiEffect::Send(Command::SetModel { name }));
     }
 }
 
-fn end(model: &mut Model, mode: Option<Mode>, lines: &[String], now: u64, effects: &mut Vec<Effect>) {
+fn end(model: &mut UiModel, mode: Option<Mode>, lines: &[String], now: u64, effects: &mut Vec<UiEffect>) {
     model.dialogs.forget(|panel| panel.kind.is::<Onboarding>(), Some(now));
-    note(model, lines, Tone::Plain);
+    note(model, lines, NoteTone::Plain);
     if lines.is_empty() {
         model.show_toast("run /setup to see these questions again", now);
     }
     if model.options.sets_up {
-        effects.push(Effect::Exit(ExitReason::Quit));
+        effects.push(UiEffect::Exit(ExitReason::Quit));
     } else if let Some(mode) = mode {
-        effects.push(Effect::Send(Command::ReloadPolicy));
-        effects.push(Effect::Send(Command::SetMode { mode }));
+        effects.push(UiEffect::Send(Command::ReloadPolicy));
+        effects.push(UiEffect::Send(Command::SetMode { mode }));
     }
 }
 
-fn note(model: &mut Model, lines: &[String], tone: Tone) {
+fn note(model: &mut UiModel, lines: &[String], tone: NoteTone) {
     let text = text::clean(&lines.join("\n")).trim_end().to_owned();
     if !text.is_empty() {
-        model.transcript.push(Kind::Note { text, tone });
+        model.transcript.push(TranscriptEntryKind::Note { text, tone });
     }
 }
 
 /// Handles a key for the setup: text for its input line, or a setup key. Returns whether the key was handled.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let Some(setup) = open_state(model) else { return false };
     let (types, has_typed, may_be_kept) = (setup.types(), setup.has_typed(), setup.is_keepable());
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -150,7 +150,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Esc if !types && !is_armed => return true,
         KeyCode::Char('c') if ctrl => SetupInput::Leave,
         KeyCode::Char('z') if ctrl && types => {
-            effects.push(Effect::Suspend);
+            effects.push(UiEffect::Suspend);
             return true;
         }
         KeyCode::Esc => SetupInput::Escape,
@@ -178,7 +178,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 /// Handles pasted text. Returns whether the setup accepted it.
-pub(crate) fn on_paste(model: &mut Model, words: &str, now: u64) -> bool {
+pub(crate) fn on_paste(model: &mut UiModel, words: &str, now: u64) -> bool {
     if !open_state(model).is_some_and(|setup| setup.accepts_paste(words)) {
         return false;
     }

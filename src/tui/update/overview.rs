@@ -7,12 +7,12 @@ use super::{
 use crate::protocol::{ContextUse, RequestedList};
 use crate::text;
 use crate::tui::layers::{Overview, Topic};
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crate::tui::picker::Row;
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 /// Opens an overview. Line mode prints it instead.
-pub(crate) fn open(model: &mut Model, topic: Topic) {
+pub(crate) fn open(model: &mut UiModel, topic: Topic) {
     if model.screen.in_lines {
         let text = match &topic {
             Topic::Status(places) => status_command::to_text(model, places),
@@ -28,14 +28,14 @@ pub(crate) fn open(model: &mut Model, topic: Topic) {
             Topic::Context(_) => return,
             Topic::Requested(list) => list.to_text(),
         };
-        return show_requested(model, Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Plain });
+        return show_requested(model, TranscriptEntryKind::Note { text: text::clean(&text).into_owned(), tone: NoteTone::Plain });
     }
     model.layers.open(Overview::new(topic));
     refresh(model);
 }
 
 /// Opens the overview of the context window. Line mode prints the event instead.
-pub(crate) fn open_context(model: &mut Model, filled: ContextUse) {
+pub(crate) fn open_context(model: &mut UiModel, filled: ContextUse) {
     if filled.used() > 0 {
         model.info.tally.context_tokens = filled.used();
     }
@@ -45,7 +45,7 @@ pub(crate) fn open_context(model: &mut Model, filled: ContextUse) {
 }
 
 /// Opens a list that the user requested; an empty one is only a notice.
-pub(crate) fn open_list(model: &mut Model, list: RequestedList, now: u64) {
+pub(crate) fn open_list(model: &mut UiModel, list: RequestedList, now: u64) {
     if list.is_empty() && !model.screen.in_lines {
         return model.show_toast(list.to_text(), now);
     }
@@ -53,7 +53,7 @@ pub(crate) fn open_list(model: &mut Model, list: RequestedList, now: u64) {
 }
 
 /// Updates the open overview after a change.
-pub(crate) fn refresh(model: &mut Model) {
+pub(crate) fn refresh(model: &mut UiModel) {
     let Some(topic) = model.layers.find::<Overview>().map(|overview| overview.topic.clone()) else { return };
     let (rows, notices): (Vec<Row>, Vec<String>) = match &topic {
         Topic::Status(places) => (status_command::rows(model, places), Vec::new()),

@@ -5,10 +5,10 @@ use super::menu;
 use super::slash::run as run_command;
 use crate::tui::keymap::Focus;
 use crate::tui::layers::CommandPalette;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::slash;
 
-pub(crate) fn open(model: &mut Model) {
+pub(crate) fn open(model: &mut UiModel) {
     let used = menu::recent_commands(model);
     let keys = |keys| model.keymap.translate_keys(Focus::Composer, keys).into_owned();
     let keys: Vec<(&str, String)> = slash::KEYS.iter().map(|(name, named)| (*name, keys(*named))).collect();
@@ -17,7 +17,7 @@ pub(crate) fn open(model: &mut Model) {
 }
 
 /// Runs a command without changing the draft. A command that needs an argument is put into the draft if that is empty.
-pub(super) fn run(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn run(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let wants = slash::needs_argument(name, &model.menu.own);
     let draft = model.composer.text();
     if wants && !draft.trim().is_empty() {

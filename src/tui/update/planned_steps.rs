@@ -2,24 +2,24 @@
 
 use crate::protocol::{PlannedStep, StepStatus};
 use crate::text;
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crate::tui::picker::Row;
 
 /// Replaces the list.
-pub(crate) fn changed(model: &mut Model, steps: Vec<PlannedStep>) {
+pub(crate) fn changed(model: &mut UiModel, steps: Vec<PlannedStep>) {
     let clean = |step: PlannedStep| PlannedStep { text: text::reveal_line(&step.text), ..step };
     model.task.planned_steps = steps.into_iter().map(clean).collect();
 }
 
 /// Returns the row above the composer; `None` if there are no steps, or if all are done and no task runs.
-pub(crate) fn status_row(model: &Model) -> Option<String> {
+pub(crate) fn status_row(model: &UiModel) -> Option<String> {
     let steps = &model.task.planned_steps;
     let shows = model.is_running() || PlannedStep::current(steps).is_some();
     (!steps.is_empty() && shows).then(|| PlannedStep::progress(steps))
 }
 
 /// Returns the rows of the overview.
-pub(crate) fn rows(model: &Model) -> Vec<Row> {
+pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |(at, step): (usize, &PlannedStep)| Row {
         key: at.to_string(),
         cells: vec![(at + 1).to_string(), step.status.as_str().to_owned(), step.text.clone()],
@@ -31,7 +31,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 }
 
 /// Returns the list as text for line mode.
-pub(crate) fn printed(model: &Model) -> String {
+pub(crate) fn printed(model: &UiModel) -> String {
     let steps = &model.task.planned_steps;
     let lines = steps.iter().enumerate().map(|(at, step)| format!("{:>3}  {}: {}", at + 1, step.status.as_str(), step.text));
     let head = format!("{} of {} steps done", PlannedStep::count_done(steps), steps.len());

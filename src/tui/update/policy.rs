@@ -6,10 +6,10 @@ use super::readiness::is_ready;
 use crate::protocol::{Approve, Command, Mode, PolicyLayer};
 use crate::text;
 use crate::tui::approval::{ModeDialog, mode_dialog};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::picker::Row;
 use crate::tui::session_info::ExpiryStage;
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use std::cmp::Ordering;
 
 /// Text that `/plan GOAL` appends to the goal.
@@ -19,11 +19,11 @@ const WATCHED: &str = "the files are watched; /policy reload reloads them now";
 pub(crate) const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto];
 
 /// Handles `/policy reload`.
-pub(crate) fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn policy(model: &mut UiModel, what: &str, now: u64, effects: &mut Vec<UiEffect>) {
     match what {
         "reload" => {
             take_draft(model, now, effects);
-            effects.push(Effect::Send(Command::ReloadPolicy));
+            effects.push(UiEffect::Send(Command::ReloadPolicy));
         }
         _ => model.show_toast("`/policy` shows the policy in effect, `/policy reload` reloads the files", now),
     }
@@ -31,7 +31,7 @@ pub(crate) fn policy(model: &mut Model, what: &str, now: u64, effects: &mut Vec<
 
 /// Handles `/mode NAME`. Switches to a stricter mode immediately, and asks before switching to a
 /// more permissive one.
-pub(crate) fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn mode(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(mode) = MODES.into_iter().find(|mode| mode.as_str() == name) else {
         let now_on = model.info.header.mode.as_str();
         return model.show_toast(format!("mode: {now_on}; change it with `/mode` plan, ask, auto-edit or auto"), now);
@@ -40,13 +40,13 @@ pub(crate) fn mode(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Ef
     model.info.offered_mode_in = None;
     match mode.cmp(&model.info.header.mode) {
         Ordering::Equal => model.show_toast(format!("the mode is already {name}"), now),
-        Ordering::Less => effects.push(Effect::Send(Command::SetMode { mode })),
+        Ordering::Less => effects.push(UiEffect::Send(Command::SetMode { mode })),
         Ordering::Greater => ask_about_mode(model, mode),
     }
 }
 
 /// Handles `/plan` and `/plan GOAL`. Switches to plan mode, and sends the goal once the session is ready.
-pub(crate) fn plan(model: &mut Model, goal: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn plan(model: &mut UiModel, goal: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if goal.is_empty() {
         return mode(model, Mode::Plan.as_str(), now, effects);
     }
@@ -56,13 +56,13 @@ pub(crate) fn plan(model: &mut Model, goal: &str, now: u64, effects: &mut Vec<Ef
     let prompt = format!("{goal}\n\n{PLAN_FIRST}");
     take_draft(model, now, effects);
     if model.info.header.mode != Mode::Plan {
-        effects.push(Effect::Send(Command::SetMode { mode: Mode::Plan }));
+        effects.push(UiEffect::Send(Command::SetMode { mode: Mode::Plan }));
     }
     queue::send(model, prompt, false, effects);
 }
 
 /// Asks before switching to a more permissive mode.
-fn ask_about_mode(model: &mut Model, mode: Mode) {
+fn ask_about_mode(model: &mut UiModel, mode: Mode) {
     let last_text = model.keys.last_text;
     model.dialogs.forget(|panel| panel.kind.is::<ModeDialog>(), last_text);
     model.dialogs.add(mode_dialog(mode), false, last_text);
@@ -74,17 +74,17 @@ fn ask_about_mode(model: &mut Model, mode: Mode) {
 
 /// Handles `/approve NAME`. The user still approves either each command or its effects, so the switch needs no
 /// confirmation.
-pub(crate) fn approve(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn approve(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(approve) = Approve::from_name(name) else {
         return model.show_toast("choose what aye asks about: `/approve command` or `/approve effects`", now);
     };
     take_draft(model, now, effects);
-    effects.push(Effect::Send(Command::SetApprove { approve }));
+    effects.push(UiEffect::Send(Command::SetApprove { approve }));
 }
 
 /// Handles shift+tab. Switches to the next stricter mode immediately, and reverses direction at the strictest one. In
 /// the other direction, asks before each switch, and reverses again if the user declines.
-pub(crate) fn cycle_mode(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn cycle_mode(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     // The mode is unknown until there is a session.
     if model.info.model_access.is_none() {
         return model.show_toast("starting: try again in a moment", now);
@@ -94,7 +94,7 @@ pub(crate) fn cycle_mode(model: &mut Model, now: u64, effects: &mut Vec<Effect>)
     let laxer = MODES.into_iter().find(|mode| *mode > current);
     let stricter = MODES.into_iter().rev().find(|mode| *mode < current);
     match (stricter, laxer) {
-        (Some(mode), laxer) if !has_agreed || laxer.is_none() => effects.push(Effect::Send(Command::SetMode { mode })),
+        (Some(mode), laxer) if !has_agreed || laxer.is_none() => effects.push(UiEffect::Send(Command::SetMode { mode })),
         (_, Some(mode)) => {
             model.info.offered_mode_in = Some(current);
             ask_about_mode(model, mode);
@@ -104,7 +104,7 @@ pub(crate) fn cycle_mode(model: &mut Model, now: u64, effects: &mut Vec<Effect>)
 }
 
 /// Reports once that the policy has expired, now or before the start.
-pub(crate) fn report_expiry(model: &mut Model, now: u64) {
+pub(crate) fn report_expiry(model: &mut UiModel, now: u64) {
     let Some((end, ExpiryStage::Over)) = model.info.policy.upcoming_expiry(now) else {
         model.info.policy.over = false;
         return;
@@ -117,11 +117,11 @@ pub(crate) fn report_expiry(model: &mut Model, now: u64) {
     let file = layer.file.as_ref().map(|file| format!(" (aye watches {file})")).unwrap_or_default();
     let end = end.strftime("%Y-%m-%d %H:%M UTC");
     let text = format!("policy `{name}` expired on {end}; nothing runs until you renew it: /policy reload{file}");
-    model.transcript.push(Kind::Note { text: text::clean(&text).into_owned(), tone: Tone::Warning });
+    model.transcript.push(TranscriptEntryKind::Note { text: text::clean(&text).into_owned(), tone: NoteTone::Warning });
 }
 
 /// Returns one row for each policy layer, for `/policy`.
-pub(crate) fn rows(model: &Model) -> Vec<Row> {
+pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let layers = model.info.policy.layers.iter();
     layers.enumerate().map(|(number, layer)| row(number, layer)).collect()
 }
@@ -147,14 +147,14 @@ fn row(number: usize, layer: &PolicyLayer) -> Row {
 }
 
 /// Returns the reason why a file is not applied, and a hint about further details.
-pub(crate) fn notices(model: &Model) -> Vec<String> {
+pub(crate) fn notices(model: &UiModel) -> Vec<String> {
     let broken = model.info.policy.broken.iter().map(|message| format!("not applied: {}", text::clean_line(message)));
     let ways = [WATCHED, "saved rules: /policy grants"].map(str::to_owned);
     broken.chain(ways).collect()
 }
 
 /// Returns the policy as text for line mode.
-pub(crate) fn to_text(model: &Model) -> String {
+pub(crate) fn to_text(model: &UiModel) -> String {
     let mut lines = vec![format!("policy {}, mode {}", model.info.header.policy, model.info.header.mode.as_str())];
     lines.extend(model.info.policy.layers.iter().map(layer_text));
     lines.extend(model.info.policy.broken.iter().map(|message| format!("not applied: {message}")));

@@ -3,15 +3,15 @@
 use super::dialog_text::to_draft;
 use crate::protocol::{BudgetUnit, Command};
 use crate::tui::approval::{Dialog, PriceForm, refresh_price};
-use crate::tui::composer::Field;
+use crate::tui::composer::TextField;
 use crate::tui::format::amount;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::typeahead_guard::MACHINE_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// Opens the dialog for the price of the model in use. In line mode, the failure message names the
 /// command instead.
-pub(crate) fn ask(model: &mut Model, now: u64) {
+pub(crate) fn ask(model: &mut UiModel, now: u64) {
     forget(model);
     if model.screen.in_lines {
         return;
@@ -25,7 +25,7 @@ pub(crate) fn ask(model: &mut Model, now: u64) {
 }
 
 /// Removes the dialog if its task no longer waits for this price.
-pub(crate) fn refresh(model: &mut Model) {
+pub(crate) fn refresh(model: &mut UiModel) {
     let waits = model.task.paused.as_ref().is_some_and(|paused| paused.wants_price);
     let name = &model.info.header.model;
     let is_current = |panel: &Dialog| panel.kind.find::<PriceForm>().is_some_and(|form| form.model == *name);
@@ -35,18 +35,18 @@ pub(crate) fn refresh(model: &mut Model) {
     }
 }
 
-pub(crate) fn forget(model: &mut Model) {
+pub(crate) fn forget(model: &mut UiModel) {
     model.dialogs.forget(|panel| panel.kind.is::<PriceForm>(), model.keys.last_text);
 }
 
 /// Returns the dialog that has the keyboard.
-fn open(model: &mut Model) -> Option<(&mut PriceForm, &mut Option<Field>)> {
+fn open(model: &mut UiModel) -> Option<(&mut PriceForm, &mut Option<TextField>)> {
     let panel = model.dialogs.open_mut()?;
     Some((panel.kind.find_mut()?, &mut panel.words))
 }
 
 /// Handles a key of the dialog. Returns whether the dialog has the keyboard.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if open(model).is_none() {
         return false;
     }
@@ -60,7 +60,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         KeyCode::Enter => on_enter(model, now, effects),
         KeyCode::Esc => leave(model, now),
         KeyCode::Char('c') if ctrl => model.dialogs.dismiss(),
-        KeyCode::Char('z') if ctrl => effects.push(Effect::Suspend),
+        KeyCode::Char('z') if ctrl => effects.push(UiEffect::Suspend),
         KeyCode::PageUp | KeyCode::PageDown => {
             if let Some(panel) = model.dialogs.open_mut() {
                 let page = panel.view.shown.max(1).cast_signed();
@@ -72,7 +72,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
         code => {
             let Some((_, Some(field))) = open(model) else { return true };
             if ctrl && code == KeyCode::Char('u') {
-                *field = Field::new();
+                *field = TextField::new();
             } else {
                 field.key(key);
             }
@@ -82,21 +82,21 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64, effects: &mut Vec<
 }
 
 /// Closes the dialog. Text that was typed while the dialog opened goes to the draft.
-fn leave(model: &mut Model, now: u64) {
-    let input = open(model).and_then(|(_, field)| field.as_ref().map(Field::text)).unwrap_or_default();
+fn leave(model: &mut UiModel, now: u64) {
+    let input = open(model).and_then(|(_, field)| field.as_ref().map(TextField::text)).unwrap_or_default();
     model.dialogs.dismiss();
     if input.contains(char::is_alphabetic) {
         to_draft(model, &input, now);
     }
 }
 
-fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let Some((form, field)) = open(model) else { return };
-    let input = field.as_ref().map(Field::text).unwrap_or_default();
+    let input = field.as_ref().map(TextField::text).unwrap_or_default();
     if let Some(price) = form.read(&input) {
         model.dialogs.finish_current(None);
         model.keys.on_answer(now);
-        return effects.push(Effect::Send(Command::AssumePrice { price }));
+        return effects.push(UiEffect::Send(Command::AssumePrice { price }));
     }
     if let Some(panel) = model.dialogs.open_mut() {
         refresh_price(panel);
@@ -105,7 +105,7 @@ fn on_enter(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Handles pasted text. Returns whether the dialog has the keyboard.
-pub(crate) fn on_paste(model: &mut Model, words: &str) -> bool {
+pub(crate) fn on_paste(model: &mut UiModel, words: &str) -> bool {
     let Some((_, field)) = open(model) else { return false };
     if let Some(field) = field {
         field.insert(words);

@@ -7,13 +7,13 @@ use super::{
 };
 use crate::protocol::HostResponse;
 use crate::text;
-use crate::tui::interface::{KeyFile, SessionTarget};
+use crate::tui::interface::{KeymapFile, SessionTarget};
 use crate::tui::layers::{SessionList, TextViewer, Topic};
-use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::Tone;
+use crate::tui::model::{UiEffect, UiModel};
+use crate::tui::transcript::NoteTone;
 
 /// Applies the result of a look-up.
-pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn apply_response(model: &mut UiModel, told: HostResponse, now: u64, effects: &mut Vec<UiEffect>) {
     model.screen.dirty = true;
     match told {
         HostResponse::Files { words, files } => menu::on_files_found(model, words, files, now, effects),
@@ -68,7 +68,7 @@ pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, ef
         HostResponse::Branches { branches } => tree::set_branches(model, branches),
         HostResponse::Forked { session_id } => sessions::leave(model, SessionTarget::Session(session_id), effects),
         HostResponse::Worktree { branch, changed, more, line } => worktree::apply_update(model, branch, (changed, more), line),
-        HostResponse::Keys { path, text } => help::keys_read(model, KeyFile { path, text }, now),
+        HostResponse::Keys { path, text } => help::keys_read(model, KeymapFile { path, text }, now),
         HostResponse::ThemeKept { name, kept } => theme_command::on_saved(model, &name, kept, now),
         HostResponse::Setup(told) => onboarding::apply_answer(model, told, now, effects),
         HostResponse::Review(told) => review::apply(model, told),
@@ -77,7 +77,7 @@ pub(crate) fn apply_response(model: &mut Model, told: HostResponse, now: u64, ef
             if model.has_layer() {
                 model.show_toast(text::clean(&problem.one_line()).into_owned(), now);
             } else {
-                note_problem(model, &problem, Tone::Failure);
+                note_problem(model, &problem, NoteTone::Failure);
             }
         }
     }

@@ -3,14 +3,14 @@
 use super::draft::{on_draft_changed, take_draft};
 use crate::protocol::{Command, QueuedMessage};
 use crate::text;
-use crate::tui::model::{Effect, Model, RetractState, RetractedMessage};
+use crate::tui::model::{RetractState, RetractedMessage, UiEffect, UiModel};
 use crate::tui::picker::Row;
 
 /// Prefix of the marker that replaces a secret: `[redacted:KIND:8 hex]`.
 const MARKER: &str = "[redacted:";
 
 /// Handles `/steer TEXT`.
-pub(crate) fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn steer(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let words = words.trim().to_owned();
     if words.is_empty() {
         return model.show_toast("missing message: `/steer use the other parser`", now);
@@ -22,15 +22,15 @@ pub(crate) fn steer(model: &mut Model, words: &str, now: u64, effects: &mut Vec<
 }
 
 /// Sends a message to the model, with the next step if requested and if a task is running.
-pub(crate) fn send(model: &mut Model, text: String, steer: bool, effects: &mut Vec<Effect>) {
+pub(crate) fn send(model: &mut UiModel, text: String, steer: bool, effects: &mut Vec<UiEffect>) {
     model.transcript.follow_end();
     model.task.sent.push(text.clone());
     let steer = steer && model.is_running();
-    effects.push(Effect::Send(if steer { Command::Steer { text } } else { Command::Prompt { text } }));
+    effects.push(UiEffect::Send(if steer { Command::Steer { text } } else { Command::Prompt { text } }));
 }
 
 /// Handles `/queue edit 2` and `/queue drop 2`.
-pub(crate) fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn queue(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let (verb, number) = words.split_once(' ').unwrap_or((words, ""));
     let known = matches!(verb, "edit" | "drop" | "remove" | "rm");
     let Some(id) = number.trim().trim_start_matches('#').parse::<u64>().ok().filter(|_| known) else {
@@ -49,11 +49,11 @@ pub(crate) fn queue(model: &mut Model, words: &str, now: u64, effects: &mut Vec<
         return take_back(model, Some(id), now, effects);
     }
     model.task.waiting.retain(|waiting| waiting.id != id);
-    effects.push(Effect::Send(Command::EditWaiting { id, text: String::new() }));
+    effects.push(UiEffect::Send(Command::EditWaiting { id, text: String::new() }));
 }
 
 /// Returns one row for each queued message, for `/queue`.
-pub(crate) fn rows(model: &Model) -> Vec<Row> {
+pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |waiting: &QueuedMessage| Row {
         key: waiting.id.to_string(),
         cells: vec![waiting.id.to_string(), delivery_text(waiting).to_owned(), text::clean_line(&waiting.text)],
@@ -65,7 +65,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 }
 
 /// Returns the queued messages as text for line mode.
-pub(crate) fn to_text(model: &Model) -> String {
+pub(crate) fn to_text(model: &UiModel) -> String {
     let head = "queued; /queue edit NUMBER edits one, /queue drop NUMBER removes it".to_owned();
     let lines = model
         .task
@@ -81,7 +81,7 @@ fn delivery_text(waiting: &QueuedMessage) -> &'static str {
 }
 
 /// Moves a queued message to the start of the draft: the message with this ID, or the last one.
-pub(crate) fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn take_back(model: &mut UiModel, id: Option<u64>, now: u64, effects: &mut Vec<UiEffect>) {
     let id = id.or_else(|| model.task.waiting.iter().map(|waiting| waiting.id).max());
     let place = model.task.waiting.iter().position(|waiting| Some(waiting.id) == id);
     let Some(QueuedMessage { id, text, steer }) = place.map(|at| model.task.waiting.remove(at)) else {
@@ -95,17 +95,17 @@ pub(crate) fn take_back(model: &mut Model, id: Option<u64>, now: u64, effects: &
     // Save the draft before the message leaves the queue, so that a crash in between duplicates the message instead of
     // losing it.
     model.draft.save_at = None;
-    effects.push(Effect::Send(Command::SaveDraft { text: whole }));
-    effects.push(Effect::Send(Command::EditWaiting { id, text: String::new() }));
+    effects.push(UiEffect::Send(Command::SaveDraft { text: whole }));
+    effects.push(UiEffect::Send(Command::EditWaiting { id, text: String::new() }));
 }
 
 /// Returns whether the message in the draft was queued for the next step.
-pub(crate) fn is_steering_draft(model: &Model) -> bool {
+pub(crate) fn is_steering_draft(model: &UiModel) -> bool {
     !model.task.taken_back.is_empty() && model.task.taken_back.iter().all(|one| one.steer)
 }
 
 /// Applies the queue of the session.
-pub(crate) fn on_queue_changed(model: &mut Model, mut waiting: Vec<QueuedMessage>, now: u64) {
+pub(crate) fn on_queue_changed(model: &mut UiModel, mut waiting: Vec<QueuedMessage>, now: u64) {
     for one in &waiting {
         remove_prompt(&mut model.task.sent, &one.text);
     }
@@ -135,7 +135,7 @@ pub(crate) fn on_queue_changed(model: &mut Model, mut waiting: Vec<QueuedMessage
 }
 
 /// Removes messages that have reached the model, possibly several in one text.
-pub(crate) fn on_delivered(model: &mut Model, words: &str, now: u64) {
+pub(crate) fn on_delivered(model: &mut UiModel, words: &str, now: u64) {
     remove_prompt(&mut model.task.sent, words);
     let clean = text::clean(words);
     let mut lost = Vec::new();
@@ -166,7 +166,7 @@ fn contains_message(words: &str, message: &str) -> bool {
 }
 
 /// Removes text from the draft that was delivered before it could be moved there, so that it is not sent twice.
-fn on_retract_failed(model: &mut Model, id: u64, now: u64) {
+fn on_retract_failed(model: &mut UiModel, id: u64, now: u64) {
     let Some(at) = model.task.taken_back.iter().position(|one| one.id == id) else { return };
     let RetractedMessage { text, .. } = model.task.taken_back.remove(at);
     let draft = format!("\n\n{}\n\n", model.composer.text());

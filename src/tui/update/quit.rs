@@ -3,24 +3,24 @@
 use super::draft::save_draft;
 use crate::protocol::{Command, RunningState};
 use crate::tui::interface::ExitReason;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 
 /// Time in milliseconds within which a second ctrl+c quits.
 const QUIT_MS: u64 = 3000;
 
-pub(crate) fn quit(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn quit(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     save_draft(model, effects);
-    effects.push(Effect::Send(Command::Quit));
-    effects.push(Effect::Exit(ExitReason::Quit));
+    effects.push(UiEffect::Send(Command::Quit));
+    effects.push(UiEffect::Exit(ExitReason::Quit));
 }
 
 /// Quits, or requests a second key press if work is running or pending.
-pub(crate) fn leave(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn leave(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if open_work(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
 }
 
 /// Returns the running and pending work that would stop if aye quit.
-fn open_work(model: &Model) -> Vec<String> {
+fn open_work(model: &UiModel) -> Vec<String> {
     let counted = |count: usize, one: &str, more: &str| match count {
         0 => None,
         1 => Some(one.to_owned()),
@@ -39,7 +39,7 @@ fn open_work(model: &Model) -> Vec<String> {
 }
 
 /// Quits on the second press. The first press reports which work would stop.
-pub(crate) fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn ask_to_quit(model: &mut UiModel, key: &'static str, now: u64, effects: &mut Vec<UiEffect>) {
     if model.keys.quit_pending.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
         return quit(model, effects);
     }
@@ -48,7 +48,7 @@ pub(crate) fn ask_to_quit(model: &mut Model, key: &'static str, now: u64, effect
 }
 
 /// Updates the notice about quitting with the current state, which may change right after the key.
-pub(crate) fn refresh_quit_hint(model: &mut Model, now: u64) {
+pub(crate) fn refresh_quit_hint(model: &mut UiModel, now: u64) {
     if let Some((key, at, true)) = model.keys.quit_pending
         && now.saturating_sub(at) <= QUIT_MS
     {
@@ -56,7 +56,7 @@ pub(crate) fn refresh_quit_hint(model: &mut Model, now: u64) {
     }
 }
 
-fn show_quit_hint(model: &mut Model, key: &str, now: u64) {
+fn show_quit_hint(model: &mut UiModel, key: &str, now: u64) {
     let open = open_work(model);
     let open = if open.is_empty() { String::new() } else { format!("{}: ", open.join(", ")) };
     model.show_toast(format!("{open}{key} again to quit"), now);

@@ -4,33 +4,33 @@ use crate::text;
 use crate::tui::interface::ModelAccess;
 use crate::tui::keymap::Focus;
 use crate::tui::metrics::GUTTER;
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 
 /// Reports why the prompt is not sent. The next Enter starts adding the missing key.
-pub(crate) fn refuse(model: &mut Model, now: u64) {
+pub(crate) fn refuse(model: &mut UiModel, now: u64) {
     model.keys.no_key_shown = Some(now);
     is_ready(model, now);
 }
 
 /// Appends a prompt to the prompts that wait for a session.
-pub(crate) fn wait_for_session(model: &mut Model, text: &str, now: u64) {
+pub(crate) fn wait_for_session(model: &mut UiModel, text: &str, now: u64) {
     let before = model.startup.waiting_prompt.take().map(|before| format!("{before}\n\n"));
     model.startup.waiting_prompt = Some(before.unwrap_or_default() + text);
     model.show_toast("starting: this is sent as soon as everything is loaded", now);
 }
 
 /// Returns whether there is a session, with or without a model.
-pub(crate) fn has_session(model: &Model) -> bool {
+pub(crate) fn has_session(model: &UiModel) -> bool {
     model.info.model_access.is_some()
 }
 
 /// Returns whether there is a session, with or without a model. If not, reports that.
-pub(crate) fn check_session(model: &mut Model, now: u64) -> bool {
+pub(crate) fn check_session(model: &mut UiModel, now: u64) -> bool {
     matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
 }
 
 /// Returns whether there is a session with a model. If not, reports that.
-pub(crate) fn is_ready(model: &mut Model, now: u64) -> bool {
+pub(crate) fn is_ready(model: &mut UiModel, now: u64) -> bool {
     match &model.info.model_access {
         Some(ModelAccess::Ready) => true,
         None => {

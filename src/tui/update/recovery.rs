@@ -2,13 +2,15 @@
 
 use crate::protocol::{CallId, EventKind, QueuedMessage, ToolStatus};
 use crate::text;
-use crate::tui::model::Model;
-use crate::tui::transcript::{AnswerState, CardState, Kind, Recovery, RecoveryState};
+use crate::tui::model::UiModel;
+use crate::tui::transcript::{AnswerState, CardState, Recovery, RecoveryState, TranscriptEntryKind};
 
 /// Reports unfinished work at the end of the replay, if the earlier process stopped within a task.
-pub(crate) fn report_unfinished(model: &mut Model) {
+pub(crate) fn report_unfinished(model: &mut UiModel) {
     let answer = model.transcript.last_answer_mut().and_then(|entry| match &entry.kind {
-        Kind::Answer { document, state: AnswerState::Discarded(_) | AnswerState::Streaming } if entry.undone.is_none() => {
+        TranscriptEntryKind::Answer { document, state: AnswerState::Discarded(_) | AnswerState::Streaming }
+            if entry.undone.is_none() =>
+        {
             Some(document.text().split_whitespace().count())
         }
         _ => None,
@@ -25,16 +27,16 @@ pub(crate) fn report_unfinished(model: &mut Model) {
     }
     model.startup.recovering = true;
     if !recovery.is_empty() {
-        model.transcript.push(Kind::Recovery(recovery));
+        model.transcript.push(TranscriptEntryKind::Recovery(recovery));
     }
 }
 
 /// Updates the report with a live event, until a new request or prompt begins.
-pub(crate) fn update_report(model: &mut Model, kind: &EventKind) {
+pub(crate) fn update_report(model: &mut UiModel, kind: &EventKind) {
     if !model.startup.recovering {
         return;
     }
-    let came_to = |model: &mut Model, id: &CallId, fate| {
+    let came_to = |model: &mut UiModel, id: &CallId, fate| {
         if let Some(recovery) = model.transcript.recovery_mut() {
             recovery.set_state(id, fate);
         }
@@ -68,9 +70,9 @@ pub(crate) fn update_report(model: &mut Model, kind: &EventKind) {
 }
 
 /// Returns the entry. Creates it if there is unfinished work to report.
-fn entry_mut(model: &mut Model, says: bool) -> Option<&mut Recovery> {
+fn entry_mut(model: &mut UiModel, says: bool) -> Option<&mut Recovery> {
     if says && model.transcript.recovery_mut().is_none() {
-        model.transcript.push(Kind::Recovery(Recovery::default()));
+        model.transcript.push(TranscriptEntryKind::Recovery(Recovery::default()));
     }
     model.transcript.recovery_mut()
 }

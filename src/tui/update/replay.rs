@@ -4,12 +4,12 @@ use super::call_events::{on_approval_requested, on_interrupted};
 use super::events::{apply_shared, apply_tagged};
 use super::{models, streaming};
 use crate::protocol::{Event, EventKind};
-use crate::tui::model::{Activity, Model};
+use crate::tui::model::{Activity, UiModel};
 use crate::tui::task::PauseNotice;
 use crate::tui::transcript::CardState;
 
 /// Shows an event of an earlier process without opening a dialog.
-pub(crate) fn replay(model: &mut Model, event: Event, now: u64) {
+pub(crate) fn replay(model: &mut UiModel, event: Event, now: u64) {
     let Event { session_id, kind, .. } = apply_tagged(model, event);
     model.info.session = Some(session_id);
     match kind {
@@ -51,7 +51,7 @@ pub(crate) fn replay(model: &mut Model, event: Event, now: u64) {
 }
 
 /// Reports unfinished work of a killed process without continuing it.
-pub(crate) fn after_replay(model: &mut Model) {
+pub(crate) fn after_replay(model: &mut UiModel) {
     for card in model.transcript.cards_mut() {
         // The sandbox of the earlier process is unknown.
         card.held.clear();

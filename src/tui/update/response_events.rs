@@ -5,10 +5,10 @@ use super::retry::{self, FailedRequest};
 use super::{failures, review, spending, streaming};
 use crate::protocol::EventKind;
 use crate::text;
-use crate::tui::model::{Activity, Model};
+use crate::tui::model::{Activity, UiModel};
 
 /// Applies an event of a request to the model.
-pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
+pub(crate) fn apply(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::LlmRequestStarted { estimated_input_tokens, .. } => {
             model.info.tally.context_tokens = model.info.tally.context_tokens.max(estimated_input_tokens);

@@ -3,7 +3,7 @@
 use crate::protocol::{Command, FailureKind, Usage};
 use crate::text;
 use crate::tui::format;
-use crate::tui::model::{Activity, Effect, Model, Retry};
+use crate::tui::model::{Activity, Retry, UiEffect, UiModel};
 use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
 
 /// Delay in milliseconds from which the time of day is also shown.
@@ -32,7 +32,7 @@ pub(crate) struct FailedRequest {
     pub request_id: Option<String>,
 }
 
-pub(crate) fn on_retry(model: &mut Model, failed: FailedRequest, now: u64) {
+pub(crate) fn on_retry(model: &mut UiModel, failed: FailedRequest, now: u64) {
     let FailedRequest { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, request_id } =
         failed;
     let clock = model.info.policy.clock.filter(|_| delay_ms > LONG_MS).and_then(|(time, _)| {
@@ -144,7 +144,7 @@ fn describe_failure(kind: FailureKind) -> (&'static str, &'static str) {
 }
 
 /// Handles `r` or `x` in the empty draft. As in a dialog, the letter takes effect after a pause without further typing.
-pub(crate) fn on_char(model: &mut Model, letter: char, last_text: Option<u64>, now: u64) {
+pub(crate) fn on_char(model: &mut UiModel, letter: char, last_text: Option<u64>, now: u64) {
     let shown = |since: u64| now.saturating_sub(since) >= ARMING_MS;
     let waits =
         matches!(&model.task.activity, Activity::Retrying(retry) if retry.seconds_left(now) > 0) && shown(model.task.since);
@@ -161,7 +161,7 @@ pub(crate) fn on_char(model: &mut Model, letter: char, last_text: Option<u64>, n
 }
 
 /// Performs the action of the key, because no text followed it.
-pub(crate) fn perform_due_key(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn perform_due_key(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if model.keys.retry_at.is_none_or(|at| now < at) {
         return;
     }
@@ -178,6 +178,6 @@ pub(crate) fn perform_due_key(model: &mut Model, now: u64, effects: &mut Vec<Eff
     if typed == "x" {
         return;
     }
-    effects.push(Effect::Send(Command::RetryNow));
+    effects.push(UiEffect::Send(Command::RetryNow));
     model.show_toast("retrying now", now);
 }

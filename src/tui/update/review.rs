@@ -8,14 +8,14 @@ use crate::protocol::{Query, Review, ReviewQuery, ReviewSubject, ReviewUpdate, U
 use crate::text;
 use crate::tui::format::{format_estimate, tokens};
 use crate::tui::layers::Topic;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::reviews::RunningReview;
-use crate::tui::transcript::Tone;
+use crate::tui::transcript::NoteTone;
 
 const FORMS: &str = "use `/review`, `/review --staged`, `/review --base BRANCH` or `/review --commit SHA`";
 
 /// Handles `/review`: starts a review, or stops the running one.
-pub(crate) fn review(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn review(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if words == "stop" {
         take_draft(model, now, effects);
         if !stop(model, effects) && model.reviews.running.is_none() {
@@ -41,25 +41,25 @@ pub(crate) fn review(model: &mut Model, words: &str, now: u64, effects: &mut Vec
     model.reviews.running = Some(RunningReview::new(now));
     let header = &model.info.header;
     let name = Some(header.model.clone()).filter(|name| !name.is_empty());
-    effects.push(Effect::Ask(Query::Review(ReviewQuery::Start { subject, model: name, effort: header.effort })));
+    effects.push(UiEffect::Ask(Query::Review(ReviewQuery::Start { subject, model: name, effort: header.effort })));
 }
 
 /// Stops the running review. Returns false if there is none, or if it is already stopping.
-pub(crate) fn stop(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn stop(model: &mut UiModel, effects: &mut Vec<UiEffect>) -> bool {
     let Some(running) = model.reviews.running.as_mut().filter(|running| !running.is_stopping) else { return false };
     running.is_stopping = true;
     model.screen.dirty = true;
-    effects.push(Effect::Ask(Query::Review(ReviewQuery::Stop)));
+    effects.push(UiEffect::Ask(Query::Review(ReviewQuery::Stop)));
     true
 }
 
 /// Applies the progress or the end of a review.
-pub(crate) fn apply(model: &mut Model, told: ReviewUpdate) {
+pub(crate) fn apply(model: &mut UiModel, told: ReviewUpdate) {
     match told {
         ReviewUpdate::Started(changes) => {
             let changes = text::clean_line(&changes);
             if model.screen.in_lines {
-                note(model, &format!("reviewing {changes}"), Tone::Plain);
+                note(model, &format!("reviewing {changes}"), NoteTone::Plain);
             }
             if let Some(running) = &mut model.reviews.running {
                 running.changes = Some(changes);
@@ -74,18 +74,18 @@ pub(crate) fn apply(model: &mut Model, told: ReviewUpdate) {
         ReviewUpdate::Stopped => {
             let used = model.reviews.running.take().and_then(|running| used(model, &running));
             let words = with_usage(model, "review stopped", used);
-            note(model, &words, Tone::Plain);
+            note(model, &words, NoteTone::Plain);
         }
         ReviewUpdate::Failed(problem) => {
             model.reviews.running = None;
-            note_problem(model, &problem, Tone::Failure);
+            note_problem(model, &problem, NoteTone::Failure);
         }
     }
 }
 
 /// Adds the usage of a request to the review and the session, but not to a task.
 pub(crate) fn on_usage(
-    model: &mut Model,
+    model: &mut UiModel,
     usage: Usage,
     (cost_usd, session_cost_usd): (Option<f64>, Option<f64>),
     estimated: bool,
@@ -107,10 +107,10 @@ pub(crate) fn on_usage(
 }
 
 /// Reports the end of a review. Opens the list of findings if no panel has the keyboard.
-fn on_ended(model: &mut Model, review: Review) {
+fn on_ended(model: &mut UiModel, review: Review) {
     let used = model.reviews.running.take().and_then(|running| used(model, &running));
     if review.changes.diffs.is_empty() {
-        return note(model, &review.changes.no_changes_note(), Tone::Plain);
+        return note(model, &review.changes.no_changes_note(), NoteTone::Plain);
     }
     let title = review.changes.title.clone();
     if review.findings.is_empty() {
@@ -118,11 +118,11 @@ fn on_ended(model: &mut Model, review: Review) {
         let summary = if review.summary.is_empty() { String::new() } else { format!("\n{}", review.summary) };
         model.reviews.last = None;
         let words = with_usage(model, &format!("review of {title}: no findings{dropped}"), used) + &summary;
-        return note(model, &words, Tone::Plain);
+        return note(model, &words, NoteTone::Plain);
     }
     let said = with_usage(model, &format!("review of {title}: {}", review.summary()), used);
     let way = if model.screen.in_lines { "" } else { "; /findings lists them" };
-    note(model, &format!("{said}{way}"), if review.is_severe() { Tone::Warning } else { Tone::Plain });
+    note(model, &format!("{said}{way}"), if review.is_severe() { NoteTone::Warning } else { NoteTone::Plain });
     model.reviews.last = Some(review);
     // The list must neither receive keys that are meant for a draft nor cover a task.
     if model.screen.in_lines || model.has_room_for_question() && model.dialogs.is_empty() && !model.is_running() {
@@ -131,13 +131,13 @@ fn on_ended(model: &mut Model, review: Review) {
 }
 
 /// Appends the usage to a sentence.
-fn with_usage(model: &Model, words: &str, used: Option<String>) -> String {
+fn with_usage(model: &UiModel, words: &str, used: Option<String>) -> String {
     let between = if model.screen.in_lines { ", ".to_owned() } else { format!(" {} ", model.screen.glyphs.dot) };
     used.map_or_else(|| words.to_owned(), |used| format!("{words}{between}{used}"))
 }
 
 /// Returns the tokens and cost of a review; `None` if it used no model.
-fn used(model: &Model, running: &RunningReview) -> Option<String> {
+fn used(model: &UiModel, running: &RunningReview) -> Option<String> {
     let RunningReview { usage, cost_usd, is_estimated, .. } = running;
     if usage.input_tokens + usage.output_tokens == 0 {
         return None;
@@ -154,7 +154,7 @@ fn used(model: &Model, running: &RunningReview) -> Option<String> {
 }
 
 /// Returns the row above the composer while a review runs.
-pub(crate) fn status_row(model: &Model, now: u64) -> Option<String> {
+pub(crate) fn status_row(model: &UiModel, now: u64) -> Option<String> {
     let running = model.reviews.running.as_ref()?;
     let what = match &running.changes {
         _ if running.is_stopping => "Stopping the review".to_owned(),
@@ -168,7 +168,7 @@ pub(crate) fn status_row(model: &Model, now: u64) -> Option<String> {
 }
 
 /// Returns the hints on how to stop a running review.
-pub(crate) fn stop_hint(model: &Model) -> &'static [&'static str] {
+pub(crate) fn stop_hint(model: &UiModel) -> &'static [&'static str] {
     let is_stopping = model.reviews.running.as_ref().is_some_and(|running| running.is_stopping);
     let is_elsewhere = model.dialogs.is_open() || model.has_layer();
     match model.is_running() {
@@ -179,7 +179,7 @@ pub(crate) fn stop_hint(model: &Model) -> &'static [&'static str] {
 }
 
 /// Handles `/findings`: lists the findings, opens one by its number, or drafts the task to fix it.
-pub(crate) fn show_findings(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn show_findings(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(review) = &model.reviews.last else {
         take_draft(model, now, effects);
         let words =

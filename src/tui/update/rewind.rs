@@ -6,9 +6,9 @@ use crate::protocol::{Command, RewindFile, RewindPlan, RewindPoint, RewindScope,
 use crate::text;
 use crate::tui::approval::{Dialog, Mark, RewindChoice, mark_conflict, rewind_dialog};
 use crate::tui::layers::RewindList;
-use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::model::{Activity, UiEffect, UiModel};
 use crate::tui::rewind::PendingRewind;
-use crate::tui::transcript::{Kind, Tone, last_standing_answer, redo_latest, undo_from};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind, last_standing_answer, redo_latest, undo_from};
 
 /// Minimum time in milliseconds without a key before the first of two Escapes.
 const REST_MS: u64 = 3000;
@@ -18,7 +18,7 @@ const TWICE_MS: u64 = 1500;
 const MAX_NAMED: usize = 8;
 
 /// Opens the list of prompts to which the session can be rewound.
-pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if !can(model, "/rewind", now) {
         return;
     }
@@ -27,11 +27,11 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
     }
     model.layers.open(RewindList::new());
     model.info.rewind.awaits = Some((PendingRewind::Points, now));
-    effects.push(Effect::Send(Command::ListRewindPoints));
+    effects.push(UiEffect::Send(Command::ListRewindPoints));
 }
 
 /// Requests the plan of a single undo or redo.
-pub(crate) fn step(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn step(model: &mut UiModel, target: RewindTarget, now: u64, effects: &mut Vec<UiEffect>) {
     let name = if target == RewindTarget::Redo { "/redo" } else { "/undo" };
     if !can(model, name, now) {
         return;
@@ -40,15 +40,15 @@ pub(crate) fn step(model: &mut Model, target: RewindTarget, now: u64, effects: &
     plan(model, target, now, effects);
 }
 
-pub(crate) fn plan(model: &mut Model, target: RewindTarget, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn plan(model: &mut UiModel, target: RewindTarget, now: u64, effects: &mut Vec<UiEffect>) {
     forget_question(model);
     model.info.rewind.awaits = Some((PendingRewind::Plan, now));
     model.show_toast("preparing the rewind", now);
-    effects.push(Effect::Send(Command::PlanRewind { target, scope: RewindScope::Both }));
+    effects.push(UiEffect::Send(Command::PlanRewind { target, scope: RewindScope::Both }));
 }
 
 /// Returns whether a rewind is possible; it is not while a task is running. If not, reports that.
-fn can(model: &mut Model, name: &str, now: u64) -> bool {
+fn can(model: &mut UiModel, name: &str, now: u64) -> bool {
     if !check_session(model, now) {
         return false;
     }
@@ -67,7 +67,7 @@ fn can(model: &mut Model, name: &str, now: u64) -> bool {
 
 /// Handles Escape on an empty draft without a running task. Two presses after a pause open the list. `before`: the time
 /// of the previous key.
-pub(crate) fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn escape(model: &mut UiModel, before: Option<u64>, now: u64, effects: &mut Vec<UiEffect>) {
     if !model.composer.is_empty() {
         return;
     }
@@ -83,7 +83,7 @@ pub(crate) fn escape(model: &mut Model, before: Option<u64>, now: u64, effects: 
     }
 }
 
-pub(crate) fn on_listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: bool, now: u64) {
+pub(crate) fn on_listed(model: &mut UiModel, points: Vec<RewindPoint>, can_redo: bool, now: u64) {
     let Some(list) = model.layers.find_mut::<RewindList>() else { return };
     model.info.rewind.awaits = model.info.rewind.awaits.take().filter(|(awaits, _)| *awaits != PendingRewind::Points);
     list.set_points(points, can_redo);
@@ -95,7 +95,7 @@ pub(crate) fn on_listed(model: &mut Model, points: Vec<RewindPoint>, can_redo: b
 }
 
 /// Opens the rewind dialog, if the user requested it.
-pub(crate) fn on_planned(model: &mut Model, plan: RewindPlan) {
+pub(crate) fn on_planned(model: &mut UiModel, plan: RewindPlan) {
     let Some((_, asked)) = model.info.rewind.awaits.take_if(|(awaits, _)| *awaits == PendingRewind::Plan) else { return };
     model.toast = None;
     forget_question(model);
@@ -110,7 +110,7 @@ pub(crate) fn on_planned(model: &mut Model, plan: RewindPlan) {
 }
 
 /// Treats a notice of the session as the response to the request.
-pub(crate) fn on_notice(model: &mut Model) {
+pub(crate) fn on_notice(model: &mut UiModel) {
     if model.info.rewind.awaits.take().is_some() {
         model.layers.close::<RewindList>();
         model.toast = None;
@@ -118,14 +118,14 @@ pub(crate) fn on_notice(model: &mut Model) {
 }
 
 /// Starts the rewind that the user confirmed.
-pub(crate) fn on_confirmed(model: &mut Model, now: u64) {
+pub(crate) fn on_confirmed(model: &mut UiModel, now: u64) {
     model.layers.close::<RewindList>();
     model.info.rewind.awaits = Some((PendingRewind::Done, now));
     model.show_toast("rewinding", now);
 }
 
 /// Applies a rewind, either live or from an earlier process.
-pub(crate) fn on_done(model: &mut Model, done: Rewound, live: bool, now: u64) {
+pub(crate) fn on_done(model: &mut UiModel, done: Rewound, live: bool, now: u64) {
     forget_question(model);
     model.layers.close::<RewindList>();
     model.info.rewind.awaits = None;
@@ -149,8 +149,8 @@ pub(crate) fn on_done(model: &mut Model, done: Rewound, live: bool, now: u64) {
     }
     let back = live.then(|| done.prompt.clone()).flatten().map(|prompt| text::clean(&prompt).into_owned());
     let text = describe_result(&done, back.is_some() && !model.composer.is_empty());
-    let tone = if done.kept.is_empty() { Tone::Plain } else { Tone::Warning };
-    model.transcript.push(Kind::Note { text, tone });
+    let tone = if done.kept.is_empty() { NoteTone::Plain } else { NoteTone::Warning };
+    model.transcript.push(TranscriptEntryKind::Note { text, tone });
     if let Some(prompt) = back.filter(|_| model.composer.is_empty()) {
         model.composer.set(&prompt);
         on_draft_changed(model, now);
@@ -185,13 +185,13 @@ fn is_of_task(panel: &Dialog) -> bool {
     panel.call().is_some()
 }
 
-fn forget_question(model: &mut Model) {
+fn forget_question(model: &mut UiModel) {
     let last_text = model.keys.last_text;
     model.dialogs.forget(|panel| panel.kind.is::<RewindChoice>(), last_text);
 }
 
 /// Closes the rewind dialog. Returns whether it was open. An open list is visible again.
-pub(crate) fn close_dialog(model: &mut Model, now: u64) -> bool {
+pub(crate) fn close_dialog(model: &mut UiModel, now: u64) -> bool {
     if !model.dialogs.current().is_some_and(|panel| panel.kind.is::<RewindChoice>()) {
         return false;
     }
@@ -203,7 +203,7 @@ pub(crate) fn close_dialog(model: &mut Model, now: u64) -> bool {
 }
 
 /// Handles a key for a conflicting path. Returns false if the letter is part of typed text.
-pub(crate) fn marks(model: &mut Model, letter: char, now: u64) -> bool {
+pub(crate) fn marks(model: &mut UiModel, letter: char, now: u64) -> bool {
     let Some(mark) = Mark::from_key(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut().filter(|panel| panel.kind.find::<RewindChoice>().is_some_and(RewindChoice::marks))
     else {

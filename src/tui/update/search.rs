@@ -3,16 +3,16 @@
 use super::draft::on_draft_changed;
 use crate::tui::history_search::HistorySearch;
 use crate::tui::input::is_text;
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-pub(crate) fn start(model: &mut Model) {
+pub(crate) fn start(model: &mut UiModel) {
     model.draft.search = Some(HistorySearch { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
 }
 
 /// Handles a key of the search. Returns whether the key was handled. Other keys end the search and have their usual
 /// effect.
-pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
+pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64) -> bool {
     let Some(mut search) = model.draft.search.take() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
@@ -47,7 +47,7 @@ pub(crate) fn key(model: &mut Model, key: KeyEvent, now: u64) -> bool {
 }
 
 /// Searches for the next match. Stays at the oldest one.
-fn find(model: &mut Model, mut search: HistorySearch) {
+fn find(model: &mut UiModel, mut search: HistorySearch) {
     let found =
         if search.query.is_empty() { Some(search.draft.clone()) } else { model.composer.find_prompt(&search.query, search.nth) };
     search.found = found.is_some();

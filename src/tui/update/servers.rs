@@ -7,24 +7,24 @@ use super::readiness::is_ready;
 use crate::protocol::{CustomCommand, HostCommand, Problem, Query, ServerPrompt, ServerResource, ServerStatus, SessionQuery};
 use crate::text;
 use crate::tui::layers::{ServerList, ShownList, TextViewer, server_details, server_rows};
-use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::model::{UiEffect, UiModel};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use crate::tui::typeahead_guard;
 use std::collections::BTreeMap;
 
 /// Maximum number of files that are named in a warning about text from a server.
 const MAX_NAMED: usize = 8;
 
-pub(crate) fn on_changed(model: &mut Model, servers: Vec<ServerStatus>) {
+pub(crate) fn on_changed(model: &mut UiModel, servers: Vec<ServerStatus>) {
     for words in ServerStatus::changes(&model.servers.statuses, &servers) {
-        note(model, &words, Tone::Warning);
+        note(model, &words, NoteTone::Warning);
     }
     model.servers.statuses = servers;
     model.layers.set_rows(ShownList::Servers, || server_rows(&model.servers.statuses));
 }
 
 /// Handles `/mcp`, `/mcp NAME` and `/mcp reconnect NAME`.
-pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn mcp(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if model.servers.statuses.is_empty() {
         take_draft(model, now, effects);
         return model.show_toast("no MCP servers; add one with `aye mcp add` or in [mcp.servers] in config.toml", now);
@@ -53,13 +53,13 @@ pub(crate) fn mcp(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Ef
 }
 
 /// Opens the list with this server highlighted.
-fn open(model: &mut Model, name: Option<&str>) {
+fn open(model: &mut UiModel, name: Option<&str>) {
     let list = ServerList::new(&model.servers.statuses, name);
     model.layers.open(list);
 }
 
 /// Shows the details of a server above the list.
-pub(super) fn show_details(model: &mut Model, name: &str) {
+pub(super) fn show_details(model: &mut UiModel, name: &str) {
     if let Some(status) = model.servers.find_by_name(name) {
         let viewer = TextViewer::with_title(name, &server_details(status).join("\n"));
         model.layers.push(viewer);
@@ -67,17 +67,17 @@ pub(super) fn show_details(model: &mut Model, name: &str) {
 }
 
 /// Prints the details of a server in line mode.
-fn print_details(model: &mut Model, status: &ServerStatus) {
-    show_requested(model, Kind::Note { text: server_details(status).join("\n"), tone: Tone::Plain });
+fn print_details(model: &mut UiModel, status: &ServerStatus) {
+    show_requested(model, TranscriptEntryKind::Note { text: server_details(status).join("\n"), tone: NoteTone::Plain });
 }
 
-pub(super) fn reconnect(model: &mut Model, name: String, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn reconnect(model: &mut UiModel, name: String, now: u64, effects: &mut Vec<UiEffect>) {
     model.show_toast(format!("reconnecting to {}", text::clean(&name)), now);
-    effects.push(Effect::SendToHost(HostCommand::ReconnectServer { name }));
+    effects.push(UiEffect::SendToHost(HostCommand::ReconnectServer { name }));
 }
 
 /// Sets the resources that were found.
-pub(crate) fn on_resources(model: &mut Model, words: String, resources: Vec<ServerResource>) {
+pub(crate) fn on_resources(model: &mut UiModel, words: String, resources: Vec<ServerResource>) {
     // Each typed letter sends a search, and results arrive in any order. Keep only those for the current text.
     if !menu::is_typed(model, &words) {
         return;
@@ -87,7 +87,7 @@ pub(crate) fn on_resources(model: &mut Model, words: String, resources: Vec<Serv
 }
 
 /// Sets the prompts, which become commands. Commands from files take precedence.
-pub(crate) fn set_prompts(model: &mut Model, prompts: Vec<ServerPrompt>) {
+pub(crate) fn set_prompts(model: &mut UiModel, prompts: Vec<ServerPrompt>) {
     let old = model.servers.commands();
     model.menu.own.retain(|command| !old.contains(command));
     model.servers.prompts = prompts;
@@ -95,7 +95,7 @@ pub(crate) fn set_prompts(model: &mut Model, prompts: Vec<ServerPrompt>) {
     menu::commands(model);
 }
 
-pub(crate) fn add_commands(model: &mut Model) {
+pub(crate) fn add_commands(model: &mut UiModel) {
     for command in model.servers.commands() {
         if model.menu.own.iter().all(|own| own.name != command.name) {
             model.menu.own.push(command);
@@ -105,11 +105,11 @@ pub(crate) fn add_commands(model: &mut Model) {
 
 /// Requests the text of a server prompt. Returns whether the command is a server prompt.
 pub(crate) fn run_prompt(
-    model: &mut Model,
+    model: &mut UiModel,
     command: &CustomCommand,
     arguments: &str,
     now: u64,
-    effects: &mut Vec<Effect>,
+    effects: &mut Vec<UiEffect>,
 ) -> bool {
     let Some(prompt) = model.servers.prompt(&command.name).filter(|_| command.source.starts_with("MCP server ")).cloned() else {
         return false;
@@ -128,7 +128,7 @@ pub(crate) fn run_prompt(
         model.show_toast(format!("loading the prompt from {}", text::clean(&server)), now);
         model.servers.asked = Some((server.clone(), name.clone()));
         let prompt = SessionQuery::ServerPrompt { server, name, arguments: given };
-        effects.push(Effect::Ask(Query::Session(prompt)));
+        effects.push(UiEffect::Ask(Query::Session(prompt)));
     }
     true
 }
@@ -160,17 +160,17 @@ fn parse_arguments(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, S
 
 /// Inserts the text of a server prompt into the draft, with a note about its source, so that the user can read it
 /// before sending it.
-pub(crate) fn insert_prompt_text(model: &mut Model, server: &str, name: &str, words: Result<String, String>, now: u64) {
+pub(crate) fn insert_prompt_text(model: &mut UiModel, server: &str, name: &str, words: Result<String, String>, now: u64) {
     if model.servers.asked.take_if(|asked| asked.0 == server && asked.1 == name).is_none() {
         return;
     }
     let command = text::reveal(&format!("/{server}:{name}")).into_owned();
     let words = match words {
         Ok(words) if !words.trim().is_empty() => words,
-        Ok(_) => return note(model, &format!("{command} returned no text"), Tone::Warning),
+        Ok(_) => return note(model, &format!("{command} returned no text"), NoteTone::Warning),
         Err(why) => {
             let problem = Problem::new(format!("{command} failed")).because(why);
-            return note_problem(model, &problem, Tone::Failure);
+            return note_problem(model, &problem, NoteTone::Failure);
         }
     };
     // Do not mix the prompt with text that is being typed.
@@ -178,7 +178,7 @@ pub(crate) fn insert_prompt_text(model: &mut Model, server: &str, name: &str, wo
         return note(
             model,
             &format!("the text of {command} arrived while you were typing; run it again to insert the text"),
-            Tone::Plain,
+            NoteTone::Plain,
         );
     }
     let words = words.lines().map(|line| text::reveal(&line.replace('\t', "    ")).into_owned()).collect::<Vec<_>>().join("\n");
@@ -191,7 +191,7 @@ pub(crate) fn insert_prompt_text(model: &mut Model, server: &str, name: &str, wo
     if !files.is_empty() {
         told = format!("{told}; sending attaches {}", files.join(" "));
     }
-    note(model, &told, Tone::Warning);
+    note(model, &told, NoteTone::Warning);
 }
 
 /// Returns the references in the text that would attach files.

@@ -6,13 +6,13 @@ use crate::text;
 use crate::tui::approval::{DeletionDialog, deletion_dialog};
 use crate::tui::interface::{ExitReason, SessionTarget};
 use crate::tui::layers::SessionList;
-use crate::tui::model::{Activity, Effect, Model};
+use crate::tui::model::{Activity, UiEffect, UiModel};
 
 /// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 80;
 
 /// Opens the list immediately; its content is loaded afterwards.
-pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if !model.composer.is_empty() {
         take_draft(model, now, effects);
     }
@@ -21,32 +21,32 @@ pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Opens the list as the only view. Text that is typed until then goes to the chosen session.
-pub(crate) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn choose(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     model.startup.is_session_chooser = true;
     let list = SessionList::alone(model.info.session.clone(), &model.screen.glyphs);
     show(model, list, effects);
 }
 
-fn show(model: &mut Model, list: SessionList, effects: &mut Vec<Effect>) {
+fn show(model: &mut UiModel, list: SessionList, effects: &mut Vec<UiEffect>) {
     model.layers.open(list);
     request_list(model, effects);
 }
 
 /// Requests the sessions that match the filter of the list.
-pub(super) fn request_list(model: &Model, effects: &mut Vec<Effect>) {
+pub(super) fn request_list(model: &UiModel, effects: &mut Vec<UiEffect>) {
     if let Some(list) = model.layers.find::<SessionList>() {
         let words = list.filter().to_owned();
         query(effects, HostRequest::Sessions { words, all: list.all, archived: list.archived });
     }
 }
 
-pub(super) fn query(effects: &mut Vec<Effect>, what: HostRequest) {
-    effects.push(Effect::Ask(Query::LookUp(what)));
+pub(super) fn query(effects: &mut Vec<UiEffect>, what: HostRequest) {
+    effects.push(UiEffect::Ask(Query::LookUp(what)));
 }
 
 /// Returns whether the user can switch to another session, because no command is running. If not,
 /// reports that.
-pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
+pub(super) fn may_leave(model: &mut UiModel, name: &str, now: u64) -> bool {
     let words = if model.task.activity == Activity::Stopping {
         format!("the task is still stopping; try {name} again once it has stopped")
     } else if model.is_running() || model.dialogs.approvals() > 0 {
@@ -62,21 +62,21 @@ pub(super) fn may_leave(model: &mut Model, name: &str, now: u64) -> bool {
 }
 
 /// Handles `/new`: switches to a new session. The current one can be resumed later.
-pub(crate) fn new(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn new(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if may_leave(model, "/new", now) {
         take_draft(model, now, effects);
         leave(model, SessionTarget::New, effects);
     }
 }
 
-pub(super) fn leave(model: &mut Model, next: SessionTarget, effects: &mut Vec<Effect>) {
+pub(super) fn leave(model: &mut UiModel, next: SessionTarget, effects: &mut Vec<UiEffect>) {
     save_draft(model, effects);
-    effects.push(Effect::Send(Command::Quit));
-    effects.push(Effect::Exit(ExitReason::Open(next)));
+    effects.push(UiEffect::Send(Command::Quit));
+    effects.push(UiEffect::Exit(ExitReason::Open(next)));
 }
 
 /// Handles `/resume ID`, and the choice of a session in the list.
-pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn resume(model: &mut UiModel, id: SessionId, now: u64, effects: &mut Vec<UiEffect>) {
     if model.info.session.as_ref() == Some(&id) {
         model.layers.close::<SessionList>();
         return model.show_toast("this session is already open", now);
@@ -87,7 +87,7 @@ pub(super) fn resume(model: &mut Model, id: SessionId, now: u64, effects: &mut V
 }
 
 /// Handles `/resume` and `/resume ID`.
-pub(crate) fn resume_by_id(model: &mut Model, id: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn resume_by_id(model: &mut UiModel, id: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if id.is_empty() {
         return open(model, now, effects);
     }
@@ -102,7 +102,7 @@ pub(crate) fn resume_by_id(model: &mut Model, id: &str, now: u64, effects: &mut 
 }
 
 /// Handles `/fork`: copies the conversation into a new session.
-pub(crate) fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn fork(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "/fork", now) {
         take_draft(model, now, effects);
@@ -112,7 +112,7 @@ pub(crate) fn fork(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
 }
 
 /// Forks from the rewind dialog. The copy ends before that prompt, and this session is unchanged.
-pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn fork_before(model: &mut UiModel, task_id: TaskId, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "the fork", now) {
         model.show_toast("forking the session", now);
@@ -121,7 +121,7 @@ pub(super) fn fork_before(model: &mut Model, task_id: TaskId, now: u64, effects:
 }
 
 /// Handles `/rename TITLE`.
-pub(crate) fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn rename(model: &mut UiModel, title: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TITLE_CHARS).collect();
     if title.is_empty() {
         return model.show_toast("missing title: `/rename Validate the name`", now);
@@ -131,7 +131,7 @@ pub(crate) fn rename(model: &mut Model, title: &str, now: u64, effects: &mut Vec
     query(effects, HostRequest::Rename { session_id, title });
 }
 
-pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<SessionId> {
+pub(super) fn has_words(model: &mut UiModel, name: &str, now: u64) -> Option<SessionId> {
     if model.info.session.is_none() {
         model.show_toast(format!("this session has no messages yet, so {name} is not available"), now);
     }
@@ -139,7 +139,7 @@ pub(super) fn has_words(model: &mut Model, name: &str, now: u64) -> Option<Sessi
 }
 
 /// Opens the session that was chosen in the list. A pending dialog about its deletion comes first.
-pub(super) fn open_chosen(model: &mut Model, id: SessionId, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn open_chosen(model: &mut UiModel, id: SessionId, now: u64, effects: &mut Vec<UiEffect>) {
     if model.dialogs.iter().any(|panel| panel.kind.find::<DeletionDialog>().is_some_and(|deletion| deletion.session == id)) {
         model.dialogs.open_current(model.keys.last_text);
         return;
@@ -148,7 +148,7 @@ pub(super) fn open_chosen(model: &mut Model, id: SessionId, now: u64, effects: &
 }
 
 /// Forks the session that is highlighted in the list.
-pub(super) fn fork_chosen(model: &mut Model, session_id: SessionId, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn fork_chosen(model: &mut UiModel, session_id: SessionId, now: u64, effects: &mut Vec<UiEffect>) {
     if may_leave(model, "the fork", now) {
         model.show_toast("forking the session", now);
         query(effects, HostRequest::Fork { session_id, until: ForkUntil::End });
@@ -156,7 +156,7 @@ pub(super) fn fork_chosen(model: &mut Model, session_id: SessionId, now: u64, ef
 }
 
 /// Asks whether to delete the session with this title.
-pub(super) fn ask_to_delete(model: &mut Model, id: SessionId, title: &str) {
+pub(super) fn ask_to_delete(model: &mut UiModel, id: SessionId, title: &str) {
     let last_text = model.keys.last_text;
     model.dialogs.forget(|panel| panel.kind.is::<DeletionDialog>(), last_text);
     model.dialogs.add(deletion_dialog(id, title), false, last_text);
@@ -164,20 +164,20 @@ pub(super) fn ask_to_delete(model: &mut Model, id: SessionId, title: &str) {
 }
 
 /// Adds text that was typed into a dialog above the list to the filter. Returns whether there is a list.
-pub(crate) fn add_to_filter(model: &mut Model, words: &str) -> bool {
+pub(crate) fn add_to_filter(model: &mut UiModel, words: &str) -> bool {
     let Some(list) = model.layers.find_mut::<SessionList>() else { return false };
     list.insert_typed_elsewhere(words);
     true
 }
 
 /// Requests the list again, if text typed elsewhere has changed its filter.
-pub(crate) fn refresh_if_filter_changed(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn refresh_if_filter_changed(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     if model.layers.find_mut::<SessionList>().is_some_and(SessionList::take_stale) {
         request_list(model, effects);
     }
 }
 
 /// Deletes a session, as the user confirmed.
-pub(crate) fn forget(id: SessionId, effects: &mut Vec<Effect>) {
+pub(crate) fn forget(id: SessionId, effects: &mut Vec<UiEffect>) {
     query(effects, HostRequest::Delete { session_id: id });
 }

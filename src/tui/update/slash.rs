@@ -9,11 +9,11 @@ use super::{
 };
 use crate::protocol::{Command, Query, RewindTarget, SessionQuery, Usage};
 use crate::tui::layers::Topic;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::slash::{resolve_alias, unknown_command};
 
 /// Runs the command exactly as typed. An unknown command leaves the draft unchanged.
-pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn run(model: &mut UiModel, typed: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let (word, argument) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
     let word = resolve_alias(word);
     match (word, argument.trim()) {
@@ -82,34 +82,34 @@ pub(crate) fn run(model: &mut Model, typed: &str, now: u64, effects: &mut Vec<Ef
     }
 }
 
-fn quit_session(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn quit_session(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
     quit(model, effects);
 }
 
-fn list_language_servers(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn list_language_servers(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
-    effects.push(Effect::Ask(Query::Session(SessionQuery::ListLanguageServers)));
+    effects.push(UiEffect::Ask(Query::Session(SessionQuery::ListLanguageServers)));
 }
 
-fn open_editor(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn open_editor(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
     editor::open(model, effects);
 }
 
-fn paste(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn paste(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
     attachments::request_clipboard(model, now, effects);
 }
 
-fn toggle_vim(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+fn toggle_vim(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
     let words =
         if model.composer.turn_vim() { "Vim keys on; set `[ui] vim = true` to make this permanent" } else { "Vim keys off" };
     model.show_toast(words, now);
 }
 
-fn show_overview(model: &mut Model, topic: Topic, now: u64, effects: &mut Vec<Effect>) {
+fn show_overview(model: &mut UiModel, topic: Topic, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
     match topic {
         Topic::Cost if model.info.tally.usage == Usage::default() => model.show_toast("no requests in this session yet", now),
@@ -124,7 +124,7 @@ fn show_overview(model: &mut Model, topic: Topic, now: u64, effects: &mut Vec<Ef
 }
 
 /// Sends a session command and removes it from the draft.
-fn send(model: &mut Model, command: Command, now: u64, effects: &mut Vec<Effect>) {
+fn send(model: &mut UiModel, command: Command, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
-    effects.push(Effect::Send(command));
+    effects.push(UiEffect::Send(command));
 }

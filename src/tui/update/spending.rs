@@ -6,15 +6,15 @@ use super::readiness::is_ready;
 use crate::protocol::{AssumedPrice, Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, Usage};
 use crate::text;
 use crate::tui::format::{amount, dollars, format_estimate, tokens};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::picker::Row;
 use crate::tui::session_info::BudgetRequest;
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 const FORMS: &str = "`/budget 10` dollars, `/budget 2M tokens`, `/budget task 1.50`, `/budget steps 200`";
 
 /// Adds the usage and cost of a completed request, and sets the total that the session reports.
-pub(crate) fn on_usage(model: &mut Model, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
+pub(crate) fn on_usage(model: &mut UiModel, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
     model.task.usage += usage;
     model.info.tally.usage += usage;
     if let Some(cost) = cost_usd {
@@ -27,13 +27,13 @@ pub(crate) fn on_usage(model: &mut Model, usage: Usage, cost_usd: Option<f64>, s
 }
 
 /// Marks the sums as estimated if a request's usage is partly estimated.
-pub(crate) fn doubt(model: &mut Model, estimated: bool) {
+pub(crate) fn doubt(model: &mut UiModel, estimated: bool) {
     model.task.is_estimated |= estimated;
     model.info.tally.is_estimated |= estimated;
 }
 
 /// Returns the tokens and the cost of the session and of its last task, for `/cost`.
-pub(crate) fn rows(model: &Model) -> Vec<Row> {
+pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let tally = &model.info.tally;
     let which = if model.task.goes_on { "this task" } else { "last task" };
     let all = [
@@ -86,7 +86,7 @@ fn row(name: &str, usage: Usage, cost: String) -> Row {
 }
 
 /// Returns notes about estimates and about how to set a budget.
-pub(crate) fn notices(model: &Model) -> Vec<String> {
+pub(crate) fn notices(model: &UiModel) -> Vec<String> {
     let mut words = Vec::new();
     if model.info.tally.is_estimated {
         words.push("~ estimated by length, because a provider did not report all usage".to_owned());
@@ -98,7 +98,7 @@ pub(crate) fn notices(model: &Model) -> Vec<String> {
 }
 
 /// Returns the usage and the budgets as text for line mode.
-pub(crate) fn to_text(model: &Model) -> String {
+pub(crate) fn to_text(model: &UiModel) -> String {
     let rows = rows(model).into_iter().map(|row| match &row.cells[..] {
         [_, sent, ..] if sent.is_empty() => row.detail,
         [name, sent, cached, got, cost] => format!("{name}: {cost}, {sent} tokens in, {cached} cached, {got} out"),
@@ -112,18 +112,18 @@ fn is_set(budget: &Budget) -> bool {
     budget.set_by != "default"
 }
 
-fn money(model: &Model, cost: Option<f64>, is_estimated: bool) -> String {
+fn money(model: &UiModel, cost: Option<f64>, is_estimated: bool) -> String {
     let free = model.info.facts.as_ref().and_then(|facts| facts.price).map(|_| "$0.00");
     cost.map_or_else(|| free.unwrap_or("$?").to_owned(), |cost| format_estimate(cost, is_estimated))
 }
 
 /// Handles `/budget`: shows the budgets, sets a limit, or assumes a price.
-pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn budget(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if words.is_empty() {
         if is_ready(model, now) {
             take_draft(model, now, effects);
             model.info.tally.budget_request = Some(BudgetRequest::Show);
-            effects.push(Effect::Send(Command::ShowBudget));
+            effects.push(UiEffect::Send(Command::ShowBudget));
         }
         return;
     }
@@ -134,7 +134,7 @@ pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec
         Ok(limit) if is_ready(model, now) => {
             take_draft(model, now, effects);
             model.info.tally.budget_request = Some(BudgetRequest::Set);
-            effects.push(Effect::Send(Command::SetBudget { limit }));
+            effects.push(UiEffect::Send(Command::SetBudget { limit }));
         }
         Ok(_) => {}
         Err(what) => model.show_toast(format!("{what}: {FORMS}"), now),
@@ -142,11 +142,11 @@ pub(crate) fn budget(model: &mut Model, words: &str, now: u64, effects: &mut Vec
 }
 
 /// Handles `/budget price`, for example `/budget price 3,15`: assumes a price for the model in use.
-fn assume_price(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effect>) {
+fn assume_price(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     match AssumedPrice::parse(words) {
         Some(price) if is_ready(model, now) => {
             take_draft(model, now, effects);
-            effects.push(Effect::Send(Command::AssumePrice { price }));
+            effects.push(UiEffect::Send(Command::AssumePrice { price }));
         }
         Some(_) => {}
         None => {
@@ -157,21 +157,21 @@ fn assume_price(model: &mut Model, words: &str, now: u64, effects: &mut Vec<Effe
 }
 
 /// Stores the budgets. Returns the output that the user requested, if any.
-pub(crate) fn set_budgets(model: &mut Model, budgets: Vec<Budget>) -> Option<BudgetRequest> {
+pub(crate) fn set_budgets(model: &mut UiModel, budgets: Vec<Budget>) -> Option<BudgetRequest> {
     model.info.tally.budgets = budgets;
     model.info.tally.budget_request.take()
 }
 
 /// Shows the budgets that are set as a note, which does not cover the task that continues with
 /// them.
-pub(crate) fn note_budgets(model: &mut Model) {
+pub(crate) fn note_budgets(model: &mut UiModel) {
     let lines: Vec<String> = model.info.tally.budgets.iter().filter(|budget| is_set(budget)).map(budget_line).collect();
     if !lines.is_empty() {
-        show_requested(model, Kind::Note { text: lines.join("\n"), tone: Tone::Plain });
+        show_requested(model, TranscriptEntryKind::Note { text: lines.join("\n"), tone: NoteTone::Plain });
     }
 }
 
-pub(crate) fn on_approaching(model: &mut Model, budget: Budget) {
+pub(crate) fn on_approaching(model: &mut UiModel, budget: Budget) {
     let raise = match budget.scope {
         BudgetScope::Session => "/budget",
         BudgetScope::Task => "/budget task",
@@ -182,7 +182,7 @@ pub(crate) fn on_approaching(model: &mut Model, budget: Budget) {
         Some(known) => *known = budget,
         None => model.info.tally.budgets.push(budget),
     }
-    model.transcript.push(Kind::Note { text: words, tone: Tone::Warning });
+    model.transcript.push(TranscriptEntryKind::Note { text: words, tone: NoteTone::Warning });
 }
 
 /// Formats a budget: `session: $4.10 of $5.00 used, 82 %, set by policy.toml:12, at most $50.00`.

@@ -3,11 +3,11 @@
 use crate::protocol::ToolUse;
 use crate::text;
 use crate::tui::format::format_count;
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crate::tui::picker::Row;
 
 /// Returns one row for each tool, most used first.
-pub(crate) fn rows(model: &Model) -> Vec<Row> {
+pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |one: ToolUse| Row {
         key: one.tool_name.clone(),
         cells: vec![
@@ -33,7 +33,7 @@ pub(crate) fn rows(model: &Model) -> Vec<Row> {
 }
 
 /// Returns the statistics as text for line mode.
-pub(crate) fn to_text(model: &Model) -> String {
+pub(crate) fn to_text(model: &UiModel) -> String {
     let rows = rows(model).into_iter().map(|row| match &row.cells[..] {
         [name, calls, failed, denied, mean, longest] => {
             format!("{name}: {calls} calls, {failed} failed, {denied} denied, mean {mean}, longest {longest}")

@@ -5,7 +5,7 @@ use crate::protocol::{HostRequest, Query};
 use crate::text;
 use crate::tui::approval::mode_description;
 use crate::tui::format::{format_count, format_estimate, tokens};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::picker::Row;
 
 /// Width of the labels in line mode, in cells.
@@ -19,13 +19,13 @@ struct Fact {
 }
 
 /// Requests the file locations for the overview.
-pub(crate) fn request_places(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn request_places(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
-    effects.push(Effect::Ask(Query::LookUp(HostRequest::Places)));
+    effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Places)));
 }
 
 /// Returns one row for each fact.
-pub(crate) fn rows(model: &Model, places: &[(String, String)]) -> Vec<Row> {
+pub(crate) fn rows(model: &UiModel, places: &[(String, String)]) -> Vec<Row> {
     let row = |fact: Fact| Row {
         cells: vec![text::reveal_line(&fact.name), text::reveal_line(&fact.value)],
         mark: "",
@@ -37,12 +37,12 @@ pub(crate) fn rows(model: &Model, places: &[(String, String)]) -> Vec<Row> {
 }
 
 /// Returns the facts as text for line mode.
-pub(crate) fn to_text(model: &Model, places: &[(String, String)]) -> String {
+pub(crate) fn to_text(model: &UiModel, places: &[(String, String)]) -> String {
     let line = |fact: Fact| format!("{:NAMES$}{}", text::reveal_line(&fact.name), text::reveal_line(&fact.value));
     facts(model, places).into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn facts(model: &Model, places: &[(String, String)]) -> Vec<Fact> {
+fn facts(model: &UiModel, places: &[(String, String)]) -> Vec<Fact> {
     let header = &model.info.header;
     let fact = |name: &str, value: String, more: String| Fact { name: name.to_owned(), value, more };
     let plain = |name: &str, value: String| fact(name, value, String::new());
@@ -79,7 +79,7 @@ fn facts(model: &Model, places: &[(String, String)]) -> Vec<Fact> {
     facts
 }
 
-fn model_fact(model: &Model) -> Fact {
+fn model_fact(model: &UiModel) -> Fact {
     let header = &model.info.header;
     let effort = header.effort.map(|effort| format!(", effort {}", effort.as_str())).unwrap_or_default();
     let value = if header.model.is_empty() { "none".to_owned() } else { format!("{}{effort}", header.model) };
@@ -93,7 +93,7 @@ fn model_fact(model: &Model) -> Fact {
     Fact { name: "model".to_owned(), value, more }
 }
 
-fn policy_fact(model: &Model) -> Fact {
+fn policy_fact(model: &UiModel) -> Fact {
     let layers: Vec<String> = model
         .info
         .policy
@@ -108,7 +108,7 @@ fn policy_fact(model: &Model) -> Fact {
     Fact { name: "policy".to_owned(), value, more: layers.join("\n") }
 }
 
-fn context_fact(model: &Model) -> Fact {
+fn context_fact(model: &UiModel) -> Fact {
     let used = model.info.tally.context_tokens;
     let (value, more) = match model.context_limit() {
         Some(limit) => {
@@ -120,7 +120,7 @@ fn context_fact(model: &Model) -> Fact {
     Fact { name: "context".to_owned(), value, more }
 }
 
-fn used_fact(model: &Model) -> Fact {
+fn used_fact(model: &UiModel) -> Fact {
     let tally = &model.info.tally;
     let cost = tally.cost_usd.map_or_else(|| "price unknown".to_owned(), |cost| format_estimate(cost, tally.is_estimated));
     let value = format!("{} in, {} out, {cost}", tokens(tally.usage.input_tokens), tokens(tally.usage.output_tokens));

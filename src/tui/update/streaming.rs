@@ -2,41 +2,41 @@
 
 use super::activity::set_activity;
 use crate::text;
-use crate::tui::markdown::Document;
-use crate::tui::model::{Activity, Model};
-use crate::tui::theme::Colours;
-use crate::tui::transcript::{AnswerState, Kind};
+use crate::tui::markdown::MarkdownDocument;
+use crate::tui::model::{Activity, UiModel};
+use crate::tui::theme::ColourDepth;
+use crate::tui::transcript::{AnswerState, TranscriptEntryKind};
 
-pub(crate) fn text_chunk(model: &mut Model, chunk: &str, now: u64) {
+pub(crate) fn text_chunk(model: &mut UiModel, chunk: &str, now: u64) {
     set_activity(model, Activity::Answering, now);
     end_reasoning(model);
     if let Some(document) = model.transcript.streaming_mut() {
         return document.push(chunk);
     }
-    let is_colourless = model.options.colours == Colours::None;
-    let mut document = if is_colourless { Document::colourless() } else { Document::new() };
+    let is_colourless = model.options.colours == ColourDepth::None;
+    let mut document = if is_colourless { MarkdownDocument::colourless() } else { MarkdownDocument::new() };
     document.push(chunk);
-    model.transcript.push(Kind::Answer { document, state: AnswerState::Streaming });
+    model.transcript.push(TranscriptEntryKind::Answer { document, state: AnswerState::Streaming });
 }
 
-pub(crate) fn reasoning_chunk(model: &mut Model, chunk: &str, now: u64) {
+pub(crate) fn reasoning_chunk(model: &mut UiModel, chunk: &str, now: u64) {
     if model.task.activity == Activity::Idle {
         model.set_activity(Activity::Thinking, now);
     }
     if let Some(entry) = model.transcript.last_mut()
-        && let Kind::Reasoning { text, filter, live: true } = &mut entry.kind
+        && let TranscriptEntryKind::Reasoning { text, filter, live: true } = &mut entry.kind
     {
         filter.push(chunk, text);
         return entry.forget_layout();
     }
     let (mut text, mut filter) = (String::new(), text::Filter::default());
     filter.push(chunk, &mut text);
-    model.transcript.push(Kind::Reasoning { text, filter, live: true });
+    model.transcript.push(TranscriptEntryKind::Reasoning { text, filter, live: true });
 }
 
-fn end_reasoning(model: &mut Model) {
+fn end_reasoning(model: &mut UiModel) {
     if let Some(entry) = model.transcript.last_mut()
-        && let Kind::Reasoning { text, filter, live } = &mut entry.kind
+        && let TranscriptEntryKind::Reasoning { text, filter, live } = &mut entry.kind
         && std::mem::replace(live, false)
     {
         filter.finish(text);
@@ -45,10 +45,10 @@ fn end_reasoning(model: &mut Model) {
 }
 
 /// Completes the response.
-pub(crate) fn complete_response(model: &mut Model) {
+pub(crate) fn complete_response(model: &mut UiModel) {
     end_reasoning(model);
     let Some(entry) = model.transcript.last_answer_mut() else { return };
-    if let Kind::Answer { document, state } = &mut entry.kind
+    if let TranscriptEntryKind::Answer { document, state } = &mut entry.kind
         && *state == AnswerState::Streaming
     {
         document.finish();

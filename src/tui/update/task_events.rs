@@ -6,14 +6,14 @@ use super::quit::refresh_quit_hint;
 use super::{compaction, failures, planned_steps, queue, save_errors, streaming};
 use crate::protocol::{EventKind, SessionStatus, Usage};
 use crate::text;
-use crate::tui::model::{Activity, Model, TOAST_MS};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::model::{Activity, TOAST_MS, UiModel};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 /// Minimum time in milliseconds for which a notice is shown before an event may remove it.
 const READ_MS: u64 = 2000;
 
 /// Applies an event of a task or step.
-pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
+pub(crate) fn apply(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::TaskStarted { prompt, .. } => on_started(model, &prompt, now),
         EventKind::QueueChanged { waiting } => queue::on_queue_changed(model, waiting, now),
@@ -36,7 +36,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
             set_activity(model, Activity::Thinking, now);
         }
         EventKind::StepLimitApproaching { step_count, max_steps } => {
-            note(model, &format!("step {step_count} of at most {max_steps}"), Tone::Warning);
+            note(model, &format!("step {step_count} of at most {max_steps}"), NoteTone::Warning);
         }
         EventKind::PlannedStepsChanged { steps } => planned_steps::changed(model, steps),
         EventKind::TaskCompleted { cost_usd, text, .. } => {
@@ -56,7 +56,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
         }
         EventKind::TaskCancelled { .. } => {
             on_ended(model, now);
-            note(model, "interrupted", Tone::Plain);
+            note(model, "interrupted", NoteTone::Plain);
         }
         EventKind::SessionPaused { failure } => {
             on_ended(model, now);
@@ -66,7 +66,7 @@ pub(crate) fn apply(model: &mut Model, kind: EventKind, now: u64) {
     }
 }
 
-fn on_started(model: &mut Model, prompt: &str, now: u64) {
+fn on_started(model: &mut UiModel, prompt: &str, now: u64) {
     model.toast = None;
     queue::on_delivered(model, prompt, now);
     model.task.paused = None;
@@ -81,7 +81,7 @@ fn on_started(model: &mut Model, prompt: &str, now: u64) {
 }
 
 /// Ends the activity of a task or of a user command.
-pub(crate) fn on_ended(model: &mut Model, now: u64) {
+pub(crate) fn on_ended(model: &mut UiModel, now: u64) {
     streaming::complete_response(model);
     model.task.goes_on = false;
     model.task.summing_up = None;
@@ -92,7 +92,7 @@ pub(crate) fn on_ended(model: &mut Model, now: u64) {
 
 /// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, stays
 /// long enough to be read.
-fn remove_outdated_notices(model: &mut Model, now: u64) {
+fn remove_outdated_notices(model: &mut UiModel, now: u64) {
     if let Some((_, until)) = &mut model.toast {
         *until = (*until).min((*until + READ_MS).saturating_sub(TOAST_MS));
     }
@@ -100,10 +100,10 @@ fn remove_outdated_notices(model: &mut Model, now: u64) {
 }
 
 /// Shows a user prompt and folds long pastes.
-fn show_prompt(model: &mut Model, prompt: &str) {
+fn show_prompt(model: &mut UiModel, prompt: &str) {
     let prompt = text::clean(prompt).into_owned();
     let paste = model.draft.attached.paste_in(&prompt);
-    model.transcript.push(Kind::User(prompt));
+    model.transcript.push(TranscriptEntryKind::User(prompt));
     if let Some(entry) = model.transcript.last_mut() {
         entry.paste = paste;
     }

@@ -5,42 +5,42 @@ use super::notes::{note, show_requested};
 use crate::protocol::{HostRequest, ListedTask, ListedTaskState, Query};
 use crate::tui::interface::TaskProgram;
 use crate::tui::layers::{ShownList, TaskList, short_task_id, task_rows};
-use crate::tui::model::{Effect, Model};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::model::{UiEffect, UiModel};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 /// Handles `/task PROMPT`: starts a task.
-pub(crate) fn start(model: &mut Model, prompt: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn start(model: &mut UiModel, prompt: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if prompt.is_empty() {
         return model.show_toast("enter a prompt: /task PROMPT; /tasks lists the tasks", now);
     }
     take_draft(model, now, effects);
     model.show_toast("starting a task in a copy of the workspace", now);
-    effects.push(Effect::Ask(Query::LookUp(HostRequest::StartTask { prompt: prompt.to_owned() })));
+    effects.push(UiEffect::Ask(Query::LookUp(HostRequest::StartTask { prompt: prompt.to_owned() })));
 }
 
 /// Handles `/tasks`: opens the list.
-pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
-    effects.push(Effect::Ask(Query::LookUp(HostRequest::Tasks)));
+    effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Tasks)));
     if model.screen.in_lines {
         let lines = model.tasks.lines();
         let text = if lines.is_empty() { "no tasks yet; /task PROMPT starts one".to_owned() } else { lines.join("\n") };
-        return show_requested(model, Kind::Note { text, tone: Tone::Plain });
+        return show_requested(model, TranscriptEntryKind::Note { text, tone: NoteTone::Plain });
     }
     let list = TaskList::new(model.tasks.all());
     model.layers.open(list);
 }
 
 /// Sets the tasks, and reports those that stopped.
-pub(crate) fn set(model: &mut Model, tasks: Vec<ListedTask>) {
+pub(crate) fn set(model: &mut UiModel, tasks: Vec<ListedTask>) {
     for notice in model.tasks.set(tasks) {
-        note(model, &notice, Tone::Plain);
+        note(model, &notice, NoteTone::Plain);
     }
     model.layers.set_rows(ShownList::Tasks, || task_rows(model.tasks.all()));
 }
 
 /// Releases the terminal to a command about a task.
-pub(super) fn run(model: &mut Model, id: &str, program: TaskProgram, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn run(model: &mut UiModel, id: &str, program: TaskProgram, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(task) = model.tasks.find(id) else { return };
     let refusal = match (program, task.state) {
         (_, ListedTaskState::Open) => Some("is open in another process"),
@@ -52,16 +52,16 @@ pub(super) fn run(model: &mut Model, id: &str, program: TaskProgram, now: u64, e
         let words = format!("task {} {why}", short_task_id(task));
         return model.show_toast(words, now);
     }
-    effects.push(Effect::RunTask(id.to_owned(), program));
-    effects.push(Effect::Ask(Query::LookUp(HostRequest::Tasks)));
+    effects.push(UiEffect::RunTask(id.to_owned(), program));
+    effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Tasks)));
 }
 
-pub(super) fn resume(model: &mut Model, id: String, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn resume(model: &mut UiModel, id: String, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(task) = model.tasks.find(&id) else { return };
     match task.state {
         ListedTaskState::Stopped | ListedTaskState::Interrupted | ListedTaskState::NeedsYou | ListedTaskState::Failed => {
             model.show_toast(format!("resuming task {}", short_task_id(task)), now);
-            effects.push(Effect::Ask(Query::LookUp(HostRequest::ResumeTask { id })));
+            effects.push(UiEffect::Ask(Query::LookUp(HostRequest::ResumeTask { id })));
         }
         ListedTaskState::Running | ListedTaskState::Open | ListedTaskState::Done => {
             let words = format!("task {} is {}", short_task_id(task), task.state.as_str());
@@ -70,12 +70,12 @@ pub(super) fn resume(model: &mut Model, id: String, now: u64, effects: &mut Vec<
     }
 }
 
-pub(super) fn stop(model: &mut Model, id: String, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn stop(model: &mut UiModel, id: String, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(task) = model.tasks.find(&id) else { return };
     if task.state != ListedTaskState::Running {
         let words = format!("task {} is not running", short_task_id(task));
         return model.show_toast(words, now);
     }
     model.show_toast(format!("stopping task {}", short_task_id(task)), now);
-    effects.push(Effect::Ask(Query::LookUp(HostRequest::StopTask { id })));
+    effects.push(UiEffect::Ask(Query::LookUp(HostRequest::StopTask { id })));
 }

@@ -2,24 +2,24 @@
 
 use crate::tui::input::TerminalReply;
 use crate::tui::interface::ThemeChoice;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::terminal::{ASK_GROUND, CapabilityEffect};
-use crate::tui::theme::Colours;
+use crate::tui::theme::ColourDepth;
 
-pub(crate) fn on_reply(model: &mut Model, answer: TerminalReply, effects: &mut Vec<Effect>) {
+pub(crate) fn on_reply(model: &mut UiModel, answer: TerminalReply, effects: &mut Vec<UiEffect>) {
     // Hints may name other keys now.
     let told = model.screen.terminal.reports_modified_enter();
     match model.screen.terminal.apply_reply(answer) {
         CapabilityEffect::Nothing => {}
-        CapabilityEffect::Push(what) => effects.push(Effect::Push(what)),
-        CapabilityEffect::Synchronise(synchronised) => effects.push(Effect::Synchronise(synchronised)),
+        CapabilityEffect::Push(what) => effects.push(UiEffect::Push(what)),
+        CapabilityEffect::Synchronise(synchronised) => effects.push(UiEffect::Synchronise(synchronised)),
         CapabilityEffect::Scheme { light } => {
             // The next report contains the exact colour.
             background(model, if light { (255, 255, 255) } else { (0, 0, 0) });
-            effects.push(Effect::Write(ASK_GROUND.to_vec()));
+            effects.push(UiEffect::Write(ASK_GROUND.to_vec()));
         }
-        CapabilityEffect::TrueColour if matches!(model.options.colours, Colours::Indexed256 | Colours::Sixteen) => {
-            model.options.colours = Colours::True;
+        CapabilityEffect::TrueColour if matches!(model.options.colours, ColourDepth::Indexed256 | ColourDepth::Sixteen) => {
+            model.options.colours = ColourDepth::True;
             model.choose_theme();
         }
         CapabilityEffect::TrueColour => {}
@@ -28,7 +28,7 @@ pub(crate) fn on_reply(model: &mut Model, answer: TerminalReply, effects: &mut V
     model.screen.dirty |= told != model.keys.kitty;
 }
 
-pub(crate) fn background(model: &mut Model, colour: (u8, u8, u8)) {
+pub(crate) fn background(model: &mut UiModel, colour: (u8, u8, u8)) {
     if model.screen.background.replace(colour) == Some(colour) || model.options.theme != ThemeChoice::Auto {
         return;
     }
@@ -42,8 +42,8 @@ pub(crate) fn background(model: &mut Model, colour: (u8, u8, u8)) {
 
 /// Requests the background colour again when the window gets the focus, for terminals without the
 /// reports of mode 2031.
-pub(crate) fn ask_again(model: &Model, effects: &mut Vec<Effect>) {
+pub(crate) fn ask_again(model: &UiModel, effects: &mut Vec<UiEffect>) {
     if model.screen.background.is_some() && model.options.theme == ThemeChoice::Auto {
-        effects.push(Effect::Write(ASK_GROUND.to_vec()));
+        effects.push(UiEffect::Write(ASK_GROUND.to_vec()));
     }
 }

@@ -51,7 +51,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 fn press(code: KeyCode, modifiers: KeyModifiers) -> Msg {
-    Msg::Input(Input::Key(KeyEvent::new(code, modifiers)))
+    Msg::Input(UiInput::Key(KeyEvent::new(code, modifiers)))
 }
 
 /// Returns the messages of a script such as `change it<enter>`, with key names in angle brackets.
@@ -89,7 +89,7 @@ fn keys(script: &str) -> Vec<Msg> {
 }
 
 /// Presses the keys 100 ms apart, and returns the commands that were sent.
-fn play(model: &mut Model, from: u64, script: &str) -> Vec<String> {
+fn play(model: &mut UiModel, from: u64, script: &str) -> Vec<String> {
     let mut said = Vec::new();
     for (at, msg) in (from..).step_by(100).zip(keys(script)) {
         said.extend(update(model, msg, at).iter().filter_map(words));
@@ -98,7 +98,7 @@ fn play(model: &mut Model, from: u64, script: &str) -> Vec<String> {
     said
 }
 
-fn wait(model: &mut Model, at: u64) -> Vec<String> {
+fn wait(model: &mut UiModel, at: u64) -> Vec<String> {
     let said = update(model, Msg::Time, at).iter().filter_map(words).collect();
     draw(model, at);
     said
@@ -106,45 +106,45 @@ fn wait(model: &mut Model, at: u64) -> Vec<String> {
 
 /// Draws a frame, and does what the main loop does after a frame. The terminal responds
 /// immediately.
-fn draw(model: &mut Model, at: u64) -> String {
+fn draw(model: &mut UiModel, at: u64) -> String {
     let mut buffer = Buffer::empty(Rect::from(model.screen.size));
     view::draw(model, &mut buffer, at);
     if model.dialogs.take_fence(at) {
-        update(model, Msg::Input(Input::Fence), at + 1);
+        update(model, Msg::Input(UiInput::Fence), at + 1);
     }
     let rows =
         (0..model.screen.size.height).map(|y| (0..model.screen.size.width).map(|x| buffer[(x, y)].symbol()).collect::<String>());
     rows.collect::<Vec<_>>().join("\n")
 }
 
-fn words(effect: &Effect) -> Option<String> {
+fn words(effect: &UiEffect) -> Option<String> {
     match effect {
-        Effect::Send(Command::Prompt { text }) => Some(format!("prompt {text:?}")),
-        Effect::Send(Command::Decide { approval_id, decision }) => Some(format!("{approval_id} {decision:?}")),
-        Effect::Send(Command::Resolve { tool_call_id, resolution }) => Some(format!("{tool_call_id} {resolution:?}")),
-        Effect::Send(Command::SaveDraft { text }) => (!text.is_empty()).then(|| format!("draft {text:?}")),
+        UiEffect::Send(Command::Prompt { text }) => Some(format!("prompt {text:?}")),
+        UiEffect::Send(Command::Decide { approval_id, decision }) => Some(format!("{approval_id} {decision:?}")),
+        UiEffect::Send(Command::Resolve { tool_call_id, resolution }) => Some(format!("{tool_call_id} {resolution:?}")),
+        UiEffect::Send(Command::SaveDraft { text }) => (!text.is_empty()).then(|| format!("draft {text:?}")),
         // Look-ups that accompany typing.
-        Effect::Ask(
+        UiEffect::Ask(
             Query::LookUp(
                 HostRequest::Commands | HostRequest::Files { .. } | HostRequest::Symbols { .. } | HostRequest::Worktree,
             )
             | Query::Session(SessionQuery::ServerPrompts),
         ) => None,
-        Effect::Ask(Query::Session(query)) => Some(format!("{query:?}").to_lowercase()),
-        Effect::Ask(query) => Some(format!("{query:?}").to_lowercase()),
-        Effect::Send(command) => Some(format!("{command:?}").to_lowercase()),
-        Effect::SendToHost(command) => Some(format!("{command:?}").to_lowercase()),
-        Effect::Trust(_, answer) => Some(format!("trust {answer:?}")),
-        Effect::Held(_, answer) => Some(format!("held {answer:?}")),
-        Effect::Copy(clip) => Some(format!("copy {:?} ({})", clip.text, clip.what)),
-        Effect::Show(shown) => Some(format!("show {shown:?}")),
-        Effect::Mouse(on) => Some(format!("mouse {on}")),
-        Effect::Push(what) => Some(format!("{what:?}").to_lowercase()),
-        Effect::Synchronise(_) | Effect::Write(_) => None,
-        Effect::Suspend => Some("suspend".to_owned()),
-        Effect::RunTask(id, program) => Some(format!("task {id} {program:?}").to_lowercase()),
-        Effect::EditFile(edit) => Some(format!("edit {} {:?}", edit.name, edit.text)),
-        Effect::Exit(ended) => Some(format!("exit {ended:?}")),
+        UiEffect::Ask(Query::Session(query)) => Some(format!("{query:?}").to_lowercase()),
+        UiEffect::Ask(query) => Some(format!("{query:?}").to_lowercase()),
+        UiEffect::Send(command) => Some(format!("{command:?}").to_lowercase()),
+        UiEffect::SendToHost(command) => Some(format!("{command:?}").to_lowercase()),
+        UiEffect::Trust(_, answer) => Some(format!("trust {answer:?}")),
+        UiEffect::Held(_, answer) => Some(format!("held {answer:?}")),
+        UiEffect::Copy(clip) => Some(format!("copy {:?} ({})", clip.text, clip.what)),
+        UiEffect::Show(shown) => Some(format!("show {shown:?}")),
+        UiEffect::Mouse(on) => Some(format!("mouse {on}")),
+        UiEffect::Push(what) => Some(format!("{what:?}").to_lowercase()),
+        UiEffect::Synchronise(_) | UiEffect::Write(_) => None,
+        UiEffect::Suspend => Some("suspend".to_owned()),
+        UiEffect::RunTask(id, program) => Some(format!("task {id} {program:?}").to_lowercase()),
+        UiEffect::EditFile(edit) => Some(format!("edit {} {:?}", edit.name, edit.text)),
+        UiEffect::Exit(ended) => Some(format!("exit {ended:?}")),
     }
 }
 
@@ -155,7 +155,7 @@ fn check(script: &str, sent: &[&str], draft: &str) {
     assert_eq!(model.composer.text(), draft, "{script}");
 }
 
-fn asked(approvals: Vec<Approval>) -> Model {
+fn asked(approvals: Vec<Approval>) -> UiModel {
     let mut model = model(100, 40);
     for approval in approvals {
         tell(&mut model, EventKind::ApprovalRequested(approval), 5000);
@@ -216,7 +216,7 @@ fn an_unknown_command_suggests_a_similar_one_and_stays_in_the_draft() {
 fn shift_tab_reverses_at_both_ends_and_when_the_user_declines_a_mode() {
     let mut model = model(100, 30);
     let mut at = 1000;
-    let mut press = |model: &mut Model, expected: &str| {
+    let mut press = |model: &mut UiModel, expected: &str| {
         at += 5_000;
         let sent = play(model, at, "<shift+tab>").join(" ");
         draw(model, at + 100);
@@ -226,7 +226,7 @@ fn shift_tab_reverses_at_both_ends_and_when_the_user_declines_a_mode() {
         }
         assert!(draw(model, at + 200).contains(&format!("Change the mode to {expected}?")), "{sent}");
     };
-    let set = |model: &mut Model, mode: Mode| {
+    let set = |model: &mut UiModel, mode: Mode| {
         model.dialogs.forget(|_| true, None);
         model.info.header.mode = mode;
     };
@@ -250,7 +250,7 @@ fn shift_tab_reverses_at_both_ends_and_when_the_user_declines_a_mode() {
 
 #[test]
 fn shift_tab_does_not_change_the_mode_before_the_session_starts() {
-    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
+    let mut model = UiModel::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     assert_eq!(play(&mut model, 1000, "<shift+tab>"), [""; 0]);
     assert!(draw(&mut model, 1100).contains("starting: try again in a moment"));
 }
@@ -339,7 +339,7 @@ fn an_interrupted_call_is_resolved_by_a_choice() {
 
 #[test]
 fn replayed_history_is_shown_without_opening_approvals_or_running_calls() {
-    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
+    let mut model = UiModel::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     let history = [
         started("fix it"),
         text("I look.\n"),
@@ -360,7 +360,7 @@ fn replayed_history_is_shown_without_opening_approvals_or_running_calls() {
 
 #[test]
 fn the_trust_dialog_is_guarded_and_takes_two_keys() {
-    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
+    let mut model = UiModel::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     let (trust, _answered) = crate::tui::tests::fixtures::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
     let trust = Some(trust);
     update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::tests::fixtures::start() })), 0);
@@ -406,7 +406,7 @@ fn the_menu_lists_matching_commands() {
 #[test]
 fn a_theme_is_chosen_by_name_and_auto_follows_the_terminal() {
     let mut model = model(80, 24);
-    update(&mut model, Msg::Input(Input::Background(255, 255, 255)), 10);
+    update(&mut model, Msg::Input(UiInput::Background(255, 255, 255)), 10);
     assert_eq!(model.screen.theme.name, "light");
     play(&mut model, 1000, "/theme high-contrast<enter>");
     assert_eq!(model.screen.theme.name, "high-contrast");
@@ -451,14 +451,14 @@ fn no_timer_runs_while_an_approval_is_pending() {
 
 #[test]
 fn ctrl_d_must_be_pressed_twice_while_work_is_running_or_pending() {
-    let running = |model: &mut Model| tell(model, started("x"), 500);
-    let asked = |model: &mut Model| {
+    let running = |model: &mut UiModel| tell(model, started("x"), 500);
+    let asked = |model: &mut UiModel| {
         tell(model, started("x"), 500);
         tell(model, EventKind::ApprovalRequested(edit_approval("a")), 600);
         play(model, 900, "<esc>");
     };
-    let waits = |model: &mut Model| tell(model, queued(&["one", "two"]), 500);
-    type Begin<'a> = &'a dyn Fn(&mut Model);
+    let waits = |model: &mut UiModel| tell(model, queued(&["one", "two"]), 500);
+    type Begin<'a> = &'a dyn Fn(&mut UiModel);
     let cases: [(Begin<'_>, &str); 3] = [
         (&running, "a task is running: ctrl+d again"),
         (&asked, "1 approval pending: ctrl+d again"),
@@ -552,9 +552,9 @@ fn the_environment_determines_the_background_until_the_terminal_reports_one() {
     ] {
         assert_eq!(Background::from_colorfgbg(value), ground, "{value}");
     }
-    let options = crate::tui::interface::Options { ground: Background::Light, ..crate::tui::tests::fixtures::options() };
-    let mut model = Model::new(options, None, Size::new(80, 24));
+    let options = crate::tui::interface::UiOptions { ground: Background::Light, ..crate::tui::tests::fixtures::options() };
+    let mut model = UiModel::new(options, None, Size::new(80, 24));
     assert_eq!(model.screen.theme.name, "light");
-    update(&mut model, Msg::Input(Input::Background(0, 0, 0)), 10);
+    update(&mut model, Msg::Input(UiInput::Background(0, 0, 0)), 10);
     assert_eq!(model.screen.theme.name, "dark");
 }

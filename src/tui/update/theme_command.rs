@@ -5,12 +5,12 @@ use crate::protocol::{HostRequest, Query};
 use crate::text;
 use crate::tui::interface::ThemeChoice;
 use crate::tui::layers::{AUTO, ThemeList};
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::theme::{self, Theme};
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 /// Handles `/theme NAME`; without a name, opens the list.
-pub(crate) fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn theme(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if name.is_empty() {
         let _ = take_draft(model, now, effects);
         return open(model);
@@ -22,32 +22,32 @@ pub(crate) fn theme(model: &mut Model, name: &str, now: u64, effects: &mut Vec<E
             return model.show_toast(problem, now);
         }
         // The problem of a file may be long, so it goes into the transcript.
-        return note(model, problem, Tone::Warning);
+        return note(model, problem, NoteTone::Warning);
     }
     let _ = take_draft(model, now, effects);
     choose(model, name, now, effects);
 }
 
 /// Applies a theme, and saves the choice.
-pub(super) fn choose(model: &mut Model, name: &str, now: u64, effects: &mut Vec<Effect>) {
+pub(super) fn choose(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     model.options.theme = if name == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(name.to_owned()) };
     model.choose_theme();
-    effects.push(Effect::Ask(Query::LookUp(HostRequest::KeepTheme { name: name.to_owned() })));
+    effects.push(UiEffect::Ask(Query::LookUp(HostRequest::KeepTheme { name: name.to_owned() })));
     model.show_toast(format!("theme {name}"), now);
     warn_of_contrast(model);
 }
 
 /// Opens the list of themes. Line mode prints it instead.
-fn open(model: &mut Model) {
+fn open(model: &mut UiModel) {
     if model.screen.in_lines {
-        return note(model, to_text(model), Tone::Plain);
+        return note(model, to_text(model), NoteTone::Plain);
     }
     let list = ThemeList::new(model.options.theme.clone(), model.options.themes.as_deref());
     model.layers.open(list);
 }
 
 /// Applies a theme to the screen, without saving it.
-pub(super) fn show(model: &mut Model, choice: ThemeChoice) {
+pub(super) fn show(model: &mut UiModel, choice: ThemeChoice) {
     if choice != model.options.theme {
         model.options.theme = choice;
         model.retheme();
@@ -56,35 +56,35 @@ pub(super) fn show(model: &mut Model, choice: ThemeChoice) {
 }
 
 /// Applies the theme that was in use before the list was opened.
-pub(super) fn restore(model: &mut Model, choice: ThemeChoice) {
+pub(super) fn restore(model: &mut UiModel, choice: ThemeChoice) {
     model.options.theme = choice;
     model.choose_theme();
 }
 
 /// Reports whether the theme was saved.
-pub(crate) fn on_saved(model: &mut Model, name: &str, kept: Result<String, String>, now: u64) {
+pub(crate) fn on_saved(model: &mut UiModel, name: &str, kept: Result<String, String>, now: u64) {
     match kept {
         Ok(file) => model.show_toast(format!("theme {name}, saved in {}", text::reveal(&file)), now),
-        Err(why) => note(model, format!("theme {name} applies to this session only: {}", why.trim_end()), Tone::Warning),
+        Err(why) => note(model, format!("theme {name} applies to this session only: {}", why.trim_end()), NoteTone::Warning),
     }
 }
 
 /// Returns the arguments of `/theme`.
-pub(crate) fn names(model: &Model) -> Vec<String> {
+pub(crate) fn names(model: &UiModel) -> Vec<String> {
     let own = theme::list(model.options.themes.as_deref());
     std::iter::once(AUTO).chain(Theme::names()).map(str::to_owned).chain(own).collect()
 }
 
 /// Reports an unusable theme in the settings, once the transcript can show it.
-pub(crate) fn check(model: &mut Model) {
+pub(crate) fn check(model: &mut UiModel) {
     let ThemeChoice::Named(name) = &model.options.theme else { return };
     if let Err(problem) = theme::find(model.options.themes.as_deref(), name) {
-        note(model, format!("{problem}\nusing theme {} until this is fixed", model.screen.theme.name), Tone::Warning);
+        note(model, format!("{problem}\nusing theme {} until this is fixed", model.screen.theme.name), NoteTone::Warning);
     }
 }
 
 /// Returns the list of themes as text for line mode.
-fn to_text(model: &Model) -> String {
+fn to_text(model: &UiModel) -> String {
     let built_in = Theme::names().collect::<Vec<_>>().join(", ");
     let own = theme::list(model.options.themes.as_deref());
     let now = match &model.options.theme {
@@ -113,7 +113,7 @@ fn to_text(model: &Model) -> String {
 }
 
 /// Warns about poor contrast in a custom theme.
-fn warn_of_contrast(model: &mut Model) {
+fn warn_of_contrast(model: &mut UiModel) {
     let is_own = Theme::by_name(&model.screen.theme.name).is_none();
     if let Some((token, contrast)) = model.screen.theme.lowest_contrast().filter(|_| is_own) {
         let least = if token == "text" { 7.0 } else { 4.5 };
@@ -121,11 +121,11 @@ fn warn_of_contrast(model: &mut Model) {
             "`{}`: {token} has a contrast of {contrast:.1} against its background; use at least {least} for readability",
             model.screen.theme.name
         );
-        note(model, words, Tone::Warning);
+        note(model, words, NoteTone::Warning);
     }
 }
 
-fn note(model: &mut Model, text: String, tone: Tone) {
-    model.transcript.push(Kind::Note { text: text::clean(&text).into_owned(), tone });
+fn note(model: &mut UiModel, text: String, tone: NoteTone) {
+    model.transcript.push(TranscriptEntryKind::Note { text: text::clean(&text).into_owned(), tone });
     model.screen.dirty = true;
 }

@@ -4,23 +4,23 @@ use super::draft::take_draft;
 use super::sessions::{has_words, may_leave, query, resume};
 use crate::protocol::{Branch, ForkUntil, HostRequest};
 use crate::tui::layers::BranchList;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 
-pub(crate) fn open(model: &mut Model, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(session_id) = has_words(model, "/tree", now) else { return };
     take_draft(model, now, effects);
     model.layers.open(BranchList::new());
     query(effects, HostRequest::Branches { session_id });
 }
 
-pub(crate) fn set_branches(model: &mut Model, branches: Vec<Branch>) {
+pub(crate) fn set_branches(model: &mut UiModel, branches: Vec<Branch>) {
     if let Some(list) = model.layers.find_mut::<BranchList>() {
         list.set_branches(branches, model.info.session.as_ref(), &model.screen.glyphs);
     }
 }
 
 /// Opens a branch. An undone branch is forked, because undone content is never restored automatically.
-pub(crate) fn open_branch(model: &mut Model, branch: Branch, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn open_branch(model: &mut UiModel, branch: Branch, now: u64, effects: &mut Vec<UiEffect>) {
     let Branch { session_id, records, .. } = branch;
     if records.is_none() && model.info.session.as_ref() == Some(&session_id) {
         model.layers.close::<BranchList>();

@@ -5,12 +5,12 @@ use super::readiness::{is_ready, wait_for_session};
 use super::{menu, queue, servers};
 use crate::protocol::CustomCommand;
 use crate::text;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::slash;
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 /// Sets the current commands and reports their problems.
-pub(crate) fn set_commands(model: &mut Model, commands: Vec<CustomCommand>, mut notices: Vec<String>) {
+pub(crate) fn set_commands(model: &mut UiModel, commands: Vec<CustomCommand>, mut notices: Vec<String>) {
     let (taken, own): (Vec<_>, Vec<_>) = commands.into_iter().partition(|command| slash::is_built_in(&command.name));
     for command in taken {
         let CustomCommand { name, source, .. } = command;
@@ -24,12 +24,12 @@ pub(crate) fn set_commands(model: &mut Model, commands: Vec<CustomCommand>, mut 
     menu::commands(model);
     for notice in notices {
         let text = text::clean(&notice).trim_end().to_owned();
-        model.transcript.push(Kind::Note { text, tone: Tone::Warning });
+        model.transcript.push(TranscriptEntryKind::Note { text, tone: NoteTone::Warning });
     }
 }
 
 /// Sends the text of a command. Returns whether a command with this name exists.
-pub(crate) fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effects: &mut Vec<Effect>) -> bool {
+pub(crate) fn run(model: &mut UiModel, name: &str, arguments: &str, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let Some(command) = find(model, name) else { return false };
     if servers::run_prompt(model, &command, arguments, now, effects) {
         return true;
@@ -57,6 +57,6 @@ pub(crate) fn run(model: &mut Model, name: &str, arguments: &str, now: u64, effe
     true
 }
 
-fn find(model: &Model, name: &str) -> Option<CustomCommand> {
+fn find(model: &UiModel, name: &str) -> Option<CustomCommand> {
     CustomCommand::built_in(name).or_else(|| model.menu.own.iter().find(|command| command.name == name).cloned())
 }

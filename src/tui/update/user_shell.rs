@@ -4,9 +4,9 @@ use super::draft::take_draft;
 use crate::protocol::{CallId, Command};
 use crate::text;
 use crate::tui::interface::ModelAccess;
-use crate::tui::model::{Activity, Effect, Model};
-use crate::tui::task::UserCommand;
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::model::{Activity, UiEffect, UiModel};
+use crate::tui::task::RunningUserCommand;
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 const SHARED_LABEL: &str = "you";
 const HIDDEN_LABEL: &str = "you, hidden from the model";
@@ -19,7 +19,7 @@ pub(crate) fn parse_command(draft: &str) -> Option<(&str, bool)> {
     Some((command.trim(), shared))
 }
 
-pub(crate) fn run(model: &mut Model, command: String, shared: bool, now: u64, effects: &mut Vec<Effect>) {
+pub(crate) fn run(model: &mut UiModel, command: String, shared: bool, now: u64, effects: &mut Vec<UiEffect>) {
     if command.is_empty() {
         return model.show_toast("missing command: `!git status`; `!!` hides it from the model", now);
     }
@@ -37,32 +37,32 @@ pub(crate) fn run(model: &mut Model, command: String, shared: bool, now: u64, ef
     }
     take_draft(model, now, effects);
     model.transcript.follow_end();
-    effects.push(Effect::Send(Command::Shell { line: command, shared }));
+    effects.push(UiEffect::Send(Command::Shell { line: command, shared }));
 }
 
 /// Handles the start of a command, which may be shared with the model, or be the goal check.
-pub(crate) fn on_started(model: &mut Model, id: CallId, command: &str, (shared, check): (bool, bool), now: u64) {
+pub(crate) fn on_started(model: &mut UiModel, id: CallId, command: &str, (shared, check): (bool, bool), now: u64) {
     let whose = match (check, shared) {
         (true, _) => CHECK_LABEL,
         (false, true) => SHARED_LABEL,
         (false, false) => HIDDEN_LABEL,
     };
-    model.info.user_command = Some(UserCommand { id: id.clone(), whose, paused: model.task.paused.take() });
+    model.info.user_command = Some(RunningUserCommand { id: id.clone(), whose, paused: model.task.paused.take() });
     model.task.goes_on = true;
     model.set_activity(Activity::Running { calls: vec![(id, format!("$ {}", text::clean_line(command)))] }, now);
 }
 
 /// Returns the label for the card of a call that the user runs.
-pub(crate) fn mark(model: &Model, id: &CallId) -> Option<&'static str> {
+pub(crate) fn mark(model: &UiModel, id: &CallId) -> Option<&'static str> {
     model.info.user_command.as_ref().filter(|own| own.id == *id).map(|own| own.whose)
 }
 
 /// Handles the end of the command. `told`: whether the model will see it.
-pub(crate) fn on_ended(model: &mut Model, told: bool) {
+pub(crate) fn on_ended(model: &mut UiModel, told: bool) {
     let Some(own) = model.info.user_command.take() else { return };
     model.task.paused = own.paused;
     if own.whose == SHARED_LABEL && !told {
         let text = "the command did not run, so the model does not see it".to_owned();
-        model.transcript.push(Kind::Note { text, tone: Tone::Plain });
+        model.transcript.push(TranscriptEntryKind::Note { text, tone: NoteTone::Plain });
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::protocol::{EventKind, HostRequest, Query};
 use crate::text;
-use crate::tui::model::{Effect, Model};
+use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::status_items;
-use crate::tui::transcript::{Kind, Tone};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 /// Tools that change no files. All other tools may change some.
 const READS: [&str; 19] = [
@@ -30,27 +30,27 @@ const READS: [&str; 19] = [
 ];
 
 /// Requests the first update at the start of the session.
-pub(crate) fn begin(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn begin(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     if let Some(words) = status_items::unknown_fields_warning(&model.options.status) {
-        model.transcript.push(Kind::Note { text: text::clean(&words).into_owned(), tone: Tone::Warning });
+        model.transcript.push(TranscriptEntryKind::Note { text: text::clean(&words).into_owned(), tone: NoteTone::Warning });
     }
     request_if_changed(model, effects);
 }
 
 /// Requests an update after a possible change.
-pub(crate) fn request_if_changed(model: &Model, effects: &mut Vec<Effect>) {
+pub(crate) fn request_if_changed(model: &UiModel, effects: &mut Vec<UiEffect>) {
     if !model.startup.is_session_chooser && status_items::shows_worktree(&model.options.status) {
-        effects.push(Effect::Ask(Query::LookUp(HostRequest::Worktree)));
+        effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Worktree)));
     }
 }
 
 /// Records an export, which no tool writes. A notice reports its end.
-pub(crate) const fn exports(model: &mut Model) {
+pub(crate) const fn exports(model: &mut UiModel) {
     model.info.worktree.wrote = true;
 }
 
 /// Records whether an event requires an update: the end of a step with changes, or an action by the user.
-pub(crate) fn note(model: &mut Model, kind: &EventKind) {
+pub(crate) fn note(model: &mut UiModel, kind: &EventKind) {
     let worktree = &mut model.info.worktree;
     match kind {
         EventKind::ToolCompleted { tool_name, .. } => worktree.wrote |= !READS.contains(&tool_name.as_str()),
@@ -72,14 +72,14 @@ pub(crate) fn note(model: &mut Model, kind: &EventKind) {
 }
 
 /// Requests one update for all recorded changes.
-pub(crate) fn request_update(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(crate) fn request_update(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     if std::mem::take(&mut model.info.worktree.is_due) {
         request_if_changed(model, effects);
     }
 }
 
 pub(crate) fn apply_update(
-    model: &mut Model,
+    model: &mut UiModel,
     branch: Option<String>,
     (changed, more): (Option<u64>, bool),
     line: Option<String>,

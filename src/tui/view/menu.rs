@@ -3,7 +3,7 @@
 use crate::text;
 use crate::tui::menu::ROWS;
 use crate::tui::metrics::GUTTER;
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,14 +13,14 @@ const NAME: usize = 48;
 /// Width reserved on the right for the symbol that shows that more items follow.
 const MORE: usize = 3;
 
-pub(crate) fn rows(model: &Model, limit: u16) -> u16 {
+pub(crate) fn rows(model: &UiModel, limit: u16) -> u16 {
     if model.dialogs.is_open() || model.layers.top().is_some() || model.draft.search.is_some() {
         return 0;
     }
     (model.menu.items().len() as u16).min(limit).min(ROWS)
 }
 
-pub(crate) fn draw(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
+pub(crate) fn draw(model: &mut UiModel, area: Rect, buffer: &mut Buffer, now: u64) {
     if area.height == 0 {
         return model.menu.on_hidden();
     }

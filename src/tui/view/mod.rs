@@ -12,7 +12,7 @@ use super::glyphs::make_plain;
 use super::interface::ModelAccess;
 use super::keymap::Focus;
 use super::metrics::SMALLEST;
-use super::model::Model;
+use super::model::UiModel;
 use super::status;
 use super::theme::Token;
 use crate::text;
@@ -31,7 +31,7 @@ const LOW: u16 = 14;
 /// Minimum height of a pending approval that is shown above the composer.
 const STAYING: u16 = 4;
 
-pub(crate) fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStats {
+pub(crate) fn draw(model: &mut UiModel, buffer: &mut Buffer, now: u64) -> DrawStats {
     let area = buffer.area;
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
         let words = format!("aye needs {}x{}, this terminal is {}x{}", SMALLEST.0, SMALLEST.1, area.width, area.height);
@@ -89,7 +89,7 @@ pub(crate) fn draw(model: &mut Model, buffer: &mut Buffer, now: u64) -> DrawStat
 
 /// Draws the transcript or the layer that covers it. Returns the cursor of a filter and the scroll position of the
 /// transcript.
-fn draw_upper(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> (Option<Position>, Option<Scroll>) {
+fn draw_upper(model: &mut UiModel, area: Rect, buffer: &mut Buffer, now: u64) -> (Option<Position>, Option<Scroll>) {
     let is_question_open = model.dialogs.is_open();
     let (layers, canvas) = model.layers_and_canvas();
     if let Some(layer) = layers.drawn_mut(is_question_open) {
@@ -120,12 +120,12 @@ fn first_line(draft: &str) -> &str {
 }
 
 /// Returns whether a layer has the keyboard and replaces the composer.
-fn has_no_composer(model: &Model) -> bool {
+fn has_no_composer(model: &UiModel) -> bool {
     model.has_layer() && !model.dialogs.is_open()
 }
 
 /// Returns the height of the composer or of the panel that replaces it.
-fn lower_height(model: &Model, rest: Rect) -> u16 {
+fn lower_height(model: &UiModel, rest: Rect) -> u16 {
     if model.dialogs.inbox().is_some() {
         let limit = (model.screen.size.height * 7 / 10).max(7).min(rest.height);
         return Inbox::height(model.dialogs.len(), limit) + u16::from(!model.composer.is_empty() && limit > 7);
@@ -148,7 +148,7 @@ fn lower_height(model: &Model, rest: Rect) -> u16 {
 }
 
 /// Returns the height of a pending approval that is shown above the composer, because the user typed over it.
-fn staying_height(model: &Model, rest: Rect) -> u16 {
+fn staying_height(model: &UiModel, rest: Rect) -> u16 {
     let limit = (model.screen.size.height * 7 / 10).min(rest.height.saturating_sub(1));
     match model.dialogs.staying() {
         Some(panel) if limit >= STAYING && !has_no_composer(model) && model.browse.is_none() => {
@@ -158,13 +158,19 @@ fn staying_height(model: &Model, rest: Rect) -> u16 {
     }
 }
 
-fn draw_staying(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) {
+fn draw_staying(model: &mut UiModel, area: Rect, buffer: &mut Buffer, now: u64) {
     if area.height == 0 {
         return;
     }
     let place = (model.dialogs.position_number(), model.dialogs.len());
-    let frame =
-        approval::Frame { theme: &model.screen.theme, glyphs: &model.screen.glyphs, now, place, draft: "", is_focused: false };
+    let frame = approval::DrawContext {
+        theme: &model.screen.theme,
+        glyphs: &model.screen.glyphs,
+        now,
+        place,
+        draft: "",
+        is_focused: false,
+    };
     if let Some(panel) = model.dialogs.staying_mut() {
         approval::draw(panel, area, buffer, frame);
     }
@@ -174,18 +180,19 @@ fn composer_width(width: u16) -> u16 {
     width.saturating_sub(3).max(1)
 }
 
-fn draw_panel(model: &mut Model, area: Rect, buffer: &mut Buffer, now: u64) -> Option<Position> {
+fn draw_panel(model: &mut UiModel, area: Rect, buffer: &mut Buffer, now: u64) -> Option<Position> {
     let draft = model.composer.text();
     let place = (model.dialogs.position_number(), model.dialogs.len());
     let draft = first_line(&draft);
-    let frame = approval::Frame { theme: &model.screen.theme, glyphs: &model.screen.glyphs, now, place, draft, is_focused: true };
+    let frame =
+        approval::DrawContext { theme: &model.screen.theme, glyphs: &model.screen.glyphs, now, place, draft, is_focused: true };
     if let Some((inbox, panels)) = model.dialogs.inbox_mut() {
         return inbox.draw(panels, area, buffer, frame);
     }
     approval::draw(model.dialogs.open_mut()?, area, buffer, frame)
 }
 
-fn draw_composer(model: &Model, area: Rect, buffer: &mut Buffer) -> Position {
+fn draw_composer(model: &UiModel, area: Rect, buffer: &mut Buffer) -> Position {
     let faint = model.screen.theme.style(Token::Faint);
     let rule = model.screen.glyphs.rule.repeat(area.width.into());
     buffer.set_stringn(area.x, area.y, &rule, area.width.into(), faint);

@@ -5,7 +5,7 @@ use crate::text;
 use crate::tui::keymap::Focus;
 use crate::tui::layers::ModelPicker;
 use crate::tui::metrics::GUTTER;
-use crate::tui::model::{Activity, Model};
+use crate::tui::model::{Activity, UiModel};
 use crate::tui::pointer::Click;
 use crate::tui::status;
 use crate::tui::task::PauseNotice;
@@ -43,7 +43,7 @@ impl Row {
     }
 }
 
-pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<Row> {
+pub(crate) fn rows(model: &mut UiModel, width: u16, limit: u16, now: u64) -> Vec<Row> {
     let is_retrying = matches!(model.task.activity, Activity::Retrying(_));
     // The provider's message gets an extra row.
     let limit = usize::from(limit) + usize::from(is_retrying);
@@ -115,7 +115,7 @@ pub(crate) fn rows(model: &mut Model, width: u16, limit: u16, now: u64) -> Vec<R
 }
 
 /// Returns the row with the progress of the planned steps, if there are any.
-fn steps_row(model: &Model) -> Option<Row> {
+fn steps_row(model: &UiModel) -> Option<Row> {
     let words = planned_steps::status_row(model)?;
     let row = Row::new(model.screen.glyphs.note, words, Token::Muted);
     Some(Row { right: &["/steps to list", "/steps"], click: Some(Click::Steps), ..row })
@@ -123,7 +123,7 @@ fn steps_row(model: &Model) -> Option<Row> {
 
 /// Returns the rows of the current activity, with at most `most` rows of the provider's message
 /// above them.
-fn activity(model: &Model, width: u16, most: usize, now: u64) -> Vec<Row> {
+fn activity(model: &UiModel, width: u16, most: usize, now: u64) -> Vec<Row> {
     let Some((sign, words, right)) = status::activity(model, now) else { return Vec::new() };
     let glyphs = &model.screen.glyphs;
     // An open panel has the keyboard and handles Escape itself.
@@ -175,7 +175,7 @@ fn pause_text(paused: &PauseNotice, room: usize, dot: &str) -> (String, &'static
 }
 
 /// Returns the search text of browse mode.
-fn search_text(model: &Model) -> Option<String> {
+fn search_text(model: &UiModel) -> Option<String> {
     let typed = model.browse.as_ref()?.typing.clone();
     typed
         .or_else(|| model.transcript.marks.query.as_ref().map(|query| query.words.clone()))
@@ -183,7 +183,7 @@ fn search_text(model: &Model) -> Option<String> {
 }
 
 /// Returns rows for prompts that the model has not received yet, with a hint on how to send them.
-fn prompts(model: &Model, width: u16) -> Vec<Row> {
+fn prompts(model: &UiModel, width: u16) -> Vec<Row> {
     let line = |prompt: &str| text::clean_line(prompt);
     let list = |lead: &str, prompts: &[&str]| {
         let between = format!(" {} ", model.screen.glyphs.separator);
@@ -225,7 +225,7 @@ pub(crate) fn cursor(rows: &[Row], area: Rect) -> Option<Position> {
     Some(Position { x: x.min(area.right().saturating_sub(1)), y })
 }
 
-pub(crate) fn draw(model: &Model, rows: &[Row], area: Rect, buffer: &mut Buffer) {
+pub(crate) fn draw(model: &UiModel, rows: &[Row], area: Rect, buffer: &mut Buffer) {
     let room = usize::from(area.width.saturating_sub(GUTTER));
     for (y, row) in (area.y..area.bottom()).zip(rows) {
         let style = model.screen.theme.style(row.token);

@@ -7,11 +7,11 @@ mod status;
 use super::draw;
 use crate::protocol::*;
 use crate::tui::approval::{AmendField, AmendTarget, HunkMark};
-use crate::tui::input::Input;
-use crate::tui::interface::{Header, ModelAccess, Options, Start};
+use crate::tui::input::UiInput;
+use crate::tui::interface::{ModelAccess, SessionHeader, Start, UiOptions};
 use crate::tui::keymap::Focus;
 use crate::tui::layers::Help;
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crate::tui::tests::fixtures::*;
 use crate::tui::tests::snapshot;
 use crate::tui::theme::Token;
@@ -22,7 +22,7 @@ use ratatui::layout::{Rect, Size};
 
 const SIZES: [(u16, u16); 4] = [(120, 36), (80, 24), (60, 20), (40, 12)];
 
-fn picture(model: &mut Model, now: u64) -> String {
+fn picture(model: &mut UiModel, now: u64) -> String {
     let mut buffer = Buffer::empty(Rect::from(model.screen.size));
     draw(model, &mut buffer, now);
     let rows = (0..model.screen.size.height).map(|y| {
@@ -39,7 +39,7 @@ fn picture(model: &mut Model, now: u64) -> String {
 }
 
 #[track_caller]
-fn check(name: &str, scene: impl Fn(&mut Model)) {
+fn check(name: &str, scene: impl Fn(&mut UiModel)) {
     for (width, height) in SIZES {
         let mut model = model(width, height);
         scene(&mut model);
@@ -49,7 +49,7 @@ fn check(name: &str, scene: impl Fn(&mut Model)) {
     }
 }
 
-fn cards(model: &mut Model) {
+fn cards(model: &mut UiModel) {
     tell(model, started("Make greet() reject empty names and update the callers"), 0);
     tell(model, text("I'll look at the callers first.\n"), 100);
     tell(model, requested("1", "ReadFile", "Read src/main.rs"), 200);
@@ -71,9 +71,9 @@ fn cards(model: &mut Model) {
     );
 }
 
-fn begins(model: &mut Model, start: Start) {
+fn begins(model: &mut UiModel, start: Start) {
     let size = model.screen.size;
-    *model = Model::new(options(), None, size);
+    *model = UiModel::new(options(), None, size);
     let _ = super::super::update::update(model, Msg::Start(Box::new(start)), 0);
 }
 
@@ -93,7 +93,7 @@ fn the_greeting_shows_project_trust_and_the_expiry_of_the_policy() {
         (40, "  Trusted project · policy \"ask\" (user +\n  project, expires in 6 d) ·\n  sandbox on · net off\n"),
     ] {
         let mut model = model(width, 24);
-        let header = Header { policy: "user + project".to_owned(), ..header() };
+        let header = SessionHeader { policy: "user + project".to_owned(), ..header() };
         let ends = Some("expires in 6 d".to_owned());
         begins(&mut model, Start { header, is_trusted: true, policy_ends: ends, ..start() });
         let drawn = picture(&mut model, 20_000);
@@ -105,7 +105,7 @@ fn the_greeting_shows_project_trust_and_the_expiry_of_the_policy() {
 fn without_an_api_key_the_screen_shows_how_to_add_one() {
     check("no-key", |model| {
         let message = "no API key found: run `aye auth login PROVIDER`".to_owned();
-        let header = Header { model: String::new(), ..header() };
+        let header = SessionHeader { model: String::new(), ..header() };
         begins(model, Start { header, model_access: ModelAccess::NoKey { message, model: None }, ..start() });
         typed(model, "explain this");
         key(model, KeyCode::Enter);
@@ -146,12 +146,12 @@ fn browsing_with_a_search() {
             KeyCode::Char('e'),
         ] {
             let modifiers = if key == KeyCode::Char('t') { KeyModifiers::CONTROL } else { KeyModifiers::NONE };
-            feed(model, Msg::Input(Input::Key(KeyEvent::new(key, modifiers))), 9100);
+            feed(model, Msg::Input(UiInput::Key(KeyEvent::new(key, modifiers))), 9100);
         }
     });
 }
 
-fn slash(model: &mut Model, command: &str) {
+fn slash(model: &mut UiModel, command: &str) {
     for letter in command.chars() {
         key(model, KeyCode::Char(letter));
     }
@@ -189,7 +189,7 @@ fn background_commands_are_shown_in_a_row() {
 #[test]
 fn screen_without_an_api_key() {
     for (width, height) in SIZES {
-        let mut model = Model::new(options(), Some("Explain the parser".to_owned()), Size::new(width, height));
+        let mut model = UiModel::new(options(), Some("Explain the parser".to_owned()), Size::new(width, height));
         let message = "No key for Anthropic. Set ANTHROPIC_API_KEY, or try `aye demo`, which needs none.".to_owned();
         feed(&mut model, Msg::Start(Box::new(Start { model_access: ModelAccess::NoKey { message, model: None }, ..start() })), 0);
         assert_eq!(key(&mut model, KeyCode::Enter), 0, "nothing is sent");
@@ -211,7 +211,7 @@ fn a_window_too_small_shows_the_required_size() {
 
 #[test]
 fn ascii_mode_draws_only_ascii_characters() {
-    let mut model = Model::new(Options { ascii: true, ..options() }, None, Size::new(60, 20));
+    let mut model = UiModel::new(UiOptions { ascii: true, ..options() }, None, Size::new(60, 20));
     feed(&mut model, Msg::Start(Box::new(start())), 0);
     cards(&mut model);
     tell(&mut model, EventKind::ApprovalRequested(command_approval("a")), 9000);
@@ -228,8 +228,8 @@ fn ascii_mode_draws_only_ascii_characters() {
     }
 }
 
-fn key(model: &mut Model, code: KeyCode) -> usize {
-    feed(model, Msg::Input(Input::Key(code.into())), 19_000).len()
+fn key(model: &mut UiModel, code: KeyCode) -> usize {
+    feed(model, Msg::Input(UiInput::Key(code.into())), 19_000).len()
 }
 
 #[test]
@@ -271,26 +271,26 @@ fn a_summary_and_a_nearly_full_context_window() {
     });
 }
 
-fn type_line(model: &mut Model, line: &str, now: u64) {
+fn type_line(model: &mut UiModel, line: &str, now: u64) {
     for key in line.chars().map(KeyCode::Char).chain([KeyCode::Enter]) {
-        feed(model, Msg::Input(Input::Key(key.into())), now);
+        feed(model, Msg::Input(UiInput::Key(key.into())), now);
     }
 }
 
-fn typed(model: &mut Model, words: &str) {
+fn typed(model: &mut UiModel, words: &str) {
     for letter in words.chars() {
         key(model, KeyCode::Char(letter));
     }
 }
 
-fn control(model: &mut Model, letter: char) {
+fn control(model: &mut UiModel, letter: char) {
     let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
-    feed(model, Msg::Input(Input::Key(key)), 9000);
+    feed(model, Msg::Input(UiInput::Key(key)), 9000);
 }
 
 #[test]
 fn mcp_servers_and_their_elicitations() {
-    let list = |model: &mut Model| {
+    let list = |model: &mut UiModel| {
         tell(model, EventKind::ServersChanged { servers: servers() }, 8000);
         typed(model, "/mcp");
         key(model, KeyCode::Enter);
@@ -314,7 +314,7 @@ fn mcp_servers_and_their_elicitations() {
         tell(model, EventKind::SessionPaused { failure: failure.with_remedy(Remedy::AssumePrice) }, 9000);
     });
     check("form", |model| tell(model, EventKind::ElicitationRequested(form("e")), 9000));
-    let filling = |model: &mut Model, steps: usize| {
+    let filling = |model: &mut UiModel, steps: usize| {
         tell(model, EventKind::ElicitationRequested(form("e")), 9000);
         picture(model, 9000);
         model.dialogs.open_current(None);
@@ -345,7 +345,7 @@ fn status_command_overview() {
 }
 
 /// Shows the first-time setup without a choice, then after these inputs.
-fn setup(model: &mut Model, inputs: &[crate::tui::onboarding::SetupInput<'static>]) {
+fn setup(model: &mut UiModel, inputs: &[crate::tui::onboarding::SetupInput<'static>]) {
     model.startup.wants_setup = true;
     tell(model, EventKind::LookedUp(HostResponse::Setup(SetupEvent::Found(setup_found()))), 9000);
     for input in inputs {
@@ -366,7 +366,7 @@ fn setup_dialogs_at_first_start() {
         let Some(panel) = model.dialogs.setup() else { panic!() };
         let setup = panel.kind.find_mut::<crate::tui::onboarding::Onboarding>().unwrap();
         setup.found.public_list = Some("https://models.dev/api.json".to_owned());
-        setup.page = crate::tui::onboarding::Page::ModelList;
+        setup.page = crate::tui::onboarding::SetupPage::ModelList;
         model.dialogs.show_setup(None);
         model.dialogs.focus_setup(None);
     });

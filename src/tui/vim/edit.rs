@@ -1,7 +1,7 @@
 //! Commands without a motion, and text objects.
 
 use super::motion::{Lines, Motion, Place};
-use super::{Extent, KeyOutcome, MAX_AGAIN, Mode, RecordedKey, Register, Vim, cursor_place, cut, line_end, move_cursor};
+use super::{Extent, KeyOutcome, MAX_AGAIN, RecordedKey, Register, Vim, VimMode, cursor_place, cut, line_end, move_cursor};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
 
@@ -111,7 +111,7 @@ impl Vim {
             // Vim keys.
             return KeyOutcome::Nothing;
         }
-        self.mode = Mode::Normal;
+        self.mode = VimMode::Normal;
         let again = (self.insert_times - 1).min(MAX_AGAIN / self.inserted.len().max(1));
         for _ in 0..again {
             if self.inserts_rows {
@@ -133,7 +133,7 @@ impl Vim {
         let count = self.count;
         self.finish_command(KeyOutcome::Moved);
         // A draft that was typed from the start begins with an insertion.
-        if self.last_change.first().is_some_and(|(_, mode)| *mode == Mode::Insert) {
+        if self.last_change.first().is_some_and(|(_, mode)| *mode == VimMode::Insert) {
             self.last_change.insert(0, command('i'));
         }
         let mut keys = self.last_change.clone();
@@ -155,7 +155,7 @@ impl Vim {
                 break;
             }
             match (self.key(area, key), mode) {
-                (KeyOutcome::Nothing, Mode::Insert) => {
+                (KeyOutcome::Nothing, VimMode::Insert) => {
                     area.input(key);
                     self.inserted.push(key);
                 }
@@ -164,7 +164,7 @@ impl Vim {
             }
         }
         self.repeats = false;
-        self.mode = Mode::Normal;
+        self.mode = VimMode::Normal;
         self.typed.clear();
         settle_cursor(area);
         self.finish_command(KeyOutcome::Changed)
@@ -172,13 +172,13 @@ impl Vim {
 
     /// Records a key that insert mode passed to the draft, for `.` and counts.
     pub(crate) fn record_typed(&mut self, key: KeyEvent) {
-        self.typed.push((key, Mode::Insert));
+        self.typed.push((key, VimMode::Insert));
         self.inserted.push(key);
     }
 }
 
 fn command(letter: char) -> RecordedKey {
-    (KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE), Mode::Normal)
+    (KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE), VimMode::Normal)
 }
 
 /// Moves the cursor back onto a character, if the line has any.

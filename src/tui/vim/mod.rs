@@ -27,7 +27,7 @@ const FOR_TEXT: &str = ":/?!=<>|{}%\"'`[]@mqzZ";
 const MAX_AGAIN: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum VimMode {
     Insert,
     Normal,
 }
@@ -64,7 +64,7 @@ enum PendingKeys {
 }
 
 /// Key, and the mode in which it was typed.
-type RecordedKey = (KeyEvent, Mode);
+type RecordedKey = (KeyEvent, VimMode);
 
 /// Deleted or yanked text.
 #[derive(Debug, Clone, Default)]
@@ -83,7 +83,7 @@ enum Extent {
 
 #[derive(Debug)]
 pub(crate) struct Vim {
-    mode: Mode,
+    mode: VimMode,
     count: Option<usize>,
     operator: Option<(Operator, usize)>,
     waits: PendingKeys,
@@ -105,7 +105,7 @@ pub(crate) struct Vim {
 impl Default for Vim {
     fn default() -> Self {
         Self {
-            mode: Mode::Insert,
+            mode: VimMode::Insert,
             count: None,
             operator: None,
             waits: PendingKeys::Nothing,
@@ -124,7 +124,7 @@ impl Default for Vim {
 }
 
 impl Vim {
-    pub(crate) fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> VimMode {
         self.mode
     }
 
@@ -135,7 +135,7 @@ impl Vim {
 
     /// Resets for a new draft.
     pub(crate) fn reset(&mut self) {
-        (self.mode, self.count, self.operator, self.waits) = (Mode::Insert, None, None, PendingKeys::Nothing);
+        (self.mode, self.count, self.operator, self.waits) = (VimMode::Insert, None, None, PendingKeys::Nothing);
         (self.typed, self.is_change) = (Vec::new(), false);
         self.inserts(1, false);
         self.undo = Undo::default();
@@ -143,8 +143,8 @@ impl Vim {
 
     /// Resets pending keys and the selection after the text was replaced.
     pub(crate) fn reset_pending(&mut self) {
-        if self.mode != Mode::Insert {
-            self.mode = Mode::Normal;
+        if self.mode != VimMode::Insert {
+            self.mode = VimMode::Normal;
         }
         (self.typed, self.is_change) = (Vec::new(), false);
         self.finish_command(KeyOutcome::Moved);
@@ -152,7 +152,7 @@ impl Vim {
 
     /// Enters insert mode.
     fn inserts(&mut self, times: usize, in_rows: bool) {
-        (self.mode, self.insert_times, self.inserts_rows) = (Mode::Insert, times, in_rows);
+        (self.mode, self.insert_times, self.inserts_rows) = (VimMode::Insert, times, in_rows);
         self.inserted.clear();
     }
 
@@ -163,15 +163,15 @@ impl Vim {
             self.undo.begin_change(area);
         }
         let did = match self.mode {
-            Mode::Insert => self.insert(area, key),
-            Mode::Normal => self.command(area, key),
+            VimMode::Insert => self.insert(area, key),
+            VimMode::Normal => self.command(area, key),
         };
         if did == KeyOutcome::Nothing {
             self.typed.pop();
         }
         let is_idle =
-            self.mode == Mode::Normal && self.operator.is_none() && self.count.is_none() && self.waits == PendingKeys::Nothing;
-        self.is_change |= did == KeyOutcome::Changed || self.mode == Mode::Insert;
+            self.mode == VimMode::Normal && self.operator.is_none() && self.count.is_none() && self.waits == PendingKeys::Nothing;
+        self.is_change |= did == KeyOutcome::Changed || self.mode == VimMode::Insert;
         if is_idle && !self.repeats {
             self.undo.end_change(area);
             let typed = std::mem::take(&mut self.typed);

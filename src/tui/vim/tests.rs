@@ -30,7 +30,7 @@ fn press(vim: &mut Vim, area: &mut TextArea<'static>, keys: &str) {
             '↻' => KeyEvent::new(KeyCode::Char('r'), KeyModifiers::CONTROL),
             letter => KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE),
         };
-        if vim.key(area, key) == KeyOutcome::Nothing && vim.mode() == Mode::Insert {
+        if vim.key(area, key) == KeyOutcome::Nothing && vim.mode() == VimMode::Insert {
             vim.record_typed(key);
             area.input(key);
         }
@@ -39,7 +39,7 @@ fn press(vim: &mut Vim, area: &mut TextArea<'static>, keys: &str) {
 
 /// Applies keys in normal mode.
 fn after(text: &str, keys: &str) -> String {
-    let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area(text));
+    let (mut vim, mut area) = (Vim { mode: VimMode::Normal, ..Vim::default() }, text_area(text));
     press(&mut vim, &mut area, keys);
     shown(&area)
 }
@@ -180,7 +180,7 @@ fn escape_is_unhandled_if_there_is_nothing_to_cancel() {
     assert_eq!(vim.key(&mut area, escape), KeyOutcome::Nothing, "an empty draft");
     let mut area = text_area("one|");
     assert_eq!(vim.key(&mut area, escape), KeyOutcome::Moved);
-    assert_eq!((vim.mode(), shown(&area)), (Mode::Normal, "on|e".to_owned()));
+    assert_eq!((vim.mode(), shown(&area)), (VimMode::Normal, "on|e".to_owned()));
     assert_eq!(vim.key(&mut area, escape), KeyOutcome::Nothing);
     press(&mut vim, &mut area, "2d");
     assert_eq!(vim.key(&mut area, escape), KeyOutcome::Moved);
@@ -189,7 +189,7 @@ fn escape_is_unhandled_if_there_is_nothing_to_cancel() {
 
 #[test]
 fn vim_command_lines_are_discarded() {
-    let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("o|ne two"));
+    let (mut vim, mut area) = (Vim { mode: VimMode::Normal, ..Vim::default() }, text_area("o|ne two"));
     press(&mut vim, &mut area, ":dd/x");
     assert!(vim.is_in_line());
     let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
@@ -201,7 +201,7 @@ fn vim_command_lines_are_discarded() {
     assert_eq!((vim.key(&mut area, interrupt), vim.is_in_line()), (KeyOutcome::Nothing, false), "it is for the screen");
     for letter in FOR_TEXT.chars() {
         let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
-        let mut vim = Vim { mode: Mode::Normal, ..Vim::default() };
+        let mut vim = Vim { mode: VimMode::Normal, ..Vim::default() };
         assert_eq!(vim.key(&mut text_area("|"), key), KeyOutcome::Nothing, "{letter} begins a draft");
     }
     press(&mut vim, &mut area, "/two⎋x");
@@ -211,7 +211,7 @@ fn vim_command_lines_are_discarded() {
 proptest! {
     #[test]
     fn no_key_sequence_moves_the_cursor_outside_the_text(text in "[a-c .\"\n]{0,30}", keys in "[hjklwWbBeE0^$gGfFtT;,dcyxXsSDCYpPurvVJiaIAoO~.RU%{}|()><=:mb1-3\"⎋ab↻]{0,40}") {
-        let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area(&text));
+        let (mut vim, mut area) = (Vim { mode: VimMode::Normal, ..Vim::default() }, text_area(&text));
         press(&mut vim, &mut area, &keys);
         let at = cursor_place(&area);
         prop_assert!(at.row < area.lines().len() && at.column <= area.lines()[at.row].chars().count());
@@ -267,7 +267,7 @@ fn dot_repeats_only_completed_changes_and_their_inserted_text() {
 
 #[test]
 fn commands_on_many_rows_are_fast_and_puts_are_bounded_in_size() {
-    let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("|one"));
+    let (mut vim, mut area) = (Vim { mode: VimMode::Normal, ..Vim::default() }, text_area("|one"));
     press(&mut vim, &mut area, "yy9999p");
     assert_eq!(area.lines().len(), 10_000);
     press(&mut vim, &mut area, "dgg");
@@ -279,12 +279,12 @@ fn commands_on_many_rows_are_fast_and_puts_are_bounded_in_size() {
 
 #[test]
 fn pending_commands_are_cancelled_when_the_draft_changes_or_enter_is_pressed() {
-    let (mut vim, mut area) = (Vim { mode: Mode::Normal, ..Vim::default() }, text_area("|short"));
+    let (mut vim, mut area) = (Vim { mode: VimMode::Normal, ..Vim::default() }, text_area("|short"));
     press(&mut vim, &mut area, "2d");
     // Another draft replaced the text.
     vim.reset_pending();
     press(&mut vim, &mut area, "l");
-    assert_eq!((shown(&area).as_str(), vim.mode()), ("s|hort", Mode::Normal));
+    assert_eq!((shown(&area).as_str(), vim.mode()), ("s|hort", VimMode::Normal));
     for keys in ["r", "f", "d", "\"", "dt"] {
         press(&mut vim, &mut area, keys);
         let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);

@@ -28,13 +28,13 @@ const TIME: Duration = Duration::from_millis(100);
 
 /// Files that differ from the last commit, or are untracked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Changes {
+pub(crate) struct GitChanges {
     pub files: usize,
     /// True if the count is incomplete.
     pub more: bool,
 }
 
-impl Changes {
+impl GitChanges {
     /// Returns `3 uncommitted changes`.
     pub(crate) fn describe(self) -> Option<String> {
         let least = if self.more { "at least " } else { "" };
@@ -61,7 +61,7 @@ struct Entry {
 
 impl Repository {
     /// Counts the changed files below the workspace; `None` if there is no index, or if only git can read it.
-    pub(crate) fn changes(&self, workspace: &Path) -> Option<Changes> {
+    pub(crate) fn changes(&self, workspace: &Path) -> Option<GitChanges> {
         let began = Instant::now();
         let config = read_small(&self.common.join("config"), CONFIG_BYTES).unwrap_or_default();
         let config = String::from_utf8_lossy(&config).to_ascii_lowercase().replace([' ', '\t'], "");
@@ -106,7 +106,7 @@ impl Repository {
                 changed.insert(entry.into_path());
             }
         }
-        Some(Changes { files: changed.len(), more })
+        Some(GitChanges { files: changed.len(), more })
     }
 }
 
@@ -221,7 +221,7 @@ mod tests {
             write("target/built", "x");
             std::os::unix::fs::symlink("a.txt", root.join("link")).unwrap();
             git(&root, &["add", "."]);
-            assert_eq!(count(""), Changes { files: 8, more: false }, "{version}: nothing is committed");
+            assert_eq!(count(""), GitChanges { files: 8, more: false }, "{version}: nothing is committed");
             git(&root, &["commit", "-q", "-m", "one"]);
             if version == "3" {
                 write("announced.txt", "x\n");
@@ -229,7 +229,7 @@ mod tests {
             }
             git(&root, &["update-index", "--index-version", version]);
             let announced = usize::from(version == "3");
-            assert_eq!(count(""), Changes { files: announced, more: false }, "{version}");
+            assert_eq!(count(""), GitChanges { files: announced, more: false }, "{version}");
             // Writing the same content again is not a change, regardless of its time; the size is equal.
             write("x/1", "one\n");
             write("a.txt", "two\n");
@@ -244,14 +244,14 @@ mod tests {
             assert_eq!(count("").files, 6 + announced, "{version}");
             // Staged, but not committed.
             git(&root, &["add", "-A"]);
-            assert_eq!(count(""), Changes { files: 6 + announced, more: false }, "{version}");
-            assert_eq!(count("x"), Changes { files: 1, more: false }, "{version}");
+            assert_eq!(count(""), GitChanges { files: 6 + announced, more: false }, "{version}");
+            assert_eq!(count("x"), GitChanges { files: 1, more: false }, "{version}");
             git(&root, &["commit", "-q", "-m", "two"]);
-            assert_eq!(count(""), Changes { files: 0, more: false }, "{version}");
+            assert_eq!(count(""), GitChanges { files: 0, more: false }, "{version}");
             // Packed objects are not read for a hint.
             write("a.txt", "three\n");
             git(&root, &["gc", "-q"]);
-            assert_eq!(count(""), Changes { files: 1, more: false }, "{version}");
+            assert_eq!(count(""), GitChanges { files: 1, more: false }, "{version}");
             git(&root, &["add", "-A"]);
             assert!(count("").more, "{version}");
         }
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_clean_work_tree_has_no_description() {
-        let words = |files, more| Changes { files, more }.describe();
+        let words = |files, more| GitChanges { files, more }.describe();
         assert_eq!(words(0, true), None);
         assert_eq!(words(1, false).unwrap(), "1 uncommitted change");
         assert_eq!(words(3, true).unwrap(), "at least 3 uncommitted changes");

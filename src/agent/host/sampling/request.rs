@@ -16,7 +16,7 @@ use std::sync::Arc;
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 #[derive(Debug)]
-pub(crate) struct Conversation {
+pub(crate) struct SamplingMessages {
     pub system: Arc<str>,
     pub messages: Vec<Arc<Message>>,
     pub images: Images,
@@ -24,7 +24,7 @@ pub(crate) struct Conversation {
 }
 
 /// Parses a request. `images`: whether the model supports images.
-pub(crate) fn read(request: &Value, images: bool) -> Result<Conversation, String> {
+pub(crate) fn read(request: &Value, images: bool) -> Result<SamplingMessages, String> {
     if ["tools", "toolChoice"].iter().any(|key| !request[key].is_null()) {
         return Err("tools are not supported in sampling requests".to_owned());
     }
@@ -43,7 +43,7 @@ pub(crate) fn read(request: &Value, images: bool) -> Result<Conversation, String
     if messages.last().is_none_or(|last| last.role != Role::User) {
         return Err("the last message must have the role `user`".to_owned());
     }
-    Ok(Conversation { system: system.into(), messages, images: Arc::new(reader.images), most_tokens })
+    Ok(SamplingMessages { system: system.into(), messages, images: Arc::new(reader.images), most_tokens })
 }
 
 struct Reader {
@@ -115,7 +115,7 @@ impl Reader {
     }
 }
 
-impl Conversation {
+impl SamplingMessages {
     /// Estimates the tokens to be sent.
     pub(crate) fn tokens(&self) -> u64 {
         let words: u64 = self.messages.iter().map(|message| message.token_count).sum();

@@ -45,7 +45,7 @@ fn beside(policy: &str, person: bool, limits: Vec<BudgetSetting>) -> (Beside, Ar
     let model = Arc::new(Asked::default());
     let asked: Arc<dyn Model> = model.clone();
     let beside =
-        Beside::under(policy, person, |setup| Setup { model: asked, options: Options { limits, ..setup.options }, ..setup });
+        Beside::under(policy, person, |setup| Setup { model: asked, options: AgentOptions { limits, ..setup.options }, ..setup });
     (beside, model)
 }
 

@@ -406,7 +406,7 @@ async fn resources_that_require_approval_are_read_only_after_the_user_approves()
         beside.until(|kind| matches!(kind, EventKind::TaskStarted { .. }).then_some(())).await;
         assert_eq!(beside.fake.log().len(), usize::from(accepts));
     }
-    let nobody = |setup: Setup| Setup { options: Options { approver: Approver::Nobody, ..setup.options }, ..setup };
+    let nobody = |setup: Setup| Setup { options: AgentOptions { approver: Approver::Nobody, ..setup.options }, ..setup };
     let mut beside = Beside::under(&policy, false, nobody);
     beside.stand().await;
     beside.send(prompt()).await;

@@ -2,7 +2,7 @@
 
 use super::super::super::limits::{BYTES_PER_TOKEN, FILES_NAMED, MAX_QUOTED_BYTES, QUOTED_PERCENT};
 use super::super::super::thread::is_prompt;
-use crate::protocol::{Arguments, Message, MessageId, Part, PlannedStep, ToolCall, truncate};
+use crate::protocol::{CallArguments, Message, MessageId, Part, PlannedStep, ToolCall, truncate};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn preserved_items(summary: &Message) -> (Vec<String>, Vec<String>) {
 
 /// Returns the file names in the arguments of a call.
 fn paths(call: &ToolCall) -> Vec<String> {
-    let Arguments::Object(arguments) = &call.arguments else { return Vec::new() };
+    let CallArguments::Object(arguments) = &call.arguments else { return Vec::new() };
     let mut paths = Vec::new();
     for (name, value) in arguments {
         match value {
@@ -148,7 +148,7 @@ mod tests {
         let call = ToolCall {
             tool_call_id: CallId::new("c"),
             tool_name: "Tool".to_owned(),
-            arguments: Arguments::parse(&arguments.to_string()),
+            arguments: CallArguments::parse(&arguments.to_string()),
         };
         message(id, Role::Assistant, vec![Part::ToolCall(call)])
     }

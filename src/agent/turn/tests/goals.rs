@@ -131,7 +131,7 @@ impl World {
     /// Advances the running work. Returns whether anything was running.
     fn advance(&mut self, how: u8) -> bool {
         if let Some(call) = self.plan.take() {
-            self.give(Input::Planned(vec![Planned { index: 0, scope: Vec::new(), plan: Ok(exec(call)) }]));
+            self.give(Input::Planned(vec![PlanResult { index: 0, scope: Vec::new(), plan: Ok(exec(call)) }]));
         } else if let Some(approval_id) = self.approval.clone() {
             let decision = if how.is_multiple_of(4) { Decision::Denied { reason: None } } else { Decision::Approved };
             self.give(Input::Command(Command::Decide { approval_id, decision }));

@@ -464,7 +464,7 @@ impl World {
                 (Some(path), false, _) => vec![Action::Read { target: target(path) }],
                 _ => Vec::new(),
             };
-            Planned { index, scope, plan: plan_of(call, opens, early) }
+            PlanResult { index, scope, plan: plan_of(call, opens, early) }
         };
         Input::Planned(calls.into_iter().map(planned).collect())
     }
@@ -697,7 +697,7 @@ impl World {
         let call = ToolCall {
             tool_call_id: CallId::new("nobody"),
             tool_name: "read a".to_owned(),
-            arguments: Arguments::Object(serde_json::Map::new()),
+            arguments: CallArguments::Object(serde_json::Map::new()),
         };
         let result = ToolResult::success(call.tool_call_id.clone(), "read a", "out of nowhere");
         match which % 7 {
@@ -735,7 +735,7 @@ impl World {
             content.push(Part::ToolCall(ToolCall {
                 tool_call_id: CallId::new(name),
                 tool_name: TOOLS[kind].to_owned(),
-                arguments: Arguments::parse(if how.is_multiple_of(11) { "{cut" } else { "{}" }),
+                arguments: CallArguments::parse(if how.is_multiple_of(11) { "{cut" } else { "{}" }),
             }));
         }
         let calls = !which.is_multiple_of(5);

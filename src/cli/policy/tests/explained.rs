@@ -1,7 +1,7 @@
 use super::*;
 use crate::cli::policy::explain::{ExplainedCall, steps};
-use crate::cli::policy::origin::Origin;
-use crate::cli::policy::paint::Paint;
+use crate::cli::policy::origin::RuleLocation;
+use crate::cli::policy::paint::OutputStyle;
 use crate::policy::quote_entry;
 use crate::protocol::{Action, Place, Target};
 
@@ -27,7 +27,7 @@ fn account(command: &str) -> ExplainedCall {
     let steps = steps(&told, &actions, |_| told.clone());
     let origin = |rule: &str| {
         let line: usize = rule.split(':').nth(1)?.parse().ok()?;
-        Some(Origin { file: PathBuf::from("/c/policy.toml"), line, source: quote_entry(POLICY, line) })
+        Some(RuleLocation { file: PathBuf::from("/c/policy.toml"), line, source: quote_entry(POLICY, line) })
     };
     let mut rules: Vec<String> = vec![told.rule.clone()];
     rules.extend(steps.iter().map(|step| step.rule.clone()).filter(|rule| *rule != told.rule));
@@ -37,7 +37,7 @@ fn account(command: &str) -> ExplainedCall {
 
 #[test]
 fn explanations_list_the_verdict_then_the_parts_then_the_rules_with_their_lines() {
-    let text = account("git status && git push").as_text(&Paint::plain(80));
+    let text = account("git status && git push").as_text(&OutputStyle::plain(80));
     let expected = r#"deny · medium risk · by hand only
 
   1  allow  low     policy:5   git status
@@ -67,7 +67,7 @@ fn explanations_contain_no_control_characters_and_fit_the_width() {
         "git status '\u{1b}]0;x\u{7}\u{202e}' && printf 'a\rb' && echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     );
     for width in [40, 60, 100] {
-        let text = account.as_text(&Paint::plain(width));
+        let text = account.as_text(&OutputStyle::plain(width));
         assert!(!text.contains(|letter: char| letter.is_control() && letter != '\n'), "{text:?}");
         assert!(!text.contains('\u{202e}'), "{text:?}");
         if width >= 60 {
@@ -79,7 +79,7 @@ fn explanations_contain_no_control_characters_and_fit_the_width() {
 
 #[test]
 fn color_codes_are_the_only_escape_sequences() {
-    let text = account("git push").as_text(&Paint::colored(80));
+    let text = account("git push").as_text(&OutputStyle::colored(80));
     assert!(text.starts_with("\u{1b}[31mdeny\u{1b}[0m"), "{text:?}");
     let bare = text.split("\u{1b}[").skip(1).all(|rest| rest.split_once('m').is_some_and(|(code, _)| code.parse::<u8>().is_ok()));
     assert!(bare, "{text:?}");

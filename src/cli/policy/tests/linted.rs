@@ -1,4 +1,4 @@
-use crate::cli::policy::paint::Paint;
+use crate::cli::policy::paint::OutputStyle;
 use crate::cli::policy::validate::{report, text};
 use std::path::Path;
 
@@ -135,7 +135,7 @@ tool = "RunCommand"
 #[test]
 fn reports_quote_the_invalid_line_and_end_with_a_count() {
     let report = report(Path::new("policy.toml"), b"schema_version = 1\nllmm = 1\n", jiff::Timestamp::UNIX_EPOCH);
-    let shown = text(&[report], &Paint::plain(100));
+    let shown = text(&[report], &OutputStyle::plain(100));
     assert_eq!(
         shown,
         "error policy.toml:2: unknown key `llmm`; did you mean `llm`?\n    2 │ llmm = 1\n\

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cli::policy::paint::Paint;
+use crate::cli::policy::paint::OutputStyle;
 use crate::cli::policy::show::{InForce, LayerInForce};
 use crate::policy::Bundle;
 
@@ -56,7 +56,7 @@ fn in_force() -> InForce {
 
 #[test]
 fn every_entry_has_its_location_and_ineffective_entries_are_marked() {
-    let text = in_force().as_text(&Paint::plain(100), "2026-11-21T00:00:00Z".parse().unwrap());
+    let text = in_force().as_text(&OutputStyle::plain(100), "2026-11-21T00:00:00Z".parse().unwrap());
     for words in [
         "layers    managed   /etc/aye/policy.toml, version m.1, EXPIRED 2026-01-01T00:00:00Z\n",
         "          user      ~/c/policy.toml\n",

@@ -4,7 +4,7 @@ use super::*;
 
 pub(super) async fn hear(events: &[Value]) -> (Vec<Delta>, Result<Completion, ModelError>) {
     let stream: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    play(Reader::new(speaker()), vec![Bytes::from(stream.concat())]).await
+    play(ResponsesAssembler::new(speaker()), vec![Bytes::from(stream.concat())]).await
 }
 
 pub(super) async fn read(events: &[Value]) -> Completion {
@@ -151,8 +151,8 @@ async fn arguments_are_read_in_pieces_or_whole_and_truncated_ones_are_malformed(
     };
     let limited = json!({"type": "response.incomplete", "response": {"status": "incomplete",
         "incomplete_details": {"reason": "max_output_tokens"}, "output": []}});
-    let object = |text: &str| Arguments::parse(text);
-    let malformed = |text: &str| Arguments::Malformed(text.to_owned());
+    let object = |text: &str| CallArguments::parse(text);
+    let malformed = |text: &str| CallArguments::Malformed(text.to_owned());
     let told_whole =
         |arguments: &str| json!({"type": "response.function_call_arguments.done", "output_index": 0, "arguments": arguments});
     let whole = |arguments: Value| done(0, json!({"type": "function_call", "call_id": "a", "arguments": arguments}));
@@ -269,7 +269,7 @@ async fn errors_inside_the_stream_are_classified_and_report_usage() {
 #[tokio::test]
 async fn a_stream_without_a_final_event_is_cut_even_after_done() {
     let body = format!("data: {}\n\ndata: [DONE]\n\n", done(0, words("hello")));
-    let error = play(Reader::new(speaker()), vec![Bytes::from(body)]).await.1.unwrap_err();
+    let error = play(ResponsesAssembler::new(speaker()), vec![Bytes::from(body)]).await.1.unwrap_err();
     assert_eq!(error.failure.kind, FailureKind::CutStream);
 }
 
@@ -294,7 +294,7 @@ async fn non_function_calls_get_results_of_their_own_type() {
     assert_eq!(completion.stop_reason, StopReason::ToolUse);
     let named: Vec<_> = calls(&completion).iter().map(|call| call.tool_name.as_str()).collect();
     assert_eq!(named, ["sql", "local_shell", "shell", "apply_patch", "tool_search", "computer"]);
-    assert_eq!(calls(&completion)[0].arguments, Arguments::Malformed("{\"a\": 1}".to_owned()));
+    assert_eq!(calls(&completion)[0].arguments, CallArguments::Malformed("{\"a\": 1}".to_owned()));
     let failed = || ToolError::new(ErrorCode::InvalidRequest, "no such tool");
     let results = calls(&completion)
         .iter()

@@ -353,7 +353,7 @@ async fn calls_keep_their_arguments_with_any_item_numbering() {
         let completion = hear(&events).await.1.unwrap();
         let called: Vec<_> =
             calls(&completion).iter().map(|call| (call.tool_call_id.to_string(), call.arguments.clone())).collect();
-        let expected = [("a", "{\"k\":1}"), ("b", "{\"k\":2}")].map(|(id, text)| (id.to_owned(), Arguments::parse(text)));
+        let expected = [("a", "{\"k\":1}"), ("b", "{\"k\":2}")].map(|(id, text)| (id.to_owned(), CallArguments::parse(text)));
         assert_eq!(called, expected, "{label}");
     }
 }

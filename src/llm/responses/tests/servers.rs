@@ -12,7 +12,7 @@ fn learned(lacks: &MissingFeatures, status: u16, message: &str) -> Failure {
 fn sent(lacks: &MissingFeatures) -> Map<String, Value> {
     let answer = message("2", Role::Assistant, vec![item(sealed("rs_1")), text("so")]);
     let request = ModelRequest { effort: Some(Effort::Low), ..request(vec![answer]) };
-    serde_json::from_slice(&written("m", lacks, &request, &mut Thread::default())).unwrap()
+    serde_json::from_slice(&written("m", lacks, &request, &mut ThreadCache::default())).unwrap()
 }
 
 #[test]

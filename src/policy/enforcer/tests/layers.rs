@@ -576,14 +576,14 @@ fn made(base: &[(Scope, String)]) -> Vec<Layer> {
     base.iter().map(|(scope, text)| layer(*scope, text)).collect()
 }
 
-fn gives(environment: &Environment, name: &str) -> bool {
+fn gives(environment: &EnvironmentTerms, name: &str) -> bool {
     let (core, secret) = (name == "PATH", name.contains("TOKEN"));
     match environment {
-        Environment::Inherit => !secret,
-        Environment::Core => core,
-        Environment::Only(names) => names.iter().any(|listed| listed == name),
-        Environment::InheritOf(names) => !secret && names.iter().any(|listed| listed == name),
-        Environment::CoreOf(names) => core && names.iter().any(|listed| listed == name),
+        EnvironmentTerms::Inherit => !secret,
+        EnvironmentTerms::Core => core,
+        EnvironmentTerms::Only(names) => names.iter().any(|listed| listed == name),
+        EnvironmentTerms::InheritOf(names) => !secret && names.iter().any(|listed| listed == name),
+        EnvironmentTerms::CoreOf(names) => core && names.iter().any(|listed| listed == name),
     }
 }
 

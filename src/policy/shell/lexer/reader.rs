@@ -6,7 +6,7 @@ use crate::policy::shell::word::{Parameter, Word, WordPart};
 use std::cell::Cell;
 
 /// Reads words from text, and collects the content of all substitutions.
-pub(crate) struct Reader<'t> {
+pub(crate) struct WordReader<'t> {
     pub text: &'t str,
     pub at: usize,
     pub substitutions: Vec<String>,
@@ -31,7 +31,7 @@ const DEPTH: usize = 32;
 /// Maximum number of bytes searched for closing brackets, for one text.
 const WORK: usize = 4 * 1024 * 1024;
 
-impl<'t> Reader<'t> {
+impl<'t> WordReader<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         Self {
             text,
@@ -57,11 +57,11 @@ impl<'t> Reader<'t> {
     }
 
     /// Creates a reader for nested text.
-    fn child<'c>(&self, text: &'c str) -> Reader<'c> {
-        Reader { depth: self.depth + 1, work: self.work.clone(), ..Reader::new(text) }
+    fn child<'c>(&self, text: &'c str) -> WordReader<'c> {
+        WordReader { depth: self.depth + 1, work: self.work.clone(), ..WordReader::new(text) }
     }
 
-    fn absorb(&mut self, mut child: Reader<'_>) {
+    fn absorb(&mut self, mut child: WordReader<'_>) {
         self.substitutions.append(&mut child.substitutions);
         self.exhausted |= child.exhausted;
         self.work = child.work;
@@ -407,7 +407,7 @@ impl<'t> Reader<'t> {
             self.work.set(WORK + 1);
             return None;
         }
-        let inside = Reader { at: open + 1, ..self.child(self.text) };
+        let inside = WordReader { at: open + 1, ..self.child(self.text) };
         let (end, work) = super::closing(inside);
         self.work.set(work + end.unwrap_or(self.text.len()).saturating_sub(open));
         end

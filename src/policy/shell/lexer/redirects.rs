@@ -2,7 +2,7 @@
 
 use super::super::names::is_descriptor_name;
 use super::super::word::Word;
-use super::{DESCRIPTOR, DOCUMENT, Reader, Redirect, Scanner, UNPARSABLE};
+use super::{DESCRIPTOR, DOCUMENT, Redirect, Scanner, UNPARSABLE, WordReader};
 
 impl Scanner<'_> {
     pub(super) fn redirect(&mut self) {
@@ -63,7 +63,7 @@ impl Scanner<'_> {
                 self.report_oddity(UNPARSABLE);
             }
             if !quoted {
-                let mut inner = Reader::new(&body);
+                let mut inner = WordReader::new(&body);
                 inner.double_quotes(&mut Word::default(), 0);
                 self.scan.exhausted |= inner.has_given_up();
                 self.scan.substitutions.append(&mut inner.substitutions);

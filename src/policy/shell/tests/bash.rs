@@ -1,7 +1,7 @@
 //! Comparison of the words that aye parses from a line with those that bash passes to a program.
 
 use super::super::arg::UNKNOWN;
-use super::super::{Arg, Line, read};
+use super::super::{Arg, ParsedLine, read};
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -295,7 +295,7 @@ fn given(arg: &Arg) -> String {
 
 /// Returns whether the reading of `words WORD` is complete. The error describes how it differs from bash. A line that
 /// needs approval for another reason allows nothing, whatever its words are.
-fn difference(line: &Line, expanded: Option<&Expanded>) -> Result<bool, String> {
+fn difference(line: &ParsedLine, expanded: Option<&Expanded>) -> Result<bool, String> {
     let floors: Vec<&str> = line.floors.iter().chain(line.parts.iter().flat_map(|part| &part.floors)).copied().collect();
     let readings: Vec<&[Arg]> = line
         .parts

@@ -1,9 +1,9 @@
 use super::*;
-use crate::ports::{Differences, Owner};
+use crate::ports::{Attribution, Differences};
 use crate::protocol::{ChangedBy, SessionId};
 
-fn owner() -> Owner {
-    Owner { session: SessionId::new("s"), task: None, step: 0 }
+fn owner() -> Attribution {
+    Attribution { session: SessionId::new("s"), task: None, step: 0 }
 }
 
 impl Bench {
@@ -37,7 +37,7 @@ fn baselines_keep_the_first_content_despite_later_changes() {
 
 #[test]
 fn files_beyond_the_limits_are_reported_with_the_reason() {
-    let bench = Bench::within(Limits { session_files: 2, file_bytes: 10, session_bytes: 8, ..LIMITS });
+    let bench = Bench::within(SnapshotLimits { session_files: 2, file_bytes: 10, session_bytes: 8, ..LIMITS });
     bench.write("large", "x".repeat(11));
     bench.write("a", "12345678");
     bench.write("b", "87654321");
@@ -48,7 +48,7 @@ fn files_beyond_the_limits_are_reported_with_the_reason() {
     assert_eq!(found.left_out, 1);
     let why: Vec<_> = found.files.iter().map(|one| one.why.as_deref()).collect();
     assert_eq!(why, [None, Some("11 bytes, over the limit of 10 per file")]);
-    let bench = Bench::within(Limits { session_bytes: 8, ..LIMITS });
+    let bench = Bench::within(SnapshotLimits { session_bytes: 8, ..LIMITS });
     bench.write("a", "12345678");
     bench.write("b", "87654321");
     bench.changes_file("a", "1");
@@ -59,7 +59,7 @@ fn files_beyond_the_limits_are_reported_with_the_reason() {
 
 #[test]
 fn baselines_outlive_snapshots_and_are_deleted_with_their_session() {
-    let bench = Bench::within(Limits { all_bytes: 2500, ..LIMITS });
+    let bench = Bench::within(SnapshotLimits { all_bytes: 2500, ..LIMITS });
     bench.write("a", "the first");
     bench.take();
     bench.changes_file("a", "x");

@@ -24,7 +24,7 @@ pub(crate) fn duplicate(from: &Path, to: &Path, planned: &Survey, stop: StopChec
 }
 
 /// A finished copy under a temporary name; removed on drop unless it was renamed.
-pub(super) struct Copy {
+pub(super) struct TreeCopy {
     parent: OwnedFd,
     aside: OsString,
     name: OsString,
@@ -37,7 +37,7 @@ enum CopyState {
     Published,
 }
 
-impl Drop for Copy {
+impl Drop for TreeCopy {
     fn drop(&mut self) {
         if self.standing == CopyState::Aside {
             let _ = unseal(&self.parent, &self.aside);
@@ -60,7 +60,7 @@ fn unseal(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     Ok(())
 }
 
-pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<Copy, TreeError> {
+pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<TreeCopy, TreeError> {
     if let Some(special) = &planned.special {
         return Err(TreeError::Special(special.clone()));
     }
@@ -74,14 +74,14 @@ pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: StopChe
     if stat_entry(&parent, name).is_ok() {
         return Err(TreeError::Exists);
     }
-    let copy = Copy { parent, aside: temporary_name(), name: name.to_owned(), standing: CopyState::Aside };
+    let copy = TreeCopy { parent, aside: temporary_name(), name: name.to_owned(), standing: CopyState::Aside };
     copy_entry((&source, old), (&copy.parent, &copy.aside), planned.form, stop)?;
     sync_copy(&copy)?;
     // Parts that were read earlier may have changed since.
     if same()? { Ok(copy) } else { Err(TreeError::Changed) }
 }
 
-pub(super) fn publish(mut copy: Copy) -> Result<(), TreeError> {
+pub(super) fn publish(mut copy: TreeCopy) -> Result<(), TreeError> {
     rename_to_new((&copy.parent, &copy.aside), (&copy.parent, &copy.name))?;
     copy.standing = CopyState::Published;
     sync_directory(&copy.parent);
@@ -148,7 +148,7 @@ fn dress(copy: impl AsFd, stat: &FileStat) -> nix::Result<()> {
 
 /// Syncs the whole copy to disk before it gets its name.
 #[cfg(target_os = "linux")]
-fn sync_copy(copy: &Copy) -> Result<(), TreeError> {
+fn sync_copy(copy: &TreeCopy) -> Result<(), TreeError> {
     use nix::errno::Errno;
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     match openat(&copy.parent, copy.aside.as_os_str(), flags, Mode::empty()) {
@@ -162,6 +162,6 @@ fn sync_copy(copy: &Copy) -> Result<(), TreeError> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn sync_copy(_: &Copy) -> Result<(), TreeError> {
+fn sync_copy(_: &TreeCopy) -> Result<(), TreeError> {
     Ok(())
 }

@@ -6,12 +6,12 @@ use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd};
 
-async fn terminal(spec: Spec) -> Terminal {
+async fn terminal(spec: CommandSpec) -> Terminal {
     start_terminal(spec, CancellationToken::new()).await.unwrap()
 }
 
 /// Returns the whole output until the end, and the result.
-async fn to_the_end(mut running: Terminal) -> (String, Ended) {
+async fn to_the_end(mut running: Terminal) -> (String, TerminalResult) {
     let mut text = Vec::new();
     let read = async {
         let mut buffer = [0; 4096];
@@ -31,7 +31,7 @@ async fn a_command_has_its_own_controlling_terminal() {
     for kind in KINDS {
         let line = "tty; stty size; test -t 0 && test -t 1 && test -t 2 && echo all; ps -o tpgid= -p $$ >/dev/null && echo < /dev/tty hello";
         let size = TerminalSize { rows: 33, columns: 101 };
-        let (text, ended) = to_the_end(terminal(Spec { terminal: Some(size), ..kind(line) }).await).await;
+        let (text, ended) = to_the_end(terminal(CommandSpec { terminal: Some(size), ..kind(line) }).await).await;
         assert!(
             text.contains("/dev/pts/") && text.contains("33 101") && text.contains("all") && text.contains("hello"),
             "{text}"

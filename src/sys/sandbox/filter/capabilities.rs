@@ -20,7 +20,7 @@ const NET_BIND_SERVICE: u32 = 10;
 
 /// The kernel's `struct __user_cap_header_struct` and two of its `__user_cap_data_struct`.
 #[repr(C)]
-struct Header {
+struct CapabilityHeader {
     version: u32,
     pid: i32,
 }
@@ -74,7 +74,7 @@ fn cut_bounding_set(kept: &[u32]) -> Result<(), Errno> {
 
 #[expect(unsafe_code, reason = "no safe call reads the sets")]
 fn permitted_now() -> Result<u32, Errno> {
-    let header = Header { version: VERSION_3, pid: 0 };
+    let header = CapabilityHeader { version: VERSION_3, pid: 0 };
     let mut halves = [Half::default(); 2];
     // SAFETY: both pointers refer to what the kernel expects for this version, and outlive the call.
     Errno::result(unsafe { libc::syscall(libc::SYS_capget, &raw const header, halves.as_mut_ptr()) })?;
@@ -84,7 +84,7 @@ fn permitted_now() -> Result<u32, Errno> {
 /// Sets the capabilities. All retained ones are in the lower half.
 #[expect(unsafe_code, reason = "no safe call changes the sets")]
 fn set(permitted: u32) -> Result<(), Errno> {
-    let header = Header { version: VERSION_3, pid: 0 };
+    let header = CapabilityHeader { version: VERSION_3, pid: 0 };
     let halves = [Half { effective: permitted, permitted, inheritable: 0 }, Half::default()];
     // SAFETY: as above.
     Errno::result(unsafe { libc::syscall(libc::SYS_capset, &raw const header, halves.as_ptr()) })?;

@@ -20,13 +20,13 @@ const ITS_OWN: [&str; 5] = ["/tmp", "/var/tmp", "/run", "/dev", "/proc"];
 
 /// Complete set of rules that is not in effect yet.
 #[derive(Debug)]
-pub(super) struct Rules {
+pub(super) struct LandlockRules {
     ruleset: RulesetCreated,
     /// Whether a kernel without Landlock is acceptable.
     optional: bool,
 }
 
-pub(super) fn prepare(confinement: &Confinement) -> io::Result<Rules> {
+pub(super) fn prepare(confinement: &Confinement) -> io::Result<LandlockRules> {
     if confinement.strength == Backend::Landlock && version() == 0 {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel has no Landlock"));
     }
@@ -34,10 +34,10 @@ pub(super) fn prepare(confinement: &Confinement) -> io::Result<Rules> {
         Backend::Namespaces => rules_under_mounts(confinement).map_err(io::Error::other)?,
         Backend::Landlock => rules_without_mounts(confinement, &grants(confinement)?).map_err(io::Error::other)?,
     };
-    Ok(Rules { ruleset, optional: confinement.strength == Backend::Namespaces })
+    Ok(LandlockRules { ruleset, optional: confinement.strength == Backend::Namespaces })
 }
 
-impl Rules {
+impl LandlockRules {
     pub(super) fn enforce(self) -> io::Result<()> {
         let status = self.ruleset.restrict_self().map_err(io::Error::other)?;
         if status.ruleset == RulesetStatus::NotEnforced && !self.optional {

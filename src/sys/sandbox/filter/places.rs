@@ -26,17 +26,17 @@ pub(super) fn grants(confinement: &Confinement) -> io::Result<Vec<(PathBuf, Acce
     // A missing path cannot be protected without blocking its parent, which costs more than it is worth.
     let known = named_paths(confinement);
     places.extend(known.into_iter().filter(|(path, access)| *access > Access::Nothing || path.symlink_metadata().is_ok()));
-    let mut walk = Walk { places, grants: Vec::new() };
+    let mut walk = GrantWalk { places, grants: Vec::new() };
     walk.visit(Path::new("/"), Access::Read)?;
     Ok(walk.grants)
 }
 
-struct Walk {
+struct GrantWalk {
     places: BTreeMap<PathBuf, Access>,
     grants: Vec<(PathBuf, Access)>,
 }
 
-impl Walk {
+impl GrantWalk {
     fn visit(&mut self, path: &Path, inherited: Access) -> io::Result<()> {
         let access = self.places.get(path).copied().unwrap_or(inherited);
         let below = self.places.range(path.to_owned()..).take_while(|(place, _)| place.starts_with(path));

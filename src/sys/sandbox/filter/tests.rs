@@ -2,7 +2,8 @@ use super::limits::{NICER, parse_version};
 use super::places::grants;
 use super::seccomp::{FORBIDDEN, FORBIDDEN_AMONG_OTHERS, UNKNOWN};
 use crate::sys::process::{
-    End, Environment, FinishedRun, Helper, Namespaces, OutputCapture, ProcessError, Spec, command_environment, run,
+    CommandSpec, End, EnvironmentSelection, FinishedRun, Helper, Namespaces, OutputCapture, ProcessError, command_environment,
+    run,
 };
 use crate::sys::sandbox::places::Access;
 use crate::sys::sandbox::{Backend, Confinement, ResourceLimits};
@@ -207,11 +208,11 @@ async fn execute(who: Who, mut confinement: Confinement, line: &str) -> Result<F
     if confinement.strength == Backend::Landlock {
         helper.namespaces = Namespaces::Never;
     }
-    let mut environment = command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false);
+    let mut environment = command_environment(std::env::vars_os(), &EnvironmentSelection::Core, &[], &|_| false);
     let (_probe, probe) = probe();
     environment.push((OsString::from("PROBE"), probe.join("probe").into_os_string()));
     confinement.roots.push(probe);
-    let spec = Spec {
+    let spec = CommandSpec {
         shell: crate::sys::process::Shell::Bash,
         proxy: None,
         line: line.to_owned(),

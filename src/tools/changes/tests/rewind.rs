@@ -1,7 +1,7 @@
 //! Rewind to before any step, and redo.
 
 use super::*;
-use crate::ports::{FileRewind, FileRewindPlan, FileRewindResult, Owner, RewindStart};
+use crate::ports::{Attribution, FileRewind, FileRewindPlan, FileRewindResult, RewindStart};
 use crate::protocol::RewindChange;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
@@ -159,7 +159,7 @@ fn a_rewind_interrupted_by_a_crash_is_finished() {
     }
     let end = everything(&session);
     // The current content is saved, the first file is restored, and then the process dies.
-    let owner = Owner { session: SessionId::new("s"), task: Some(FileRewind::task_id(1)), step: 1 };
+    let owner = Attribution { session: SessionId::new("s"), task: Some(FileRewind::task_id(1)), step: 1 };
     let paths = ["a", "b", "new"].map(|name| session.bench.path(name)).to_vec();
     session.runtime.block_on(session.changes.baselines().keep(owner, paths)).unwrap();
     session.bench.write("a", "one\n");

@@ -1,6 +1,6 @@
 //! Aliases of ReadFile with different arguments.
 
-use super::{Arguments, ReadVariant};
+use super::{ReadFileArguments, ReadVariant};
 use crate::tools::document::charset::ReadAs;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,7 +30,7 @@ pub(super) struct ReadLines {
     raw: Option<bool>,
 }
 
-impl From<ReadLines> for Arguments {
+impl From<ReadLines> for ReadFileArguments {
     fn from(given: ReadLines) -> Self {
         let ReadLines { path, start_line, end_line, limit, column, encoding, raw } = given;
         let manner =
@@ -62,7 +62,7 @@ pub(super) struct TextRead {
     raw: Option<bool>,
 }
 
-impl From<TextRead> for Arguments {
+impl From<TextRead> for ReadFileArguments {
     fn from(given: TextRead) -> Self {
         let TextRead { file_path: path, start_line, end_line, limit, column, encoding, raw } = given;
         let manner = ReadVariant { first_line: "startLine", last_line: "endLine", ..ReadVariant::default() };

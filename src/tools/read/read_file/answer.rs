@@ -1,12 +1,12 @@
 //! Result of reading: the text, and how to continue if it is incomplete.
 
 use super::lines::{LineSelection, RemainingText};
-use super::{ReadRequest, Work};
+use super::{PlannedRead, ReadRequest};
 use crate::protocol::{Items, LeftOut, Run, ToolError, Within};
 use crate::tools::call_result::ToolOutput;
 use crate::tools::error::invalid;
 
-pub(super) fn answer(taken: &LineSelection, work: &Work) -> Result<ToolOutput, ToolError> {
+pub(super) fn answer(taken: &LineSelection, work: &PlannedRead) -> Result<ToolOutput, ToolError> {
     let (given, ReadRequest { range, manner }) = (&work.target.given, &work.asked);
     let name = manner.first_line;
     let (first, last) = (range.first, taken.seen);

@@ -37,7 +37,7 @@ pub(super) struct ParsedConfig {
 
 /// Variables of several files in git's order.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct GitVariables {
     /// Each variable with the file that sets it.
     pub variables: Vec<(PathBuf, Variable)>,
     /// Reasons why the variables may be incomplete.
@@ -51,7 +51,7 @@ pub(super) struct Files {
 /// Decides whether an `includeIf` with this condition in this file applies.
 pub(super) type Follows<'a> = &'a dyn Fn(&[u8], &Path) -> bool;
 
-impl Files {
+impl GitVariables {
     /// Reads a file and its includes. A missing file sets no variables.
     pub(super) fn add(&mut self, file: &Path, home: Option<&Path>, follows: Follows<'_>) {
         self.add_at(file, home, follows, 0);
@@ -338,7 +338,7 @@ mod tests {
         std::fs::write(at("b"), "[include]\npath = a\npath = missing\n[filter \"x\"]\nclean = y\n").unwrap();
         std::fs::write(at("c"), "[filter \"z\"]\nclean = y\n").unwrap();
         let read = |file: &str, follows: bool| {
-            let mut files = Files::default();
+            let mut files = GitVariables::default();
             files.add(&at(file), Some(tree.path()), &|_, _| follows);
             let clean = files.variables.iter().filter(|(_, variable)| variable.name == "clean").count();
             (clean, files.gaps)

@@ -1,7 +1,7 @@
 //! Reduced global git configuration for sandboxed commands: it has the user, line endings and ignore rules, but no key
 //! that starts a program.
 
-use super::config_format::{Files, Variable};
+use super::config_format::{GitVariables, Variable};
 use crate::sys::file::{ReadError, read};
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, OpenOptions};
@@ -35,7 +35,7 @@ const UNUSED: Duration = Duration::from_secs(7 * 86_400);
 
 /// Locations of the user's configuration and of the reduced one.
 #[derive(Debug, Clone)]
-pub(crate) struct Sources {
+pub(crate) struct GitConfigPaths {
     pub home: PathBuf,
     /// `GIT_CONFIG_GLOBAL` and `XDG_CONFIG_HOME` of the user.
     pub named: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub(crate) struct Sources {
 /// The reduced configuration, created for the first command.
 #[derive(Debug, Clone)]
 pub(crate) struct GlobalConfig {
-    sources: Arc<Sources>,
+    sources: Arc<GitConfigPaths>,
     made: Arc<Mutex<Option<ConfigFiles>>>,
 }
 
@@ -61,7 +61,7 @@ struct ConfigFiles {
 }
 
 impl GlobalConfig {
-    pub(crate) fn new(sources: Sources) -> Self {
+    pub(crate) fn new(sources: GitConfigPaths) -> Self {
         Self { sources: Arc::new(sources), made: Arc::default() }
     }
 
@@ -89,8 +89,8 @@ impl GlobalConfig {
 }
 
 impl ConfigFiles {
-    fn locate(sources: &Sources) -> Self {
-        let mut files = Files::default();
+    fn locate(sources: &GitConfigPaths) -> Self {
+        let mut files = GitVariables::default();
         let home = Some(sources.home.as_path());
         let follows = |condition: &[u8], file: &Path| matches(condition, file, sources);
         let xdg = sources.xdg.clone().unwrap_or_else(|| sources.home.join(".config")).join("git");
@@ -158,7 +158,7 @@ impl ConfigFiles {
 }
 
 /// Returns the user's global ignore rules.
-fn global_ignore_rules(files: &Files, usual: &Path, home: Option<&Path>) -> Vec<u8> {
+fn global_ignore_rules(files: &GitVariables, usual: &Path, home: Option<&Path>) -> Vec<u8> {
     let set = files.variables.iter().rev().map(|(_, variable)| variable);
     let named = set
         .filter(|variable| (variable.section.as_str(), variable.name.as_str()) == ("core", "excludesfile"))
@@ -204,7 +204,7 @@ fn quoted(value: &[u8]) -> Vec<u8> {
 }
 
 /// Returns whether an `includeIf` applies. Only conditions on the location of the repository are supported.
-fn matches(condition: &[u8], file: &Path, sources: &Sources) -> bool {
+fn matches(condition: &[u8], file: &Path, sources: &GitConfigPaths) -> bool {
     let Ok(condition) = std::str::from_utf8(condition) else { return false };
     let (pattern, any_case) = match (condition.strip_prefix("gitdir:"), condition.strip_prefix("gitdir/i:")) {
         (Some(pattern), _) => (pattern, false),
@@ -245,8 +245,8 @@ fn remove_unused(above: &Path, own: &Path) {
 mod tests {
     use super::*;
 
-    fn sources(tree: &Path) -> Sources {
-        let sources = Sources {
+    fn sources(tree: &Path) -> GitConfigPaths {
+        let sources = GitConfigPaths {
             home: tree.join("home"),
             named: None,
             xdg: None,

@@ -1,6 +1,6 @@
 //! Git environment that prevents git from starting programs configured by a repository.
 
-use super::programs::{Override, Use, always, replacement};
+use super::programs::{LinePurpose, Override, always, replacement};
 use super::repositories::{ReachableRepositories, RepositoryTrust, SearchScope, reachable_repositories};
 use super::repository_scan::RepositoryScan;
 use crate::policy::UnaskedConditions;
@@ -45,11 +45,11 @@ pub(in crate::tools) enum Strictness {
     /// Not restricted.
     Plain,
     /// No program configured by a repository may run.
-    NoPrograms(Purpose),
+    NoPrograms(GitPurpose),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tools) enum Purpose {
+pub(in crate::tools) enum GitPurpose {
     Reads,
     Writes,
 }
@@ -58,7 +58,7 @@ impl Strictness {
     /// Returns the strictness for a line, based on the reason why it may run and the trust in the project.
     pub(in crate::tools) fn for_line(line: &str, unasked: Option<UnaskedConditions>, trust: RepositoryTrust) -> Self {
         if unasked.is_some_and(|unasked| unasked.as_reading) {
-            return Self::NoPrograms(Purpose::Reads);
+            return Self::NoPrograms(GitPurpose::Reads);
         }
         // A user who approves a line in a project without a pending trust decision knows what it does.
         let trusted = match trust {
@@ -66,7 +66,7 @@ impl Strictness {
             RepositoryTrust::NeverAsked => unasked.is_none(),
             RepositoryTrust::Untrusted => false,
         };
-        if trusted || !mentions_git(line) { Self::Plain } else { Self::NoPrograms(Purpose::Writes) }
+        if trusted || !mentions_git(line) { Self::Plain } else { Self::NoPrograms(GitPurpose::Writes) }
     }
 }
 
@@ -107,7 +107,7 @@ pub(in crate::tools) struct Hardening {
 
 impl Hardening {
     /// Determines the environment for a line in `directory`. Performs blocking I/O.
-    pub(in crate::tools) fn find(line: &str, directory: &Path, purpose: Purpose, workspace: &GitWorkspace<'_>) -> Self {
+    pub(in crate::tools) fn find(line: &str, directory: &Path, purpose: GitPurpose, workspace: &GitWorkspace<'_>) -> Self {
         if !mentions_git(line) {
             let mut hardening = Self::default();
             hardening.set(Vec::new(), purpose);
@@ -116,7 +116,7 @@ impl Hardening {
         let ground = SearchScope {
             directory,
             roots: workspace.roots,
-            reads: purpose == Purpose::Reads,
+            reads: purpose == GitPurpose::Reads,
             into_submodules: may_enter_submodules(line),
             home: workspace.home,
             known: workspace.scan.map(|scan| scan.now()),
@@ -124,8 +124,8 @@ impl Hardening {
         };
         let ReachableRepositories { files, gaps } = reachable_repositories(&ground);
         let of = match purpose {
-            Purpose::Reads => Use::Reading,
-            Purpose::Writes => Use::Writing,
+            GitPurpose::Reads => LinePurpose::Reading,
+            GitPurpose::Writes => LinePurpose::Writing,
         };
         let mut hardening = Self { variables: Vec::new(), gaps: gaps.into_iter().chain(files.gaps).collect() };
         let mut overrides: BTreeMap<Vec<u8>, &'static str> = BTreeMap::new();
@@ -144,10 +144,10 @@ impl Hardening {
         hardening
     }
 
-    fn set(&mut self, named: Vec<Override>, purpose: Purpose) {
+    fn set(&mut self, named: Vec<Override>, purpose: GitPurpose) {
         let own = match purpose {
-            Purpose::Reads => READING,
-            Purpose::Writes => WRITING,
+            GitPurpose::Reads => READING,
+            GitPurpose::Writes => WRITING,
         };
         self.variables.extend(BOTH.iter().chain(own).map(|(name, value)| (OsString::from(name), OsString::from(value))));
         // The last value wins.
@@ -192,7 +192,7 @@ mod tests {
                 .map(|trust| Strictness::for_line(line, unasked, trust))
         };
         let (plain, reads, writes) =
-            (Strictness::Plain, Strictness::NoPrograms(Purpose::Reads), Strictness::NoPrograms(Purpose::Writes));
+            (Strictness::Plain, Strictness::NoPrograms(GitPurpose::Reads), Strictness::NoPrograms(GitPurpose::Writes));
         assert_eq!(of("ls", reading), [reads; 3]);
         assert_eq!(of("git commit -m x", rule), [plain, writes, writes]);
         assert_eq!(of("g'i'\\t commit -m x", None), [plain, plain, writes]);
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn hardening_overrides_git_variables_of_the_environment() {
         let mut hardening = Hardening::default();
-        hardening.set(vec![(b"filter.a b.clean".to_vec(), "")], Purpose::Reads);
+        hardening.set(vec![(b"filter.a b.clean".to_vec(), "")], GitPurpose::Reads);
         let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let mut environment = vec![
             pair("GIT_EXTERNAL_DIFF", "evil"),

@@ -7,7 +7,7 @@ mod programs;
 mod repositories;
 mod repository_scan;
 
-pub(crate) use global_config::{GlobalConfig, Sources};
-pub(in crate::tools) use hardening::{GitWorkspace, Hardening, Purpose, Strictness, mentions_git};
+pub(crate) use global_config::{GitConfigPaths, GlobalConfig};
+pub(in crate::tools) use hardening::{GitPurpose, GitWorkspace, Hardening, Strictness, mentions_git};
 pub(crate) use repositories::RepositoryTrust;
 pub(crate) use repository_scan::RepositoryScan;

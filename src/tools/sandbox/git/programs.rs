@@ -4,7 +4,7 @@ use super::config_format::Variable;
 
 /// Purpose of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum LinePurpose {
     /// Read-only: a file without its filter is shown unfiltered.
     Reading,
     /// May write: a file that needs its filter is an error, so that it is not stored unfiltered.
@@ -12,7 +12,7 @@ pub(super) enum Use {
 }
 
 /// A variable that names a program.
-struct Program {
+struct ProgramVariable {
     section: &'static str,
     /// Whether there is a subsection between the section and the variable.
     named: bool,
@@ -27,15 +27,15 @@ const COMPARE: &str = r#"sh -c 'diff -u --label "a/$0" --label "b/$0" -- "$1" "$
 /// Git's default merge program.
 const MERGE: &str = "git merge-file %A %O %B";
 
-const fn named_driver(section: &'static str, variable: &'static str, value: &'static str) -> Program {
-    Program { section, named: true, variable, value }
+const fn named_driver(section: &'static str, variable: &'static str, value: &'static str) -> ProgramVariable {
+    ProgramVariable { section, named: true, variable, value }
 }
 
-const fn plain_variable(section: &'static str, variable: &'static str, value: &'static str) -> Program {
-    Program { section, named: false, variable, value }
+const fn plain_variable(section: &'static str, variable: &'static str, value: &'static str) -> ProgramVariable {
+    ProgramVariable { section, named: false, variable, value }
 }
 
-const PROGRAMS: &[Program] = &[
+const PROGRAMS: &[ProgramVariable] = &[
     named_driver("filter", "clean", ""),
     named_driver("filter", "smudge", ""),
     named_driver("filter", "process", ""),
@@ -118,7 +118,7 @@ pub(super) fn always() -> impl Iterator<Item = Override> {
 }
 
 /// Returns the replacement of this variable; `None` if it does not name a program.
-pub(super) fn replacement(variable: &Variable, of: Use) -> Option<Override> {
+pub(super) fn replacement(variable: &Variable, of: LinePurpose) -> Option<Override> {
     let key = || {
         let mut key = variable.section.clone().into_bytes();
         if let Some(subsection) = &variable.subsection {
@@ -130,9 +130,9 @@ pub(super) fn replacement(variable: &Variable, of: Use) -> Option<Override> {
         key
     };
     if (variable.section.as_str(), variable.name.as_str()) == ("filter", "required") {
-        return (of == Use::Reading && variable.subsection.is_some()).then(|| (key(), "false"));
+        return (of == LinePurpose::Reading && variable.subsection.is_some()).then(|| (key(), "false"));
     }
-    let fits = |program: &&Program| {
+    let fits = |program: &&ProgramVariable| {
         program.section == variable.section
             && program.named == variable.subsection.is_some()
             && (program.variable == "*" || program.variable == variable.name)
@@ -149,14 +149,14 @@ mod tests {
     fn every_configured_program_is_overridden_under_its_own_key() {
         let text = "[filter \"A b\"]\nclean = x\nrequired\n[diff]\nexternal = x\n[diff \"y\"]\ntextconv = x\nbinary = true\n\
                     [core]\nbare = false\n[alias]\nst = !x\n[merge.Z]\ndriver = x\n";
-        let of = |of: Use| {
+        let of = |of: LinePurpose| {
             let found = parse(text.as_bytes()).variables.into_iter().filter_map(|variable| replacement(&variable, of));
             found.map(|(name, value)| format!("{}={value}", String::from_utf8(name).unwrap())).collect::<Vec<_>>()
         };
         let compare = format!("diff.external={COMPARE}");
         let merge = format!("merge.z.driver={MERGE}");
         let writing = ["filter.A b.clean=", compare.as_str(), "diff.y.textconv=cat", "alias.st=", merge.as_str()];
-        assert_eq!(of(Use::Writing), writing);
-        assert_eq!(of(Use::Reading)[1], "filter.A b.required=false");
+        assert_eq!(of(LinePurpose::Writing), writing);
+        assert_eq!(of(LinePurpose::Reading)[1], "filter.A b.required=false");
     }
 }

@@ -1,6 +1,6 @@
 //! Repositories whose configuration git may read for a line, and their configuration files.
 
-use super::config_format::Files;
+use super::config_format::GitVariables;
 use super::repository_scan::RepositoryScan;
 use crate::sys::path::open_file;
 use crate::tools::sandbox::git_dirs::git_directories;
@@ -38,7 +38,7 @@ pub(crate) enum RepositoryTrust {
 /// Repositories that git may use for a line.
 #[derive(Debug, Default)]
 pub(super) struct ReachableRepositories {
-    pub files: Files,
+    pub files: GitVariables,
     /// Reasons why there may be further repositories.
     pub gaps: Vec<String>,
 }

@@ -16,12 +16,12 @@ const TICK_SECONDS: i64 = 2;
 #[derive(Debug)]
 pub(crate) struct RepositoryScan {
     roots: Vec<PathBuf>,
-    seen: Mutex<HashMap<PathBuf, CachedListing>>,
+    seen: Mutex<HashMap<PathBuf, RepositoryListing>>,
 }
 
 /// Result of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct RepositoryList {
     /// Paths of every `.git`, including symlinks.
     pub found: Vec<PathBuf>,
     /// Whether there are more entries than the limit.
@@ -30,7 +30,7 @@ pub(super) struct Places {
 
 /// A cached directory listing.
 #[derive(Debug)]
-struct CachedListing {
+struct RepositoryListing {
     /// Device, inode and change time, which programs cannot set back.
     stamp: (u64, u64, i64, i64),
     entries: usize,
@@ -52,11 +52,11 @@ impl RepositoryScan {
     }
 
     /// Runs the search. Performs blocking I/O.
-    pub(super) fn find(&self) -> Places {
+    pub(super) fn find(&self) -> RepositoryList {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *seen);
         let mut open: VecDeque<PathBuf> = self.roots.iter().cloned().collect();
-        let (mut places, mut entries) = (Places::default(), 0);
+        let (mut places, mut entries) = (RepositoryList::default(), 0);
         while let Some(directory) = open.pop_front() {
             if seen.contains_key(&directory) {
                 continue;
@@ -80,13 +80,13 @@ impl RepositoryScan {
     }
 }
 
-fn list_directory(directory: &Path, known: Option<CachedListing>, most: usize) -> Option<CachedListing> {
+fn list_directory(directory: &Path, known: Option<RepositoryListing>, most: usize) -> Option<RepositoryListing> {
     let data = directory.symlink_metadata().ok()?;
     let stamp = (data.dev(), data.ino(), data.ctime(), data.ctime_nsec());
     if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
         return Some(known);
     }
-    let mut listed = CachedListing { stamp, entries: 0, has_git: false, below: Vec::new() };
+    let mut listed = RepositoryListing { stamp, entries: 0, has_git: false, below: Vec::new() };
     for entry in std::fs::read_dir(directory).ok()?.flatten().take(most) {
         listed.entries += 1;
         let name = entry.file_name();
@@ -99,7 +99,7 @@ fn list_directory(directory: &Path, known: Option<CachedListing>, most: usize) -
     Some(listed)
 }
 
-impl CachedListing {
+impl RepositoryListing {
     fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
         self.stamp.2.saturating_add(TICK_SECONDS) < now
@@ -127,7 +127,7 @@ mod tests {
         };
         let at = |names: &[&str]| names.iter().map(|name| root.join(name)).collect::<Vec<_>>();
         let all = [".git", "a/.git", "a/b/.vscode/x/.git", "node_modules/y/.git", "target/.git"];
-        assert_eq!(found(), Places { found: at(&all), is_cut: false });
+        assert_eq!(found(), RepositoryList { found: at(&all), is_cut: false });
         std::fs::remove_dir(root.join("target/.git")).unwrap();
         assert_eq!(found().found, at(&all[..4]));
         // For a subdirectory of a repository, the whole repository is searched, each path once.

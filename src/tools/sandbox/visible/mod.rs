@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
-use table::{CREDENTIAL_WORDS, HOST_KEYS, SETTINGS, SYSTEM, SYSTEM_LINKS, SYSTEM_MASKS, SYSTEM_PARTS, TOOLCHAINS, Toolchain};
+use table::{CREDENTIAL_WORDS, HOST_KEYS, SETTINGS, SYSTEM, SYSTEM_LINKS, SYSTEM_MASKS, SYSTEM_PARTS, TOOLCHAINS, ToolchainHome};
 
 /// Maximum number of symlinks followed in one path.
 const MAX_LINKS: usize = 40;
@@ -40,7 +40,7 @@ pub(crate) struct Visible {
 }
 
 /// Facts about the system and the user.
-pub(crate) struct Machine<'a> {
+pub(crate) struct SystemFacts<'a> {
     pub home: &'a Path,
     /// Home directories of other users.
     pub homes: &'a [PathBuf],
@@ -53,7 +53,7 @@ pub(crate) struct Machine<'a> {
 
 impl Visible {
     /// Finds the existing paths, which takes a few milliseconds at most.
-    pub(crate) fn find(machine: &Machine<'_>) -> Self {
+    pub(crate) fn find(machine: &SystemFacts<'_>) -> Self {
         let homes = std::iter::once(machine.home).chain(machine.homes.iter().map(PathBuf::as_path));
         let homes: Vec<PathBuf> = homes.filter(|home| home.parent().is_some()).map(Path::to_owned).collect();
         let mut hidden: Vec<PathBuf> = if cfg!(target_os = "linux") { top_level() } else { Vec::new() };
@@ -126,7 +126,7 @@ impl Visible {
     }
 
     /// Shows the parts of a toolchain in a directory.
-    fn toolchain(&mut self, toolchain: &Toolchain, directory: &Path) {
+    fn toolchain(&mut self, toolchain: &ToolchainHome, directory: &Path) {
         if directory.symlink_metadata().is_err() {
             return;
         }

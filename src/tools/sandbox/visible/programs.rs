@@ -1,7 +1,7 @@
 //! Directories of `PATH` inside hidden directories, and the toolchains of their programs.
 
 use super::table::{PREFIX_PARTS, TOOLCHAINS};
-use super::{Machine, Visible, resolve_links};
+use super::{SystemFacts, Visible, resolve_links};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const MAX_PREFIXES: usize = 64;
 
 impl Visible {
     /// Shows the programs that the user's shell finds.
-    pub(super) fn programs(&mut self, machine: &Machine<'_>) {
+    pub(super) fn programs(&mut self, machine: &SystemFacts<'_>) {
         let path = (machine.variable)("PATH").unwrap_or_default();
         let directories = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
         let mut done = BTreeSet::new();
@@ -37,7 +37,7 @@ impl Visible {
     }
 
     /// Shows the target of a program symlink, and its toolchain.
-    fn linked_program(&mut self, program: &Path, machine: &Machine<'_>, done: &mut BTreeSet<PathBuf>) {
+    fn linked_program(&mut self, program: &Path, machine: &SystemFacts<'_>, done: &mut BTreeSet<PathBuf>) {
         let Some(found) = resolve_links(program) else { return };
         let is_program =
             std::fs::metadata(&found.real).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
@@ -59,7 +59,7 @@ impl Visible {
 
     /// Shows the files of the programs in a directory: the known toolchain, or the prefix that contains the `bin`
     /// directory.
-    fn show_prefix(&mut self, directory: &Path, machine: &Machine<'_>, done: &mut BTreeSet<PathBuf>) {
+    fn show_prefix(&mut self, directory: &Path, machine: &SystemFacts<'_>, done: &mut BTreeSet<PathBuf>) {
         let homes = std::iter::once(machine.home).chain(machine.homes.iter().map(PathBuf::as_path));
         let home = homes.filter(|home| home.parent().is_some()).find(|home| directory.starts_with(home));
         if let Some(home) = home {

@@ -2,7 +2,7 @@
 
 /// A toolchain: programs that store their files in one directory.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Toolchain {
+pub(super) struct ToolchainHome {
     /// Environment variable that names the directory; empty if there is none.
     pub variable: &'static str,
     /// Default path in the home directory; empty if only the variable names it.
@@ -13,16 +13,16 @@ pub(super) struct Toolchain {
     pub masks: &'static [&'static str],
 }
 
-const fn whole_directory(variable: &'static str, at_home: &'static str) -> Toolchain {
-    Toolchain { variable, at_home, shows: &[], masks: &[] }
+const fn whole_directory(variable: &'static str, at_home: &'static str) -> ToolchainHome {
+    ToolchainHome { variable, at_home, shows: &[], masks: &[] }
 }
 
-const fn partial_directory(variable: &'static str, at_home: &'static str, shows: &'static [&'static str]) -> Toolchain {
-    Toolchain { variable, at_home, shows, masks: &[] }
+const fn partial_directory(variable: &'static str, at_home: &'static str, shows: &'static [&'static str]) -> ToolchainHome {
+    ToolchainHome { variable, at_home, shows, masks: &[] }
 }
 
 /// Read-only toolchains; missing ones are ignored. Everything else in a home directory is hidden.
-pub(super) const TOOLCHAINS: &[Toolchain] = &[
+pub(super) const TOOLCHAINS: &[ToolchainHome] = &[
     // Rust
     partial_directory(
         "CARGO_HOME",
@@ -62,7 +62,7 @@ pub(super) const TOOLCHAINS: &[Toolchain] = &[
     whole_directory("VIRTUAL_ENV", ""),
     partial_directory("", ".local/share/hatch", &["env", "pythons"]),
     partial_directory("", ".local/share/pdm", &["venv", "venvs"]),
-    Toolchain { variable: "RYE_HOME", at_home: ".rye", shows: &[], masks: &["credentials"] },
+    ToolchainHome { variable: "RYE_HOME", at_home: ".rye", shows: &[], masks: &["credentials"] },
     whole_directory("CONDA_PREFIX", "miniconda3"),
     whole_directory("", "anaconda3"),
     whole_directory("", "miniforge3"),
@@ -83,7 +83,7 @@ pub(super) const TOOLCHAINS: &[Toolchain] = &[
     partial_directory("", ".m2", &["repository", "wrapper", "toolchains.xml"]),
     whole_directory("M2_HOME", ""),
     whole_directory("MAVEN_HOME", ""),
-    Toolchain {
+    ToolchainHome {
         variable: "GRADLE_USER_HOME",
         at_home: ".gradle",
         shows: &[],
@@ -134,7 +134,7 @@ pub(super) const TOOLCHAINS: &[Toolchain] = &[
     ),
     whole_directory("OPAMROOT", ".opam"),
     // .NET
-    Toolchain { variable: "", at_home: ".dotnet", shows: &[], masks: &["corefx"] },
+    ToolchainHome { variable: "", at_home: ".dotnet", shows: &[], masks: &["corefx"] },
     whole_directory("DOTNET_ROOT", ""),
     partial_directory("", ".nuget", &["packages"]),
     whole_directory("NUGET_PACKAGES", ""),
@@ -142,7 +142,7 @@ pub(super) const TOOLCHAINS: &[Toolchain] = &[
     // PHP, Dart, Elixir, Perl, R, Julia and others
     partial_directory("COMPOSER_HOME", ".composer", &["vendor", "cache", "composer.json", "composer.lock"]),
     partial_directory("", ".config/composer", &["vendor", "composer.json", "composer.lock"]),
-    Toolchain { variable: "PUB_CACHE", at_home: ".pub-cache", shows: &[], masks: &["credentials.json"] },
+    ToolchainHome { variable: "PUB_CACHE", at_home: ".pub-cache", shows: &[], masks: &["credentials.json"] },
     whole_directory("FLUTTER_ROOT", "flutter"),
     partial_directory("MIX_HOME", ".mix", &["archives", "escripts", "elixir"]),
     partial_directory("HEX_HOME", ".hex", &["packages", "cache.ets"]),

@@ -52,7 +52,7 @@ impl Home {
     fn with(&self, variable: &dyn Fn(&str) -> Option<String>) -> Visible {
         let variable = |name: &str| if name == "PATH" { Some(self.path.clone()) } else { variable(name) };
         let roots = [self.at("src/ws")];
-        Visible::find(&Machine {
+        Visible::find(&SystemFacts {
             home: &self.root,
             homes: &[],
             roots: &roots,
@@ -180,7 +180,7 @@ fn paths_named_by_a_policy_are_visible_even_home_directories() {
 fn a_workspace_that_contains_the_home_directory_is_fully_visible() {
     let home = Home::new();
     let roots = [home.root.clone()];
-    let visible = Visible::find(&Machine { home: &home.root, homes: &[], roots: &roots, own: &[], variable: &|_| None });
+    let visible = Visible::find(&SystemFacts { home: &home.root, homes: &[], roots: &roots, own: &[], variable: &|_| None });
     assert!(!visible.hidden.contains(&home.root), "{:?}", visible.hidden);
 }
 

@@ -6,7 +6,7 @@ use crate::sys::git_index::read_index;
 use crate::sys::path::open_file;
 use crate::tools::executable_files::reader;
 use crate::tools::ignored::IgnoreRules;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::shell::unapproved_run::path_directories;
 use std::collections::{HashMap, VecDeque};
 use std::fs::DirEntry;
@@ -68,7 +68,7 @@ const MAX_LISTED: usize = 1_000;
 /// Build directories in one root of the workspace.
 pub(super) struct BuildDirectories<'a> {
     root: &'a Path,
-    settings: &'a Settings,
+    settings: &'a ToolSettings,
     /// Whether each directory qualifies.
     known: HashMap<PathBuf, bool>,
     /// Tracked paths of each repository; `None` if its index cannot be read.
@@ -76,7 +76,7 @@ pub(super) struct BuildDirectories<'a> {
 }
 
 impl<'a> BuildDirectories<'a> {
-    pub(super) fn new(root: &'a Path, settings: &'a Settings) -> Self {
+    pub(super) fn new(root: &'a Path, settings: &'a ToolSettings) -> Self {
         Self { root, settings, known: HashMap::new(), tracked: HashMap::new() }
     }
 

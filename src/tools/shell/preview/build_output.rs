@@ -4,25 +4,25 @@ use super::build_directories::{BuildDirectories, listed_directory};
 use super::written_bytes::written_bytes;
 use crate::policy::CodeReader;
 use crate::protocol::{CountedEffects, RunsWhen};
-use crate::sys::overlay::{Change, Changes, Kind};
+use crate::sys::overlay::{Change, Changes, NodeKind};
 use crate::sys::path::read_link;
 use crate::tools::ignored::IgnoreRules;
 use crate::tools::paths::display_path_one_line;
 use crate::tools::sandbox::RepositoryTrust;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 /// Build output in one root of the workspace.
 pub(super) struct BuildOutput<'a> {
     changes: &'a Changes,
-    settings: &'a Settings,
+    settings: &'a ToolSettings,
     directories: BuildDirectories<'a>,
     found: BTreeMap<PathBuf, CountedEffects>,
 }
 
 impl<'a> BuildOutput<'a> {
-    pub(super) fn new(changes: &'a Changes, settings: &'a Settings) -> Self {
+    pub(super) fn new(changes: &'a Changes, settings: &'a ToolSettings) -> Self {
         let directories = BuildDirectories::new(changes.directory(), settings);
         Self { changes, settings, directories, found: BTreeMap::new() }
     }
@@ -34,7 +34,7 @@ impl<'a> BuildOutput<'a> {
         let none = CountedEffects { path: name, created: 0, changed: 0, deleted: 0, bytes: 0, direct: false };
         let counted = self.found.entry(directory).or_insert(none);
         counted.bytes += written_bytes(change);
-        if change.kind() != Some(Kind::Directory) {
+        if change.kind() != Some(NodeKind::Directory) {
             match (change.before, change.after) {
                 (None, _) => counted.created += 1,
                 (Some(_), Some(_)) => counted.changed += 1,
@@ -59,7 +59,7 @@ impl<'a> BuildOutput<'a> {
         if self.settings.command.sandbox.trust != RepositoryTrust::Trusted {
             return None;
         }
-        let directory = listed_directory(&change.path, change.kind() == Some(Kind::Directory))?;
+        let directory = listed_directory(&change.path, change.kind() == Some(NodeKind::Directory))?;
         let qualifies = self.directories.qualifies(&directory, ignored);
         (qualifies && self.can_apply(change, reader, &directory)).then_some(directory)
     }
@@ -73,9 +73,9 @@ impl<'a> BuildOutput<'a> {
             return false;
         }
         match change.after.map(|after| after.kind) {
-            None | Some(Kind::File | Kind::Directory) => true,
-            Some(Kind::Special) => false,
-            Some(Kind::Link) => {
+            None | Some(NodeKind::File | NodeKind::Directory) => true,
+            Some(NodeKind::Special) => false,
+            Some(NodeKind::Link) => {
                 let says = read_link(&self.changes.new_content(&change.path));
                 says.is_ok_and(|says| is_target_inside(&change.path, Path::new(&says), directory))
             }

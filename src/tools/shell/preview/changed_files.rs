@@ -2,7 +2,7 @@
 
 use super::run::PreviewedCommand;
 use crate::ports::ProposedText;
-use crate::sys::overlay::Kind;
+use crate::sys::overlay::NodeKind;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of files.
@@ -11,7 +11,7 @@ const MAX_FILES: usize = 20;
 const MAX_BYTES: u64 = 1 << 20;
 
 /// A changed file: its path, and the path of its new content, if it still exists.
-pub(in crate::tools) struct ChangedFile {
+pub(in crate::tools) struct PreviewFile {
     path: PathBuf,
     is_known: bool,
     new: Option<PathBuf>,
@@ -19,11 +19,11 @@ pub(in crate::tools) struct ChangedFile {
 
 impl PreviewedCommand {
     /// Returns the changed files that meet a condition, without build output.
-    pub(in crate::tools) fn changed_files(&self, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<ChangedFile> {
+    pub(in crate::tools) fn changed_files(&self, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PreviewFile> {
         let mut files = Vec::new();
         for changes in &self.changes {
             for change in changes.entries().iter().filter(|change| !change.is_only_touched()) {
-                let is_file = |kind: Option<Kind>| kind == Some(Kind::File);
+                let is_file = |kind: Option<NodeKind>| kind == Some(NodeKind::File);
                 let (before, after) = (change.before.map(|node| node.kind), change.after.map(|node| node.kind));
                 let path = changes.old(&change.path);
                 let is_build = self.build.iter().any(|build| path.starts_with(build));
@@ -31,7 +31,7 @@ impl PreviewedCommand {
                     continue;
                 }
                 let new = is_file(after).then(|| changes.new_content(&change.path));
-                files.push(ChangedFile { path, is_known: is_file(before), new });
+                files.push(PreviewFile { path, is_known: is_file(before), new });
                 if files.len() == MAX_FILES {
                     return files;
                 }
@@ -41,7 +41,7 @@ impl PreviewedCommand {
     }
 }
 
-impl ChangedFile {
+impl PreviewFile {
     /// Returns the text before and after; `None` if one of them is not a small text.
     pub(in crate::tools) fn text(&self) -> Option<ProposedText> {
         let read = |path: &Path| String::from_utf8(crate::sys::file::read(path, MAX_BYTES).ok()?).ok();

@@ -6,11 +6,11 @@ use super::overlay_dir::OverlayDir;
 use super::run::PreviewedCommand;
 use super::selection::{applied_count, select};
 use crate::protocol::{CallId, DiscardedEffect, ErrorCode, Proposal, ToolError, ToolResult};
-use crate::sys::overlay::{self, Changes, CommitError, Outcome, is_full};
+use crate::sys::overlay::{self, Changes, CommitError, CommitOutcome, is_full};
 use crate::tools::blocking::off_thread;
 use crate::tools::paths::{display_path_one_line, join_names};
 use crate::tools::redaction::hide_in_result;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
@@ -23,7 +23,7 @@ pub(in crate::tools) async fn commit(
     id: CallId,
     tool_name: String,
     discarded: Vec<DiscardedEffect>,
-    settings: Arc<Settings>,
+    settings: Arc<ToolSettings>,
 ) -> (ToolResult, Option<CommittedRun>) {
     let (again, name) = (id.clone(), tool_name.clone());
     match off_thread(move || commit_selected(kept, id, &tool_name, &discarded, &settings)).await {
@@ -56,7 +56,7 @@ fn commit_selected(
     id: CallId,
     tool_name: &str,
     discarded: &[DiscardedEffect],
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> (ToolResult, Option<CommittedRun>) {
     if let Some(unlisted) = kept.unlisted {
         let error = ToolError::new(ErrorCode::ToolExecutionFailed, format!("{unlisted}. Nothing was written."));
@@ -103,7 +103,7 @@ enum ApplyError {
 
 /// Applies the changes after the result of the call is stored. Returns that result and the outcome; `None` if there are
 /// no changes.
-fn apply(kept: &mut PreviewedCommand, settings: &Settings) -> (ToolResult, Result<Option<Outcome>, ApplyError>) {
+fn apply(kept: &mut PreviewedCommand, settings: &ToolSettings) -> (ToolResult, Result<Option<CommitOutcome>, ApplyError>) {
     let words = describe_applied(&kept.changes);
     let mut result = kept.result.clone();
     let _ = write!(result.output_text, "\n{words}");
@@ -127,8 +127,8 @@ fn apply(kept: &mut PreviewedCommand, settings: &Settings) -> (ToolResult, Resul
 fn finish_applied(
     mut view: OverlayDir,
     result: ToolResult,
-    outcome: Option<Outcome>,
-    settings: &Settings,
+    outcome: Option<CommitOutcome>,
+    settings: &ToolSettings,
 ) -> (ToolResult, Option<CommittedRun>) {
     view.end_direct();
     let Some(outcome) = outcome else { return finish_call(view, result, settings) };
@@ -143,7 +143,7 @@ fn finish_failed(
     id: CallId,
     tool_name: &str,
     error: ApplyError,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> (ToolResult, Option<CommittedRun>) {
     let error = match error {
         ApplyError::Store(error) => {
@@ -166,7 +166,7 @@ fn finish_failed(
 
 /// Removes all build output from the changes if nothing else is in conflict: another build has written it in the
 /// meantime, and build output can be rebuilt. Returns whether anything was removed.
-fn discard_build_output(kept: &mut PreviewedCommand, conflicts: &[PathBuf], settings: &Settings) -> bool {
+fn discard_build_output(kept: &mut PreviewedCommand, conflicts: &[PathBuf], settings: &ToolSettings) -> bool {
     let is_output = |path: &Path| kept.build.iter().any(|directory| path.starts_with(directory));
     if conflicts.is_empty() || !conflicts.iter().all(|path| is_output(path)) {
         return false;
@@ -202,7 +202,7 @@ fn touch_discarded(listed: &[Changes], kept: &[Changes]) {
 }
 
 /// Completes the call. Only the outcome is stored, until the session has recorded it.
-fn finish_call(mut view: OverlayDir, result: ToolResult, settings: &Settings) -> (ToolResult, Option<CommittedRun>) {
+fn finish_call(mut view: OverlayDir, result: ToolResult, settings: &ToolSettings) -> (ToolResult, Option<CommittedRun>) {
     view.discard_direct();
     if settings.session.is_none() {
         view.remove_on_drop();
@@ -216,7 +216,7 @@ fn finish_call(mut view: OverlayDir, result: ToolResult, settings: &Settings) ->
 }
 
 /// Retries the application of the changes, as after a crash.
-fn retry_commit(view: &OverlayDir, error: io::Error) -> Result<Outcome, CommitError> {
+fn retry_commit(view: &OverlayDir, error: io::Error) -> Result<CommitOutcome, CommitError> {
     let path = view.path().to_owned();
     match overlay::recover(view.path()) {
         Ok(Some(outcome)) => Ok(outcome),
@@ -246,7 +246,7 @@ fn commit_refusal(error: CommitError) -> ToolError {
 }
 
 /// Adds the changes that could not be applied to a result.
-pub(super) fn with_unapplied(mut result: ToolResult, outcome: &Outcome) -> ToolResult {
+pub(super) fn with_unapplied(mut result: ToolResult, outcome: &CommitOutcome) -> ToolResult {
     if !outcome.is_whole() {
         let left = outcome.left.iter().map(|left| format!("`{}` ({})", left.path.display(), left.why));
         let later = match (outcome.is_over(), outcome.left.iter().any(|left| left.is_full)) {

@@ -10,7 +10,7 @@ use crate::sys::sandbox::Confinement;
 use crate::tools::executable_files::is_opened;
 use crate::tools::ignored::IgnoreRules;
 use crate::tools::paths::display_path_one_line;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -39,7 +39,12 @@ pub(super) struct DirectlyWritten {
 
 impl DirectOutput {
     /// Finds the existing directories that meet all conditions; `None` if there are none.
-    pub(super) fn find(layers: &[LayeredDirectory], began: Time, confinement: &Confinement, settings: &Settings) -> Option<Self> {
+    pub(super) fn find(
+        layers: &[LayeredDirectory],
+        began: Time,
+        confinement: &Confinement,
+        settings: &ToolSettings,
+    ) -> Option<Self> {
         let mut directories = Vec::new();
         for LayeredDirectory { directory: root, .. } in layers {
             let Ok(device) = fs::metadata(root).map(|data| data.dev()) else { continue };
@@ -65,7 +70,7 @@ impl DirectOutput {
     }
 
     /// Counts the entries that the command wrote, and removes entries that are not allowed in build output.
-    pub(super) fn scan_written(&self, settings: &Settings) -> DirectlyWritten {
+    pub(super) fn scan_written(&self, settings: &ToolSettings) -> DirectlyWritten {
         let mut written = DirectlyWritten::default();
         let mut left = MAX_ENTRIES;
         for directory in &self.directories {
@@ -129,7 +134,7 @@ impl DirectOutput {
 }
 
 /// Returns the reason why an entry is not allowed in build output; `None` if it is.
-fn refusal_reason(path: &Path, data: &Metadata, directory: &Path, settings: &Settings) -> Option<&'static str> {
+fn refusal_reason(path: &Path, data: &Metadata, directory: &Path, settings: &ToolSettings) -> Option<&'static str> {
     if data.is_dir() {
         return None;
     }

@@ -6,18 +6,18 @@ use crate::protocol::{PreviewOffer, SandboxTier};
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::sandbox::RepositoryTrust;
 use crate::tools::sandbox::Writes;
-use crate::tools::settings::Settings;
-use crate::tools::shell::command_run::Work;
+use crate::tools::settings::ToolSettings;
+use crate::tools::shell::command_run::PlannedCommand;
 
 /// Returns whether a planned line can be previewed.
-pub(in crate::tools) fn offer(work: &Work, settings: &Settings) -> PreviewOffer {
+pub(in crate::tools) fn offer(work: &PlannedCommand, settings: &ToolSettings) -> PreviewOffer {
     match obstacle(work, settings) {
         Some(reason) => PreviewOffer::Impossible { reason },
         None => PreviewOffer::Possible,
     }
 }
 
-fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
+fn obstacle(work: &PlannedCommand, settings: &ToolSettings) -> Option<String> {
     if !work.opens.is_empty() {
         return Some("the command has network access or access outside the workspace, and previews support neither".to_owned());
     }
@@ -25,7 +25,7 @@ fn obstacle(work: &Work, settings: &Settings) -> Option<String> {
 }
 
 /// Returns the reason why a command cannot run in a layer, regardless of its access.
-fn layer_obstacle(work: &Work, settings: &Settings) -> Option<String> {
+fn layer_obstacle(work: &PlannedCommand, settings: &ToolSettings) -> Option<String> {
     let sandbox = &settings.command.sandbox;
     if work.background {
         return Some("the command keeps running in the background, but a preview ends with its command".to_owned());
@@ -53,7 +53,7 @@ fn layer_obstacle(work: &Work, settings: &Settings) -> Option<String> {
 }
 
 /// Returns whether a planned line can run in a layer whose effects are approved. Performs blocking I/O.
-pub(in crate::tools) fn layer(work: &Work, settings: &Settings) -> LayerRun {
+pub(in crate::tools) fn layer(work: &PlannedCommand, settings: &ToolSettings) -> LayerRun {
     let impossible = |reason: String| LayerRun::Impossible { reason };
     // The author of the policy determined what named commands and custom tools run.
     if work.pinned.is_none() || work.answer.is_some() {

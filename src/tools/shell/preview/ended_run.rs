@@ -8,7 +8,7 @@ use crate::protocol::{CallId, CountedEffects, EffectPart, Effects, Proposal, San
 use crate::sys::overlay::{Changes, LayeredDirectory, Time};
 use crate::tools::call_result::CallResult;
 use crate::tools::output::uris;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -62,7 +62,7 @@ pub(super) struct EndedRun {
 
 impl RunEnd {
     /// Returns the effects and their details. Removes changes that are never applied from `changes`.
-    pub(super) fn effects(self, changes: &mut [Changes], settings: &Settings) -> RunEffects {
+    pub(super) fn effects(self, changes: &mut [Changes], settings: &ToolSettings) -> RunEffects {
         let ShownEffects {
             files,
             parts,

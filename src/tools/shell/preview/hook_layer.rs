@@ -8,7 +8,7 @@ use crate::protocol::{CallId, ErrorCode, ToolError};
 use crate::sys::file::{create_below, read_below};
 use crate::sys::overlay;
 use crate::sys::sandbox::{Confinement, View};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ impl HookLayer {
     ///
     /// # Errors
     /// Returns an error if this system or the policy does not provide layers.
-    pub(in crate::tools) fn make(settings: &Settings) -> Result<Self, ToolError> {
+    pub(in crate::tools) fn make(settings: &ToolSettings) -> Result<Self, ToolError> {
         let mut settings = settings.clone();
         // A discarded change must not leave build output.
         settings.command.sandbox.build_output = BuildOutputMode::Layer;
@@ -42,7 +42,7 @@ impl HookLayer {
     ///
     /// # Errors
     /// This system or the policy has no layers, or the directories of the workspace have changed.
-    pub(in crate::tools) fn of_command(command: &PreviewedCommand, settings: &Settings) -> Result<Self, ToolError> {
+    pub(in crate::tools) fn of_command(command: &PreviewedCommand, settings: &ToolSettings) -> Result<Self, ToolError> {
         let Self { mut prepared } = Self::make(settings)?;
         if !prepared.layers.iter().map(|layered| &layered.directory).eq(command.layers.iter().map(|layered| &layered.directory)) {
             return Err(ToolError::new(ErrorCode::Conflict, "the directories of the workspace have changed"));

@@ -2,7 +2,7 @@
 
 use super::build_directories::find_build_directories;
 use super::run::PreviewedCommand;
-use crate::sys::overlay::{self, Changes, Kind, Time, changed_after};
+use crate::sys::overlay::{self, Changes, NodeKind, Time, changed_after};
 use std::path::{Path, PathBuf};
 
 /// Maximum number of compared entries in build directories. If there are more, a build may have run.
@@ -26,7 +26,7 @@ pub(super) fn renew_times(kept: &mut PreviewedCommand) {
 /// Returns whether the changes write a file outside build output.
 fn writes_files(changes: &Changes, build: &[PathBuf]) -> bool {
     let is_output = |path: &Path| build.iter().any(|directory| path.starts_with(directory));
-    let is_file = |change: &&overlay::Change| change.after.is_some_and(|after| after.kind == Kind::File);
+    let is_file = |change: &&overlay::Change| change.after.is_some_and(|after| after.kind == NodeKind::File);
     changes.entries().iter().filter(is_file).any(|change| !is_output(&changes.old(&change.path)))
 }
 

@@ -5,11 +5,11 @@ use super::written_bytes::written_bytes;
 use crate::policy::CodeReader;
 use crate::ports::LayerEnd;
 use crate::protocol::{Action, CountedEffects, Effects, Place, RunsWhen, SandboxAccess, Target, format_count, size};
-use crate::sys::overlay::{Change, Changes, Kind};
+use crate::sys::overlay::{Change, Changes, NodeKind};
 use crate::sys::process::{End, FinishedRun, signal_name};
 use crate::sys::sandbox::Confinement;
 use crate::tools::ignored::IgnoreRules;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -64,7 +64,7 @@ pub(super) fn hidden_secrets_named(
     finished: &FinishedRun,
     confinement: &Confinement,
     printed: &str,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Vec<SandboxAccess> {
     if !settings.command.sandbox.layered || finished.end == End::Exited(0) {
         return Vec::new();
@@ -99,17 +99,17 @@ impl OtherChanges {
         changes: &Changes,
         reader: Option<CodeReader>,
         ignored: &mut IgnoreRules<'_>,
-        settings: &Settings,
+        settings: &ToolSettings,
     ) {
         if change.is_only_touched() {
             self.beyond_edits = true;
         }
         let real = changes.old(&change.path);
         let deletes = change.after.is_none();
-        let is_link = [change.before, change.after].iter().flatten().any(|node| node.kind == Kind::Link);
+        let is_link = [change.before, change.after].iter().flatten().any(|node| node.kind == NodeKind::Link);
         let is_mode = match (change.before, change.after) {
             (Some(before), Some(after)) => before.mode != after.mode || before.owners_differ(&after),
-            (None, Some(after)) => after.kind == Kind::File && after.mode & 0o111 != 0,
+            (None, Some(after)) => after.kind == NodeKind::File && after.mode & 0o111 != 0,
             _ => false,
         };
         let is_replaced = change.before.is_some() && change.after.is_some() && change.kind().is_none();
@@ -142,8 +142,8 @@ impl OtherChanges {
 
 /// Returns whether a change creates a link whose target is outside its workspace directory. Links to programs of the
 /// system or of a toolchain, as in a virtual environment, do not count.
-fn is_escaping_link(change: &Change, changes: &Changes, settings: &Settings) -> bool {
-    if change.after.is_none_or(|node| node.kind != Kind::Link) {
+fn is_escaping_link(change: &Change, changes: &Changes, settings: &ToolSettings) -> bool {
+    if change.after.is_none_or(|node| node.kind != NodeKind::Link) {
         return false;
     }
     let Ok(to) = std::fs::read_link(changes.new_content(&change.path)) else { return true };
@@ -187,7 +187,7 @@ fn state_before(change: &Change) -> String {
     match change.content {
         Some(content) => format!("{kind:?} {mode:o} {owner}:{group} {}", crate::text::hex(content.as_bytes())),
         // The entries of a directory are changes too.
-        None if kind == Kind::Directory => format!("{kind:?} {mode:o} {owner}:{group}"),
+        None if kind == NodeKind::Directory => format!("{kind:?} {mode:o} {owner}:{group}"),
         None => format!("{node:?}"),
     }
 }

@@ -21,7 +21,7 @@ mod throwaway_home;
 mod undecided;
 mod written_bytes;
 
-pub(in crate::tools) use changed_files::ChangedFile;
+pub(in crate::tools) use changed_files::PreviewFile;
 pub(in crate::tools) use commit::{CommittedRun, commit};
 pub(in crate::tools) use eligibility::{layer, offer};
 pub(in crate::tools) use hook_layer::HookLayer;

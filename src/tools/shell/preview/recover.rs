@@ -4,7 +4,7 @@ use super::commit::with_unapplied;
 use super::overlay_dir::{Call, OverlayDir, previews};
 use super::undecided::UndecidedLayer;
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError, ToolResult};
-use crate::sys::overlay::{self, Outcome};
+use crate::sys::overlay::{self, CommitOutcome};
 use crate::tools::paths::join_names;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -176,7 +176,7 @@ fn recover_undecided(mut view: OverlayDir, call: Call, age: Duration, resumed: O
 }
 
 /// Describes a commit that was just completed, for the user.
-fn describe_outcome(outcome: &Outcome) -> String {
+fn describe_outcome(outcome: &CommitOutcome) -> String {
     let said = "aye exited while applying a command's changes";
     if outcome.is_whole() {
         return format!("{said}; they are applied now");

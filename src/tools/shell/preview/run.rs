@@ -15,9 +15,9 @@ use crate::tools::background::describe_process_end;
 use crate::tools::blocking::off_thread;
 use crate::tools::output::{OutputCollector, OutputCollectors};
 use crate::tools::redaction::hide_in_result;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::shell::command_run::{
-    Work, blocked_access, check_unchanged, process_error, sandbox_denials, spec, unapproved_run, with_words,
+    PlannedCommand, blocked_access, check_unchanged, process_error, sandbox_denials, spec, unapproved_run, with_words,
 };
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::sandbox_denials::CreatedPaths;
@@ -56,7 +56,7 @@ pub(in crate::tools) struct PreviewedCommand {
     pub(super) run_end: RunEnd,
     pub(super) layers: Vec<LayeredDirectory>,
     pub(super) began: overlay::Time,
-    pub(super) settings: Arc<Settings>,
+    pub(super) settings: Arc<ToolSettings>,
     /// Notes of the plan from before the run.
     pub(in crate::tools) plan_notes: Vec<String>,
 }
@@ -75,10 +75,10 @@ pub(in crate::tools) struct PreviewRunResult {
 
 /// Runs a line in its own view, with only the approved access.
 pub(in crate::tools) async fn run(
-    mut work: Work,
+    mut work: PlannedCommand,
     tool_call_id: CallId,
     tool_name: String,
-    settings: Arc<Settings>,
+    settings: Arc<ToolSettings>,
     context: RunContext,
 ) -> Result<PreviewRunResult, ToolError> {
     let settings = work.narrow.apply_to(settings);
@@ -216,7 +216,7 @@ impl OutsideWrites {
     /// Returns the access that the command tried to use, and a note about its writes to discarded copies. Files with a
     /// leading dot in the home directory are settings and logs that commands write incidentally; they are only
     /// mentioned.
-    fn wanted_access(&self, began: overlay::Time, settings: &Settings) -> (Vec<SandboxAccess>, Option<String>) {
+    fn wanted_access(&self, began: overlay::Time, settings: &ToolSettings) -> (Vec<SandboxAccess>, Option<String>) {
         let written = self.home.iter().flat_map(ThrowawayHome::written_paths).collect::<Vec<_>>();
         let changed =
             |layered: &&LayeredDirectory| overlay::changes(layered, began).is_ok_and(|changes| !changes.entries().is_empty());
@@ -257,7 +257,7 @@ pub(super) struct PreparedPreview {
 
 impl PreparedPreview {
     /// Prepares the run of a command with this access.
-    pub(super) fn new(call: &Call, opens: Vec<SandboxAccess>, settings: &Settings) -> Result<Self, ToolError> {
+    pub(super) fn new(call: &Call, opens: Vec<SandboxAccess>, settings: &ToolSettings) -> Result<Self, ToolError> {
         let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("cannot preview this call: {why}"));
         let base = settings.command.sandbox.previews.as_ref().map_err(|why| impossible(why))?;
         let opened = CreatedPaths::make(&opens);
@@ -321,7 +321,7 @@ impl PreparedPreview {
 }
 
 /// Returns the directories outside the workspace that the policy makes writable.
-fn granted_directories(settings: &Settings, held: &Confinement) -> Vec<PathBuf> {
+fn granted_directories(settings: &ToolSettings, held: &Confinement) -> Vec<PathBuf> {
     let is_apart = |place: &Path| !held.roots.iter().any(|root| place.starts_with(root) || root.starts_with(place));
     let holds_home = |place: &Path| settings.home.as_deref().is_some_and(|home| home.starts_with(place));
     let granted = settings.command.sandbox.writable.iter().filter(|place| is_apart(place) && !holds_home(place));
@@ -336,7 +336,12 @@ fn io_error(what: &str, error: &io::Error) -> ToolError {
 }
 
 /// Describes how the run ended, and the blocked access.
-fn inspect_end(finished: &FinishedRun, work: &Work, confinement: &Confinement, settings: &Settings) -> (RunEnd, Option<String>) {
+fn inspect_end(
+    finished: &FinishedRun,
+    work: &PlannedCommand,
+    confinement: &Confinement,
+    settings: &ToolSettings,
+) -> (RunEnd, Option<String>) {
     let told = match work.result(finished, settings.max_output_bytes) {
         Ok(told) => told.text,
         Err(failed) => failed.printed,

@@ -4,11 +4,11 @@
 use super::effects::ListedEffect;
 use crate::protocol::{DiscardedEffect, HunkChoice, ToolError};
 use crate::sys::file;
-use crate::sys::overlay::{Change, Changes, Kind};
+use crate::sys::overlay::{Change, Changes, NodeKind};
 use crate::tools::diff::cuts::with_choices;
 use crate::tools::document::content::Document;
 use crate::tools::error::invalid;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub(super) fn select(
     changes: &mut [Changes],
     effects: &[ListedEffect],
     discarded: &[DiscardedEffect],
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<String, ToolError> {
     let mut hunks = Vec::new();
     for effect in effects.iter().filter(|effect| !is_discarded(effect, discarded)) {
@@ -40,7 +40,7 @@ pub(super) fn select(
             changes.entries().iter().filter(|change| !kept.contains(&change.path)).map(|change| change.path.clone()).collect();
         let is_directory = |path: &PathBuf| {
             let nodes = find(changes, path).map(|change| [change.before, change.after]);
-            nodes.into_iter().flatten().flatten().any(|node| node.kind == Kind::Directory)
+            nodes.into_iter().flatten().flatten().any(|node| node.kind == NodeKind::Directory)
         };
         has_build_output |= left.iter().any(|path| !choices.contains_key(path) && !is_directory(path));
         // Changes that depend on others are left out with them.
@@ -72,7 +72,7 @@ fn choices(changes: &Changes, effects: &[&ListedEffect], discarded: &[DiscardedE
             };
             if let Some((from, to)) = moved.iter().find(|(_, to)| to == path) {
                 changes.below(from).iter().chain(changes.below(to)).for_each(|below| cover(&below.path));
-            } else if change.before.is_some_and(|node| node.kind == Kind::Directory) && change.kind().is_none()
+            } else if change.before.is_some_and(|node| node.kind == NodeKind::Directory) && change.kind().is_none()
                 || change.after.is_none()
             {
                 // Its entries are deleted with it, except those that are moved away.
@@ -91,7 +91,7 @@ fn applied_paths(changes: &Changes, choices: &BTreeMap<PathBuf, bool>) -> BTreeS
     let mut kept: BTreeSet<PathBuf> = choices.iter().filter(|(_, applies)| **applies).map(|(path, _)| path.clone()).collect();
     let is_made = |path: &&std::path::Path| {
         !choices.contains_key(*path)
-            && find(changes, path).is_some_and(|change| change.after.is_some_and(|node| node.kind == Kind::Directory))
+            && find(changes, path).is_some_and(|change| change.after.is_some_and(|node| node.kind == NodeKind::Directory))
     };
     let parents: Vec<PathBuf> =
         kept.iter().flat_map(|path| path.ancestors().skip(1)).filter(is_made).map(std::path::Path::to_owned).collect();
@@ -105,7 +105,7 @@ fn find<'a>(changes: &'a Changes, path: &std::path::Path) -> Option<&'a Change> 
 }
 
 /// Writes a text file without some of its hunks to the layer.
-fn write_without(changes: &mut Changes, effect: &ListedEffect, left: &[usize], settings: &Settings) -> Result<(), ToolError> {
+fn write_without(changes: &mut Changes, effect: &ListedEffect, left: &[usize], settings: &ToolSettings) -> Result<(), ToolError> {
     let Some(path) = effect.paths.first() else { return Ok(()) };
     let failed = |why: String| invalid(format!("cannot leave out hunks of `{}`: {why}; nothing was written", effect.name));
     let read = |path: PathBuf| -> Result<Document, String> {

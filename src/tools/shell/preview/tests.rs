@@ -14,7 +14,7 @@ use crate::protocol::{
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::sandbox::{RepositoryTrust, SandboxPolicy};
 use crate::tools::tests::{Bench, block_on, call, context};
-use crate::tools::{Router, Settings, ToolSources, Toolset};
+use crate::tools::{Router, ToolSettings, ToolSources, Toolset};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -450,7 +450,7 @@ fn applies_effects_until_killed() {
     });
 }
 
-fn crashing(root: &Path) -> Settings {
+fn crashing(root: &Path) -> ToolSettings {
     let mut settings = crate::tools::tests::settings(root.join("ws"), root.join("home"));
     settings.session = Some(SessionId::new("s"));
     settings.command.sandbox = sandbox(root.join("ws"), root.join("base"));

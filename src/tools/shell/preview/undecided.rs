@@ -6,7 +6,7 @@ use super::run::{PreviewRunResult, PreviewedCommand};
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError};
 use crate::sys::overlay::{self, Changes};
 use crate::tools::sandbox::bytes_below;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -43,7 +43,7 @@ pub(crate) struct UndecidedUse {
 pub(in crate::tools) fn reopen(
     layer: UndecidedLayer,
     was: &str,
-    settings: &Arc<Settings>,
+    settings: &Arc<ToolSettings>,
 ) -> Result<PreviewRunResult, ToolError> {
     let mut view = layer.view;
     view.remove_on_drop();

@@ -8,9 +8,9 @@ mod tests;
 pub(in crate::tools) use created_paths::CreatedPaths;
 
 use crate::protocol::SandboxAccess;
-use crate::sys::path::{Kind, resolve};
+use crate::sys::path::{PathKind, resolve};
 use crate::sys::sandbox::{Backend, Confinement, NetworkAccess, View};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::shell::network::BlockedHosts;
 use output_parser::{DenialReason, DeniedPath, WantedAccess};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl BlockedAccess {
         cwd: &Path,
         hosts: BlockedHosts,
         confinement: &Confinement,
-        settings: &Settings,
+        settings: &ToolSettings,
     ) -> Self {
         Self::from_outputs(printed, hosts, &SandboxedCommand { confinement, settings, cwd, never: NEVER_OPENED })
     }
@@ -60,16 +60,16 @@ impl BlockedAccess {
         let mut shows: Vec<PathBuf> = Vec::new();
         for place in printed.iter().flat_map(|text| output_parser::denied_paths(text)) {
             match held.remedy(&place) {
-                Remedy::Opens(path) if !opens.iter().any(|known| path.starts_with(known)) => {
+                AccessMethod::Opens(path) if !opens.iter().any(|known| path.starts_with(known)) => {
                     opens.retain(|known| !known.starts_with(&path));
                     opens.push(path);
                 }
-                Remedy::OnlyRead(path) if !only_read.contains(&path) => only_read.push(path),
-                Remedy::Shows(path) if !shows.iter().any(|known| path.starts_with(known)) => {
+                AccessMethod::OnlyRead(path) if !only_read.contains(&path) => only_read.push(path),
+                AccessMethod::Shows(path) if !shows.iter().any(|known| path.starts_with(known)) => {
                     shows.retain(|known| !known.starts_with(&path));
                     shows.push(path);
                 }
-                Remedy::Opens(_) | Remedy::OnlyRead(_) | Remedy::Shows(_) | Remedy::Nothing => {}
+                AccessMethod::Opens(_) | AccessMethod::OnlyRead(_) | AccessMethod::Shows(_) | AccessMethod::Nothing => {}
             }
         }
         shows.retain(|shown| !opens.iter().any(|opened| shown.starts_with(opened)));
@@ -127,7 +127,7 @@ impl BlockedAccess {
 }
 
 /// Way of allowing access to a path.
-enum Remedy {
+enum AccessMethod {
     /// The path can be made writable.
     Opens(PathBuf),
     /// The path is hidden by default, and can be made visible.
@@ -139,14 +139,14 @@ enum Remedy {
 /// The sandbox and directory of the command.
 struct SandboxedCommand<'a> {
     confinement: &'a Confinement,
-    settings: &'a Settings,
+    settings: &'a ToolSettings,
     cwd: &'a Path,
     never: &'a [&'a str],
 }
 
 impl SandboxedCommand<'_> {
-    fn remedy(&self, place: &DeniedPath) -> Remedy {
-        let Ok(found) = resolve(&place.given, self.cwd, self.settings.home.as_deref()) else { return Remedy::Nothing };
+    fn remedy(&self, place: &DeniedPath) -> AccessMethod {
+        let Ok(found) = resolve(&place.given, self.cwd, self.settings.home.as_deref()) else { return AccessMethod::Nothing };
         let below = |places: &[PathBuf]| places.iter().any(|place| found.real.starts_with(place));
         let Confinement { roots, view, writable, read_only, hidden, shown, caches, substitutes, strength, .. } = self.confinement;
         let depth = |places: &[PathBuf]| {
@@ -157,54 +157,54 @@ impl SandboxedCommand<'_> {
             hidden.iter().cloned().partition(|place| self.settings.command.sandbox.visible.hidden.contains(place));
         // Credentials, aye's own directories, and paths blocked by the policy.
         if depth(&closed) > depth(shown) {
-            return Remedy::Nothing;
+            return AccessMethod::Nothing;
         }
         let is_veiled = depth(&veil) > 0 && ![roots, shown, writable].into_iter().any(|places| below(places));
         if below(roots) {
             // Paths visible in the sandbox are blocked only by the policy.
             let refused = place.why == DenialReason::ReadOnly && (*view == View::ReadOnly || below(read_only));
-            return if refused { Remedy::OnlyRead(found.real) } else { Remedy::Nothing };
+            return if refused { AccessMethod::OnlyRead(found.real) } else { AccessMethod::Nothing };
         }
         let own = self.never.iter().any(|place| found.real.starts_with(place));
         if substitutes.iter().any(|substitute| found.real.starts_with(&substitute.directory)) {
-            return Remedy::Nothing;
+            return AccessMethod::Nothing;
         }
         if own || below(writable) || caches.iter().any(|cache| found.real.starts_with(&cache.directory)) {
-            return Remedy::Nothing;
+            return AccessMethod::Nothing;
         }
         if is_veiled && *strength == Backend::Landlock && place.why == DenialReason::NoAccess {
             return self.access_to_hidden(&found.real, found.kind, false);
         }
         if let DenialReason::Missing { written } = place.why {
-            return if is_veiled { self.access_to_hidden(&found.real, found.kind, written) } else { Remedy::Nothing };
+            return if is_veiled { self.access_to_hidden(&found.real, found.kind, written) } else { AccessMethod::Nothing };
         }
         // In a namespace, the kernel reports a read-only file system; missing permissions give another error.
-        let is_there = !matches!(found.kind, Kind::Missing);
+        let is_there = !matches!(found.kind, PathKind::Missing);
         if place.why == DenialReason::NoAccess && *strength == Backend::Namespaces && is_there {
-            return Remedy::Nothing;
+            return AccessMethod::Nothing;
         }
         match self.opens(&found.real, found.kind, place.wanted) {
-            Some(path) if (self.settings.paths.may_open)(&path) && could_write(&path) => Remedy::Opens(path),
-            Some(_) | None => Remedy::Nothing,
+            Some(path) if (self.settings.paths.may_open)(&path) && could_write(&path) => AccessMethod::Opens(path),
+            Some(_) | None => AccessMethod::Nothing,
         }
     }
 
     /// Returns the access to an existing hidden path: its directory, or only the file if the directory is too broad. To create a
     /// path, its directory must be writable.
-    fn access_to_hidden(&self, real: &Path, kind: Kind, written: bool) -> Remedy {
+    fn access_to_hidden(&self, real: &Path, kind: PathKind, written: bool) -> AccessMethod {
         let is_wide = |directory: &Path| self.is_too_wide(directory) || self.is_shared(directory);
         let parent = real.parent().filter(|parent| !is_wide(parent));
         let (path, opens) = match (kind, parent) {
-            (Kind::Missing, Some(parent)) if written && parent.is_dir() => (parent, true),
-            (Kind::Directory, _) if !is_wide(real) => (real, false),
-            (Kind::File { .. }, parent) => (parent.unwrap_or(real), false),
-            _ => return Remedy::Nothing,
+            (PathKind::Missing, Some(parent)) if written && parent.is_dir() => (parent, true),
+            (PathKind::Directory, _) if !is_wide(real) => (real, false),
+            (PathKind::File { .. }, parent) => (parent.unwrap_or(real), false),
+            _ => return AccessMethod::Nothing,
         };
         if opens && (self.settings.paths.may_open)(path) && could_write(path) {
-            return Remedy::Opens(path.to_owned());
+            return AccessMethod::Opens(path.to_owned());
         }
         let may_be_shown = !opens && self.can_show(real) && self.can_show(path);
-        if may_be_shown { Remedy::Shows(path.to_owned()) } else { Remedy::Nothing }
+        if may_be_shown { AccessMethod::Shows(path.to_owned()) } else { AccessMethod::Nothing }
     }
 
     /// Returns whether many programs store files in this directory.
@@ -222,22 +222,22 @@ impl SandboxedCommand<'_> {
     }
 
     /// Returns the smallest path that must be writable.
-    fn opens(&self, real: &Path, kind: Kind, wanted: WantedAccess) -> Option<PathBuf> {
+    fn opens(&self, real: &Path, kind: PathKind, wanted: WantedAccess) -> Option<PathBuf> {
         let parent = existing(real.parent()?);
         let too_wide = self.is_too_wide(&parent);
         match (kind, wanted) {
-            (Kind::Missing, WantedAccess::Away) | (Kind::Link { .. }, _) => (!too_wide).then_some(parent),
-            (Kind::Missing, _) if !too_wide => Some(parent),
-            (Kind::Missing, _) => {
+            (PathKind::Missing, WantedAccess::Away) | (PathKind::Link { .. }, _) => (!too_wide).then_some(parent),
+            (PathKind::Missing, _) if !too_wide => Some(parent),
+            (PathKind::Missing, _) => {
                 let first = parent.join(real.strip_prefix(&parent).ok()?.components().next()?);
                 // A final slash means a directory, even if it does not exist.
                 let directory = wanted == WantedAccess::Directory || first != real;
                 Some(if directory { first.join("") } else { first })
             }
-            (Kind::Special, _) => None,
+            (PathKind::Special, _) => None,
             (_, WantedAccess::Away) => (!too_wide).then_some(parent),
-            (Kind::Directory, _) => (!self.is_too_wide(real)).then(|| real.to_owned()),
-            (Kind::File { .. }, _) => Some(real.to_owned()),
+            (PathKind::Directory, _) => (!self.is_too_wide(real)).then(|| real.to_owned()),
+            (PathKind::File { .. }, _) => Some(real.to_owned()),
         }
     }
 

@@ -98,7 +98,7 @@ fn only_network_errors_are_recognized_as_a_need_for_the_network() {
 struct Machine {
     _directory: tempfile::TempDir,
     root: PathBuf,
-    settings: Settings,
+    settings: ToolSettings,
     confinement: Confinement,
 }
 

@@ -1,16 +1,16 @@
 //! Patches edited by the user: hunks left out or edited.
 
-use super::tree::{File, PathAfter, PathBefore};
-use super::{Changes, Work, changes};
+use super::tree::{PatchPath, PathAfter, PathBefore};
+use super::{PatchChanges, PlannedPatch, changes};
 use crate::protocol::{Amendable, Amendment, Hunk, HunkChoice, ToolError};
 use crate::tools::document::content::Document;
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::write::amendment::{EditableFile, amendable_parts, texts};
 use crate::tools::write::file_change::CurrentFile;
 
-impl Changes {
+impl PatchChanges {
     /// Returns the editable sides of a shown part: the text of a file that is not moved.
     fn sides(&self, part: usize) -> Option<EditableFile<'_>> {
         let (at, cuts) = self.cuts.get(part)?;
@@ -31,7 +31,7 @@ impl Changes {
 }
 
 /// Returns the reason why the hunks of a file cannot be chosen separately.
-fn indivisible_reason(file: &File) -> &'static str {
+fn indivisible_reason(file: &PatchPath) -> &'static str {
     match (&file.now, &file.moved_from) {
         (PathAfter::Absent, _) => "a file can only be deleted as a whole",
         (_, Some(_)) => "a moved file can only be changed as proposed",
@@ -39,7 +39,7 @@ fn indivisible_reason(file: &File) -> &'static str {
     }
 }
 
-pub(super) fn amendable(changes: &Changes, settings: &Settings) -> (Amendable, Vec<String>) {
+pub(super) fn amendable(changes: &PatchChanges, settings: &ToolSettings) -> (Amendable, Vec<String>) {
     let (mut offer, texts) = amendable_parts(&changes.all_sides(), settings);
     let mut own = std::mem::take(&mut offer.hunks).into_iter();
     for (part, (at, cuts)) in changes.cuts.iter().enumerate() {
@@ -55,10 +55,10 @@ pub(super) fn amendable(changes: &Changes, settings: &Settings) -> (Amendable, V
 }
 
 pub(super) fn amend(
-    mut changed: Changes,
+    mut changed: PatchChanges,
     amendment: &Amendment,
-    settings: &Settings,
-) -> Result<(CallDraft<Work>, String), ToolError> {
+    settings: &ToolSettings,
+) -> Result<(CallDraft<PlannedPatch>, String), ToolError> {
     let own = match amendment {
         Amendment::Hunks { hunks } => Amendment::Hunks { hunks: own_choices(&changed, hunks)? },
         other => other.clone(),
@@ -80,11 +80,11 @@ pub(super) fn amend(
     if count == 0 {
         return Err(invalid("no changes remain; deny the call instead"));
     }
-    Ok((CallDraft::changes(changes.actions.clone(), proposal, Work::Apply(changes)), told))
+    Ok((CallDraft::changes(changes.actions.clone(), proposal, PlannedPatch::Apply(changes)), told))
 }
 
 /// Returns the choices for the hunks of a text. All other hunks must be applied.
-fn own_choices(changes: &Changes, choices: &[HunkChoice]) -> Result<Vec<HunkChoice>, ToolError> {
+fn own_choices(changes: &PatchChanges, choices: &[HunkChoice]) -> Result<Vec<HunkChoice>, ToolError> {
     let mut own = Vec::new();
     let mut rest = choices.iter();
     for (part, (_, cuts)) in changes.cuts.iter().enumerate() {

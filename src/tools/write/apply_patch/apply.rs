@@ -1,8 +1,8 @@
 //! Application of hunks to a text. Unchanged lines are preserved; new lines get the line endings around them.
 
 use super::choose::{AmbiguousHunks, choose, span};
-use super::find::{HunkNotFound, Lines, Places};
-use super::parse::{Hunk, Kind, Line};
+use super::find::{HunkNotFound, HunkPositions, Lines};
+use super::parse::{PatchHunk, PatchLine, PatchLineKind};
 use crate::tools::document::line_breaks::{Breaks, has_lone_cr};
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AppliedHunks {
     pub text: String,
-    pub places: Vec<Places>,
+    pub places: Vec<HunkPositions>,
 }
 
 /// Reason why hunks do not match.
@@ -27,11 +27,11 @@ const MAX_PLACES: usize = 2_000_000;
 /// ignored.
 ///
 /// A lone CR ends a line if the hunks match that way; otherwise it is an ordinary character.
-pub(crate) fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<AppliedHunks, HunkMismatch> {
+pub(crate) fn apply(text: &str, hunks: &[PatchHunk], hidden: &[Range<usize>]) -> Result<AppliedHunks, HunkMismatch> {
     if !has_lone_cr(text) {
         return apply_with_breaks(Breaks::Lf, text, hunks, hidden);
     }
-    let parted: Vec<Hunk> = hunks.iter().map(at_cr).collect();
+    let parted: Vec<PatchHunk> = hunks.iter().map(at_cr).collect();
     apply_with_breaks(Breaks::Cr, text, &parted, hidden).or_else(|misfit| {
         match apply_with_breaks(Breaks::Lf, text, hunks, hidden) {
             Ok(applied) => Ok(applied),
@@ -43,17 +43,22 @@ pub(crate) fn apply(text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Resu
 }
 
 /// Splits the searched lines at lone CRs, like the lines of the file.
-fn at_cr(hunk: &Hunk) -> Hunk {
-    let parted = |line: &Line| -> Vec<Line> {
-        if line.kind == Kind::Added || !line.text.contains('\r') {
+fn at_cr(hunk: &PatchHunk) -> PatchHunk {
+    let parted = |line: &PatchLine| -> Vec<PatchLine> {
+        if line.kind == PatchLineKind::Added || !line.text.contains('\r') {
             return vec![line.clone()];
         }
-        line.text.split('\r').map(|text| Line { text: text.to_owned(), ..line.clone() }).collect()
+        line.text.split('\r').map(|text| PatchLine { text: text.to_owned(), ..line.clone() }).collect()
     };
-    Hunk { lines: hunk.lines.iter().flat_map(parted).collect(), ..hunk.clone() }
+    PatchHunk { lines: hunk.lines.iter().flat_map(parted).collect(), ..hunk.clone() }
 }
 
-fn apply_with_breaks(breaks: Breaks, text: &str, hunks: &[Hunk], hidden: &[Range<usize>]) -> Result<AppliedHunks, HunkMismatch> {
+fn apply_with_breaks(
+    breaks: Breaks,
+    text: &str,
+    hunks: &[PatchHunk],
+    hidden: &[Range<usize>],
+) -> Result<AppliedHunks, HunkMismatch> {
     let lines = Lines::new(text, breaks);
     let offsets = offsets(&lines);
     let refused = |start: usize, length: usize| {
@@ -61,7 +66,7 @@ fn apply_with_breaks(breaks: Breaks, text: &str, hunks: &[Hunk], hidden: &[Range
         let near = hidden.partition_point(|range| range.end <= at);
         hidden[near..].iter().take_while(|range| range.start < end).any(|range| range.start < at || end < range.end)
     };
-    let mut places: Vec<Places> = Vec::new();
+    let mut places: Vec<HunkPositions> = Vec::new();
     let mut room = MAX_PLACES;
     for (index, hunk) in hunks.iter().enumerate() {
         let found = lines.find(hunk, index + 1 == hunks.len(), &refused);
@@ -95,14 +100,14 @@ fn offsets(lines: &Lines<'_>) -> Vec<usize> {
 type LineWithEnding<'a> = (&'a str, &'static str);
 
 /// Lines to remove, and their replacement.
-struct Block<'a> {
+struct LineReplacement<'a> {
     at: usize,
     removed: usize,
     added: Vec<&'a str>,
 }
 
-fn join_blocks(whole: &[LineWithEnding<'_>], hunks: &[Hunk], places: &[Places], starts: &[usize]) -> String {
-    let mut blocks: Vec<Block<'_>> =
+fn join_blocks(whole: &[LineWithEnding<'_>], hunks: &[PatchHunk], places: &[HunkPositions], starts: &[usize]) -> String {
+    let mut blocks: Vec<LineReplacement<'_>> =
         hunks.iter().zip(places).zip(starts).flat_map(|((hunk, places), start)| blocks(hunk, places, *start)).collect();
     blocks.sort_by_key(|block| (block.at, block.removed));
     let mut result: Vec<LineWithEnding<'_>> = Vec::with_capacity(whole.len());
@@ -132,27 +137,27 @@ fn join_blocks(whole: &[LineWithEnding<'_>], hunks: &[Hunk], places: &[Places], 
     text
 }
 
-fn blocks<'a>(hunk: &'a Hunk, places: &Places, start: usize) -> Vec<Block<'a>> {
+fn blocks<'a>(hunk: &'a PatchHunk, places: &HunkPositions, start: usize) -> Vec<LineReplacement<'a>> {
     let end = span(hunk, places, start, false).end;
-    let mut blocks: Vec<Block<'a>> = Vec::new();
+    let mut blocks: Vec<LineReplacement<'a>> = Vec::new();
     let (mut at, mut open) = (start, false);
     // Lines that are not in the file can be neither removed nor replaced.
-    let phantoms = hunk.lines.iter().rev().filter(|line| line.kind == Kind::Removed).take(places.dropped).count();
+    let phantoms = hunk.lines.iter().rev().filter(|line| line.kind == PatchLineKind::Removed).take(places.dropped).count();
     let last_is_empty = hunk.added_lines().last().is_some_and(str::is_empty);
     let kept = hunk.added_lines().count() - usize::from(phantoms > 0 && last_is_empty);
     let mut seen = 0;
     for line in &hunk.lines {
-        if line.kind == Kind::Context {
+        if line.kind == PatchLineKind::Context {
             open = false;
             at += 1;
             continue;
         }
         if !open {
-            blocks.push(Block { at, removed: 0, added: Vec::new() });
+            blocks.push(LineReplacement { at, removed: 0, added: Vec::new() });
             open = true;
         }
         let Some(block) = blocks.last_mut() else { continue };
-        if line.kind == Kind::Added {
+        if line.kind == PatchLineKind::Added {
             seen += 1;
             if seen <= kept {
                 block.added.push(&line.text);
@@ -173,9 +178,9 @@ fn blocks<'a>(hunk: &'a Hunk, places: &Places, start: usize) -> Vec<Block<'a>> {
 fn close(
     result: &mut [LineWithEnding<'_>],
     whole: &[LineWithEnding<'_>],
-    hunks: &[Hunk],
-    at: (&[Places], &[usize]),
-    blocks: &[Block<'_>],
+    hunks: &[PatchHunk],
+    at: (&[HunkPositions], &[usize]),
+    blocks: &[LineReplacement<'_>],
 ) {
     let was_open = whole.last().is_some_and(|line| line.1.is_empty());
     let touched = blocks.iter().any(|block| block.at + block.removed == whole.len() && !block.added.is_empty());

@@ -1,7 +1,7 @@
 //! Assignment of hunks to positions, so that all of them fit. There must be exactly one solution.
 
-use super::find::Places;
-use super::parse::{Hunk, Kind};
+use super::find::HunkPositions;
+use super::parse::{PatchHunk, PatchLineKind};
 use std::ops::Range;
 
 /// Maximum number of compared solutions. If there are more, the position is treated as ambiguous.
@@ -20,15 +20,15 @@ pub(crate) enum AmbiguousHunks {
 }
 
 /// Returns the lines that a hunk covers. `core`: only the lines from its first to its last change.
-pub(crate) fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Range<usize> {
+pub(crate) fn span(hunk: &PatchHunk, places: &HunkPositions, start: usize, core: bool) -> Range<usize> {
     let mut at = start;
     let (mut first, mut last) = (None, start);
     for line in &hunk.lines {
-        let changes = line.kind != Kind::Context;
+        let changes = line.kind != PatchLineKind::Context;
         if changes {
             first.get_or_insert(at);
         }
-        at += usize::from(line.kind != Kind::Added);
+        at += usize::from(line.kind != PatchLineKind::Added);
         if changes {
             last = at;
         }
@@ -41,8 +41,8 @@ pub(crate) fn span(hunk: &Hunk, places: &Places, start: usize, core: bool) -> Ra
 
 /// Chooses one position per hunk. `same`: compares the results of two choices.
 pub(crate) fn choose(
-    hunks: &[Hunk],
-    places: &[Places],
+    hunks: &[PatchHunk],
+    places: &[HunkPositions],
     same: &dyn Fn(&[usize], &[usize]) -> bool,
 ) -> Result<Vec<usize>, AmbiguousHunks> {
     let all: Vec<&[usize]> = places.iter().map(|places| places.starts.as_slice()).collect();

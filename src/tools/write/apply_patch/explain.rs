@@ -2,8 +2,8 @@
 
 use super::apply::HunkMismatch;
 use super::choose::AmbiguousHunks;
-use super::find::{HunkNotFound, Level};
-use super::parse::{Hunk, Section};
+use super::find::{HunkNotFound, MatchLevel};
+use super::parse::{PatchHunk, PatchSection};
 use crate::policy::redact::Redactor;
 use crate::protocol::ToolError;
 use crate::tools::document::line_breaks::{Breaks, has_lone_cr};
@@ -20,7 +20,13 @@ const MAX_SHOWN_CHARACTERS: usize = 200;
 const COMPARED: usize = 4_000_000;
 
 /// Builds the error. `hunks`: as the model wrote them, so that no secret is revealed.
-pub(super) fn misfit(misfit: &HunkMismatch, hunks: &[Hunk], section: &Section, text: &str, redactor: &Redactor) -> ToolError {
+pub(super) fn misfit(
+    misfit: &HunkMismatch,
+    hunks: &[PatchHunk],
+    section: &PatchSection,
+    text: &str,
+    redactor: &Redactor,
+) -> ToolError {
     let path = &section.path;
     let at = |hunk: usize| format!("line {} of the patch", hunks[hunk].line);
     let message = match misfit {
@@ -74,8 +80,8 @@ fn format_line_numbers(starts: &[usize]) -> String {
 }
 
 /// Finds the position at which most lines match, and the first difference.
-fn closest(text: &str, hunk: &Hunk) -> String {
-    let of = |line: &str| Level::Typography.normalize(line).into_owned();
+fn closest(text: &str, hunk: &PatchHunk) -> String {
+    let of = |line: &str| MatchLevel::Typography.normalize(line).into_owned();
     let lines: Vec<&str> = text.lines().collect();
     if lines.is_empty() {
         return "the file is empty".to_owned();

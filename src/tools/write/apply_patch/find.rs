@@ -1,6 +1,6 @@
 //! Search for the lines of a hunk in a file, as exactly as possible.
 
-use super::parse::{Hunk, Kind};
+use super::parse::{PatchHunk, PatchLineKind};
 use crate::tools::document::line_breaks::Breaks;
 use crate::tools::write::find_lines::occurrences;
 use crate::tools::write::matching::typed_equivalent;
@@ -10,14 +10,14 @@ use std::collections::HashMap;
 
 /// Exactness of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub(crate) enum MatchLevel {
     Exact,
     TrailingSpace,
     OuterSpace,
     Typography,
 }
 
-const LEVELS: [Level; 4] = [Level::Exact, Level::TrailingSpace, Level::OuterSpace, Level::Typography];
+const LEVELS: [MatchLevel; 4] = [MatchLevel::Exact, MatchLevel::TrailingSpace, MatchLevel::OuterSpace, MatchLevel::Typography];
 
 /// Minimum length in characters of a header that git may have truncated.
 const CUT_HEADER_CHARACTERS: usize = 40;
@@ -43,8 +43,8 @@ struct LineNumbers<'a> {
 
 /// Positions of one hunk, and the differences that were ignored to find them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Places {
-    pub level: Level,
+pub(crate) struct HunkPositions {
+    pub level: MatchLevel,
     /// First lines in ascending order.
     pub starts: Vec<usize>,
     /// First lines that are inside the block opened by the header.
@@ -73,17 +73,17 @@ impl<'a> Lines<'a> {
         Self { bodies, levels: Default::default(), block_ends: OnceCell::new() }
     }
 
-    fn level(&self, level: Level) -> &LineNumbers<'a> {
+    fn level(&self, level: MatchLevel) -> &LineNumbers<'a> {
         self.levels[level as usize].get_or_init(|| LineNumbers::normalize(&self.bodies, level))
     }
 
     /// Finds the positions of a hunk at the most exact level. Positions that `refused` rejects are left out.
     pub(crate) fn find(
         &self,
-        hunk: &Hunk,
+        hunk: &PatchHunk,
         is_last: bool,
         refused: &dyn Fn(usize, usize) -> bool,
-    ) -> Result<Places, HunkNotFound> {
+    ) -> Result<HunkPositions, HunkNotFound> {
         let old: Vec<&str> = hunk.old().collect();
         if old.is_empty() {
             return self.end_for(hunk, is_last);
@@ -110,20 +110,20 @@ impl<'a> Lines<'a> {
                 }
                 let in_block = self.starts_in_block(&hunk.headers, &after);
                 let not_at_end = hunk.at_end && !at_end;
-                return Ok(Places { level, starts: after, in_block, dropped, unknown_header, not_at_end });
+                return Ok(HunkPositions { level, starts: after, in_block, dropped, unknown_header, not_at_end });
             }
         }
         Err(lost)
     }
 
     /// Returns the position of added lines without context: the end, if the hunk states it or the file is empty.
-    fn end_for(&self, hunk: &Hunk, is_last: bool) -> Result<Places, HunkNotFound> {
+    fn end_for(&self, hunk: &PatchHunk, is_last: bool) -> Result<HunkPositions, HunkNotFound> {
         let end = self.bodies.len();
         if end > 0 && !hunk.at_end && !(is_last && hunk.headers.is_empty()) {
             return Err(HunkNotFound::NothingToFind);
         }
-        let places = Places {
-            level: Level::Exact,
+        let places = HunkPositions {
+            level: MatchLevel::Exact,
             starts: vec![end],
             in_block: Vec::new(),
             dropped: 0,
@@ -133,7 +133,7 @@ impl<'a> Lines<'a> {
         Ok(places)
     }
 
-    fn find_starts(&self, wanted: &[&str], level: Level) -> Vec<usize> {
+    fn find_starts(&self, wanted: &[&str], level: MatchLevel) -> Vec<usize> {
         let numbered = self.level(level);
         let wanted: Option<Vec<usize>> = wanted.iter().map(|line| numbered.known.get(&level.normalize(line)).copied()).collect();
         wanted.map_or_else(Vec::new, |wanted| numbered.find(&wanted))
@@ -199,7 +199,7 @@ impl<'a> Lines<'a> {
 }
 
 impl<'a> LineNumbers<'a> {
-    fn normalize(bodies: &[&'a str], level: Level) -> Self {
+    fn normalize(bodies: &[&'a str], level: MatchLevel) -> Self {
         let mut known: HashMap<Cow<'a, str>, usize> = HashMap::new();
         let mut lines: Vec<Vec<usize>> = Vec::new();
         let mut numbers = Vec::with_capacity(bodies.len());
@@ -247,8 +247,9 @@ fn block_ends(bodies: &[&str]) -> Vec<usize> {
 
 /// Returns the variants to search for: first the whole hunk at the end, if it states that; last the hunk without
 /// phantom lines.
-fn attempts(hunk: &Hunk, old: &[&str]) -> Vec<(usize, bool)> {
-    let blank = hunk.lines.iter().rev().take_while(|line| line.kind == Kind::Context && line.bare).take(MAX_BLANK).count();
+fn attempts(hunk: &PatchHunk, old: &[&str]) -> Vec<(usize, bool)> {
+    let blank =
+        hunk.lines.iter().rev().take_while(|line| line.kind == PatchLineKind::Context && line.bare).take(MAX_BLANK).count();
     // An empty line after the last one is not a line of the file; some models produce it by splitting at line breaks.
     let phantom = usize::from(old.last().is_some_and(|line| line.is_empty()));
     let mut attempts = Vec::new();
@@ -263,7 +264,7 @@ fn attempts(hunk: &Hunk, old: &[&str]) -> Vec<(usize, bool)> {
     attempts
 }
 
-impl Level {
+impl MatchLevel {
     pub(crate) fn normalize(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::Exact => Cow::Borrowed(line),

@@ -12,9 +12,9 @@ pub(in crate::tools::write) mod steps;
 mod tests;
 mod tree;
 
-use self::parse::{FileOperation, Section, parse};
-use self::steps::Steps;
-use self::tree::{Fault, File, Tree};
+use self::parse::{FileOperation, PatchSection, parse};
+use self::steps::PatchSteps;
+use self::tree::{PatchFault, PatchPath, Tree};
 use super::file_change::draft_mismatch;
 use super::git_guard::guard_all;
 use super::move_path;
@@ -27,7 +27,7 @@ use crate::tools::diff::cuts::HunkLines;
 use crate::tools::draft::CallDraft;
 use crate::tools::error::{amendment_error, invalid};
 use crate::tools::paths::{ExpectedKind, Paths};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::tool::Tool;
 use proposal::PatchProposal;
 use schemars::JsonSchema;
@@ -46,15 +46,15 @@ pub(in crate::tools) struct Arguments {
     patch: String,
 }
 
-pub(in crate::tools) enum Work {
-    Apply(Changes),
+pub(in crate::tools) enum PlannedPatch {
+    Apply(PatchChanges),
     /// The patch does not match. The reason reveals file content, so showing it requires permission to read.
     Explain(ToolError),
 }
 
-pub(in crate::tools) struct Changes {
-    files: Vec<File>,
-    steps: Steps,
+pub(in crate::tools) struct PatchChanges {
+    files: Vec<PatchPath>,
+    steps: PatchSteps,
     done: String,
     /// For each shown part: the index of its file, and its hunks.
     cuts: Vec<(usize, Vec<HunkLines>)>,
@@ -72,13 +72,13 @@ impl Tool for ApplyPatch {
     const DESCRIPTION: &'static str = include_str!("../../../../assets/tools/ApplyPatch.md");
     const RESTORES: bool = true;
     type Arguments = Arguments;
-    type Work = Work;
+    type Work = PlannedPatch;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         actions(&sections(&arguments.patch)?, paths)
     }
 
-    fn draft(arguments: Arguments, settings: &Settings) -> Result<CallDraft<Work>, ToolError> {
+    fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<PlannedPatch>, ToolError> {
         let sections = sections(&arguments.patch)?;
         let paths = Paths::on_disk(settings);
         let actions = actions(&sections, &paths)?;
@@ -86,63 +86,67 @@ impl Tool for ApplyPatch {
         for section in &sections {
             match tree.apply(section) {
                 Ok(()) => {}
-                Err(Fault::Plain(error)) => return Err(error),
-                Err(Fault::Told { target, error }) => {
-                    return draft_mismatch(("Patch", "the patch does not match"), target, error, settings, Work::Explain);
+                Err(PatchFault::Plain(error)) => return Err(error),
+                Err(PatchFault::Told { target, error }) => {
+                    return draft_mismatch(("Patch", "the patch does not match"), target, error, settings, PlannedPatch::Explain);
                 }
             }
         }
         guard_all(&tree.written_paths())?;
         let (proposal, changes) = changes(tree.files, actions, settings);
-        Ok(CallDraft::changes(changes.actions.clone(), proposal, Work::Apply(changes)))
+        Ok(CallDraft::changes(changes.actions.clone(), proposal, PlannedPatch::Apply(changes)))
     }
 
-    fn planned_changes(work: &Work) -> Vec<PlaceChange> {
+    fn planned_changes(work: &PlannedPatch) -> Vec<PlaceChange> {
         match work {
-            Work::Apply(changes) => changes.steps.planned_changes(),
-            Work::Explain(_) => Vec::new(),
+            PlannedPatch::Apply(changes) => changes.steps.planned_changes(),
+            PlannedPatch::Explain(_) => Vec::new(),
         }
     }
 
-    fn proposed_texts(work: &Work) -> Vec<ProposedText> {
+    fn proposed_texts(work: &PlannedPatch) -> Vec<ProposedText> {
         match work {
-            Work::Apply(changes) => changes.files.iter().filter_map(File::proposed_text).collect(),
-            Work::Explain(_) => Vec::new(),
+            PlannedPatch::Apply(changes) => changes.files.iter().filter_map(PatchPath::proposed_text).collect(),
+            PlannedPatch::Explain(_) => Vec::new(),
         }
     }
 
-    fn amendable(work: &Work, settings: &Settings) -> (Amendable, Vec<String>) {
+    fn amendable(work: &PlannedPatch, settings: &ToolSettings) -> (Amendable, Vec<String>) {
         match work {
-            Work::Apply(changes) => amendment::amendable(changes, settings),
-            Work::Explain(_) => (Amendable::default(), Vec::new()),
+            PlannedPatch::Apply(changes) => amendment::amendable(changes, settings),
+            PlannedPatch::Explain(_) => (Amendable::default(), Vec::new()),
         }
     }
 
-    fn amend(work: Work, amendment: &Amendment, settings: &Settings) -> Result<(CallDraft<Work>, String), ToolError> {
+    fn amend(
+        work: PlannedPatch,
+        amendment: &Amendment,
+        settings: &ToolSettings,
+    ) -> Result<(CallDraft<PlannedPatch>, String), ToolError> {
         match work {
-            Work::Apply(changes) => amendment::amend(changes, amendment, settings),
-            Work::Explain(_) => Err(amendment_error()),
+            PlannedPatch::Apply(changes) => amendment::amend(changes, amendment, settings),
+            PlannedPatch::Explain(_) => Err(amendment_error()),
         }
     }
 
-    fn run(work: Work, settings: Arc<Settings>, _: RunContext) -> BoxFuture<'static, CallResult> {
+    fn run(work: PlannedPatch, settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
-            Work::Apply(changes) => {
+            PlannedPatch::Apply(changes) => {
                 changes.steps.commit(&settings)?;
                 Ok(changes.done)
             }
-            Work::Explain(error) => Err(error.into()),
+            PlannedPatch::Explain(error) => Err(error.into()),
         })
     }
 }
 
-fn changes(files: Vec<File>, actions: Vec<Action>, settings: &Settings) -> (Proposal, Changes) {
+fn changes(files: Vec<PatchPath>, actions: Vec<Action>, settings: &ToolSettings) -> (Proposal, PatchChanges) {
     let PatchProposal { proposal, done, cuts } = proposal::build_proposal(&files, settings);
     let steps = tree::steps(&files);
-    (proposal, Changes { files, steps, done, cuts, actions })
+    (proposal, PatchChanges { files, steps, done, cuts, actions })
 }
 
-fn sections(patch: &str) -> Result<Vec<Section>, ToolError> {
+fn sections(patch: &str) -> Result<Vec<PatchSection>, ToolError> {
     let sections = parse(patch).map_err(|error| invalid(format!("{error}. Nothing was changed")))?;
     if sections.len() > MAX_SECTIONS {
         let message =
@@ -164,7 +168,7 @@ fn sections(patch: &str) -> Result<Vec<Section>, ToolError> {
     Ok(sections)
 }
 
-fn actions(sections: &[Section], paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
+fn actions(sections: &[PatchSection], paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
     let mut actions = Vec::new();
     for section in sections {
         let target = || paths.target("patch", &section.path, ExpectedKind::File);

@@ -4,7 +4,7 @@ use crate::tools::document::line_breaks::only_cr;
 
 /// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Section {
+pub(crate) struct PatchSection {
     pub path: String,
     /// Line of the patch at which the section starts, from 1.
     pub line: usize,
@@ -15,42 +15,42 @@ pub(crate) struct Section {
 pub(crate) enum FileOperation {
     Add { content: String },
     Delete,
-    Update { move_to: Option<String>, hunks: Vec<Hunk> },
+    Update { move_to: Option<String>, hunks: Vec<PatchHunk> },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Hunk {
+pub(crate) struct PatchHunk {
     /// Line of the patch at which the hunk starts, from 1.
     pub line: usize,
     /// Lines above the hunk in the file, outermost first.
     pub headers: Vec<String>,
-    pub lines: Vec<Line>,
+    pub lines: Vec<PatchLine>,
     /// Whether the hunk ends at the end of the file.
     pub at_end: bool,
     /// Whether the new side has a final newline, according to `\ No newline at end of file`; `None` if not stated.
     pub final_newline: Option<bool>,
 }
 
-impl Hunk {
+impl PatchHunk {
     pub(crate) fn old(&self) -> impl Iterator<Item = &str> {
-        self.lines.iter().filter(|line| line.kind != Kind::Added).map(|line| line.text.as_str())
+        self.lines.iter().filter(|line| line.kind != PatchLineKind::Added).map(|line| line.text.as_str())
     }
 
     pub(crate) fn added_lines(&self) -> impl Iterator<Item = &str> {
-        self.lines.iter().filter(|line| line.kind == Kind::Added).map(|line| line.text.as_str())
+        self.lines.iter().filter(|line| line.kind == PatchLineKind::Added).map(|line| line.text.as_str())
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
-    pub kind: Kind,
+pub(crate) struct PatchLine {
+    pub kind: PatchLineKind,
     pub text: String,
     /// Whether this is an empty line without the leading space, which may only separate two hunks.
     pub bare: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PatchLineKind {
     Context,
     Removed,
     Added,
@@ -73,8 +73,8 @@ const HEADERS: [&str; 3] = ["*** Add File:", "*** Delete File:", "*** Update Fil
 const MAX_SHOWN_CHARACTERS: usize = 80;
 
 /// Parses a patch into its sections, at least one.
-pub(crate) fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
-    let mut parser = Parser::new(patch);
+pub(crate) fn parse(patch: &str) -> Result<Vec<PatchSection>, ParseError> {
+    let mut parser = PatchParser::new(patch);
     parser.skip_to_begin()?;
     let mut sections = Vec::new();
     while let Some(section) = parser.section()? {
@@ -88,7 +88,7 @@ pub(crate) fn parse(patch: &str) -> Result<Vec<Section>, ParseError> {
     Ok(sections)
 }
 
-struct Parser<'a> {
+struct PatchParser<'a> {
     lines: Vec<&'a str>,
     at: usize,
     /// Whether the whole patch has CRLF endings, which are then ignored.
@@ -99,7 +99,7 @@ struct Parser<'a> {
     opener: &'a str,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> PatchParser<'a> {
     fn new(patch: &'a str) -> Self {
         let patch = patch.strip_prefix('\u{FEFF}').unwrap_or(patch);
         // A patch for a file with lone CR endings may use them too.
@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
         Err(Self::error(1, format!("`{BEGIN}` is missing; a patch starts with that line and ends with `{END}`")))
     }
 
-    fn section(&mut self) -> Result<Option<Section>, ParseError> {
+    fn section(&mut self) -> Result<Option<PatchSection>, ParseError> {
         loop {
             let Some(line) = self.peek() else { return self.check_end().map(|()| None) };
             if line.trim().eq_ignore_ascii_case(END) {
@@ -177,7 +177,7 @@ impl<'a> Parser<'a> {
                 1 => FileOperation::Delete,
                 _ => self.parse_updated(number)?,
             };
-            return Ok(Some(Section { path: path.to_owned(), line: number, what }));
+            return Ok(Some(PatchSection { path: path.to_owned(), line: number, what }));
         }
     }
 
@@ -238,7 +238,7 @@ impl<'a> Parser<'a> {
 
     fn parse_updated(&mut self, number: usize) -> Result<FileOperation, ParseError> {
         let mut move_to = None;
-        let mut hunks: Vec<Hunk> = Vec::new();
+        let mut hunks: Vec<PatchHunk> = Vec::new();
         // File names as in a unified diff.
         let names = |line: Option<&&str>, start| line.is_some_and(|line| line.starts_with(start));
         while let Some(line) = self.peek() {
@@ -273,7 +273,7 @@ impl<'a> Parser<'a> {
         Ok(FileOperation::Update { move_to, hunks })
     }
 
-    fn hunk_line(&self, line: &str, hunks: &mut Vec<Hunk>) -> Result<(), ParseError> {
+    fn hunk_line(&self, line: &str, hunks: &mut Vec<PatchHunk>) -> Result<(), ParseError> {
         let closed = hunks.last().is_none_or(|hunk| hunk.at_end);
         let padded_start = hunks.is_empty() && line.trim_start().starts_with("@@");
         if line.starts_with("@@") || padded_start {
@@ -281,7 +281,7 @@ impl<'a> Parser<'a> {
             match hunks.last_mut() {
                 // Several headers in a row go from outermost to innermost.
                 Some(hunk) if hunk.lines.is_empty() => hunk.headers.extend(header),
-                _ => hunks.push(Hunk { line: self.at + 1, headers: header.into_iter().collect(), ..Hunk::default() }),
+                _ => hunks.push(PatchHunk { line: self.at + 1, headers: header.into_iter().collect(), ..PatchHunk::default() }),
             }
             return Ok(());
         }
@@ -295,21 +295,21 @@ impl<'a> Parser<'a> {
             if line.trim().is_empty() {
                 return Ok(());
             }
-            hunks.push(Hunk { line: self.at + 1, ..Hunk::default() });
+            hunks.push(PatchHunk { line: self.at + 1, ..PatchHunk::default() });
         }
         let Some(hunk) = hunks.last_mut() else { return Ok(()) };
         if line.starts_with("\\ No newline") {
             let last = hunk.lines.last().map(|line| line.kind);
-            hunk.final_newline = Some(last == Some(Kind::Removed));
+            hunk.final_newline = Some(last == Some(PatchLineKind::Removed));
             return Ok(());
         }
         let (kind, text) = match line.chars().next() {
-            None => (Kind::Context, ""),
-            Some(' ') => (Kind::Context, &line[1..]),
-            Some('-') => (Kind::Removed, &line[1..]),
-            Some('+') => (Kind::Added, &line[1..]),
+            None => (PatchLineKind::Context, ""),
+            Some(' ') => (PatchLineKind::Context, &line[1..]),
+            Some('-') => (PatchLineKind::Removed, &line[1..]),
+            Some('+') => (PatchLineKind::Added, &line[1..]),
             // The leading space was omitted; no other line starts like this.
-            Some('\t' | '\r') => (Kind::Context, line),
+            Some('\t' | '\r') => (PatchLineKind::Context, line),
             Some(_) => {
                 let message =
                     format!("{} does not start with a space (an unchanged line), `-` or `+`; put one before it", excerpt(line));
@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
             }
         };
         let text = text.strip_suffix('\r').unwrap_or(text).to_owned();
-        hunk.lines.push(Line { kind, text, bare: line.trim_end_matches('\r').is_empty() });
+        hunk.lines.push(PatchLine { kind, text, bare: line.trim_end_matches('\r').is_empty() });
         Ok(())
     }
 

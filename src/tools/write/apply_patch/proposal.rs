@@ -1,12 +1,12 @@
 //! A patch in the form shown for approval, and its result.
 
-use super::tree::{File, PathAfter, PathBefore};
+use super::tree::{PatchPath, PathAfter, PathBefore};
 use crate::protocol::{FileDiff, Proposal};
 use crate::tools::diff::cuts::HunkLines;
 use crate::tools::diff::{LineDiff, compare, prepare_text};
 use crate::tools::document::content::Document;
 use crate::tools::paths::{display_path_one_line, join_names};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::write::file_change::{HAS_NUL, preservation_notes, removal};
 use std::fmt::Write as _;
 
@@ -43,7 +43,7 @@ impl Part {
     }
 }
 
-pub(super) fn build_proposal(files: &[File], settings: &Settings) -> PatchProposal {
+pub(super) fn build_proposal(files: &[PatchPath], settings: &ToolSettings) -> PatchProposal {
     let parts: Vec<Part> = (0..files.len()).filter_map(|at| file_part(at, files, settings)).collect();
     let (added, removed) =
         (parts.iter().map(|part| part.added).sum::<usize>(), parts.iter().map(|part| part.removed).sum::<usize>());
@@ -81,7 +81,7 @@ pub(super) fn build_proposal(files: &[File], settings: &Settings) -> PatchPropos
 }
 
 /// Returns the part of a file; `None` if it is unchanged, or if it was moved and its destination reports that.
-fn file_part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
+fn file_part(at: usize, files: &[PatchPath], settings: &ToolSettings) -> Option<Part> {
     let file = &files[at];
     let name = display_path_one_line(&file.target.real, settings);
     let mut notes = file.notes.clone();
@@ -121,12 +121,12 @@ fn file_part(at: usize, files: &[File], settings: &Settings) -> Option<Part> {
     Some(Part { verb, past, name: shown_name, diff, added, removed, notes, file: at, cuts })
 }
 
-fn text_diff(old: &File, new: &Document, settings: &Settings) -> LineDiff {
+fn text_diff(old: &PatchPath, new: &Document, settings: &ToolSettings) -> LineDiff {
     let before = old.text_before().map_or(String::new(), |document| prepare_text(&document.text, settings));
     compare(&before, &prepare_text(&new.text, settings))
 }
 
-fn deletion_part(at: usize, file: &File, name: String, settings: &Settings) -> Part {
+fn deletion_part(at: usize, file: &PatchPath, name: String, settings: &ToolSettings) -> Part {
     let mut notes = file.notes.clone();
     let mut diff = FileDiff::with_title(&name, &name).deleted("100644");
     let mut removed = 0;

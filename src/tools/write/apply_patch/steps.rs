@@ -2,28 +2,28 @@
 
 use crate::protocol::{PathState, PlaceChange, ToolError};
 use crate::sys::file::PreImage;
-use crate::sys::file::transaction::{ExpectedEntry, Failure, PathOperation, Step, commit};
+use crate::sys::file::transaction::{ExpectedEntry, PathOperation, Step, TransactionFailure, commit};
 use crate::tools::crash_outcome;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::write::file_change::write_error;
 use crate::tools::write::git_guard::{Written, with_guard};
 use std::fmt::Write as _;
 use std::path::Path;
 
 /// All steps, with the path as written in the patch.
-pub(in crate::tools::write) struct Steps {
+pub(in crate::tools::write) struct PatchSteps {
     pub steps: Vec<Step>,
     pub given: Vec<(String, PreImage)>,
 }
 
-impl Steps {
+impl PatchSteps {
     /// Returns the state of each path before and after the steps.
     pub(in crate::tools::write) fn planned_changes(&self) -> Vec<PlaceChange> {
         self.steps.iter().map(planned_change).collect()
     }
 
     /// Performs all steps or none. Fails if the files are no longer as planned.
-    pub(in crate::tools::write) fn commit(&self, settings: &Settings) -> Result<(), ToolError> {
+    pub(in crate::tools::write) fn commit(&self, settings: &ToolSettings) -> Result<(), ToolError> {
         let reals: Vec<&Path> = self.steps.iter().map(|step| step.real.as_path()).collect();
         let places: Vec<Written<'_>> = reals.iter().copied().zip(self.given.iter().map(|(given, _)| given.as_str())).collect();
         with_guard(&places, || {
@@ -31,7 +31,7 @@ impl Steps {
         })
     }
 
-    fn write_error(&self, failure: Failure) -> ToolError {
+    fn write_error(&self, failure: TransactionFailure) -> ToolError {
         let (given, before) = &self.given[failure.step];
         let mut error = write_error(given, *before, failure.why);
         if self.steps.len() > 1 && failure.left.is_empty() {

@@ -1,6 +1,6 @@
 use super::apply::{HunkMismatch, apply};
 use super::choose::AmbiguousHunks;
-use super::parse::{FileOperation, Hunk, Kind, parse};
+use super::parse::{FileOperation, PatchHunk, PatchLineKind, parse};
 use crate::tools::document::line_breaks::Breaks;
 use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
@@ -43,7 +43,7 @@ fn made(old: &str, new: &str, radius: usize) -> String {
     patch + "*** End Patch\n"
 }
 
-fn hunks(patch: &str) -> Vec<Hunk> {
+fn hunks(patch: &str) -> Vec<PatchHunk> {
     match parse(patch).unwrap().remove(0).what {
         FileOperation::Update { hunks, .. } => hunks,
         other => panic!("{other:?}"),
@@ -78,18 +78,18 @@ proptest! {
         let hunks = hunks(&made(&old, &new, 3));
         if let Ok(applied) = apply(&other, &hunks, &[]) {
             // Every removed line was named, up to whitespace and quotes, and every added line.
-            let named = |kind: Kind, line: &str| hunks.iter().flat_map(|hunk| &hunk.lines).any(|one| {
-                one.kind == kind && super::find::Level::Typography.normalize(&one.text) == super::find::Level::Typography.normalize(line)
+            let named = |kind: PatchLineKind, line: &str| hunks.iter().flat_map(|hunk| &hunk.lines).any(|one| {
+                one.kind == kind && super::find::MatchLevel::Typography.normalize(&one.text) == super::find::MatchLevel::Typography.normalize(line)
             });
             let (before, after): (Vec<&str>, Vec<&str>) = (other.lines().collect(), applied.text.lines().collect());
             for change in TextDiff::configure().diff_slices(&before, &after).iter_all_changes() {
                 let kind = match change.tag() {
-                    ChangeTag::Delete => Kind::Removed,
-                    ChangeTag::Insert => Kind::Added,
+                    ChangeTag::Delete => PatchLineKind::Removed,
+                    ChangeTag::Insert => PatchLineKind::Added,
                     ChangeTag::Equal => continue,
                 };
                 // A diff may report a moved line as removed and added.
-                prop_assert!(named(kind, change.value()) || named(Kind::Context, change.value()) || named(Kind::Removed, change.value()) || named(Kind::Added, change.value()), "{:?} {:?}", hunks, change);
+                prop_assert!(named(kind, change.value()) || named(PatchLineKind::Context, change.value()) || named(PatchLineKind::Removed, change.value()) || named(PatchLineKind::Added, change.value()), "{:?} {:?}", hunks, change);
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use super::apply::apply;
 use super::explain;
-use super::find::Level;
-use super::parse::{FileOperation, Hunk, Line, Section};
-use super::steps::Steps;
+use super::find::MatchLevel;
+use super::parse::{FileOperation, PatchHunk, PatchLine, PatchSection};
+use super::steps::PatchSteps;
 use crate::policy::redact::{Restorer, has_marker};
 use crate::ports::ProposedText;
 use crate::protocol::{Place, Target, ToolError};
@@ -16,7 +16,7 @@ use crate::tools::document::replacement::with_lf;
 use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths, not_found_error};
 use crate::tools::redaction::{refuse_exposure, restore_secrets, restorer};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::write::file_change::{CurrentFile, fit_encoding, not_text, unencodable_text};
 use crate::tools::write::git_guard::{Written, guard};
 use crate::tools::write::tree_change::{check_exists, inspect};
@@ -24,11 +24,11 @@ use std::path::{Path, PathBuf};
 
 pub(super) struct Tree<'a> {
     paths: &'a Paths<'a>,
-    pub files: Vec<File>,
+    pub files: Vec<PatchPath>,
 }
 
 /// One path of the patch.
-pub(super) struct File {
+pub(super) struct PatchPath {
     pub target: Target,
     pub was: PathBefore,
     pub now: PathAfter,
@@ -38,7 +38,7 @@ pub(super) struct File {
     pub notes: Vec<String>,
 }
 
-impl File {
+impl PatchPath {
     /// Returns the text before and after the patch, if both are known.
     pub(super) fn proposed_text(&self) -> Option<ProposedText> {
         let PathBefore::File(before) = &self.was else { return None };
@@ -66,7 +66,7 @@ pub(super) enum PathAfter {
     Bytes(Vec<u8>),
 }
 
-pub(super) enum Fault {
+pub(super) enum PatchFault {
     Plain(ToolError),
     /// The error reveals content of this file.
     Told {
@@ -75,7 +75,7 @@ pub(super) enum Fault {
     },
 }
 
-impl From<ToolError> for Fault {
+impl From<ToolError> for PatchFault {
     fn from(error: ToolError) -> Self {
         Self::Plain(error)
     }
@@ -86,7 +86,7 @@ impl<'a> Tree<'a> {
         Self { paths, files: Vec::new() }
     }
 
-    pub(crate) fn apply(&mut self, section: &Section) -> Result<(), Fault> {
+    pub(crate) fn apply(&mut self, section: &PatchSection) -> Result<(), PatchFault> {
         match &section.what {
             FileOperation::Add { content } => self.add(section, content),
             FileOperation::Delete => self.delete(section),
@@ -116,11 +116,11 @@ impl<'a> Tree<'a> {
             CurrentFile::Text { document, .. } => PathAfter::Text(document.clone()),
             CurrentFile::NotText { bytes, .. } => PathAfter::Bytes(bytes.clone()),
         };
-        self.files.push(File { target, was: PathBefore::File(before), now, moved_from: None, notes: Vec::new() });
+        self.files.push(PatchPath { target, was: PathBefore::File(before), now, moved_from: None, notes: Vec::new() });
         Ok(self.files.len() - 1)
     }
 
-    fn add(&mut self, section: &Section, content: &str) -> Result<(), Fault> {
+    fn add(&mut self, section: &PatchSection, content: &str) -> Result<(), PatchFault> {
         let settings = self.paths.settings;
         let index = self.file(&section.path)?;
         let file = &mut self.files[index];
@@ -128,7 +128,7 @@ impl<'a> Tree<'a> {
         let at = format!("line {} of the patch", section.line);
         let told = |target: &Target| {
             let target = target.clone();
-            move |error| Fault::Told { target, error }
+            move |error| PatchFault::Told { target, error }
         };
         let given = restore_secrets(&restorer, content, &at, &file.target).map_err(told(&file.target))?;
         let absent = CurrentFile::Absent;
@@ -146,7 +146,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    fn delete(&mut self, section: &Section) -> Result<(), Fault> {
+    fn delete(&mut self, section: &PatchSection) -> Result<(), PatchFault> {
         let settings = self.paths.settings;
         let target = self.paths.entry("patch", &section.path)?;
         if let Some(known) = self.files.iter_mut().find(|file| file.target.real == target.real) {
@@ -167,7 +167,7 @@ impl<'a> Tree<'a> {
             return Err(invalid(message).into());
         }
         let survey = inspect(&target, &[], settings, &*settings.paths.may_delete)?.survey;
-        self.files.push(File {
+        self.files.push(PatchPath {
             target,
             was: PathBefore::Entry(Box::new(survey)),
             now: PathAfter::Absent,
@@ -177,7 +177,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    fn update(&mut self, section: &Section, move_to: Option<&str>, hunks: &[Hunk]) -> Result<(), Fault> {
+    fn update(&mut self, section: &PatchSection, move_to: Option<&str>, hunks: &[PatchHunk]) -> Result<(), PatchFault> {
         let index = self.file(&section.path)?;
         if !hunks.is_empty() {
             self.change(index, section, hunks)?;
@@ -207,13 +207,13 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the file that the content comes from. The model saw the markers of that file.
-    fn origin(&self, index: usize) -> &File {
+    fn origin(&self, index: usize) -> &PatchPath {
         let file = &self.files[index];
         let from = file.moved_from.as_ref().and_then(|from| self.files.iter().find(|other| other.is_at(from)));
         from.unwrap_or(file)
     }
 
-    fn missing_error(&self, index: usize, section: &Section, settings: &Settings) -> ToolError {
+    fn missing_error(&self, index: usize, section: &PatchSection, settings: &ToolSettings) -> ToolError {
         match &self.files[index].was {
             PathBefore::File(CurrentFile::Absent) => not_found_error(&self.files[index].target, settings),
             PathBefore::File(_) | PathBefore::Entry(_) => deleted_error(section),
@@ -221,11 +221,11 @@ impl<'a> Tree<'a> {
     }
 
     /// Applies hunks to the text of a file.
-    fn change(&mut self, index: usize, section: &Section, hunks: &[Hunk]) -> Result<(), Fault> {
+    fn change(&mut self, index: usize, section: &PatchSection, hunks: &[PatchHunk]) -> Result<(), PatchFault> {
         let settings = self.paths.settings;
         let file = &self.files[index];
         let target = file.target.clone();
-        let told = |error| Fault::Told { target: target.clone(), error };
+        let told = |error| PatchFault::Told { target: target.clone(), error };
         let document = match (&file.now, &file.was) {
             (PathAfter::Text(document), _) => document.clone(),
             (PathAfter::Absent, _) => return Err(self.missing_error(index, section, settings).into()),
@@ -241,7 +241,7 @@ impl<'a> Tree<'a> {
         let applied = apply(&document.text, &whole, &hidden)
             .map_err(|misfit| told(explain::misfit(&misfit, hunks, section, &document.text, &settings.redactor)))?;
         if let PathBefore::File(before) = &self.origin(index).was {
-            let written: Vec<&str> = hunks.iter().flat_map(Hunk::added_lines).collect();
+            let written: Vec<&str> = hunks.iter().flat_map(PatchHunk::added_lines).collect();
             refuse_exposure(&restorer, before.document(), &applied.text, &written, settings, &target).map_err(told)?;
         }
         if document.form.encode(&applied.text).is_none() {
@@ -250,10 +250,10 @@ impl<'a> Tree<'a> {
         let file = &mut self.files[index];
         for (hunk, places) in hunks.iter().zip(&applied.places) {
             let how = match places.level {
-                Level::Exact => None,
-                Level::TrailingSpace => Some("trailing whitespace"),
-                Level::OuterSpace => Some("leading and trailing whitespace"),
-                Level::Typography => Some("typographic characters and whitespace"),
+                MatchLevel::Exact => None,
+                MatchLevel::TrailingSpace => Some("trailing whitespace"),
+                MatchLevel::OuterSpace => Some("leading and trailing whitespace"),
+                MatchLevel::Typography => Some("typographic characters and whitespace"),
             };
             let line = hunk.line;
             file.notes.extend(how.map(|what| format!("the hunk at line {line} of the patch matched ignoring {what}")));
@@ -280,7 +280,7 @@ impl<'a> Tree<'a> {
 }
 
 /// Returns the steps, including removal of moved files. Paths are as written in the patch.
-pub(super) fn steps(files: &[File]) -> Steps {
+pub(super) fn steps(files: &[PatchPath]) -> PatchSteps {
     let mut steps = Vec::new();
     let mut given = Vec::new();
     for file in files {
@@ -311,11 +311,11 @@ pub(super) fn steps(files: &[File]) -> Steps {
         given.push((file.target.given.clone(), before));
         steps.push(Step { real: file.target.real.clone(), what });
     }
-    Steps { steps, given }
+    PatchSteps { steps, given }
 }
 
-impl File {
-    fn restorer(&self, settings: &Settings) -> Restorer {
+impl PatchPath {
+    fn restorer(&self, settings: &ToolSettings) -> Restorer {
         restorer(self.text_before(), settings)
     }
 
@@ -337,7 +337,7 @@ impl File {
 }
 
 /// Restores the markers of a hunk; a secret may have several lines.
-fn restore_hunk(hunk: &Hunk, restorer: &Restorer, target: &Target) -> Result<Hunk, ToolError> {
+fn restore_hunk(hunk: &PatchHunk, restorer: &Restorer, target: &Target) -> Result<PatchHunk, ToolError> {
     let mut lines = Vec::with_capacity(hunk.lines.len());
     for line in &hunk.lines {
         if has_marker(&line.text).is_none() {
@@ -345,12 +345,12 @@ fn restore_hunk(hunk: &Hunk, restorer: &Restorer, target: &Target) -> Result<Hun
             continue;
         }
         let whole = restore_secrets(restorer, &line.text, &format!("the hunk at line {} of the patch", hunk.line), target)?;
-        lines.extend(whole.split('\n').map(|text| Line { text: text.to_owned(), ..line.clone() }));
+        lines.extend(whole.split('\n').map(|text| PatchLine { text: text.to_owned(), ..line.clone() }));
     }
-    Ok(Hunk { lines, ..hunk.clone() })
+    Ok(PatchHunk { lines, ..hunk.clone() })
 }
 
-fn deleted_error(section: &Section) -> ToolError {
+fn deleted_error(section: &PatchSection) -> ToolError {
     invalid(format!(
         "line {} of the patch: `{}` no longer exists after an earlier section; nothing was changed",
         section.line, section.path

@@ -15,8 +15,8 @@ use crate::tools::error::invalid;
 use crate::tools::paths::open_error;
 use crate::tools::read_state::ReadState;
 use crate::tools::redaction::refuse_partial_exposure;
-use crate::tools::settings::Settings;
-use crate::tools::write::edit_arguments::{Arguments, Edit};
+use crate::tools::settings::ToolSettings;
+use crate::tools::write::edit_arguments::{Edit, EditArguments};
 use crate::tools::write::file_change::{unencodable_text, write_error};
 use crate::tools::write::no_match;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -48,9 +48,9 @@ impl Splice {
 /// Prepares the change and its proposal.
 pub(in crate::tools::write) fn plan_edits(
     large: &Large,
-    arguments: &Arguments,
+    arguments: &EditArguments,
     target: &Target,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> Result<(Splice, Proposal), ToolError> {
     let form = match large.form {
         Ok(form @ (Form::Utf8 | Form::Utf8Bom | Form::Latin1)) => form,
@@ -81,7 +81,7 @@ struct Edits<'a> {
     form: Form,
     crlf: bool,
     target: &'a Target,
-    settings: &'a Settings,
+    settings: &'a ToolSettings,
 }
 
 impl Edits<'_> {

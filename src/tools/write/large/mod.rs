@@ -18,7 +18,7 @@ use crate::sys::file::PreImage;
 use crate::sys::file::append::scan;
 use crate::tools::document::content::{Form, NotText};
 use crate::tools::paths::open_error;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 
 /// Size in bytes above which a file is not loaded into memory.
 pub(super) const HELD_BYTES: u64 = 16 << 20;
@@ -34,7 +34,7 @@ pub(super) struct Large {
 
 impl Large {
     /// Examines a file; `None` if the file is small enough for memory or must not be changed.
-    pub(super) fn inspect(target: &Target, settings: &Settings) -> Result<Option<Self>, ToolError> {
+    pub(super) fn inspect(target: &Target, settings: &ToolSettings) -> Result<Option<Self>, ToolError> {
         let Place::File { bytes } = target.place else { return Ok(None) };
         if bytes <= HELD_BYTES || bytes > settings.max_file_size_bytes {
             return Ok(None);

@@ -6,7 +6,7 @@ use crate::protocol::{FileDiff, Proposal, Target};
 use crate::tools::diff::{compare, prepare_text};
 use crate::tools::document::content::Form;
 use crate::tools::paths::display_path_one_line;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::io;
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub(super) fn proposal(
     form: Form,
     large: &Large,
     target: &Target,
-    settings: &Settings,
+    settings: &ToolSettings,
 ) -> io::Result<Proposal> {
     let name = display_path_one_line(&target.real, settings);
     let groups = groups(pieces.parts(), large.bytes);

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Ignored differences; each level includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(super) enum FoldLevel {
     Exact,
     /// Spaces and tabs at the ends of lines.
     Trailing,
@@ -30,17 +30,17 @@ struct FoldedRange {
 
 impl FoldedText {
     /// Normalizes text. Line breaks are preserved, so that line numbers do not change.
-    pub(super) fn fold(text: &str, level: Level) -> Self {
+    pub(super) fn fold(text: &str, level: FoldLevel) -> Self {
         let mut folded = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
         let mut at = 0;
         for line in text.split_inclusive('\n') {
             let body = line.strip_suffix('\n').unwrap_or(line);
             let kept = match level {
-                Level::Exact => body,
-                Level::Trailing => body.trim_end_matches([' ', '\t']),
-                Level::Characters | Level::Spaces => body.trim_end_matches(blank),
+                FoldLevel::Exact => body,
+                FoldLevel::Trailing => body.trim_end_matches([' ', '\t']),
+                FoldLevel::Characters | FoldLevel::Spaces => body.trim_end_matches(blank),
             };
-            if level < Level::Characters || (level == Level::Characters && kept.is_ascii()) {
+            if level < FoldLevel::Characters || (level == FoldLevel::Characters && kept.is_ascii()) {
                 folded.text.push_str(kept);
             } else {
                 folded.push_text(kept, at, level);
@@ -54,8 +54,8 @@ impl FoldedText {
         folded
     }
 
-    fn push_text(&mut self, body: &str, at: usize, level: Level) {
-        let spaces = level == Level::Spaces;
+    fn push_text(&mut self, body: &str, at: usize, level: FoldLevel) {
+        let spaces = level == FoldLevel::Spaces;
         let indent = body.len() - body.trim_start_matches(blank).len();
         let marks = CanonicalCombiningClassMapBorrowed::new();
         let mut letters = body.char_indices().peekable();

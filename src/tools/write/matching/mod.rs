@@ -14,7 +14,7 @@ mod window;
 
 use crate::tools::document::replacement::Occurrences;
 pub(in crate::tools::write) use fold::typed_equivalent;
-use fold::{FoldedText, Level};
+use fold::{FoldLevel, FoldedText};
 use indent::Indents;
 use merge::merge;
 use std::ops::Range;
@@ -136,7 +136,7 @@ fn occurrences(text: &str, needle: &str, which: Occurrences) -> Vec<usize> {
 struct FuzzySearch<'a> {
     wanted: Passage<'a>,
     /// Text normalized per level, created on demand.
-    folded: Vec<(Level, FoldedText)>,
+    folded: Vec<(FoldLevel, FoldedText)>,
 }
 
 type Places = Vec<(Range<usize>, Option<String>)>;
@@ -154,20 +154,20 @@ impl FuzzySearch<'_> {
         };
         let readings = variants(self.wanted.text, old, new);
         let worth = |text: &str| text.chars().any(char::is_alphanumeric);
-        for level in [Level::Trailing, Level::Characters] {
+        for level in [FoldLevel::Trailing, FoldLevel::Characters] {
             if let Some(decided) = self.find_at_level(level, &own) {
                 return decided;
             }
         }
         for reading in readings.iter().filter(|reading| worth(&reading.old)) {
-            for level in [Level::Exact, Level::Trailing, Level::Characters] {
+            for level in [FoldLevel::Exact, FoldLevel::Trailing, FoldLevel::Characters] {
                 if let Some(decided) = self.find_at_level(level, reading) {
                     return decided;
                 }
             }
         }
         if worth(old)
-            && let Some(decided) = self.find_at_level(Level::Spaces, &own)
+            && let Some(decided) = self.find_at_level(FoldLevel::Spaces, &own)
         {
             return decided;
         }
@@ -175,31 +175,31 @@ impl FuzzySearch<'_> {
     }
 
     /// Searches at one level, first with the given indentation, then with any; `None` without a match.
-    fn find_at_level(&mut self, level: Level, reading: &Variant) -> Option<Result<Match, MatchFailure>> {
+    fn find_at_level(&mut self, level: FoldLevel, reading: &Variant) -> Option<Result<Match, MatchFailure>> {
         let words = match level {
-            Level::Exact => "",
-            Level::Trailing => "ignoring trailing whitespace",
-            Level::Characters => "ignoring typographic characters",
-            Level::Spaces => "ignoring spaces within lines",
+            FoldLevel::Exact => "",
+            FoldLevel::Trailing => "ignoring trailing whitespace",
+            FoldLevel::Characters => "ignoring typographic characters",
+            FoldLevel::Spaces => "ignoring spaces within lines",
         };
         let index = self.fold(level);
         let passages = self.passages(level, index, reading);
         if !passages.is_empty() {
             return Some(self.accept(passages, words, reading));
         }
-        if level == Level::Exact {
+        if level == FoldLevel::Exact {
             return None;
         }
         let windows = self.windows(level, index, reading);
         let words = match level {
-            Level::Exact | Level::Trailing => "ignoring its indentation",
-            Level::Characters => "ignoring its indentation and typographic characters",
-            Level::Spaces => "ignoring its indentation and spaces within lines",
+            FoldLevel::Exact | FoldLevel::Trailing => "ignoring its indentation",
+            FoldLevel::Characters => "ignoring its indentation and typographic characters",
+            FoldLevel::Spaces => "ignoring its indentation and spaces within lines",
         };
         (!windows.is_empty()).then(|| self.accept(windows, words, reading))
     }
 
-    fn fold(&mut self, level: Level) -> usize {
+    fn fold(&mut self, level: FoldLevel) -> usize {
         if let Some(index) = self.folded.iter().position(|(known, _)| *known == level) {
             return index;
         }
@@ -224,12 +224,12 @@ impl FuzzySearch<'_> {
     }
 
     /// Finds passages that match after normalization, starting anywhere in a line.
-    fn passages(&self, level: Level, index: usize, reading: &Variant) -> Places {
+    fn passages(&self, level: FoldLevel, index: usize, reading: &Variant) -> Places {
         let folded = &self.folded[index].1;
         let needle = needle(&reading.old, level);
         let last = reading.old.rsplit('\n').next().unwrap_or_default();
         // Whitespace at the end of the old text marks a line end.
-        let rest = level > Level::Exact
+        let rest = level > FoldLevel::Exact
             && !last.trim().is_empty()
             && needle.rsplit('\n').next() != Some(last)
             && last.ends_with([' ', '\t']);
@@ -252,12 +252,12 @@ impl FuzzySearch<'_> {
             .filter(|range| self.can_match(range, reading));
         self.build_places(found.collect(), reading, |range| {
             let merged = || merge(&text[range.clone()], &reading.old, &reading.new, |line| Some(line.to_owned()));
-            if level == Level::Exact { Some(reading.new.clone()) } else { merged() }
+            if level == FoldLevel::Exact { Some(reading.new.clone()) } else { merged() }
         })
     }
 
     /// Finds whole lines that match after normalization, with any indentation.
-    fn windows(&self, level: Level, index: usize, reading: &Variant) -> Places {
+    fn windows(&self, level: FoldLevel, index: usize, reading: &Variant) -> Places {
         let text = self.wanted.text;
         let needle = needle(&reading.old, level);
         let ranges = window::find(text, &self.folded[index].1.text, &needle);
@@ -313,7 +313,7 @@ fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
 }
 
 /// Normalizes the old text. Whitespace after its last line break starts a partial line and is preserved.
-fn needle(old: &str, level: Level) -> String {
+fn needle(old: &str, level: FoldLevel) -> String {
     let begun = old.rfind('\n').map_or("", |at| &old[at + 1..]);
     let kept = if begun.trim().is_empty() { begun } else { "" };
     FoldedText::fold(old, level).text + kept

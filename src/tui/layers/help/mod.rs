@@ -2,10 +2,10 @@
 
 mod view;
 
-use super::{Canvas, Layer, Reaction, Surroundings};
+use super::{Canvas, LayerContext, Reaction, ScreenLayer};
 use crate::text;
 use crate::tui::input::is_text;
-use crate::tui::interface::KeyFile;
+use crate::tui::interface::KeymapFile;
 use crate::tui::keymap::{Focus, Keymap};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -25,7 +25,7 @@ pub(crate) struct Help {
 
 /// Section of the help: a heading, and pairs of key or command and description.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Section {
+pub(crate) struct HelpSection {
     pub head: &'static str,
     pub entries: Vec<(String, String)>,
 }
@@ -46,13 +46,13 @@ impl Help {
     }
 }
 
-impl Layer for Help {
+impl ScreenLayer for Help {
     fn covers_questions(&self) -> bool {
         true
     }
 
     /// Handles a key. A key that cannot be part of a search closes the help and is then handled by the view below.
-    fn key(&mut self, key: KeyEvent, _around: Surroundings) -> Reaction {
+    fn key(&mut self, key: KeyEvent, _around: LayerContext) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let page = self.page.max(1).cast_signed();
         match key.code {
@@ -97,13 +97,13 @@ impl Layer for Help {
         Some(view::draw(self, area, buffer, canvas))
     }
 
-    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         vec!["type to search", "esc back", "up down pgup pgdn scroll"]
     }
 }
 
 /// Describes the location of the user's key file.
-pub(crate) fn key_file_location(file: &KeyFile) -> String {
+pub(crate) fn key_file_location(file: &KeymapFile) -> String {
     let path = text::reveal(&file.path);
     match (&file.text, path.is_empty()) {
         (_, true) => "the custom key file".to_owned(),
@@ -168,7 +168,7 @@ const SHEET: [(&str, &[SheetKey]); 5] = [
 ];
 
 /// Returns the sheet with the current keys; only the first key of each action is named.
-fn sheet(keymap: &Keymap) -> Vec<Section> {
+fn sheet(keymap: &Keymap) -> Vec<HelpSection> {
     let entry = |(focus, action, does): &SheetKey| {
         let row = keymap.rows().iter().find(|row| row.focus == *focus && row.action == *action)?;
         let key = match (row.action.as_str(), row.keys.split_once(' ')) {
@@ -178,23 +178,30 @@ fn sheet(keymap: &Keymap) -> Vec<Section> {
         };
         Some((key, (*does).to_owned()))
     };
-    SHEET.iter().map(|(head, keys)| Section { head, entries: keys.iter().filter_map(entry).collect() }).collect()
+    SHEET.iter().map(|(head, keys)| HelpSection { head, entries: keys.iter().filter_map(entry).collect() }).collect()
 }
 
 /// Returns the keys for one part of the screen.
-fn keys_section(keymap: &Keymap, focus: Focus) -> Section {
+fn keys_section(keymap: &Keymap, focus: Focus) -> HelpSection {
     let rows = keymap.rows().iter().filter(|row| row.focus == focus);
-    Section { head: head(focus), entries: rows.map(|row| (row.keys.clone(), row.does.clone())).collect() }
+    HelpSection { head: head(focus), entries: rows.map(|row| (row.keys.clone(), row.does.clone())).collect() }
 }
 
 /// Returns the sections, current ones first, with the entries whose row or heading matches all words.
-pub(crate) fn help_sections(keymap: &Keymap, about: Focus, commands: &[(&str, &str)], place: &str, words: &str) -> Vec<Section> {
+pub(crate) fn help_sections(
+    keymap: &Keymap,
+    about: Focus,
+    commands: &[(&str, &str)],
+    place: &str,
+    words: &str,
+) -> Vec<HelpSection> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let keys = |focus: Focus| keys_section(keymap, focus);
     let all = commands.iter().map(|(name, does)| ((*name).to_owned(), (*does).to_owned()));
     let own = vec![("keymap.toml".to_owned(), format!("{place}; see /keys and docs/SCREEN.md. Changes apply at once"))];
-    let mut sections: Vec<Section> = about.layers().iter().map(|focus| keys(*focus)).collect();
-    sections.extend([Section { head: "Commands", entries: all.collect() }, Section { head: "Custom keys", entries: own }]);
+    let mut sections: Vec<HelpSection> = about.layers().iter().map(|focus| keys(*focus)).collect();
+    sections
+        .extend([HelpSection { head: "Commands", entries: all.collect() }, HelpSection { head: "Custom keys", entries: own }]);
     sections.extend(ORDER.into_iter().filter(|focus| !about.layers().contains(focus)).map(keys));
     for section in &mut sections {
         let head = section.head;

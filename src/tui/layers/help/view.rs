@@ -1,6 +1,6 @@
 //! Drawing of the help: the keys of the current context first, filtered by a search.
 
-use super::{Help, Section, help_sections, key_file_location, keys_section, sheet};
+use super::{Help, HelpSection, help_sections, key_file_location, keys_section, sheet};
 use crate::text;
 use crate::tui::keymap::Focus;
 use crate::tui::layers::Canvas;
@@ -88,7 +88,7 @@ fn sheet_rows(canvas: &Canvas<'_>, about: Focus, width: u16) -> Vec<Line<'static
     all
 }
 
-fn rows(canvas: &Canvas<'_>, sections: &[Section], width: u16) -> Vec<Line<'static>> {
+fn rows(canvas: &Canvas<'_>, sections: &[HelpSection], width: u16) -> Vec<Line<'static>> {
     let names = if width < WIDE { NARROW_NAMES } else { NAMES };
     let mut rows = Vec::new();
     for section in sections {

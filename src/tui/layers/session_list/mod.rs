@@ -2,7 +2,7 @@
 
 mod view;
 
-use super::{Canvas, Layer, LayerRequest, Reaction, Surroundings};
+use super::{Canvas, LayerContext, LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{ListedSession, ListedState, SessionId, SessionPreview};
 use crate::text;
 use crate::tui::format::format_estimate;
@@ -353,12 +353,12 @@ impl SessionList {
     }
 }
 
-impl Layer for SessionList {
+impl ScreenLayer for SessionList {
     fn list(&mut self) -> Option<&mut Picker> {
         Some(&mut self.picker)
     }
 
-    fn key(&mut self, key: KeyEvent, around: Surroundings) -> Reaction {
+    fn key(&mut self, key: KeyEvent, around: LayerContext) -> Reaction {
         if self.renaming.is_some() {
             return self.on_title_key(key);
         }
@@ -403,7 +403,7 @@ impl Layer for SessionList {
         Some(view::draw(self, area, buffer, canvas))
     }
 
-    fn hints(&self, around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, around: LayerContext) -> Vec<&'static str> {
         if self.renaming.is_some() {
             return vec!["enter rename", "esc back"];
         }

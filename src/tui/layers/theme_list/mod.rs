@@ -2,7 +2,7 @@
 
 mod view;
 
-use super::{Canvas, Layer, LayerRequest, Reaction, Surroundings};
+use super::{Canvas, LayerContext, LayerRequest, Reaction, ScreenLayer};
 use crate::text;
 use crate::tui::interface::ThemeChoice;
 use crate::tui::picker::{Column, Picker, Row};
@@ -51,7 +51,7 @@ impl ThemeList {
     }
 }
 
-impl Layer for ThemeList {
+impl ScreenLayer for ThemeList {
     fn list(&mut self) -> Option<&mut Picker> {
         Some(&mut self.picker)
     }
@@ -76,7 +76,7 @@ impl Layer for ThemeList {
         Some(view::draw(self, area, buffer, canvas.theme, canvas.glyphs))
     }
 
-    fn hints(&self, _around: Surroundings) -> Vec<&'static str> {
+    fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         vec!["enter save", "esc cancel", "up down preview", "type to filter"]
     }
 }

@@ -3,7 +3,7 @@
 use super::LineApp;
 use crate::tui::interface::ModelAccess;
 use crate::tui::plain::entries;
-use crate::tui::transcript::Kind;
+use crate::tui::transcript::TranscriptEntryKind;
 use std::io::{self, Write};
 
 impl<W: Write> LineApp<W> {
@@ -29,9 +29,9 @@ impl<W: Write> LineApp<W> {
 
     /// Prints the greeting and, for a resumed session, the last prompt with its results.
     pub(super) fn print_past(&mut self) -> io::Result<()> {
-        let kinds: Vec<&Kind> = self.model.transcript.kinds_from(0).collect();
-        let last = kinds.iter().rposition(|kind| matches!(kind, Kind::User(_)));
-        let first = kinds.iter().position(|kind| matches!(kind, Kind::User(_)));
+        let kinds: Vec<&TranscriptEntryKind> = self.model.transcript.kinds_from(0).collect();
+        let last = kinds.iter().rposition(|kind| matches!(kind, TranscriptEntryKind::User(_)));
+        let first = kinds.iter().position(|kind| matches!(kind, TranscriptEntryKind::User(_)));
         let mut lines: Vec<(bool, String)> = Vec::new();
         let until = first.unwrap_or(kinds.len());
         lines.extend(kinds[..until].iter().filter_map(|kind| entries::live_text(kind)));

@@ -5,7 +5,7 @@ use crate::protocol::{Branch, ListedSession, ListedState};
 use crate::text;
 use crate::tui::format::format_estimate;
 use crate::tui::layers::{BranchList, SessionList};
-use crate::tui::model::Effect;
+use crate::tui::model::UiEffect;
 use crate::tui::update;
 use std::io::{self, Write};
 
@@ -27,7 +27,7 @@ pub(super) fn tell_lists<W: Write>(app: &mut LineApp<W>) -> io::Result<()> {
 }
 
 /// Switches to a branch by its number in the last list (`/tree 2`).
-pub(super) fn branch<W: Write>(app: &mut LineApp<W>, number: &str, now: u64, effects: &mut Vec<Effect>) -> io::Result<()> {
+pub(super) fn branch<W: Write>(app: &mut LineApp<W>, number: &str, now: u64, effects: &mut Vec<UiEffect>) -> io::Result<()> {
     let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     match at.and_then(|at| app.branches.get(at)).cloned() {
         Some(branch) => {

@@ -14,7 +14,7 @@ fn offer(words: &[&str], exact: bool) -> GrantOption {
 }
 
 /// Returns a screen with the rule dialog of a command whose rule can be widened, and the requests that it sent.
-fn choosing() -> (Model, Vec<String>) {
+fn choosing() -> (UiModel, Vec<String>) {
     let mut kept = always(vec![rule(&["cargo", "clippy", "--all"], true)]);
     kept.offers.push(offer(&["cargo", "clippy"], false));
     let mut approval = Approval { always: kept, risk_level: Risk::Medium, critical: false, ..command_approval("a") };
@@ -26,7 +26,7 @@ fn choosing() -> (Model, Vec<String>) {
     (model, sent)
 }
 
-fn told(model: &mut Model, told: RuleInfo, at: u64) {
+fn told(model: &mut UiModel, told: RuleInfo, at: u64) {
     tell(model, EventKind::RuleTold { approval_id: ApprovalId::new("a"), told }, at);
     draw(model, at);
 }

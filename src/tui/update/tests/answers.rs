@@ -216,7 +216,7 @@ fn a_critical_approval_needs_enter_and_repeating_the_letter_does_nothing() {
 }
 
 /// Returns a screen with a running task and a prompt over which the user typed.
-fn typed_over(words: &str) -> Model {
+fn typed_over(words: &str) -> UiModel {
     let mut model = model(100, 40);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, requested("call-a", "EditFile", "Edit src/main.rs"), 1100);
@@ -299,7 +299,7 @@ fn paging_is_not_guarded() {
     let mut model = model(80, 24);
     tell(&mut model, EventKind::ApprovalRequested(long_edit(60)), 5000);
     draw(&mut model, 5000);
-    let seen = |model: &Model| model.dialogs.open().unwrap().unseen();
+    let seen = |model: &UiModel| model.dialogs.open().unwrap().unseen();
     let first = seen(&model);
     update(&mut model, keys("y").remove(0), 5002);
     draw(&mut model, 5003);

@@ -112,7 +112,7 @@ fn text_typed_over_an_approval_goes_to_the_draft_in_order() {
 #[test]
 fn a_paste_never_decides() {
     let mut model = asked(vec![edit_approval("a")]);
-    update(&mut model, Msg::Input(Input::Paste("y".to_owned())), 6000);
+    update(&mut model, Msg::Input(UiInput::Paste("y".to_owned())), 6000);
     assert!(wait(&mut model, 7000).iter().all(|sent| sent == "draft \"y\""));
     assert_eq!(model.composer.text(), "y");
 }

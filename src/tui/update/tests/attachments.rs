@@ -1,14 +1,14 @@
 use super::*;
 use crate::tui::tests::fixtures::listed_models;
 
-fn told(model: &mut Model, told: HostResponse, at: u64) -> Vec<String> {
+fn told(model: &mut UiModel, told: HostResponse, at: u64) -> Vec<String> {
     let effects = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
     effects.iter().filter_map(words).collect()
 }
 
 /// Pastes text and returns the requests and the draft.
-fn paste(model: &mut Model, text: &str, at: u64) -> Vec<String> {
-    let effects = update(model, Msg::Input(Input::Paste(text.to_owned())), at);
+fn paste(model: &mut UiModel, text: &str, at: u64) -> Vec<String> {
+    let effects = update(model, Msg::Input(UiInput::Paste(text.to_owned())), at);
     effects.iter().filter_map(words).filter(|sent| sent.starts_with("lookup")).collect()
 }
 
@@ -16,7 +16,7 @@ fn file(path: &str, outside: bool, image: bool) -> DroppedFile {
     DroppedFile { path: path.to_owned(), outside, image, tokens: Some(1200) }
 }
 
-fn dropped(model: &mut Model, pasted: &str, files: Vec<DroppedFile>, at: u64) {
+fn dropped(model: &mut UiModel, pasted: &str, files: Vec<DroppedFile>, at: u64) {
     told(model, HostResponse::Dropped { pasted: pasted.to_owned(), files }, at);
 }
 
@@ -31,7 +31,7 @@ fn image() -> ClipboardData {
     ClipboardData::Image { image, by: "wl-paste".to_owned() }
 }
 
-fn said(model: &Model) -> &str {
+fn said(model: &UiModel) -> &str {
     model.toast.as_ref().map_or("", |(words, _)| words)
 }
 
@@ -136,12 +136,12 @@ fn a_warning_is_shown_before_images_are_sent_to_a_model_without_image_support() 
 fn symbol_mentions_are_inserted_as_line_ranges_of_their_declaration() {
     let mut model = model(80, 24);
     let sent = update(&mut model, keys("@#").remove(0), 1000);
-    assert!(!sent.iter().any(|effect| matches!(effect, Effect::Ask(Query::LookUp(HostRequest::Symbols { .. })))));
-    let effects: Vec<Effect> = keys("#gr").into_iter().flat_map(|msg| update(&mut model, msg, 1100)).collect();
+    assert!(!sent.iter().any(|effect| matches!(effect, UiEffect::Ask(Query::LookUp(HostRequest::Symbols { .. })))));
+    let effects: Vec<UiEffect> = keys("#gr").into_iter().flat_map(|msg| update(&mut model, msg, 1100)).collect();
     assert!(
         effects
             .iter()
-            .any(|effect| matches!(effect, Effect::Ask(Query::LookUp(HostRequest::Symbols { words })) if words == "#gr"))
+            .any(|effect| matches!(effect, UiEffect::Ask(Query::LookUp(HostRequest::Symbols { words })) if words == "#gr"))
     );
     let symbol = |name: &str, first, last| FoundSymbol {
         name: name.to_owned(),

@@ -7,7 +7,7 @@ const ANSWER: &str =
     "Look at **every** token:\n\n```rust\nlet first = 1;\nlet second = 2;\n```\n\nand\n\n```sh\ncargo test\n```\n";
 
 /// Returns a session with two prompts, a response with code, a command with long output and an edit.
-fn session(width: u16, height: u16) -> Model {
+fn session(width: u16, height: u16) -> UiModel {
     let mut model = model(width, height);
     tell(&mut model, started("the first prompt"), 0);
     tell(&mut model, text(ANSWER), 10);
@@ -194,7 +194,7 @@ fn a_wrapped_table_cell_is_copied_as_one_cell_and_partial_rows_without_borders()
 
 #[test]
 fn a_click_highlights_a_list_row_and_a_second_click_selects() {
-    let click = |model: &mut Model, words: &str, at: u64| {
+    let click = |model: &mut UiModel, words: &str, at: u64| {
         let screen = draw(model, at);
         let (column, row) = place(&screen, words);
         update(model, pointer(MouseEventKind::Down(MouseButton::Left), column, row), at)
@@ -213,7 +213,7 @@ fn a_click_highlights_a_list_row_and_a_second_click_selects() {
     play(&mut model, 6000, "/co");
     assert_eq!(click(&mut model, "/cost", 6200), [""; 0]);
     assert!(draw(&mut model, 6300).contains("❯ /cost"));
-    update(&mut model, Msg::Input(Input::FocusIn), 6350);
+    update(&mut model, Msg::Input(UiInput::FocusIn), 6350);
     assert_eq!(click(&mut model, "/cost", 6400), [""; 0]);
     assert_eq!(model.composer.text(), "/co");
     click(&mut model, "/cost", 7000);
@@ -222,7 +222,7 @@ fn a_click_highlights_a_list_row_and_a_second_click_selects() {
 
 #[test]
 fn clicks_on_rows_below_the_transcript_perform_their_action() {
-    let click = |model: &mut Model, words: &str, at: u64| {
+    let click = |model: &mut UiModel, words: &str, at: u64| {
         let screen = draw(model, at);
         let (column, row) = place(&screen, words);
         update(model, pointer(MouseEventKind::Down(MouseButton::Left), column, row), at);
@@ -238,7 +238,7 @@ fn clicks_on_rows_below_the_transcript_perform_their_action() {
         tell(&mut model, EventKind::ApprovalRequested(edit_approval(id)), 6300);
     }
     assert!(!model.dialogs.is_open());
-    update(&mut model, Msg::Input(Input::FocusIn), 8000);
+    update(&mut model, Msg::Input(UiInput::FocusIn), 8000);
     click(&mut model, "2 waiting for you", 8100);
     assert!(!model.dialogs.is_open(), "the click that brings the window to the front is none");
     click(&mut model, "2 waiting for you", 9000);
@@ -271,7 +271,7 @@ fn a_search_counts_matches_wraps_around_and_unfolds_cards() {
 #[test]
 fn the_cursor_is_placed_where_typed_keys_apply() {
     let mut model = session(80, 24);
-    let cursor = |model: &mut Model, at: u64| {
+    let cursor = |model: &mut UiModel, at: u64| {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 80, 24));
         let drawn = crate::tui::view::draw(model, &mut buffer, at);
         (drawn.cursor.map(|place| (place.x, place.y)), draw(model, at))
@@ -311,7 +311,7 @@ fn an_approval_that_arrives_while_browsing_gets_no_keys_before_tab() {
 #[test]
 fn copy_takes_the_last_response_its_code_or_an_earlier_response() {
     let mut model = session(80, 24);
-    let copied = |model: &mut Model, words: &str| {
+    let copied = |model: &mut UiModel, words: &str| {
         play(model, 5000, &format!("{words}<enter>")).into_iter().filter(|said| said.starts_with("copy")).collect::<Vec<_>>()
     };
     assert_eq!(copied(&mut model, "/copy"), ["copy \"All of it is done.\" (the last response, 18 characters)"]);
@@ -341,7 +341,7 @@ fn export_accepts_a_format_and_a_file() {
 }
 
 fn pointer(kind: MouseEventKind, column: u16, row: u16) -> Msg {
-    Msg::Input(Input::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }))
+    Msg::Input(UiInput::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }))
 }
 
 /// Returns the position of the text on the screen.
@@ -356,13 +356,13 @@ fn a_click_toggles_a_card_unless_the_click_focuses_the_window() {
     let mut model = session(80, 30);
     let screen = draw(&mut model, 5000);
     let (column, row) = place(&screen, "$ seq 400");
-    let click = |model: &mut Model, at: u64| {
+    let click = |model: &mut UiModel, at: u64| {
         for kind in [MouseEventKind::Down(MouseButton::Left), MouseEventKind::Up(MouseButton::Left)] {
             assert!(update(model, pointer(kind, column, row), at).is_empty());
         }
         draw(model, at)
     };
-    update(&mut model, Msg::Input(Input::FocusIn), 5000);
+    update(&mut model, Msg::Input(UiInput::FocusIn), 5000);
     assert!(!click(&mut model, 5200).contains("output 1"));
     let opened = click(&mut model, 5400);
     assert!(opened.contains("output 1"), "{opened}");

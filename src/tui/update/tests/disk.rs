@@ -5,17 +5,17 @@ use crate::tui::tests::fixtures::{completed, hunks_approval};
 
 const MARK: &str = "⚠ changed on disk";
 
-fn outdated(model: &mut Model, id: &str, outdated: bool, at: u64) {
+fn outdated(model: &mut UiModel, id: &str, outdated: bool, at: u64) {
     let kind =
         EventKind::ApprovalOutdated { approval_id: ApprovalId::new(id), tool_call_id: call(&format!("call-{id}")), outdated };
     tell(model, kind, at);
 }
 
-fn letters(model: &Model) -> String {
+fn letters(model: &UiModel) -> String {
     model.dialogs.open().unwrap().choices.iter().map(|choice| choice.key.letter).collect()
 }
 
-fn asked_at(width: u16, height: u16, approval: Approval) -> Model {
+fn asked_at(width: u16, height: u16, approval: Approval) -> UiModel {
     let mut model = model(width, height);
     tell(&mut model, EventKind::ApprovalRequested(approval), 1000);
     draw(&mut model, 1000);
@@ -33,7 +33,7 @@ fn the_approval_header_shows_and_clears_the_mark_of_a_changed_file() {
         let head = screen.lines().position(|row| row.contains(MARK)).unwrap_or_else(|| panic!("{screen}"));
         assert!(screen.lines().take(head + 1).any(|row| row.contains("▲ Edit s")), "it stands in the head\n{screen}");
         assert!(screen.contains("updated diff") && screen.contains("deny") && !screen.contains("always"), "{screen}");
-        let is_armed = |model: &Model, at| model.dialogs.open().unwrap().guard.is_armed(at);
+        let is_armed = |model: &UiModel, at| model.dialogs.open().unwrap().guard.is_armed(at);
         assert!(!is_armed(&model, 5001) && is_armed(&model, 5002), "it arms anew");
         let first = |screen: &str| screen.lines().find(|row| row.contains("8  }")).unwrap().to_owned();
         assert_eq!(first(&screen), first(&before), "what is read stays");

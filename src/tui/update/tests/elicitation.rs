@@ -4,7 +4,7 @@ use super::*;
 use crate::tui::tests::fixtures::{form, text_field, visit};
 
 /// Returns a screen with an armed request of a server.
-fn asked(elicitation: Elicitation) -> Model {
+fn asked(elicitation: Elicitation) -> UiModel {
     let mut model = model(100, 36);
     tell(&mut model, EventKind::ElicitationRequested(elicitation), 5000);
     draw(&mut model, 5000);
@@ -19,15 +19,15 @@ fn one_field(default: Option<&str>) -> Elicitation {
 }
 
 /// Returns the answers that were sent.
-fn answers(effects: &[Effect]) -> Vec<ElicitationAnswer> {
-    let answer = |effect: &Effect| match effect {
-        Effect::SendToHost(HostCommand::AnswerElicitation { answer, .. }) => Some(answer.clone()),
+fn answers(effects: &[UiEffect]) -> Vec<ElicitationAnswer> {
+    let answer = |effect: &UiEffect| match effect {
+        UiEffect::SendToHost(HostCommand::AnswerElicitation { answer, .. }) => Some(answer.clone()),
         _ => None,
     };
     effects.iter().filter_map(answer).collect()
 }
 
-fn strike(model: &mut Model, script: &str, from: u64) -> Vec<Effect> {
+fn strike(model: &mut UiModel, script: &str, from: u64) -> Vec<UiEffect> {
     let mut effects = Vec::new();
     for (at, msg) in (from..).step_by(200).zip(keys(script)) {
         effects.extend(update(model, msg, at));
@@ -36,7 +36,7 @@ fn strike(model: &mut Model, script: &str, from: u64) -> Vec<Effect> {
     effects
 }
 
-fn lone(model: &mut Model, letter: char, at: u64) -> Vec<Effect> {
+fn lone(model: &mut UiModel, letter: char, at: u64) -> Vec<UiEffect> {
     let mut effects = update(model, press(KeyCode::Char(letter), KeyModifiers::NONE), at);
     effects.extend(update(model, Msg::Time, at + 350));
     draw(model, at + 360);
@@ -108,7 +108,7 @@ fn text_typed_before_the_form_was_seen_is_never_an_answer() {
             sent.extend(update(&mut model, msg, at));
         }
         assert!(answers(&sent).is_empty(), "{sentence}");
-        let prompts = sent.iter().filter(|effect| matches!(effect, Effect::Send(Command::Prompt { .. }))).count();
+        let prompts = sent.iter().filter(|effect| matches!(effect, UiEffect::Send(Command::Prompt { .. }))).count();
         let is_marked = model.dialogs.open().is_some_and(|panel| panel.guard.is_choice_pending());
         assert!(prompts > 0 || is_marked || !model.composer.is_empty(), "{sentence}: nothing is lost");
     }
@@ -124,18 +124,18 @@ fn a_form_left_open_does_not_receive_text_typed_later() {
     assert!(model.dialogs.is_open());
     let sent = strike(&mut model, "go on then<enter>", 10_100);
     assert!(answers(&sent).is_empty());
-    assert!(sent.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { text }) if text == "go on then")));
+    assert!(sent.iter().any(|effect| matches!(effect, UiEffect::Send(Command::Prompt { text }) if text == "go on then")));
 }
 
 #[test]
 fn pasting_into_a_field_sends_nothing_and_pasting_at_the_choices_goes_to_the_draft() {
     let mut model = asked(one_field(None));
     lone(&mut model, 'f', 7000);
-    let sent = update(&mut model, Msg::Input(Input::Paste("Ada\nLovelace\n".to_owned())), 8000);
+    let sent = update(&mut model, Msg::Input(UiInput::Paste("Ada\nLovelace\n".to_owned())), 8000);
     assert!(answers(&sent).is_empty());
     assert!(draw(&mut model, 8100).contains("name (required): Ada Lovelace"));
     let mut model = asked(one_field(None));
-    update(&mut model, Msg::Input(Input::Paste("y\n".to_owned())), 8000);
+    update(&mut model, Msg::Input(UiInput::Paste("y\n".to_owned())), 8000);
     assert_eq!(model.composer.text(), "y\n");
 }
 

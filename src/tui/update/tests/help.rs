@@ -5,7 +5,7 @@ use crate::tui::layers::{Help, ModelPicker};
 use crate::tui::tests::fixtures::listed_models;
 
 /// Returns the rows below the title and the search row.
-fn rows(model: &mut Model, at: u64) -> Vec<String> {
+fn rows(model: &mut UiModel, at: u64) -> Vec<String> {
     draw(model, at).lines().skip(2).map(|row| row.trim_end().to_owned()).collect()
 }
 
@@ -40,21 +40,21 @@ fn typing_in_the_help_searches_words_and_keys() {
     assert!(draw(&mut model, 6000).contains("no matches"));
     play(&mut model, 7000, "<backspace><backspace><backspace><backspace><backspace>");
     assert!(rows(&mut model, 8000)[0].contains("Write"), "the sheet is back");
-    let _ = update(&mut model, Msg::Input(Input::Paste("keymap.toml".to_owned())), 9000);
+    let _ = update(&mut model, Msg::Input(UiInput::Paste("keymap.toml".to_owned())), 9000);
     assert!(draw(&mut model, 9000).contains("Custom keys"));
     assert_eq!(model.composer.text(), "");
 }
 
 #[test]
 fn the_help_lists_currently_active_keys_first() {
-    let first = |model: &mut Model| rows(model, 40_000)[0].trim().to_owned();
+    let first = |model: &mut UiModel| rows(model, 40_000)[0].trim().to_owned();
     let mut browsing = model(100, 30);
     tell(&mut browsing, started("x"), 10);
     play(&mut browsing, 1000, "<ctrl+t>?");
     assert_eq!(first(&mut browsing), "Browsing [browse]");
     play(&mut browsing, 2000, "<esc>");
     assert!(browsing.browse.is_some() && !browsing.layers.is_open::<Help>());
-    let f1 = |model: &mut Model| drop(update(model, press(KeyCode::F(1), KeyModifiers::NONE), 30_000));
+    let f1 = |model: &mut UiModel| drop(update(model, press(KeyCode::F(1), KeyModifiers::NONE), 30_000));
     let mut asking = asked(vec![edit_approval("a")]);
     f1(&mut asking);
     assert_eq!(first(&mut asking), "Approvals and questions [question]");

@@ -1,8 +1,8 @@
 use super::*;
 
 /// Returns a resumed session that shows only its last part, from `before` on.
-fn resumed(before: Option<i64>) -> Model {
-    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
+fn resumed(before: Option<i64>) -> UiModel {
+    let mut model = UiModel::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     let history = part("late", 60);
     update(&mut model, Msg::Start(Box::new(Start { history, older: before, ..crate::tui::tests::fixtures::start() })), 0);
     draw(&mut model, 10);
@@ -17,7 +17,7 @@ fn part(name: &str, count: usize) -> Vec<Event> {
     (0..count).flat_map(step).map(event).collect()
 }
 
-fn loaded(model: &mut Model, name: &str, before: Option<i64>) {
+fn loaded(model: &mut UiModel, name: &str, before: Option<i64>) {
     tell(model, EventKind::HistoryLoaded { events: part(name, 40), before }, 900);
 }
 

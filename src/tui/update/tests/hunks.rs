@@ -2,7 +2,7 @@ use super::*;
 use crate::tui::tests::fixtures::hunks_approval;
 
 /// Returns a screen with the prompt for a change with two hunks, fully shown and armed at 12 s.
-fn asked(width: u16, height: u16) -> Model {
+fn asked(width: u16, height: u16) -> UiModel {
     let mut model = model(width, height);
     tell(&mut model, started("x"), 100);
     tell(&mut model, EventKind::ApprovalRequested(hunks_approval("a")), 9000);
@@ -13,7 +13,7 @@ fn asked(width: u16, height: u16) -> Model {
 }
 
 /// Presses the keys one by one, with pauses.
-fn press_slowly(model: &mut Model, from: u64, script: &str) -> Vec<String> {
+fn press_slowly(model: &mut UiModel, from: u64, script: &str) -> Vec<String> {
     let mut said = Vec::new();
     for (at, msg) in (from..).step_by(1000).zip(keys(script)) {
         said.extend(update(model, msg, at).iter().filter_map(words));
@@ -104,7 +104,7 @@ fn the_proposed_file_opens_in_the_editor_and_edits_amend_the_approval() {
     let text = lines.concat();
     let told = EventKind::ProposedShown { approval_id: ApprovalId::new("a"), file: 0, text: text.clone() };
     let effects = update(&mut model, Msg::Event(Box::new(event(told))), 15_000);
-    let Some(Effect::EditFile(edit)) = effects.into_iter().find(|effect| matches!(effect, Effect::EditFile(_))) else {
+    let Some(UiEffect::EditFile(edit)) = effects.into_iter().find(|effect| matches!(effect, UiEffect::EditFile(_))) else {
         panic!("no editor is opened")
     };
     assert_eq!((edit.name.as_str(), &edit.text), ("src/main.rs", &text));

@@ -10,7 +10,7 @@ fn touch(id: &str, file: &str) -> Approval {
     approval
 }
 
-fn listed() -> Model {
+fn listed() -> UiModel {
     let mut model = asked(vec![touch("a", "one.txt"), command_approval("b"), touch("c", "two.txt"), edit_approval("d")]);
     play(&mut model, 6000, "<ctrl+q>");
     draw(&mut model, 6100);
@@ -150,7 +150,7 @@ fn typed_letters_keep_their_order_when_a_listed_approval_changes() {
     let mut model = asked(vec![edit_approval("a"), touch("b", "two.txt")]);
     play(&mut model, 6000, "<ctrl+q>");
     draw(&mut model, 6100);
-    update(&mut model, Msg::Input(Input::Fence), 6150);
+    update(&mut model, Msg::Input(UiInput::Fence), 6150);
     draw(&mut model, 6900);
     play(&mut model, 7000, "y");
     let outdated =
@@ -183,13 +183,13 @@ fn the_strip_names_all_pending_approvals() {
     }
 }
 
-fn click(model: &mut Model, words: &str, at: u64) {
+fn click(model: &mut UiModel, words: &str, at: u64) {
     let screen = draw(model, at);
     let row = screen.lines().position(|row| row.contains(words)).unwrap_or_else(|| panic!("{words}\n{screen}"));
     let before = screen.lines().nth(row).unwrap().split(words).next().unwrap().chars().count();
     let kind = crossterm::event::MouseEventKind::Down(crossterm::event::MouseButton::Left);
     let event = crossterm::event::MouseEvent { kind, column: before as u16, row: row as u16, modifiers: KeyModifiers::NONE };
-    assert!(update(model, Msg::Input(Input::Mouse(event)), at).is_empty());
+    assert!(update(model, Msg::Input(UiInput::Mouse(event)), at).is_empty());
     draw(model, at);
 }
 
@@ -212,7 +212,7 @@ fn a_click_highlights_a_choice_and_only_enter_confirms() {
 #[test]
 fn a_click_that_focuses_the_window_does_not_highlight_anything() {
     let mut model = asked(vec![touch("a", "one.txt")]);
-    update(&mut model, Msg::Input(Input::FocusIn), 6000);
+    update(&mut model, Msg::Input(UiInput::FocusIn), 6000);
     click(&mut model, "y  yes", 6200);
     assert_eq!(play(&mut model, 6500, "<enter>"), Vec::<String>::new());
     let mut model = listed();

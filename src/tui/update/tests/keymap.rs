@@ -3,10 +3,10 @@
 
 use super::*;
 use crate::tui::browse::Browse;
-use crate::tui::interface::KeyFile;
+use crate::tui::interface::KeymapFile;
 use crate::tui::keymap::{Chord, Focus, Keymap, Row};
 use crate::tui::layers::{CommandPalette, Help, ModelPicker};
-use crate::tui::model::Model;
+use crate::tui::model::UiModel;
 use crate::tui::tests::fixtures::{completed, listed_models, listed_sessions, options, rewind_points, start};
 use crate::tui::update::focus::focus;
 use ratatui::layout::Size;
@@ -19,18 +19,18 @@ struct Scene {
     name: &'static str,
     focus: Focus,
     all: bool,
-    make: fn() -> Model,
+    make: fn() -> UiModel,
 }
 
-fn scene(name: &'static str, focus: Focus, make: fn() -> Model) -> Scene {
+fn scene(name: &'static str, focus: Focus, make: fn() -> UiModel) -> Scene {
     Scene { name, focus, all: false, make }
 }
 
-fn whole(name: &'static str, focus: Focus, make: fn() -> Model) -> Scene {
+fn whole(name: &'static str, focus: Focus, make: fn() -> UiModel) -> Scene {
     Scene { name, focus, all: true, make }
 }
 
-fn past(model: &mut Model) {
+fn past(model: &mut UiModel) {
     let output = (1..=12).map(|n| format!("output line {n}\n")).collect::<Vec<_>>().concat();
     for n in 0..3 {
         tell(model, started(&format!("prompt {n}")), 10);
@@ -44,25 +44,25 @@ fn past(model: &mut Model) {
     draw(model, 60);
 }
 
-fn idle() -> Model {
+fn idle() -> UiModel {
     let mut model = model(80, 20);
     past(&mut model);
     model
 }
 
-fn drafting(draft: &str) -> Model {
+fn drafting(draft: &str) -> UiModel {
     let mut model = idle();
     model.composer.set(draft);
     model
 }
 
-fn in_the_middle() -> Model {
+fn in_the_middle() -> UiModel {
     let mut model = drafting("one two\n\nthree four five\n\nsix seven");
     play(&mut model, 100, "<up><up><end><left><left><left><left>");
     model
 }
 
-fn running() -> Model {
+fn running() -> UiModel {
     let mut model = idle();
     tell(&mut model, started("x"), 100);
     tell(&mut model, requested("r", "RunCommand", "$ make"), 100);
@@ -76,7 +76,7 @@ fn running() -> Model {
     model
 }
 
-fn waiting() -> Model {
+fn waiting() -> UiModel {
     let mut model = drafting("x");
     model.keys.last_key = Some(900);
     for id in ["a", "b"] {
@@ -85,7 +85,7 @@ fn waiting() -> Model {
     model
 }
 
-fn question() -> Model {
+fn question() -> UiModel {
     let mut model = model(80, 15);
     past(&mut model);
     for id in ["a", "b"] {
@@ -96,33 +96,33 @@ fn question() -> Model {
     model
 }
 
-fn scrolled_question() -> Model {
+fn scrolled_question() -> UiModel {
     let mut model = question();
     play(&mut model, 6000, "<pgdn>");
     model
 }
 
-fn inbox() -> Model {
+fn inbox() -> UiModel {
     let mut model = question();
     play(&mut model, 6000, "<ctrl+q>");
     draw(&mut model, 7000);
     model
 }
 
-fn far_in_inbox() -> Model {
+fn far_in_inbox() -> UiModel {
     let mut model = inbox();
     play(&mut model, 8000, "<down>");
     model
 }
 
-fn browsing(script: &str) -> Model {
+fn browsing(script: &str) -> UiModel {
     let mut model = idle();
     play(&mut model, 1000, "<ctrl+t>");
     play(&mut model, 2000, script);
     model
 }
 
-fn models() -> Model {
+fn models() -> UiModel {
     let mut model = idle();
     play(&mut model, 1000, "<ctrl+l>");
     tell(&mut model, EventKind::ModelsListed { models: listed_models(), notices: Vec::new() }, 2000);
@@ -131,8 +131,8 @@ fn models() -> Model {
     model
 }
 
-fn sessions() -> Model {
-    let mut model = Model::new(options(), None, Size::new(80, 20));
+fn sessions() -> UiModel {
+    let mut model = UiModel::new(options(), None, Size::new(80, 20));
     let _ = update(&mut model, Msg::Ahead(Box::new(crate::tui::interface::StartupQuestion::Choose)), 1000);
     let told = HostResponse::Sessions {
         words: String::new(),
@@ -149,7 +149,7 @@ fn sessions() -> Model {
     model
 }
 
-fn points() -> Model {
+fn points() -> UiModel {
     let mut model = idle();
     play(&mut model, 8000, "/rewind<enter>");
     tell(&mut model, EventKind::RewindPointsListed { points: rewind_points(), can_redo: false }, 9000);
@@ -157,7 +157,7 @@ fn points() -> Model {
     model
 }
 
-fn changes() -> Model {
+fn changes() -> UiModel {
     let mut model = idle();
     play(&mut model, 1000, "/diff<enter>");
     let file = |name: &str| ChangedFile {
@@ -284,8 +284,8 @@ fn scenes() -> Vec<Scene> {
 }
 
 /// Returns all visible effects of a key, and the commands that it sends.
-fn come_to(mut model: Model, key: KeyEvent) -> String {
-    let effects = update(&mut model, Msg::Input(Input::Key(key)), NOW);
+fn come_to(mut model: UiModel, key: KeyEvent) -> String {
+    let effects = update(&mut model, Msg::Input(UiInput::Key(key)), NOW);
     let mut said: Vec<String> = effects.iter().filter_map(words).collect();
     model.toast = model.toast.take().filter(|(words, _)| !words.contains("does nothing while you browse"));
     let mut buffer = Buffer::empty(Rect::from(model.screen.size));
@@ -373,17 +373,17 @@ fn every_working_key_is_in_the_keymap_and_every_key_in_the_keymap_works() {
     assert!(not_listed.is_empty() && idle.is_empty(), "the map does not list:\n{not_listed}\nnothing answers to:\n{idle}");
 }
 
-fn with_keys(file: &str) -> Model {
-    let keys = KeyFile { path: "/home/me/.config/aye/keymap.toml".to_owned(), text: Some(Ok(file.to_owned())) };
-    let mut model = Model::new(crate::tui::interface::Options { keys, ..options() }, None, Size::new(100, 40));
+fn with_keys(file: &str) -> UiModel {
+    let keys = KeymapFile { path: "/home/me/.config/aye/keymap.toml".to_owned(), text: Some(Ok(file.to_owned())) };
+    let mut model = UiModel::new(crate::tui::interface::UiOptions { keys, ..options() }, None, Size::new(100, 40));
     let _ = update(&mut model, Msg::Start(Box::new(start())), 0);
     draw(&mut model, 0);
     model
 }
 
-fn strike(model: &mut Model, name: &str, at: u64) -> Vec<String> {
+fn strike(model: &mut UiModel, name: &str, at: u64) -> Vec<String> {
     let key = Chord::parse(name).unwrap().event();
-    let said = update(model, Msg::Input(Input::Key(key)), at).iter().filter_map(words).collect();
+    let said = update(model, Msg::Input(UiInput::Key(key)), at).iter().filter_map(words).collect();
     draw(model, at);
     said
 }
@@ -432,13 +432,13 @@ fn errors_in_a_keymap_file_name_the_line_and_the_rest_applies() {
 
 #[test]
 fn an_unreadable_keymap_file_is_reported_and_the_built_in_keys_apply() {
-    let keys = KeyFile { path: "keymap.toml".to_owned(), text: Some(Err("stream did not contain valid UTF-8".to_owned())) };
-    let mut model = Model::new(crate::tui::interface::Options { keys, ..options() }, None, Size::new(100, 30));
+    let keys = KeymapFile { path: "keymap.toml".to_owned(), text: Some(Err("stream did not contain valid UTF-8".to_owned())) };
+    let mut model = UiModel::new(crate::tui::interface::UiOptions { keys, ..options() }, None, Size::new(100, 30));
     let _ = update(&mut model, Msg::Start(Box::new(start())), 0);
     assert!(draw(&mut model, 10).contains("cannot be read: stream did not contain valid UTF-8; using the built-in keys"));
 }
 
-fn keys_read(model: &mut Model, text: Option<Result<&str, &str>>, at: u64) -> String {
+fn keys_read(model: &mut UiModel, text: Option<Result<&str, &str>>, at: u64) -> String {
     let text = text.map(|text| text.map(str::to_owned).map_err(str::to_owned));
     let told = HostResponse::Keys { path: "/home/me/.config/aye/keymap.toml".to_owned(), text };
     let _ = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
@@ -505,8 +505,8 @@ fn a_letter_that_opens_an_approval_counts_as_typing() {
 
 #[test]
 fn the_keymap_file_does_not_change_vim_keys() {
-    let keys = KeyFile { path: String::new(), text: Some(Ok("[composer]\nhistory = \"f5\"\n".to_owned())) };
-    let mut model = Model::new(crate::tui::interface::Options { keys, vim: true, ..options() }, None, Size::new(100, 30));
+    let keys = KeymapFile { path: String::new(), text: Some(Ok("[composer]\nhistory = \"f5\"\n".to_owned())) };
+    let mut model = UiModel::new(crate::tui::interface::UiOptions { keys, vim: true, ..options() }, None, Size::new(100, 30));
     let _ = update(&mut model, Msg::Start(Box::new(start())), 0);
     play(&mut model, 1000, "ab<esc>xu");
     assert_eq!(model.composer.text(), "ab");

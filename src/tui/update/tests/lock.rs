@@ -4,8 +4,8 @@ use crate::tui::tests::fixtures::{feed, options, start};
 use tokio::sync::oneshot;
 
 /// Returns a screen before the start, with the dialog about its session.
-fn held(problem: Option<&str>, stays: Option<&str>) -> (Model, oneshot::Receiver<LockAnswer>) {
-    let mut model = Model::new(options(), None, Size::new(100, 24));
+fn held(problem: Option<&str>, stays: Option<&str>) -> (UiModel, oneshot::Receiver<LockAnswer>) {
+    let mut model = UiModel::new(options(), None, Size::new(100, 24));
     let (held, answered) = crate::tui::tests::fixtures::held(problem, stays);
     feed(&mut model, Msg::Ahead(Box::new(StartupQuestion::Held(held))), 1000);
     draw(&mut model, 1001);

@@ -5,12 +5,12 @@ use super::*;
 use crate::tui::layers::MemoryList;
 use crate::tui::tests::fixtures::memory_proposals;
 
-fn told(model: &mut Model, proposals: Vec<crate::protocol::MemoryProposal>, at: u64) {
+fn told(model: &mut UiModel, proposals: Vec<crate::protocol::MemoryProposal>, at: u64) {
     let told = HostResponse::Memory { proposals, notice: None, failed: None };
     let _ = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
 }
 
-fn with_memory(width: u16) -> Model {
+fn with_memory(width: u16) -> UiModel {
     let mut model = model(width, 30);
     model.options.memory = true;
     model

@@ -1,21 +1,21 @@
 use super::*;
 use crate::tui::layers::ModelPicker;
-use crate::tui::model::{EditFile, Editable};
+use crate::tui::model::{Editable, EditorText};
 use crate::tui::tests::fixtures::own_command;
 
-fn told(model: &mut Model, told: HostResponse, at: u64) -> Vec<String> {
+fn told(model: &mut UiModel, told: HostResponse, at: u64) -> Vec<String> {
     let effects = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
     effects.iter().filter_map(words).collect()
 }
 
-fn files(model: &mut Model, words: &str, paths: &[&str], at: u64) {
+fn files(model: &mut UiModel, words: &str, paths: &[&str], at: u64) {
     let files = paths.iter().map(|path| FoundFile { path: (*path).to_owned(), tokens: Some(1200) }).collect();
     told(model, HostResponse::Files { words: words.to_owned(), files }, at);
     draw(model, at);
 }
 
 /// Presses all keys before anything is drawn.
-fn burst(model: &mut Model, at: u64, script: &str) -> Vec<String> {
+fn burst(model: &mut UiModel, at: u64, script: &str) -> Vec<String> {
     keys(script).into_iter().flat_map(|msg| update(model, msg, at)).filter_map(|effect| words(&effect)).collect()
 }
 
@@ -187,7 +187,7 @@ fn the_draft_can_be_edited_in_the_external_editor() {
 }
 
 fn edited(outcome: Result<String, String>) -> Msg {
-    let edit = EditFile { what: Editable::Draft, name: "draft.md".to_owned(), text: String::new() };
+    let edit = EditorText { what: Editable::Draft, name: "draft.md".to_owned(), text: String::new() };
     Msg::Edited(Box::new(edit), outcome)
 }
 

@@ -3,7 +3,7 @@ use crate::tui::interface::{ModelAccess, Start};
 use crate::tui::layers::ModelPicker;
 use crate::tui::tests::fixtures::{feed, listed_models as listed, options, start};
 
-fn opened() -> Model {
+fn opened() -> UiModel {
     let mut model = model(100, 24);
     let sent = play(&mut model, 1000, "/model<enter>");
     assert_eq!(sent, ["listmodels { ask: false }", "listmodels { ask: true }"]);
@@ -13,7 +13,7 @@ fn opened() -> Model {
 }
 
 /// Returns the name of the highlighted model.
-fn highlighted(model: &Model) -> String {
+fn highlighted(model: &UiModel) -> String {
     model.layers.find::<ModelPicker>().and_then(ModelPicker::highlighted).unwrap().facts.name.clone()
 }
 
@@ -69,7 +69,7 @@ fn a_key_entered_for_a_model_without_an_api_key_is_not_shown() {
     assert!(draw(&mut model, 3100).contains("enter add its API key"));
     assert_eq!(play(&mut model, 3200, "<enter><enter>"), [""; 0], "an empty key is none");
     assert!(draw(&mut model, 3500).contains("set OPENAI_API_KEY or aye auth login"));
-    update(&mut model, Msg::Input(Input::Paste(" sk-hush-4711\n".to_owned())), 3600);
+    update(&mut model, Msg::Input(UiInput::Paste(" sk-hush-4711\n".to_owned())), 3600);
     let screen = draw(&mut model, 3700);
     assert!(screen.contains("key of openai: ************") && !screen.contains("hush"), "{screen}");
     assert!(!format!("{:?}", update(&mut model, Msg::Time, 3700)).contains("hush"));
@@ -85,7 +85,7 @@ fn a_key_entered_for_a_model_without_an_api_key_is_not_shown() {
 
 #[test]
 fn an_api_key_pasted_into_the_model_list_is_recognized_and_never_shown() {
-    let paste = |model: &mut Model, words: &str, now| update(model, Msg::Input(Input::Paste(words.to_owned())), now);
+    let paste = |model: &mut UiModel, words: &str, now| update(model, Msg::Input(UiInput::Paste(words.to_owned())), now);
     let mut model = opened();
     paste(&mut model, "sk-proj-hush-4711-hush\n", 3000);
     let screen = draw(&mut model, 3100);
@@ -212,7 +212,7 @@ fn with_a_configured_model_its_missing_api_key_is_requested_first() {
 
 #[test]
 fn the_model_list_requested_during_startup_opens_afterwards() {
-    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(100, 24));
+    let mut model = UiModel::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(100, 24));
     assert_eq!(play(&mut model, 100, "<ctrl+l>"), [""; 0]);
     assert!(draw(&mut model, 200).contains("the list of models opens as soon as"));
     update(&mut model, Msg::Start(Box::new(crate::tui::tests::fixtures::start())), 300);
@@ -221,7 +221,7 @@ fn the_model_list_requested_during_startup_opens_afterwards() {
 
 #[test]
 fn the_missing_key_note_disappears_once_a_model_is_ready() {
-    let mut model = Model::new(options(), None, Size::new(100, 30));
+    let mut model = UiModel::new(options(), None, Size::new(100, 30));
     let model_access =
         ModelAccess::NoKey { message: "No API key for Anthropic".to_owned(), model: Some("anthropic/one".to_owned()) };
     feed(&mut model, Msg::Start(Box::new(Start { model_access, ..start() })), 1000);

@@ -2,12 +2,12 @@ use super::*;
 use crate::tui::onboarding::Onboarding;
 use crate::tui::tests::fixtures::setup_found;
 
-fn told(model: &mut Model, told: SetupEvent, at: u64) -> Vec<Effect> {
+fn told(model: &mut UiModel, told: SetupEvent, at: u64) -> Vec<UiEffect> {
     update(model, Msg::Event(Box::new(event(EventKind::LookedUp(HostResponse::Setup(told))))), at)
 }
 
 /// Returns a screen with the setup, opened by the user and armed.
-fn asked() -> Model {
+fn asked() -> UiModel {
     let mut model = model(100, 30);
     play(&mut model, 1000, "/setup<enter>");
     told(&mut model, SetupEvent::Found(setup_found()), 3000);
@@ -16,19 +16,19 @@ fn asked() -> Model {
 }
 
 /// Draws a frame that the terminal confirms.
-fn shown(model: &mut Model, at: u64) {
+fn shown(model: &mut UiModel, at: u64) {
     draw(model, at);
     model.dialogs.take_fence(at);
-    update(model, Msg::Input(Input::Fence), at + 10);
+    update(model, Msg::Input(UiInput::Fence), at + 10);
 }
 
-fn title(model: &Model) -> String {
+fn title(model: &UiModel) -> String {
     model.dialogs.open().map(|panel| panel.title.clone()).unwrap_or_default()
 }
 
-fn setup_sent(effects: &[Effect]) -> Vec<&SetupRequest> {
+fn setup_sent(effects: &[UiEffect]) -> Vec<&SetupRequest> {
     let asked = effects.iter().filter_map(|effect| match effect {
-        Effect::Ask(Query::Setup(asked)) => Some(asked),
+        UiEffect::Ask(Query::Setup(asked)) => Some(asked),
         _ => None,
     });
     asked.collect()
@@ -37,7 +37,7 @@ fn setup_sent(effects: &[Effect]) -> Vec<&SetupRequest> {
 #[test]
 fn only_a_first_start_runs_setup() {
     for is_first in [true, false] {
-        let mut model = Model::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(100, 30));
+        let mut model = UiModel::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(100, 30));
         let start = Start { is_first, ..crate::tui::tests::fixtures::start() };
         let effects = update(&mut model, Msg::Start(Box::new(start)), 0);
         assert_eq!(setup_sent(&effects), if is_first { vec![&SetupRequest::Look] } else { Vec::new() });
@@ -61,7 +61,7 @@ fn text_typed_before_the_setup_dialog_appeared_chooses_nothing_and_goes_to_the_d
         assert!(still, "{burst}");
         // A key that is not a choice changes nothing.
         let letters = if burst == "k" { "" } else { burst.split('<').next().unwrap_or_default() };
-        let prompt = all.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. })));
+        let prompt = all.iter().any(|effect| matches!(effect, UiEffect::Send(Command::Prompt { .. })));
         assert!(model.composer.text() == letters || prompt, "{burst}: {}", model.composer.text());
     }
 }
@@ -71,7 +71,7 @@ fn a_pasted_api_key_never_reaches_the_draft_and_the_approval_step_follows_the_mo
     let mut model = asked();
     assert_eq!(title(&model), "Which model do you want to use?");
     // An API key that is pasted at the list is used.
-    let pasted = Msg::Input(Input::Paste("sk-ant-api03-abcdefghijklmnop\n".to_owned()));
+    let pasted = Msg::Input(UiInput::Paste("sk-ant-api03-abcdefghijklmnop\n".to_owned()));
     update(&mut model, pasted, 4000);
     assert_eq!((title(&model).as_str(), model.composer.text().as_str()), ("API key", ""));
     shown(&mut model, 4100);
@@ -85,7 +85,7 @@ fn a_pasted_api_key_never_reaches_the_draft_and_the_approval_step_follows_the_mo
     assert!(!format!("{effects:?}").contains("abcdefghijklmnop"), "nothing prints it");
     let taken = SetupEvent::Taken { model: "anthropic/claude-sonnet-5".to_owned(), lines: vec!["wrote it".to_owned()] };
     let effects = told(&mut model, taken, 7000);
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::SetModel { .. }))));
+    assert!(effects.iter().any(|effect| matches!(effect, UiEffect::Send(Command::SetModel { .. }))));
     assert_eq!(title(&model), "What should aye ask about?");
     // Enter alone: first too early, then once the page can have been read.
     assert!(setup_sent(&update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 7010)).is_empty());
@@ -106,7 +106,7 @@ fn the_approval_level_is_chosen_by_number_and_enter_and_applies_to_the_session()
     let mut model = asked();
     play(&mut model, 4000, "<esc>");
     shown(&mut model, 4200);
-    let sent = |model: &mut Model, code: KeyCode, at: u64| {
+    let sent = |model: &mut UiModel, code: KeyCode, at: u64| {
         let mut effects = update(model, press(code, KeyModifiers::NONE), at);
         effects.extend(update(model, Msg::Time, at + 360));
         effects
@@ -117,8 +117,8 @@ fn the_approval_level_is_chosen_by_number_and_enter_and_applies_to_the_session()
     assert_eq!(setup_sent(&effects), [&end]);
     let effects =
         told(&mut model, SetupEvent::Ended { mode: Some(Mode::Auto), lines: vec!["wrote config.toml".to_owned()] }, 6000);
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::ReloadPolicy))));
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::SetMode { mode: Mode::Auto }))));
+    assert!(effects.iter().any(|effect| matches!(effect, UiEffect::Send(Command::ReloadPolicy))));
+    assert!(effects.iter().any(|effect| matches!(effect, UiEffect::Send(Command::SetMode { mode: Mode::Auto }))));
 }
 
 #[test]

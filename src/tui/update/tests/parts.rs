@@ -3,7 +3,7 @@
 use super::*;
 use crate::tui::tests::fixtures::command_approval;
 
-fn asked(width: u16, height: u16) -> Model {
+fn asked(width: u16, height: u16) -> UiModel {
     let mut model = model(width, height);
     let origin = RuleOrigin {
         rule: "user:31".to_owned(),

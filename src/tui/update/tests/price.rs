@@ -15,7 +15,7 @@ fn facts(elsewhere: Option<Price>) -> ModelFacts {
 }
 
 /// Returns a screen on which the task waits for a price.
-fn asked(elsewhere: Option<Price>) -> Model {
+fn asked(elsewhere: Option<Price>) -> UiModel {
     let mut model = model(100, 30);
     tell(&mut model, EventKind::ModelChanged { facts: facts(elsewhere), effort: None, message: String::new() }, 1000);
     let budget = Budget {

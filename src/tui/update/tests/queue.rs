@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn a_prompt_entered_during_startup_is_sent_afterwards() {
-    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
+    let mut model = UiModel::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     assert_eq!(play(&mut model, 10, "early<enter>"), Vec::<String>::new());
     let sent: Vec<_> =
         update(&mut model, Msg::Start(Box::new(crate::tui::tests::fixtures::start())), 900).iter().filter_map(words).collect();
@@ -11,7 +11,7 @@ fn a_prompt_entered_during_startup_is_sent_afterwards() {
 
 #[test]
 fn a_prompt_sent_during_a_startup_dialog_is_shown_until_its_task_starts() {
-    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
+    let mut model = UiModel::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     let (trust, _answered) = crate::tui::tests::fixtures::trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
     let trust = Some(trust);
     update(&mut model, Msg::Start(Box::new(Start { trust, ..crate::tui::tests::fixtures::start() })), 0);

@@ -3,8 +3,8 @@ use crate::tui::interface::Start;
 use crate::tui::tests::fixtures::{completed, feed, options, start};
 
 /// Returns a session that was resumed within a task, with a response, a pending edit and a running command.
-fn resumed(history: Vec<EventKind>) -> Model {
-    let mut model = Model::new(options(), None, Size::new(100, 30));
+fn resumed(history: Vec<EventKind>) -> UiModel {
+    let mut model = UiModel::new(options(), None, Size::new(100, 30));
     let history = history.into_iter().map(event).collect();
     feed(&mut model, Msg::Start(Box::new(Start { history, ..start() })), 1000);
     model

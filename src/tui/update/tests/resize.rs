@@ -4,7 +4,7 @@
 use super::*;
 
 /// Returns a long session, scrolled up by several pages.
-fn long() -> Model {
+fn long() -> UiModel {
     let mut model = model(120, 36);
     for nth in 0..200 {
         tell(&mut model, started(&format!("prompt {nth}")), nth);
@@ -19,7 +19,7 @@ fn long() -> Model {
 }
 
 /// Returns the number of the first visible entry.
-fn top(model: &mut Model, at: u64) -> u64 {
+fn top(model: &mut UiModel, at: u64) -> u64 {
     let screen = draw(model, at);
     let number = |row: &str| {
         let (_, rest) = row.split_once("prompt ").or_else(|| row.split_once("Answer "))?;

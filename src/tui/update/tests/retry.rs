@@ -5,7 +5,7 @@ fn retry(kind: FailureKind, delay_ms: u64, message: &str) -> EventKind {
     crate::tui::tests::fixtures::retry(kind, delay_ms, message, None, None)
 }
 
-fn retrying(kind: EventKind) -> Model {
+fn retrying(kind: EventKind) -> UiModel {
     let mut model = model(120, 24);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, kind, 10_000);
@@ -66,7 +66,7 @@ fn an_r_that_begins_a_word_or_arrives_as_the_delay_starts_is_text() {
     assert_eq!(wait(&mut model, 10_600), ["draft \"r\""], "it was typed as the wait began");
     let mut model = retrying(retry(FailureKind::Overloaded, 30_000, ""));
     play(&mut model, 12_000, "r");
-    update(&mut model, Msg::Input(Input::Paste("m".to_owned())), 12_100);
+    update(&mut model, Msg::Input(UiInput::Paste("m".to_owned())), 12_100);
     assert_eq!(wait(&mut model, 12_500), ["draft \"rm\""]);
 }
 
@@ -211,7 +211,7 @@ fn the_retry_row_stays_readable_on_narrow_screens() {
     assert!(draw(&mut model, 10_000).contains("Rate limited: retry in 0:17, attempt 1 of 3"), "{}", draw(&mut model, 10_000));
 }
 
-fn refused() -> Model {
+fn refused() -> UiModel {
     let failure = Failure { status: Some(401), ..Failure::new(FailureKind::Authentication, "invalid x-api-key", "check it") };
     let mut model = model(100, 24);
     model.info.header.model = "acme/small".to_owned();

@@ -2,7 +2,7 @@ use super::*;
 use crate::protocol::review::Confidence;
 use crate::tui::layers::{FindingView, Overview, Topic};
 
-fn told(model: &mut Model, told: ReviewUpdate, at: u64) {
+fn told(model: &mut UiModel, told: ReviewUpdate, at: u64) {
     update(model, Msg::Event(Box::new(event(EventKind::LookedUp(HostResponse::Review(told))))), at);
 }
 
@@ -27,7 +27,7 @@ fn ended(count: usize) -> ReviewUpdate {
 }
 
 /// A model with a review that was started at 1000 ms.
-fn reviewing(script: &str) -> Model {
+fn reviewing(script: &str) -> UiModel {
     let mut model = model(100, 24);
     play(&mut model, 1000, script);
     assert!(model.reviews.running.is_some());
@@ -35,7 +35,7 @@ fn reviewing(script: &str) -> Model {
 }
 
 /// A model in which the first of two findings is open.
-pub(super) fn finding() -> Model {
+pub(super) fn finding() -> UiModel {
     let mut model = reviewing("/review<enter>");
     told(&mut model, ended(2), 2000);
     draw(&mut model, 2100);

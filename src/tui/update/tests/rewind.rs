@@ -7,7 +7,7 @@ fn before(task: &str) -> RewindTarget {
 }
 
 /// Returns a session after two tasks, the second of which changed files.
-fn after_two_tasks(width: u16, height: u16) -> Model {
+fn after_two_tasks(width: u16, height: u16) -> UiModel {
     let mut model = model(width, height);
     for (task, prompt, answer) in
         [("task_1", "Explain the parser", "It reads tokens."), ("task_2", "Make greet() reject empty names", "Rejected.")]
@@ -26,7 +26,7 @@ fn after_two_tasks(width: u16, height: u16) -> Model {
 }
 
 /// Returns a screen with the rewind dialog of the second task, opened from the list at 12 s.
-fn asked() -> Model {
+fn asked() -> UiModel {
     let mut model = after_two_tasks(100, 36);
     assert_eq!(play(&mut model, 8000, "/rewind<enter>"), ["listrewindpoints"]);
     tell(&mut model, EventKind::RewindPointsListed { points: rewind_points(), can_redo: false }, 9000);

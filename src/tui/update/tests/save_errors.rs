@@ -1,7 +1,7 @@
 use super::*;
 use crate::tui::tests::fixtures::not_saved;
 
-fn stopped() -> Model {
+fn stopped() -> UiModel {
     let mut model = model(120, 24);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, not_saved(), 2000);

@@ -54,7 +54,7 @@ fn ctrl_d_scrolls_while_the_view_is_scrolled_up_and_quits_at_the_end() {
 fn a_long_prompt_is_folded_and_a_long_draft_shows_how_many_lines_are_above() {
     let mut model = model(80, 24);
     let long = (1..=200).map(|n| format!("row {n}.")).collect::<Vec<_>>().join("\n");
-    update(&mut model, Msg::Input(Input::Paste(long.clone())), 1000);
+    update(&mut model, Msg::Input(UiInput::Paste(long.clone())), 1000);
     draw(&mut model, 1000);
     let screen = draw(&mut model, 1100);
     assert!(screen.contains("⋯ 190 lines above") && screen.contains("row 200."), "{screen}");

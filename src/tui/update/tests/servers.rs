@@ -4,26 +4,26 @@ use super::*;
 use crate::tui::layers::ServerList;
 use crate::tui::tests::fixtures::servers;
 
-fn with_servers() -> Model {
+fn with_servers() -> UiModel {
     let mut model = model(100, 30);
     tell(&mut model, EventKind::ServersChanged { servers: servers() }, 100);
     model
 }
 
-fn told(model: &mut Model, told: HostResponse, at: u64) -> Vec<Effect> {
+fn told(model: &mut UiModel, told: HostResponse, at: u64) -> Vec<UiEffect> {
     update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at)
 }
 
-fn sent(effects: &[Effect]) -> Vec<SessionQuery> {
-    let asked = |effect: &Effect| match effect {
-        Effect::Ask(Query::Session(query)) => Some(query.clone()),
+fn sent(effects: &[UiEffect]) -> Vec<SessionQuery> {
+    let asked = |effect: &UiEffect| match effect {
+        UiEffect::Ask(Query::Session(query)) => Some(query.clone()),
         _ => None,
     };
     effects.iter().filter_map(asked).collect()
 }
 
 /// Types a script, and returns the effects except drafts and file searches.
-fn type_in(model: &mut Model, from: u64, script: &str) -> Vec<Effect> {
+fn type_in(model: &mut UiModel, from: u64, script: &str) -> Vec<UiEffect> {
     let mut effects = Vec::new();
     for (at, msg) in (from..).step_by(100).zip(keys(script)) {
         effects.extend(update(model, msg, at));
@@ -39,7 +39,7 @@ fn server_failures_are_reported_once_and_shown_in_the_status_row() {
     assert!(screen.contains("github (MCP): sign-in required; its 12 tools are unavailable until then"), "{screen}");
     assert!(screen.contains("search (MCP): not reachable; its tool is unavailable until it responds"), "{screen}");
     assert!(screen.contains("MCP: 2 servers down"), "{screen}");
-    let notes = |model: &mut Model| draw(model, 300).matches("not reachable;").count();
+    let notes = |model: &mut UiModel| draw(model, 300).matches("not reachable;").count();
     tell(&mut model, EventKind::ServersChanged { servers: servers() }, 300);
     assert_eq!(notes(&mut model), 1);
     let ready = servers().into_iter().map(|status| ServerStatus { state: ServerState::Ready, ..status }).collect();
@@ -140,7 +140,7 @@ fn naming_an_inactive_server_starts_it_and_queries_it_once_ready() {
     let named = SessionQuery::ServerResources { words: "docs:".to_owned() };
     assert_eq!(sent(&type_in(&mut model, 1000, "@docs:")), std::slice::from_ref(&named));
     let ready = EventKind::ServersChanged { servers: state(&ServerState::Ready) };
-    let stands = |model: &mut Model, at| sent(&update(model, Msg::Event(Box::new(event(ready.clone()))), at));
+    let stands = |model: &mut UiModel, at| sent(&update(model, Msg::Event(Box::new(event(ready.clone()))), at));
     assert_eq!(stands(&mut model, 2000), [named]);
     type_in(&mut model, 3000, "<ctrl+c>");
     assert!(stands(&mut model, 4000).is_empty(), "nothing is typed that they could offer something for");
@@ -155,7 +155,7 @@ fn servers_are_not_queried_if_none_is_ready() {
     assert!(sent(&type_in(&mut model, 3000, "<ctrl+c>/he")).is_empty());
 }
 
-fn with_prompt() -> Model {
+fn with_prompt() -> UiModel {
     let mut model = with_servers();
     let arguments = vec![("topic".to_owned(), true), ("language".to_owned(), false)];
     let prompt = |name: &str| ServerPrompt {
@@ -195,9 +195,9 @@ fn server_prompts_are_commands_whose_text_is_reviewed_before_sending() {
     assert!(screen.contains("this text comes from docs (MCP): read it before you send it"), "{screen}");
     assert!(screen.contains("sending attaches") && screen.contains("@~/.ssh/id_rsa"), "{screen}");
     let early = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 20_100);
-    assert!(!early.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. }))), "nobody read them yet");
+    assert!(!early.iter().any(|effect| matches!(effect, UiEffect::Send(Command::Prompt { .. }))), "nobody read them yet");
     let sent = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 21_000);
-    assert!(sent.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { .. }))));
+    assert!(sent.iter().any(|effect| matches!(effect, UiEffect::Send(Command::Prompt { .. }))));
     // Text that was not requested is not inserted.
     told(&mut model, answer(Ok("Say this.")), 30_000);
     assert!(model.composer.is_empty());
@@ -220,7 +220,7 @@ fn custom_commands_take_precedence_over_server_prompts() {
     let (own, _) = CustomCommand::parse("docs:explain".to_owned(), "commands/docs/explain.md".to_owned(), "Mine");
     told(&mut model, HostResponse::Commands { commands: vec![own], notices: Vec::new() }, 3000);
     let effects = type_in(&mut model, 5000, "s:explain<enter>");
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Send(Command::Prompt { text }) if text == "Mine")));
+    assert!(effects.iter().any(|effect| matches!(effect, UiEffect::Send(Command::Prompt { text }) if text == "Mine")));
     assert_eq!(model.menu.own.len(), 1);
 }
 

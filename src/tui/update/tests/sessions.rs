@@ -2,7 +2,7 @@ use super::*;
 use crate::tui::layers::{SessionList, TextViewer};
 use crate::tui::tests::fixtures::{listed_sessions, looked_at};
 
-fn told(model: &mut Model, told: HostResponse, at: u64) -> Vec<String> {
+fn told(model: &mut UiModel, told: HostResponse, at: u64) -> Vec<String> {
     let effects = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
     draw(model, at);
     effects.iter().filter_map(words).collect()
@@ -13,7 +13,7 @@ fn listed(words: &str, all: bool) -> HostResponse {
     HostResponse::Sessions { words: words.to_owned(), all, archived: false, sessions, here: 3, everywhere: 57, looks_on: false }
 }
 
-fn opened() -> Model {
+fn opened() -> UiModel {
     let mut model = model(120, 30);
     let sent = play(&mut model, 1000, "/resume<enter>");
     assert_eq!(sent, ["lookup(sessions { words: \"\", all: false, archived: false })"]);
@@ -198,7 +198,7 @@ fn new_ends_the_current_session_and_rename_normalizes_the_title() {
 
 #[test]
 fn escape_quits_the_session_chooser_at_startup() {
-    let mut model = Model::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(80, 24));
+    let mut model = UiModel::new(crate::tui::tests::fixtures::options(), None, ratatui::layout::Size::new(80, 24));
     let effects = update(&mut model, Msg::Ahead(Box::new(crate::tui::interface::StartupQuestion::Choose)), 400);
     let effects: Vec<String> = effects.iter().filter_map(words).collect();
     assert_eq!(effects, ["lookup(sessions { words: \"\", all: false, archived: false })"]);

@@ -5,12 +5,12 @@ use super::*;
 use crate::tui::layers::TaskList;
 use crate::tui::tests::fixtures::listed_tasks;
 
-fn told(model: &mut Model, tasks: Vec<ListedTask>, at: u64) {
+fn told(model: &mut UiModel, tasks: Vec<ListedTask>, at: u64) {
     let told = HostResponse::Tasks { tasks };
     let _ = update(model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), at);
 }
 
-fn with_tasks() -> Model {
+fn with_tasks() -> UiModel {
     let mut model = model(120, 30);
     told(&mut model, listed_tasks(), 100);
     model

@@ -3,19 +3,19 @@ use crate::tui::input::{ModeState, TerminalReply};
 use crate::tui::interface::Notices;
 use crate::tui::terminal::Emulator;
 use crate::tui::tests::fixtures::{edit_approval, event, text};
-use crate::tui::theme::Colours;
+use crate::tui::theme::ColourDepth;
 
 /// Returns the bytes written to the terminal besides cells.
-fn written(effects: &[Effect]) -> String {
+fn written(effects: &[UiEffect]) -> String {
     let bytes = effects.iter().filter_map(|effect| match effect {
-        Effect::Write(bytes) => Some(String::from_utf8(bytes.clone()).unwrap()),
+        UiEffect::Write(bytes) => Some(String::from_utf8(bytes.clone()).unwrap()),
         _ => None,
     });
     bytes.collect::<String>().replace('\u{1b}', "^")
 }
 
-fn say(model: &mut Model, answer: TerminalReply) -> Vec<Effect> {
-    update(model, Msg::Input(Input::Answer(answer)), 10)
+fn say(model: &mut UiModel, answer: TerminalReply) -> Vec<UiEffect> {
+    update(model, Msg::Input(UiInput::Answer(answer)), 10)
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn the_auto_theme_follows_colour_scheme_changes_of_the_terminal() {
     let mut model = model(80, 24);
     let effects = say(&mut model, TerminalReply::Scheme { light: true });
     assert_eq!((model.screen.theme.name.as_str(), written(&effects).as_str()), ("light", "^]11;?^\\"));
-    update(&mut model, Msg::Input(Input::Background(20, 22, 27)), 20);
+    update(&mut model, Msg::Input(UiInput::Background(20, 22, 27)), 20);
     assert_eq!(model.screen.theme.name, "dark");
     play(&mut model, 1000, "/theme light<enter>");
     say(&mut model, TerminalReply::Scheme { light: false });
@@ -32,9 +32,11 @@ fn the_auto_theme_follows_colour_scheme_changes_of_the_terminal() {
 
 #[test]
 fn true_colours_are_used_once_the_terminal_reports_support() {
-    for (before, after) in
-        [(Colours::Sixteen, Colours::True), (Colours::Indexed256, Colours::True), (Colours::None, Colours::None)]
-    {
+    for (before, after) in [
+        (ColourDepth::Sixteen, ColourDepth::True),
+        (ColourDepth::Indexed256, ColourDepth::True),
+        (ColourDepth::None, ColourDepth::None),
+    ] {
         let mut model = model(80, 24);
         model.options.colours = before;
         say(&mut model, TerminalReply::TrueColour);
@@ -52,17 +54,17 @@ fn the_hints_name_keys_that_the_terminal_can_distinguish() {
     assert!(draw(&mut model, 20).contains("shift+enter new line"));
 }
 
-fn unfocused(notices: Notices, term: &'static str) -> Model {
+fn unfocused(notices: Notices, term: &'static str) -> UiModel {
     let mut model = model(80, 24);
     model.options.notices = notices;
     model.screen.terminal.emulator = Emulator::detect(|name| if name == "TERM" { term } else { "" });
-    update(&mut model, Msg::Input(Input::FocusOut), 100);
+    update(&mut model, Msg::Input(UiInput::FocusOut), 100);
     model
 }
 
 /// Returns the bytes written when an approval arrives, and when the task ends.
-fn told(model: &mut Model) -> (String, String) {
-    let tell = |model: &mut Model, kind| written(&update(model, Msg::Event(Box::new(event(kind))), 1000));
+fn told(model: &mut UiModel) -> (String, String) {
+    let tell = |model: &mut UiModel, kind| written(&update(model, Msg::Event(Box::new(event(kind))), 1000));
     assert_eq!(tell(model, started("go")), "");
     assert_eq!(tell(model, text("words")), "");
     let asked = tell(model, EventKind::ApprovalRequested(edit_approval("a")));
@@ -83,7 +85,7 @@ fn an_unfocused_terminal_is_notified_once_of_approvals_and_the_end_of_a_task() {
     let (asked, ended) = told(&mut kitty);
     assert_eq!(asked, "^]9;aye in greeter: 1 approval or question is waiting for you^\\^]9;4;4;100^\\");
     assert!(ended.ends_with("^]9;aye in greeter: the task has ended^\\^]9;4;1;100^\\"), "{ended}");
-    assert_eq!(written(&update(&mut kitty, Msg::Input(Input::FocusIn), 3000)), "^]9;4;0^\\");
+    assert_eq!(written(&update(&mut kitty, Msg::Input(UiInput::FocusIn), 3000)), "^]9;4;0^\\");
 
     assert_eq!(told(&mut unfocused(Notices::Bell, "xterm-kitty")), ("\u{7}".to_owned(), "\u{7}".to_owned()));
     assert_eq!(told(&mut unfocused(Notices::Off, "xterm-kitty")), (String::new(), String::new()));
@@ -95,7 +97,7 @@ fn an_unfocused_terminal_is_notified_once_of_approvals_and_the_end_of_a_task() {
 #[test]
 fn a_focused_terminal_gets_no_notifications() {
     let mut model = unfocused(Notices::Auto, "xterm-kitty");
-    update(&mut model, Msg::Input(Input::FocusIn), 200);
+    update(&mut model, Msg::Input(UiInput::FocusIn), 200);
     assert_eq!(told(&mut model), (String::new(), String::new()));
 }
 
@@ -140,7 +142,7 @@ fn themes_are_listed_with_their_errors() {
     assert_eq!(model.screen.theme.name, "mine");
     let screen = draw(&mut model, 5500);
     assert!(screen.contains("theme mine"), "{screen}");
-    assert!(screen.contains("faint has a contrast of 1.6") || model.options.colours == Colours::None, "{screen}");
+    assert!(screen.contains("faint has a contrast of 1.6") || model.options.colours == ColourDepth::None, "{screen}");
     play(&mut model, 8000, "/theme broken<enter>");
     assert!(draw(&mut model, 9900).contains("unknown field `fant`"));
     assert_eq!(model.screen.theme.name, "mine");

@@ -43,7 +43,7 @@ fn messages_disappear_with_the_next_key_or_task() {
         tell(&mut model, started("x"), 3100);
         assert!(!draw(&mut model, 3200).contains(words), "{script}");
         let mut model = said(script, words);
-        update(&mut model, Msg::Input(Input::Paste("z".to_owned())), 3100);
+        update(&mut model, Msg::Input(UiInput::Paste("z".to_owned())), 3100);
         assert!(!draw(&mut model, 3200).contains(words), "{script}");
     }
 }
@@ -62,7 +62,7 @@ fn a_cancelled_call_is_shown_as_stopped_and_not_as_failed() {
 #[test]
 fn the_continue_hint_is_shown_once_and_never_next_to_a_dialog() {
     let resumed = || {
-        let mut model = Model::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
+        let mut model = UiModel::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
         let history = vec![event(started("fix it")), event(requested("9", "RunCommand", "$ x"))];
         update(&mut model, Msg::Start(Box::new(Start { history, ..crate::tui::tests::fixtures::start() })), 0);
         model

@@ -14,7 +14,7 @@ const SENTENCES: u64 = 10_000;
 
 /// Screen on a terminal with a delay, with a user who types. Time passes as in the event loop.
 pub(super) struct Desk {
-    pub(super) model: Model,
+    pub(super) model: UiModel,
     pub(super) now: u64,
     /// Future events, in order.
     coming: BTreeMap<(u64, usize), Msg>,
@@ -66,7 +66,7 @@ impl Desk {
             let mut buffer = Buffer::empty(Rect::from(self.model.screen.size));
             view::draw(&mut self.model, &mut buffer, self.now + 4);
             if let Some(line) = self.line_ms {
-                self.at(self.now + 4 + line, Msg::Input(Input::Fence));
+                self.at(self.now + 4 + line, Msg::Input(UiInput::Fence));
             }
         }
     }
@@ -252,7 +252,7 @@ fn random_sentence(seed: u64) {
     for _ in 0..dice.roll(3) {
         let time = dice.roll(begin + at);
         let size = Size::new(*dice.pick(&[60, 80, 120, 39]), *dice.pick(&[20, 24, 12]));
-        let msg = [Msg::Input(Input::FocusIn), Msg::Resize(size), Msg::Resumed];
+        let msg = [Msg::Input(UiInput::FocusIn), Msg::Resize(size), Msg::Resumed];
         desk.at(time, msg.into_iter().nth(dice.roll(3) as usize).unwrap());
     }
     // The user views a pending dialog and continues typing.
@@ -407,7 +407,7 @@ fn held_keys_pastes_and_single_enters_do_not_answer_any_dialog() {
             desk.run(20_000);
             assert!(!decided(&desk), "{kind}: {:?}", desk.sent);
             let mut desk = asked_of(kind, pace, Some(5));
-            desk.at(12_000, Msg::Input(Input::Paste("y".to_owned())));
+            desk.at(12_000, Msg::Input(UiInput::Paste("y".to_owned())));
             desk.run(20_000);
             assert!(!decided(&desk), "{kind}: {:?}", desk.sent);
             assert_eq!(typed(&desk), "y", "{kind}");
@@ -416,7 +416,7 @@ fn held_keys_pastes_and_single_enters_do_not_answer_any_dialog() {
                 desk.at(12_000, press(KeyCode::Char(letter), KeyModifiers::NONE));
                 for nth in 0..40 {
                     let key = KeyEvent::new_with_kind(KeyCode::Char(letter), KeyModifiers::NONE, KeyEventKind::Repeat);
-                    desk.at(12_250 + nth * 33, Msg::Input(Input::Key(key)));
+                    desk.at(12_250 + nth * 33, Msg::Input(UiInput::Key(key)));
                 }
                 desk.run(20_000);
                 assert!(!decided(&desk), "{kind} {letter}: {:?}", desk.sent);
@@ -427,7 +427,7 @@ fn held_keys_pastes_and_single_enters_do_not_answer_any_dialog() {
 
 #[test]
 fn a_key_just_before_or_after_a_window_change_does_not_answer_any_dialog() {
-    let changes: [fn() -> Msg; 3] = [|| Msg::Input(Input::FocusIn), || Msg::Resize(Size::new(110, 42)), || Msg::Resumed];
+    let changes: [fn() -> Msg; 3] = [|| Msg::Input(UiInput::FocusIn), || Msg::Resize(Size::new(110, 42)), || Msg::Resumed];
     for kind in KINDS {
         for change in changes {
             // Before the change and within 300 ms after it, the key can only highlight a choice.
@@ -457,7 +457,7 @@ fn clicks(desk: &mut Desk, at: u64) {
     let row = screen.lines().position(shows_it).unwrap_or_else(|| panic!("{spoken:?}\n{screen}"));
     let kind = crossterm::event::MouseEventKind::Down(crossterm::event::MouseButton::Left);
     let event = crossterm::event::MouseEvent { kind, column: 6, row: row as u16, modifiers: KeyModifiers::NONE };
-    desk.does(Msg::Input(Input::Mouse(event)));
+    desk.does(Msg::Input(UiInput::Mouse(event)));
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn a_click_only_highlights_and_is_ignored_right_after_a_focus_change() {
     for kind in KINDS {
         let mut desk = asked_of(kind, GuardTiming::default(), Some(5));
         desk.run(12_000);
-        desk.does(Msg::Input(Input::FocusIn));
+        desk.does(Msg::Input(UiInput::FocusIn));
         clicks(&mut desk, 12_290);
         assert!(!desk.model.dialogs.open().unwrap().guard.is_choice_pending(), "{kind}");
         clicks(&mut desk, 13_000);
@@ -482,7 +482,7 @@ fn holds(desk: &mut Desk, from: u64, delay: u64, apart: u64, kind: KeyEventKind)
     desk.at(from, press(KeyCode::Char('y'), KeyModifiers::NONE));
     for nth in 0..60 {
         let key = KeyEvent::new_with_kind(KeyCode::Char('y'), KeyModifiers::NONE, kind);
-        desk.at(from + delay + nth * apart, Msg::Input(Input::Key(key)));
+        desk.at(from + delay + nth * apart, Msg::Input(UiInput::Key(key)));
     }
 }
 

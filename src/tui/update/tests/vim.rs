@@ -1,6 +1,6 @@
 use super::*;
 
-fn with_vim() -> Model {
+fn with_vim() -> UiModel {
     let mut model = model(80, 24);
     model.composer.turn_vim();
     model

@@ -7,7 +7,7 @@ fn waiting(messages: &[(u64, &str, bool)]) -> EventKind {
 }
 
 /// Returns a screen with a running task and these queued messages.
-fn running(messages: &[(u64, &str, bool)]) -> Model {
+fn running(messages: &[(u64, &str, bool)]) -> UiModel {
     let mut model = model(100, 24);
     tell(&mut model, started("x"), 1000);
     tell(&mut model, waiting(messages), 1000);
@@ -183,7 +183,7 @@ fn an_approval_that_times_out_closes_with_a_message() {
 }
 
 /// Returns the times at which the screen wakes without input, in milliseconds.
-fn wakes(model: &mut Model, from: u64, until: u64) -> Vec<u64> {
+fn wakes(model: &mut UiModel, from: u64, until: u64) -> Vec<u64> {
     let (mut at, mut woke) = (from, Vec::new());
     while let Some(next) = model.deadline(at).filter(|next| *next <= until) {
         assert!(next > at, "it wakes for nothing at {at}");
@@ -233,7 +233,7 @@ fn a_renewed_approval_can_be_decided_only_after_the_updated_diff_was_shown() {
         assert!(screen.contains("⚠ changed on disk"), "{screen}");
         // The prompt is armed again: the same key is not an answer yet.
         assert!(!model.dialogs.open().unwrap().guard.is_choice_pending());
-        let listed = |model: &Model| model.dialogs.open().unwrap().choices.iter().map(|one| one.key.letter).collect::<String>();
+        let listed = |model: &UiModel| model.dialogs.open().unwrap().choices.iter().map(|one| one.key.letter).collect::<String>();
         assert!(listed(&model).starts_with("yna"), "{}", listed(&model));
         let mut model = model_with_stale();
         assert_eq!(play(&mut model, 6000, "n"), [""; 0]);
@@ -241,7 +241,7 @@ fn a_renewed_approval_can_be_decided_only_after_the_updated_diff_was_shown() {
     }
 }
 
-fn model_with_stale() -> Model {
+fn model_with_stale() -> UiModel {
     let mut model = model(80, 24);
     let amendable = Amendable { renewed: true, ..Amendable::default() };
     tell(&mut model, EventKind::ApprovalRequested(Approval { amendable, ..edit_approval("a") }), 5000);

@@ -4,13 +4,13 @@ use super::*;
 use crate::tui::tests::fixtures::completed;
 
 /// Returns the number of updates that these events request.
-fn asked(model: &mut Model, events: Vec<EventKind>) -> usize {
+fn asked(model: &mut UiModel, events: Vec<EventKind>) -> usize {
     let effects = events.into_iter().flat_map(|kind| update(model, Msg::Event(Box::new(event(kind))), 1000));
-    let is_one = |effect: &Effect| matches!(effect, Effect::Ask(Query::LookUp(HostRequest::Worktree)));
+    let is_one = |effect: &UiEffect| matches!(effect, UiEffect::Ask(Query::LookUp(HostRequest::Worktree)));
     effects.collect::<Vec<_>>().iter().filter(|effect| is_one(effect)).count()
 }
 
-fn told(model: &mut Model, changed: u64, line: &str) {
+fn told(model: &mut UiModel, changed: u64, line: &str) {
     let (branch, line) = (Some("main".to_owned()), Some(line.to_owned()));
     tell(model, EventKind::LookedUp(HostResponse::Worktree { branch, changed: Some(changed), more: false, line }), 1000);
 }
@@ -60,7 +60,7 @@ fn configured_status_items_keep_their_order() {
     let mut model = model(120, 36);
     model.options.status = ["branch", "nonsense", "cost", "model"].map(str::to_owned).to_vec();
     told(&mut model, 1, "no item");
-    let row = |model: &mut Model| draw(model, 1000).lines().rev().nth(1).unwrap().trim().to_owned();
+    let row = |model: &mut UiModel| draw(model, 1000).lines().rev().nth(1).unwrap().trim().to_owned();
     assert_eq!(row(&mut model), "main ±1 │ sonnet-5 │ ask");
     // The sandbox warning is always shown, even if it is not a configured item.
     model.info.header.sandbox = "sandbox OFF".to_owned();

@@ -155,7 +155,7 @@ fn explanation_of_the_matching_rules() {
 #[test]
 fn project_files_can_be_read_before_trust_is_granted() {
     for (width, height) in SIZES {
-        let mut model = Model::new(options(), None, Size::new(width, height));
+        let mut model = UiModel::new(options(), None, Size::new(width, height));
         let (trust, _answered) = trust(&["AGENTS.md (instructions for the model, 19 bytes)"]);
         feed(&mut model, Msg::Start(Box::new(Start { trust: Some(trust), ..start() })), 0);
         model.dialogs.focus(0, None);
@@ -238,7 +238,7 @@ fn preview_is_offered_only_for_commands_that_support_it() {
 fn approval_that_arrived_during_typing() {
     check("unfocused", |model| {
         cards(model);
-        feed(model, Msg::Input(Input::Paste("also fix the".to_owned())), 9400);
+        feed(model, Msg::Input(UiInput::Paste("also fix the".to_owned())), 9400);
         tell(model, EventKind::ApprovalRequested(edit_approval("b")), 9600);
     });
 }
@@ -272,11 +272,11 @@ fn an_abbreviated_choice_shows_its_full_text_before_confirmation() {
     for at in [1000, 5000, 6000, 7000] {
         picture(&mut model, at);
         model.dialogs.take_fence(at);
-        feed(&mut model, Msg::Input(Input::Key(KeyCode::PageDown.into())), at);
+        feed(&mut model, Msg::Input(UiInput::Key(KeyCode::PageDown.into())), at);
     }
     picture(&mut model, 9000);
     assert!(picture(&mut model, 9000).contains("a  always"));
-    feed(&mut model, Msg::Input(Input::Key(KeyCode::Char('a').into())), 10_000);
+    feed(&mut model, Msg::Input(UiInput::Key(KeyCode::Char('a').into())), 10_000);
     assert!(picture(&mut model, 10_100).contains("a  always allow this…"));
     feed(&mut model, Msg::Time, 10_400);
     let drawn = picture(&mut model, 10_400);

@@ -28,7 +28,7 @@ fn changes() -> ChangedFiles {
     ChangedFiles { files, added, removed, ..ChangedFiles::default() }
 }
 
-fn asked(model: &mut Model, changed: ChangedFiles) {
+fn asked(model: &mut UiModel, changed: ChangedFiles) {
     for letter in "/diff".chars() {
         key(model, KeyCode::Char(letter));
     }

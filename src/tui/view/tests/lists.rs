@@ -56,7 +56,7 @@ fn the_palette() {
     });
 }
 
-fn sessions(model: &mut Model) {
+fn sessions(model: &mut UiModel) {
     typed(model, "/resume");
     key(model, KeyCode::Enter);
     let sessions = listed_sessions();
@@ -153,7 +153,7 @@ fn review() -> Review {
     Review { changes, summary: "The lexer stops at line ends.".to_owned(), findings, dropped: 1 }
 }
 
-fn reviewed(model: &mut Model) {
+fn reviewed(model: &mut UiModel) {
     for letter in "/review".chars() {
         key(model, KeyCode::Char(letter));
     }

@@ -19,7 +19,7 @@ fn an_interrupted_call() {
 }
 
 /// Two completed tasks.
-fn two_tasks(model: &mut Model) {
+fn two_tasks(model: &mut UiModel) {
     for (task, prompt, answer) in
         [("task_1", "Explain the parser", "It reads tokens."), ("task_2", "Make greet() reject empty names", "Rejected.")]
     {
@@ -46,9 +46,9 @@ fn preview_of_a_rewind_plan() {
         type_line(model, "/rewind", 8000);
         tell(model, EventKind::RewindPointsListed { points: rewind_points(), can_redo: false }, 9000);
         picture(model, 9001);
-        feed(model, Msg::Input(Input::Key(KeyCode::Down.into())), 9500);
+        feed(model, Msg::Input(UiInput::Key(KeyCode::Down.into())), 9500);
         picture(model, 9501);
-        feed(model, Msg::Input(Input::Key(KeyCode::Enter.into())), 9600);
+        feed(model, Msg::Input(UiInput::Key(KeyCode::Enter.into())), 9600);
         tell(model, EventKind::RewindPlanned(rewind_plan()), 9700);
         picture(model, 9701);
         model.dialogs.take_fence(9702);
@@ -67,7 +67,7 @@ fn undone_entries_are_marked() {
 #[test]
 fn a_session_open_in_another_process() {
     for (width, height) in SIZES {
-        let mut model = Model::new(options(), None, Size::new(width, height));
+        let mut model = UiModel::new(options(), None, Size::new(width, height));
         let (held, _answered) = held(None, None);
         feed(&mut model, Msg::Ahead(Box::new(crate::tui::interface::StartupQuestion::Held(held))), 1000);
         picture(&mut model, 1001);
@@ -79,7 +79,7 @@ fn a_session_open_in_another_process() {
 #[test]
 fn work_in_flight_at_the_last_exit() {
     for (width, height) in SIZES {
-        let mut model = Model::new(options(), None, Size::new(width, height));
+        let mut model = UiModel::new(options(), None, Size::new(width, height));
         let runs = EventKind::ToolStarted {
             tool_call_id: call("2"),
             rule: "user:1".to_owned(),

@@ -52,7 +52,7 @@ fn the_status_row_warns_about_policy_expiry() {
 }
 
 /// Returns the text of the status row and its colours.
-fn status_row(model: &mut Model) -> (String, Vec<(String, Token)>) {
+fn status_row(model: &mut UiModel) -> (String, Vec<(String, Token)>) {
     let mut buffer = Buffer::empty(Rect::new(0, 0, model.screen.size.width, model.screen.size.height));
     draw(model, &mut buffer, 20_000);
     let y = model.screen.size.height - 2;
@@ -70,7 +70,7 @@ fn status_row(model: &mut Model) -> (String, Vec<(String, Token)>) {
 fn mandatory_status_items_fit_at_every_width() {
     for width in 40..=160 {
         let mut model = model(width, 20);
-        model.screen.theme = crate::tui::theme::Theme::choose(None, crate::tui::theme::Colours::True);
+        model.screen.theme = crate::tui::theme::Theme::choose(None, crate::tui::theme::ColourDepth::True);
         model.info.header.mode = Mode::AutoEdit;
         model.info.header.sandbox = "sandbox off".to_owned();
         let layer =
@@ -114,7 +114,7 @@ fn the_composer_shows_at_most_five_hints() {
 
 #[test]
 fn the_escape_hint_is_dropped_last() {
-    type Scene = fn(&mut Model);
+    type Scene = fn(&mut UiModel);
     let scenes: [(&str, Scene); 6] = [
         ("a question about a command", |model| {
             tell(model, EventKind::ApprovalRequested(command_approval("a")), 100);
@@ -135,7 +135,7 @@ fn the_escape_hint_is_dropped_last() {
             picture(&mut model, 20_000);
             // The choices of a dialog take effect by then.
             if model.dialogs.take_fence(20_000) {
-                feed(&mut model, Msg::Input(Input::Fence), 20_001);
+                feed(&mut model, Msg::Input(UiInput::Fence), 20_001);
             }
             let drawn = picture(&mut model, 25_000);
             let hints = drawn.trim_end().lines().last().unwrap_or_default();
@@ -190,7 +190,7 @@ fn a_narrow_status_row_shows_the_network_state_in_full() {
 fn the_context_window_is_capped_by_the_policy() {
     let mut model = model(100, 24);
     model.info.tally.context_tokens = 40_000;
-    let row = |model: &mut Model| picture(model, 100);
+    let row = |model: &mut UiModel| picture(model, 100);
     assert!(row(&mut model).contains("20% 40k/200k"));
     let layer = |most| PolicyLayer {
         scope: "user".to_owned(),

@@ -3,10 +3,10 @@
 
 use super::is_gone;
 use crate::protocol::{RefusedEffect, UNCHANGED_NOTE};
-use crate::sys::overlay::{Change, Changes, Kind, RefusalReason, RefusedChange};
+use crate::sys::overlay::{Change, Changes, NodeKind, RefusalReason, RefusedChange};
 use crate::sys::path::read_link;
 use crate::tools::paths::{display_path_one_line, join_names};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -19,16 +19,16 @@ pub(super) fn link(changes: &Changes, path: &Path) -> String {
     says.replace('\n', "\\n").replace('\r', "\\r")
 }
 
-pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> Vec<String> {
+pub(super) fn notes(change: &Change, changes: &Changes, settings: &ToolSettings) -> Vec<String> {
     let mut notes = Vec::new();
-    let is_link = |node: Option<crate::sys::overlay::Node>| node.is_some_and(|node| node.kind == Kind::Link);
+    let is_link = |node: Option<crate::sys::overlay::Node>| node.is_some_and(|node| node.kind == NodeKind::Link);
     match (change.before, change.after) {
         (Some(before), Some(after)) if before.kind != after.kind => {
             notes.push(match before.kind {
-                Kind::Directory => "replaces a directory and everything in it".to_owned(),
-                Kind::File => format!("replaces a file of {} bytes", before.bytes),
-                Kind::Link => "replaces a symlink".to_owned(),
-                Kind::Special => "replaces a device, FIFO or socket".to_owned(),
+                NodeKind::Directory => "replaces a directory and everything in it".to_owned(),
+                NodeKind::File => format!("replaces a file of {} bytes", before.bytes),
+                NodeKind::Link => "replaces a symlink".to_owned(),
+                NodeKind::Special => "replaces a device, FIFO or socket".to_owned(),
             });
         }
         (Some(before), Some(after)) if !is_link(change.after) => {
@@ -59,7 +59,7 @@ pub(super) fn notes(change: &Change, changes: &Changes, settings: &Settings) -> 
 }
 
 /// Lists the changes that are not applied. Many changes in one directory are combined.
-pub(super) fn list_refused(changes: &Changes, settings: &Settings) -> Vec<RefusedEffect> {
+pub(super) fn list_refused(changes: &Changes, settings: &ToolSettings) -> Vec<RefusedEffect> {
     let name = |path: &Path| display_path_one_line(&changes.old(path), settings);
     let mut together: BTreeMap<(PathBuf, String), Vec<&RefusedChange>> = BTreeMap::new();
     for unkept in changes.unkept() {
@@ -83,7 +83,7 @@ fn group_directory(path: &Path) -> PathBuf {
     own.or(path.parent()).unwrap_or(path).to_owned()
 }
 
-fn refusal_reason(unkept: &RefusedChange, changes: &Changes, settings: &Settings) -> String {
+fn refusal_reason(unkept: &RefusedChange, changes: &Changes, settings: &ToolSettings) -> String {
     match &unkept.why {
         RefusalReason::Special => "sockets, FIFOs and devices are not applied".to_owned(),
         RefusalReason::SetId => "set-id bits are not applied".to_owned(),
@@ -141,5 +141,5 @@ pub(in crate::tools::shell::preview) fn describe_applied(changes: &[Changes]) ->
 }
 
 fn is_directory(change: &Change) -> bool {
-    is_gone(change) && change.after.is_none() || change.after.is_some_and(|node| node.kind == Kind::Directory)
+    is_gone(change) && change.after.is_none() || change.after.is_some_and(|node| node.kind == NodeKind::Directory)
 }

@@ -2,12 +2,12 @@
 
 use crate::protocol::{EffectKind, FileDiff, FileDiffs};
 use crate::sys::file;
-use crate::sys::overlay::{Change, Changes, Kind, Node};
+use crate::sys::overlay::{Change, Changes, Node, NodeKind};
 use crate::tools::diff::cuts::{HunkLines, indivisible_reason};
 use crate::tools::diff::{compare, prepare_text};
 use crate::tools::document::content::{Document, Form};
 use crate::tools::paths::display_path_one_line;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
@@ -20,8 +20,8 @@ const MAX_FILES: usize = 500;
 /// Number of bytes that determine whether a large file is text.
 const SNIFFED_BYTES: u64 = 8 * 1024;
 
-pub(super) struct Diff<'a> {
-    settings: &'a Settings,
+pub(super) struct EffectsDiff<'a> {
+    settings: &'a ToolSettings,
     files: FileDiffs,
     /// Total number of hunks.
     hunks: usize,
@@ -56,8 +56,8 @@ impl Side {
     }
 }
 
-impl<'a> Diff<'a> {
-    pub(crate) fn new(settings: &'a Settings) -> Self {
+impl<'a> EffectsDiff<'a> {
+    pub(crate) fn new(settings: &'a ToolSettings) -> Self {
         Self { settings, files: FileDiffs::default(), hunks: 0, cuts: Vec::new(), bytes: 0, without: 0 }
     }
 
@@ -122,7 +122,7 @@ impl<'a> Diff<'a> {
 
     /// Adds the changed lines. Returns whether one side is binary.
     fn content(&mut self, change: &Change, changes: &Changes, name: &str) -> bool {
-        let plain = |node: Option<Node>| node.filter(|node| matches!(node.kind, Kind::File | Kind::Link));
+        let plain = |node: Option<Node>| node.filter(|node| matches!(node.kind, NodeKind::File | NodeKind::Link));
         let (before, after) = (plain(change.before), plain(change.after));
         let room = self.has_room();
         let limit = if room { MAX_FILE_BYTES } else { 0 };
@@ -147,7 +147,7 @@ impl<'a> Diff<'a> {
         let file = match (before, after) {
             (None, Some(after)) => file.created(&mode(&after)),
             (Some(before), None) => file.deleted(&mode(&before)),
-            (Some(before), Some(after)) if before.mode != after.mode && after.kind == Kind::File => {
+            (Some(before), Some(after)) if before.mode != after.mode && after.kind == NodeKind::File => {
                 file.with_modes(&mode(&before), &mode(&after))
             }
             _ => file,
@@ -200,7 +200,7 @@ impl<'a> Diff<'a> {
     fn side(&self, path: &Path, node: Option<Node>, limit: u64) -> Side {
         let Some(node) = node else { return Side::Nothing };
         let hidden = |text: &str| self.settings.redactor.redact(text).text.into_owned();
-        if node.kind == Kind::Link {
+        if node.kind == NodeKind::Link {
             let says = crate::sys::path::read_link(path).map(|says| says.to_string_lossy().into_owned());
             return Side::Link(hidden(&says.unwrap_or_else(|_| "?".to_owned())));
         }
@@ -234,8 +234,8 @@ fn is_binary(path: &Path) -> bool {
 /// Formats a mode in the same way as git, including bits that git does not store.
 fn git_mode(node: &Node, mode: u32) -> String {
     match node.kind {
-        Kind::Link => "120000".to_owned(),
-        Kind::Directory => format!("04{mode:04o}"),
-        Kind::File | Kind::Special => format!("10{mode:04o}"),
+        NodeKind::Link => "120000".to_owned(),
+        NodeKind::Directory => format!("04{mode:04o}"),
+        NodeKind::File | NodeKind::Special => format!("10{mode:04o}"),
     }
 }

@@ -13,14 +13,14 @@ use super::layer_end::OtherChanges;
 use super::written_bytes::written_bytes;
 use crate::policy::CodeReader;
 use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, EffectPart, FileDiffs, FileEffect, RefusedEffect, RunsCode};
-use crate::sys::overlay::{Change, Changes, Kind, Node};
+use crate::sys::overlay::{Change, Changes, Node, NodeKind};
 use crate::tools::diff::cuts::HunkLines;
 use crate::tools::executable_files::readers;
 use crate::tools::ignored::IgnoreRules;
 use crate::tools::paths::display_path_one_line;
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::shell::preview::build_output::BuildOutput;
-use diff::Diff;
+use diff::EffectsDiff;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -68,9 +68,9 @@ pub(super) struct ListedEffect {
 }
 
 /// Returns the effects to apply in all directories. Removes changes that are never applied from `changes`.
-pub(super) fn collect_effects(changes: &mut [Changes], settings: &Settings) -> ShownEffects {
+pub(super) fn collect_effects(changes: &mut [Changes], settings: &ToolSettings) -> ShownEffects {
     let mut shown = ShownEffects::default();
-    let mut diff = Diff::new(settings);
+    let mut diff = EffectsDiff::new(settings);
     let mut found = Vec::new();
     for (root, changes) in changes.iter_mut().enumerate() {
         changes.refuse(&refusals(changes, settings));
@@ -89,7 +89,7 @@ pub(super) fn collect_effects(changes: &mut [Changes], settings: &Settings) -> S
 }
 
 /// Redacts all secrets in the result.
-fn hide(mut shown: ShownEffects, settings: &Settings) -> ShownEffects {
+fn hide(mut shown: ShownEffects, settings: &ToolSettings) -> ShownEffects {
     let hidden = |text: &mut String| {
         if settings.redactor.holds_secret(text) {
             *text = settings.redactor.redact(text).text.into_owned();
@@ -132,7 +132,12 @@ struct ChangedPath<'a> {
 }
 
 /// Collects all changed paths. A removed or moved directory covers the entries below it.
-fn collect_changed<'a>(changes: &'a Changes, settings: &Settings, shown: &mut ShownEffects, found: &mut Vec<ChangedPath<'a>>) {
+fn collect_changed<'a>(
+    changes: &'a Changes,
+    settings: &ToolSettings,
+    shown: &mut ShownEffects,
+    found: &mut Vec<ChangedPath<'a>>,
+) {
     let mut ignored = IgnoreRules::new(changes.directory(), &*settings.paths.may_read);
     let mut build = settings.command.sandbox.layered.then(|| BuildOutput::new(changes, settings));
     let mut readers = readers(settings);
@@ -200,7 +205,7 @@ fn add_moved<'a>(
     (changes, change): (&'a Changes, &'a Change),
     reader: Option<CodeReader>,
     (from, to): (&Path, &Path),
-    settings: &Settings,
+    settings: &ToolSettings,
     shown: &mut ShownEffects,
     found: &mut Vec<ChangedPath<'a>>,
 ) {
@@ -243,7 +248,7 @@ fn effect_kind<'a>(
         }
         EffectKind::DirectoryDeleted { .. } => {
             let files = inside.filter(|below| {
-                let was_file = below.before.is_some_and(|node| node.kind != Kind::Directory);
+                let was_file = below.before.is_some_and(|node| node.kind != NodeKind::Directory);
                 was_file && below.after.is_none() && !sources.contains(below.path.as_path())
             });
             Some(EffectKind::DirectoryDeleted { files: files.count() as u64 })
@@ -263,7 +268,7 @@ fn group_folder(change: &Change, made: &[&Path], ignored: &mut IgnoreRules<'_>) 
 
 /// Lists the changes: modified, mode-changed, renamed and deleted paths first, then created ones. Many new files in one
 /// folder form a group.
-fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut Diff<'_>, settings: &Settings) {
+fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut EffectsDiff<'_>, settings: &ToolSettings) {
     let name = |found: &ChangedPath<'_>, path: &Path| display_path_one_line(&found.changes.old(path), settings);
     let few = found.iter().filter(|one| matches!(one.kind, EffectKind::Created { .. })).count() <= FEW_CREATED;
     let (plain, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.folder.is_some());
@@ -292,7 +297,7 @@ fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut Diff<'
         }
         let (kind, hunks, cuts) = diff.file(one.change, one.changes, one.kind.clone());
         let slash =
-            if matches!((&kind, one.change.kind()), (EffectKind::Renamed { .. }, Some(Kind::Directory))) { "/" } else { "" };
+            if matches!((&kind, one.change.kind()), (EffectKind::Renamed { .. }, Some(NodeKind::Directory))) { "/" } else { "" };
         let path = format!("{}{slash}", name(&one, &one.change.path));
         shown.parts.extend(parts(&path, hunks, &cuts));
         shown.listed.push(ListedEffect { name: path.clone(), root: one.root, paths: vec![one.change.path.clone()], cuts });
@@ -343,7 +348,7 @@ fn is_new(found: &ChangedPath<'_>) -> bool {
 
 /// Returns whether a directory was removed, or replaced by an entry of another kind.
 fn is_gone(change: &Change) -> bool {
-    let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
+    let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == NodeKind::Directory);
     is_directory(change.before) && !is_directory(change.after)
 }
 
@@ -355,13 +360,13 @@ fn effect(change: &Change, changes: &Changes) -> Option<EffectKind> {
         (Some(before), Some(after)) if same_kind && change.same_content => {
             EffectKind::ModeChanged { from: before.mode, to: after.mode }
         }
-        (_, Some(after)) if after.kind == Kind::Link => EffectKind::Linked { to: describe::link(changes, &change.path) },
-        (_, Some(after)) if after.kind == Kind::Directory => EffectKind::DirectoryCreated,
+        (_, Some(after)) if after.kind == NodeKind::Link => EffectKind::Linked { to: describe::link(changes, &change.path) },
+        (_, Some(after)) if after.kind == NodeKind::Directory => EffectKind::DirectoryCreated,
         (Some(before), Some(after)) if same_kind => {
             EffectKind::Changed { bytes_before: before.bytes, bytes_after: after.bytes, binary }
         }
         (_, Some(after)) => EffectKind::Created { bytes: after.bytes, binary },
-        (Some(before), None) if before.kind == Kind::Directory => EffectKind::DirectoryDeleted { files: 0 },
+        (Some(before), None) if before.kind == NodeKind::Directory => EffectKind::DirectoryDeleted { files: 0 },
         (Some(before), None) => EffectKind::Deleted { bytes: before.bytes, binary },
         (None, None) => return None,
     })

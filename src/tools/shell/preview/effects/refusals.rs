@@ -3,14 +3,14 @@
 
 use crate::sys::overlay::{Change, Changes};
 use crate::sys::parallel::{self, CHUNK_ITEMS};
-use crate::tools::settings::Settings;
+use crate::tools::settings::ToolSettings;
 use crate::tools::write::git_guard::{MARKS, TRUSTED};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Returns the paths of changes that are never applied.
-pub(in crate::tools::shell::preview) fn refusals(changes: &Changes, settings: &Settings) -> BTreeSet<PathBuf> {
+pub(in crate::tools::shell::preview) fn refusals(changes: &Changes, settings: &ToolSettings) -> BTreeSet<PathBuf> {
     let judged = parallel::map(changes.entries().chunks(CHUNK_ITEMS), |entries| {
         let refused = entries.iter().filter(|change| !can_apply_change(change, changes, settings));
         refused.map(|change| change.path.clone()).collect::<Vec<_>>()
@@ -20,7 +20,7 @@ pub(in crate::tools::shell::preview) fn refusals(changes: &Changes, settings: &S
     refused
 }
 
-fn can_apply_change(change: &Change, changes: &Changes, settings: &Settings) -> bool {
+fn can_apply_change(change: &Change, changes: &Changes, settings: &ToolSettings) -> bool {
     let real = changes.old(&change.path);
     let (writes, deletes) =
         (change.after.is_some(), change.before.is_some() && change.kind().is_none() || change.after.is_none());

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 /// A workspace, and the effects of a line in a preview.
 struct Tried {
     _directory: TempDir,
-    settings: Settings,
+    settings: ToolSettings,
     changes: Vec<Changes>,
 }
 
@@ -141,7 +141,7 @@ fn every_applied_change_is_listed_with_existing_files_first() {
         .chain(group.files.iter().map(|file| Path::new("many").join(file)))
         .collect();
     for change in tried.changes[0].entries() {
-        let is_directory = change.after.is_some_and(|node| node.kind == Kind::Directory);
+        let is_directory = change.after.is_some_and(|node| node.kind == NodeKind::Directory);
         assert!(is_directory || listed.contains(&change.path), "{} is kept and not listed", change.path.display());
     }
 }

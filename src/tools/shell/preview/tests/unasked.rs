@@ -3,7 +3,7 @@
 use super::*;
 use crate::policy::ProtectionRules;
 use crate::ports::{LayerEnd, LayerRun};
-use crate::sys::process::Environment;
+use crate::sys::process::EnvironmentSelection;
 use crate::tools::sandbox::ProtectedScan;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -98,13 +98,13 @@ fn workspace_secrets_are_hidden_and_denied_accesses_are_reported() {
 fn layer_runs_get_the_core_environment_and_no_terminal() {
     let Some(mut bench) = project("target/\n") else { return };
     for (given, expected) in [
-        (Environment::Inherit, Environment::Core),
-        (Environment::Listed(vec!["X_TOKEN".to_owned()]), Environment::CoreOf(vec!["X_TOKEN".to_owned()])),
+        (EnvironmentSelection::Inherit, EnvironmentSelection::Core),
+        (EnvironmentSelection::Listed(vec!["X_TOKEN".to_owned()]), EnvironmentSelection::CoreOf(vec!["X_TOKEN".to_owned()])),
     ] {
         bench.settings.command.environment = given;
         assert_eq!(bench.settings.for_layer().command.environment, expected);
     }
-    bench.settings.command.environment = Environment::Core;
+    bench.settings.command.environment = EnvironmentSelection::Core;
     let plan = ran(&bench, "echo $GIT_TERMINAL_PROMPT $PAGER $EDITOR; cat; test -t 0 || echo no terminal");
     assert!(effects(&plan).output.contains("0 cat false\nno terminal"), "{}", effects(&plan).output);
 }
