@@ -9,7 +9,7 @@ use super::session::Session;
 use crate::agent::PolicyUpdate;
 use crate::ports::ServiceSession;
 use crate::protocol::{Problem, SessionId};
-use crate::services::sessions::{Handshake, HandshakeError, Opening, SessionService};
+use crate::services::sessions::{Handshake, HandshakeError, SessionOpening, SessionService};
 use crate::session::SessionState;
 use crate::store::Store;
 use jiff::Timestamp;
@@ -109,7 +109,7 @@ async fn renew_once(
         let loaded = read.load(&session).ok()?;
         SessionState::from_records(&loaded.records).step_cursor().cloned()
     });
-    let opening = Opening {
+    let opening = SessionOpening {
         earlier: Some(registered.facts.as_ref().clone()),
         step_cursor: cursor.await.ok().flatten(),
         ..opening(place, id, &SessionState::default())
@@ -122,10 +122,10 @@ async fn renew_once(
     Ok(handshake)
 }
 
-fn opening(place: &AppContext, id: &SessionId, state: &SessionState) -> Opening {
+fn opening(place: &AppContext, id: &SessionId, state: &SessionState) -> SessionOpening {
     let earlier = state.service_session.clone().filter(|earlier| earlier.registered_id == *id);
     let workspace = place.workspace.display().to_string();
-    Opening { session_id: id.clone(), workspace, earlier, step_cursor: state.step_cursor().cloned() }
+    SessionOpening { session_id: id.clone(), workspace, earlier, step_cursor: state.step_cursor().cloned() }
 }
 
 /// Returns the registration with which a session continues although the service sent no answer.

@@ -24,7 +24,7 @@ use crate::protocol::{SessionId, WorkspaceId, size};
 use crate::session::Change;
 use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxLimit, OutboxSink, SessionOutbox, Store};
 use delivery::{Receiver, drain};
-use sessions::{EndReason, SessionService};
+use sessions::{ServiceEndReason, SessionService};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -114,7 +114,7 @@ impl Services {
 
     /// Tells the session service that a session has ended. The exit waits for it a moment; if that is not enough, the next process
     /// tells it.
-    pub(crate) async fn end_session(&self, store: &Store, session: &ServiceSession, reason: EndReason) {
+    pub(crate) async fn end_session(&self, store: &Store, session: &ServiceSession, reason: ServiceEndReason) {
         let (queue, entry, limit) = (store.clone(), sessions::end_entry(session, reason), self.0.limit);
         let queued = tokio::task::spawn_blocking(move || queue.enqueue(vec![entry], limit)).await;
         if !matches!(queued, Ok(Ok(_))) {

@@ -18,7 +18,7 @@ const NO_TEXT: &str = "this proposal has no text to show";
 
 /// Tool calls of a session: what outlives the calls of a step. Those are part of the task.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct TurnCalls {
     grants: Grants,
     layers: LayerNotices,
 }
@@ -125,7 +125,7 @@ pub(super) struct CallsOutput {
     pub started: Vec<SideEffects>,
 }
 
-impl Calls {
+impl TurnCalls {
     /// Handles an input. `current`: the calls of the current step, if there are any; `quitting`: whether the session is ending.
     pub(crate) fn handle(
         &mut self,

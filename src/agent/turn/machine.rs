@@ -1,7 +1,7 @@
 //! Turn machine: passes each input to the sub-machines concerned, and connects their outputs.
 
 use super::call_batch::CallBatch;
-use super::calls::{ApprovalInput, Calls, CallsInput, CallsOutput};
+use super::calls::{ApprovalInput, CallsInput, CallsOutput, TurnCalls};
 use super::compaction::{CompactionInput, Compactor};
 use super::completed_request::CompletedRequest;
 use super::context_window::{ContextInput, ContextOutput, ContextWindow};
@@ -9,7 +9,7 @@ use super::goals::{GoalInput, GoalOutput, Goals};
 use super::grants::GrantInput;
 use super::guardrail::GuardrailNote;
 use super::io::{Effect, Input, InputTime};
-use super::models::{ModelInput, ModelOutput, Models, RequestState};
+use super::models::{ModelInput, ModelOutput, RequestState, TurnModels};
 use super::options::{AgentOptions, ResumePolicy};
 use super::policy::{PolicyChange, denial_for};
 use super::policy_in_force::{replace_policy, set_approve, set_mode};
@@ -41,14 +41,14 @@ pub(crate) struct TurnMachine {
     pub(super) compactor: Compactor,
     pub(super) prompts: Prompts,
     pub(super) spending: Spending,
-    pub(super) models: Models,
+    pub(super) models: TurnModels,
     pub(super) guardrail: GuardrailNote,
     pub(super) command_outputs: UserCommandOutputs,
     pub(super) tasks: Tasks,
     pub(super) rewinds: Rewinds,
     pub(super) stop_hooks: StopHooks,
     pub(super) goals: Goals,
-    pub(super) calls: Calls,
+    pub(super) calls: TurnCalls,
     /// Recovery information, available until the session is restored.
     pub(super) known: RecoveredCalls,
     /// Whether the user ended the session. Running calls finish, and no new work starts.
@@ -59,7 +59,7 @@ pub(crate) struct TurnMachine {
 impl TurnMachine {
     pub(crate) fn new(policy: Enforcer, options: AgentOptions) -> Self {
         let mut machine = Self {
-            models: Models::new(&options),
+            models: TurnModels::new(&options),
             cx: TurnContext::new(policy, options),
             window: ContextWindow::default(),
             compactor: Compactor::default(),
@@ -71,7 +71,7 @@ impl TurnMachine {
             rewinds: Rewinds::default(),
             stop_hooks: StopHooks::default(),
             goals: Goals::default(),
-            calls: Calls::default(),
+            calls: TurnCalls::default(),
             known: RecoveredCalls::default(),
             quitting: false,
         };

@@ -10,7 +10,7 @@ use crate::protocol::{AssumedPrice, Effort, Failure, ModelFacts, SecretString};
 
 /// Models of a session.
 #[derive(Debug)]
-pub(super) struct Models {
+pub(super) struct TurnModels {
     choice: ModelChoices,
     prices: AssumedPrices,
     fallbacks: FallbackModels,
@@ -72,7 +72,7 @@ pub(super) enum ModelOutput {
     Priced,
 }
 
-impl Models {
+impl TurnModels {
     pub(crate) fn new(options: &AgentOptions) -> Self {
         Self {
             choice: ModelChoices::new(options),
@@ -163,7 +163,7 @@ impl Models {
 }
 
 #[cfg(test)]
-impl Models {
+impl TurnModels {
     /// Uses the fallback models and the summary model of these options.
     pub(super) fn reload(&mut self, options: &AgentOptions) {
         self.fallbacks = FallbackModels::new(options);

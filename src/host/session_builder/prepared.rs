@@ -15,7 +15,7 @@ use crate::host::session::Session;
 use crate::host::session_services::keep_outbox;
 use crate::ports::ToolRouter;
 use crate::protocol::{ChangedFiles, Event, EventKind, SessionCommand, SessionId, WorkspaceId};
-use crate::services::sessions::EndReason;
+use crate::services::sessions::ServiceEndReason;
 use crate::services::{DeliveryTask, Services};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
@@ -183,7 +183,7 @@ impl Resources {
         if let (Some(services), Some(registration), None) = (&place.services, place.registration.get(), &place.parent) {
             let (store, id) = (self.session.store.clone(), self.session.id().clone());
             let status = tokio::task::spawn_blocking(move || Some(store.find(id.as_str()).ok()?.status)).await;
-            let reason = EndReason::for_status(status.ok().flatten());
+            let reason = ServiceEndReason::for_status(status.ok().flatten());
             services.end_session(&self.session.store, &registration.facts, reason).await;
         }
     }

@@ -2,7 +2,7 @@
 
 use super::end::cancel_request;
 use super::policy::CAPABILITIES;
-use super::response::{Handshake, HandshakeError, Read, error_message, read};
+use super::response::{Handshake, HandshakeError, ParsedHandshake, error_message, read};
 use crate::config::{Credentials, Environment, SessionServiceSettings};
 use crate::ports::{BoxFuture, ServiceSession};
 use crate::protocol::{Problem, SessionId, StepId};
@@ -41,7 +41,7 @@ struct Inner {
 }
 
 /// Session to register or to resume.
-pub(crate) struct Opening {
+pub(crate) struct SessionOpening {
     pub session_id: SessionId,
     /// Directory of the session.
     pub workspace: String,
@@ -52,8 +52,8 @@ pub(crate) struct Opening {
 }
 
 /// Result of one attempt.
-enum Attempt {
-    Done(Read),
+enum RequestAttempt {
+    Done(ParsedHandshake),
     Retry { why: String, after: Option<Duration> },
     Failed(HandshakeError),
 }
@@ -73,11 +73,11 @@ impl SessionService {
     }
 
     /// Registers a session, or resumes it if this service knows it. A session that has ended there is registered again.
-    pub(crate) async fn open(&self, opening: &Opening) -> Result<Handshake, HandshakeError> {
+    pub(crate) async fn open(&self, opening: &SessionOpening) -> Result<Handshake, HandshakeError> {
         let end = Instant::now() + TOTAL_TIME;
         let Some(earlier) = self.earlier(opening) else { return self.register(opening, end).await };
         match self.request_resume(opening, earlier, end).await? {
-            Read::Ended => {
+            ParsedHandshake::Ended => {
                 let mut handshake = self.register(opening, end).await?;
                 let (old, new) = (&earlier.session_id, &handshake.session.session_id);
                 handshake
@@ -90,7 +90,7 @@ impl SessionService {
     }
 
     /// Resumes a session, so that its policy is renewed.
-    pub(crate) async fn resume(&self, opening: &Opening) -> Result<Handshake, HandshakeError> {
+    pub(crate) async fn resume(&self, opening: &SessionOpening) -> Result<Handshake, HandshakeError> {
         let Some(earlier) = self.earlier(opening) else {
             return Err(self.refused("the session is not registered", "start aye again"));
         };
@@ -98,11 +98,16 @@ impl SessionService {
         self.accepted(read)
     }
 
-    fn earlier<'a>(&self, opening: &'a Opening) -> Option<&'a ServiceSession> {
+    fn earlier<'a>(&self, opening: &'a SessionOpening) -> Option<&'a ServiceSession> {
         opening.earlier.as_ref().filter(|earlier| earlier.url == self.url())
     }
 
-    async fn request_resume(&self, opening: &Opening, earlier: &ServiceSession, end: Instant) -> Result<Read, HandshakeError> {
+    async fn request_resume(
+        &self,
+        opening: &SessionOpening,
+        earlier: &ServiceSession,
+        end: Instant,
+    ) -> Result<ParsedHandshake, HandshakeError> {
         let body = json!({
             "checkpointCursor": opening.step_cursor,
             "policyBundleVersion": earlier.policy_bundle_version,
@@ -113,7 +118,7 @@ impl SessionService {
         self.request(&path, &body, (opening, Some(earlier)), end).await
     }
 
-    async fn register(&self, opening: &Opening, end: Instant) -> Result<Handshake, HandshakeError> {
+    async fn register(&self, opening: &SessionOpening, end: Instant) -> Result<Handshake, HandshakeError> {
         let body = json!({
             "clientInfo": client_info(),
             "supportedCapabilities": CAPABILITIES,
@@ -123,11 +128,11 @@ impl SessionService {
         self.accepted(read)
     }
 
-    fn accepted(&self, read: Read) -> Result<Handshake, HandshakeError> {
+    fn accepted(&self, read: ParsedHandshake) -> Result<Handshake, HandshakeError> {
         match read {
-            Read::Accepted(handshake) => Ok(*handshake),
-            Read::Ended => Err(self.refused("the session has ended", "start a new session")),
-            Read::Rejected(why, hint) => Err(self.refused(&why, hint)),
+            ParsedHandshake::Accepted(handshake) => Ok(*handshake),
+            ParsedHandshake::Ended => Err(self.refused("the session has ended", "start a new session")),
+            ParsedHandshake::Rejected(why, hint) => Err(self.refused(&why, hint)),
         }
     }
 
@@ -144,18 +149,18 @@ impl SessionService {
         &self,
         path: &str,
         body: &Value,
-        (opening, resumed): (&Opening, Option<&ServiceSession>),
+        (opening, resumed): (&SessionOpening, Option<&ServiceSession>),
         end: Instant,
-    ) -> Result<Read, HandshakeError> {
+    ) -> Result<ParsedHandshake, HandshakeError> {
         let headers = self.headers(&format!("{}-{}", opening.session_id, uuid::Uuid::new_v4().simple())).await?;
         let (mut why, mut delay) = ("it takes too long".to_owned(), DELAY);
         for attempt in 1..=ATTEMPTS {
             let left = end.saturating_duration_since(Instant::now()).min(REQUEST_TIME);
             let sent = self.attempt(path, &headers, body, (opening, resumed));
             let after = match tokio::time::timeout(left, sent).await {
-                Ok(Attempt::Done(read)) => return Ok(read),
-                Ok(Attempt::Failed(error)) => return Err(error),
-                Ok(Attempt::Retry { why: new, after }) => {
+                Ok(RequestAttempt::Done(read)) => return Ok(read),
+                Ok(RequestAttempt::Failed(error)) => return Err(error),
+                Ok(RequestAttempt::Retry { why: new, after }) => {
                     why = new;
                     after
                 }
@@ -179,31 +184,31 @@ impl SessionService {
         path: &str,
         headers: &Headers,
         body: &Value,
-        (opening, resumed): (&Opening, Option<&ServiceSession>),
-    ) -> Attempt {
+        (opening, resumed): (&SessionOpening, Option<&ServiceSession>),
+    ) -> RequestAttempt {
         let reply = match self.send(path, headers, body).await {
             Ok(reply) => reply,
-            Err(why) => return Attempt::Retry { why, after: None },
+            Err(why) => return RequestAttempt::Retry { why, after: None },
         };
         let (status, line, after) = (reply.status(), reply.status_line(), retry_after(&reply));
         let body = match reply.into_body(RESPONSE_BYTES).await {
             Ok(Some(body)) => body,
-            Ok(None) => return Attempt::Failed(self.refused("the response is too large", "ask the owner of the service")),
-            Err(error) => return Attempt::Retry { why: error.to_string(), after: None },
+            Ok(None) => return RequestAttempt::Failed(self.refused("the response is too large", "ask the owner of the service")),
+            Err(error) => return RequestAttempt::Retry { why: error.to_string(), after: None },
         };
         let said = || error_message(&body).map(|message| format!(": {message}")).unwrap_or_default();
         match status {
-            200..=299 => Attempt::Done(read(&body, self.url(), &opening.session_id, resumed, Timestamp::now())),
-            404 | 409 | 410 if resumed.is_some() => Attempt::Done(Read::Ended),
-            408 | 429 | 500..=599 => Attempt::Retry { why: format!("the service responded with {line}{}", said()), after },
+            200..=299 => RequestAttempt::Done(read(&body, self.url(), &opening.session_id, resumed, Timestamp::now())),
+            404 | 409 | 410 if resumed.is_some() => RequestAttempt::Done(ParsedHandshake::Ended),
+            408 | 429 | 500..=599 => RequestAttempt::Retry { why: format!("the service responded with {line}{}", said()), after },
             401 => {
                 let problem = self.problem(&format!("the service responded with {line}{}", said()));
                 let hint = "set `services.sessions.token` in config.toml to a valid token";
-                Attempt::Failed(HandshakeError::Unauthorized(problem.hint(hint)))
+                RequestAttempt::Failed(HandshakeError::Unauthorized(problem.hint(hint)))
             }
             _ => {
                 let why = format!("the service responded with {line}{}", said());
-                Attempt::Failed(self.refused(&why, "ask the owner of the session service for access"))
+                RequestAttempt::Failed(self.refused(&why, "ask the owner of the session service for access"))
             }
         }
     }

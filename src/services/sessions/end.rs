@@ -10,13 +10,13 @@ const END: &str = "end";
 
 /// Reason for the end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EndReason {
+pub(crate) enum ServiceEndReason {
     Completed,
     /// A task was not over.
     Cancelled,
 }
 
-impl EndReason {
+impl ServiceEndReason {
     /// Returns the reason for a session with this status.
     pub(crate) fn for_status(status: Option<SessionActivity>) -> Self {
         match status {
@@ -34,7 +34,7 @@ impl EndReason {
 }
 
 /// Returns the row for the end of a session.
-pub(in super::super) fn end_entry(session: &ServiceSession, reason: EndReason) -> OutboxEntry {
+pub(in super::super) fn end_entry(session: &ServiceSession, reason: ServiceEndReason) -> OutboxEntry {
     let body = json!({"url": session.url, "sessionId": session.session_id, "reason": reason.as_str()});
     OutboxEntry { sink: OutboxSink::Sessions, kind: END, body: body.to_string().into_bytes() }
 }

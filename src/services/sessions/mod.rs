@@ -6,7 +6,7 @@ mod flags;
 mod policy;
 mod response;
 
-pub(crate) use client::{Opening, SessionService};
-pub(crate) use end::EndReason;
+pub(crate) use client::{SessionOpening, SessionService};
+pub(crate) use end::ServiceEndReason;
 pub(super) use end::end_entry;
 pub(crate) use response::{Handshake, HandshakeError};

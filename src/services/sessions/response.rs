@@ -50,7 +50,7 @@ impl HandshakeError {
 
 /// Result of reading a response.
 #[derive(Debug)]
-pub(super) enum Read {
+pub(super) enum ParsedHandshake {
     Accepted(Box<Handshake>),
     /// The session to resume has ended.
     Ended,
@@ -59,21 +59,21 @@ pub(super) enum Read {
 }
 
 /// Reads the body of a successful response. `resumed`: ID of the session that was resumed.
-pub(super) fn read(body: &[u8], url: &str, own: &SessionId, resumed: Option<&ServiceSession>, now: Timestamp) -> Read {
+pub(super) fn read(body: &[u8], url: &str, own: &SessionId, resumed: Option<&ServiceSession>, now: Timestamp) -> ParsedHandshake {
     const INVALID: &str = "ask the owner of the session service to correct it";
     let parsed: Result<Value, _> = serde_json::from_slice(body);
     let members = match parsed {
         Ok(Value::Object(members)) => members,
-        Ok(_) => return Read::Rejected("the response is not a JSON object".to_owned(), INVALID),
-        Err(error) => return Read::Rejected(format!("the response is not JSON: {error}"), INVALID),
+        Ok(_) => return ParsedHandshake::Rejected("the response is not a JSON object".to_owned(), INVALID),
+        Err(error) => return ParsedHandshake::Rejected(format!("the response is not JSON: {error}"), INVALID),
     };
     match status(&members) {
-        Ok(Some(status)) if ENDED.contains(&status.as_str()) && resumed.is_some() => return Read::Ended,
+        Ok(Some(status)) if ENDED.contains(&status.as_str()) && resumed.is_some() => return ParsedHandshake::Ended,
         Ok(Some(status)) if ENDED.contains(&status.as_str()) => {
-            return Read::Rejected(format!("the session has the status `{status}`"), INVALID);
+            return ParsedHandshake::Rejected(format!("the session has the status `{status}`"), INVALID);
         }
         Ok(_) => {}
-        Err(why) => return Read::Rejected(why, INVALID),
+        Err(why) => return ParsedHandshake::Rejected(why, INVALID),
     }
     let mut notices = Vec::new();
     match text(&members, "compatibilityStatus") {
@@ -82,7 +82,7 @@ pub(super) fn read(body: &[u8], url: &str, own: &SessionId, resumed: Option<&Ser
         Ok(Some(status)) if status.eq_ignore_ascii_case("incompatible") => {
             let reason =
                 text(&members, "compatibilityMessage").ok().flatten().map(|text| format!(": {text}")).unwrap_or_default();
-            return Read::Rejected(
+            return ParsedHandshake::Rejected(
                 format!("version {} of aye is incompatible with the service{reason}", env!("CARGO_PKG_VERSION")),
                 "run `aye update`, or install the version that your organisation supports",
             );
@@ -90,14 +90,14 @@ pub(super) fn read(body: &[u8], url: &str, own: &SessionId, resumed: Option<&Ser
         Ok(Some(status)) => {
             notices.push(format!("the session service reports the compatibility `{status}` for this version of aye"));
         }
-        Err(why) => return Read::Rejected(why, INVALID),
+        Err(why) => return ParsedHandshake::Rejected(why, INVALID),
     }
     match accept(&members, (url, own, resumed), now) {
         Ok(mut handshake) => {
             handshake.notices.extend(notices);
-            Read::Accepted(Box::new(handshake))
+            ParsedHandshake::Accepted(Box::new(handshake))
         }
-        Err(why) => Read::Rejected(why, INVALID),
+        Err(why) => ParsedHandshake::Rejected(why, INVALID),
     }
 }
 
@@ -211,9 +211,9 @@ mod tests {
     fn outcome(body: &[u8], resumed: Option<&ServiceSession>) -> Result<Handshake, String> {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         match read(body, "https://s.example/v1", &SessionId::new("own"), resumed, now) {
-            Read::Accepted(handshake) => Ok(*handshake),
-            Read::Ended => Err("ended".to_owned()),
-            Read::Rejected(why, _) => Err(why),
+            ParsedHandshake::Accepted(handshake) => Ok(*handshake),
+            ParsedHandshake::Ended => Err("ended".to_owned()),
+            ParsedHandshake::Rejected(why, _) => Err(why),
         }
     }
 

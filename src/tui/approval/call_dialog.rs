@@ -4,7 +4,7 @@ use super::body::Body;
 use super::choices::Choice;
 use super::dialog_kind::DialogKind;
 use super::note::Verb;
-use super::prompt::Prompt;
+use super::prompt::CallPrompt;
 use super::title;
 use super::{Dialog, reasons};
 use crate::protocol::Risk;
@@ -13,7 +13,7 @@ use crate::tui::typeahead_guard::Confirm;
 
 /// Content of an approval prompt, which each kind computes from its approval.
 pub(super) trait CallDialog: DialogKind + Sized {
-    fn call_prompt(&self) -> &Prompt;
+    fn call_prompt(&self) -> &CallPrompt;
 
     /// Returns the effect of the call in one sentence, or its name.
     fn title(&self) -> String;

@@ -7,24 +7,24 @@ use super::choices::{Choice, ChoiceAction, choices_for_call};
 use super::dialog_kind::DialogKind;
 use super::note::Verb;
 use super::pager::Pager;
-use super::prompt::Prompt;
+use super::prompt::CallPrompt;
 use super::{Dialog, DialogAnswer, title};
 use crate::protocol::Approval;
 use crate::tui::typeahead_guard::Confirm;
 
 pub(crate) struct CommandDialog {
-    prompt: Prompt,
+    prompt: CallPrompt,
     amend_field: Option<AmendField>,
 }
 
 impl CommandDialog {
     pub(super) fn new(approval: Approval) -> Self {
-        Self { prompt: Prompt::new(approval), amend_field: None }
+        Self { prompt: CallPrompt::new(approval), amend_field: None }
     }
 }
 
 impl CallDialog for CommandDialog {
-    fn call_prompt(&self) -> &Prompt {
+    fn call_prompt(&self) -> &CallPrompt {
         &self.prompt
     }
 
@@ -46,11 +46,11 @@ impl DialogKind for CommandDialog {
         self.prompt.answer(act, reason)
     }
 
-    fn prompt(&self) -> Option<&Prompt> {
+    fn prompt(&self) -> Option<&CallPrompt> {
         Some(&self.prompt)
     }
 
-    fn prompt_mut(&mut self) -> Option<&mut Prompt> {
+    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
         Some(&mut self.prompt)
     }
 

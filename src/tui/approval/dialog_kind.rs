@@ -4,7 +4,7 @@ use super::amend_field::AmendField;
 use super::choices::{Choice, ChoiceAction};
 use super::diff_layout::DiffLayout;
 use super::hunks::HunkSelection;
-use super::prompt::Prompt;
+use super::prompt::CallPrompt;
 use super::{Dialog, DialogAnswer};
 use crate::protocol::CallId;
 use crate::tui::composer::TextField;
@@ -28,11 +28,11 @@ pub(crate) trait DialogKind: Any {
     fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer>;
 
     /// Returns the call of an approval prompt.
-    fn prompt(&self) -> Option<&Prompt> {
+    fn prompt(&self) -> Option<&CallPrompt> {
         None
     }
 
-    fn prompt_mut(&mut self) -> Option<&mut Prompt> {
+    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
         None
     }
 

@@ -4,7 +4,7 @@ use super::{Choice, Dialog};
 
 /// Relation between the shown change and the file on disk, and the last event about the file.
 #[derive(Debug, Default)]
-pub(crate) struct DiskState {
+pub(crate) struct ProposalFreshness {
     pub staleness: Staleness,
     /// Whether the file differs from the one that the change was made for.
     pub changed: bool,
@@ -25,7 +25,7 @@ pub(crate) enum Staleness {
     Awaited,
 }
 
-impl DiskState {
+impl ProposalFreshness {
     /// Returns whether the change was updated and has not been shown yet.
     pub(crate) fn is_unseen(&self) -> bool {
         matches!(self.staleness, Staleness::Renewed)

@@ -9,13 +9,13 @@ use super::diff_layout::DiffLayout;
 use super::hunks::{HunkSelection, Hunks};
 use super::note::Verb;
 use super::pager::Pager;
-use super::prompt::Prompt;
+use super::prompt::CallPrompt;
 use super::{Dialog, DialogAnswer, title};
 use crate::protocol::{Approval, Decision};
 use crate::tui::typeahead_guard::Confirm;
 
 pub(crate) struct EditDialog {
-    prompt: Prompt,
+    prompt: CallPrompt,
     selection: Option<HunkSelection>,
     amend_field: Option<AmendField>,
     layout: DiffLayout,
@@ -24,12 +24,12 @@ pub(crate) struct EditDialog {
 impl EditDialog {
     pub(super) fn new(approval: Approval) -> Self {
         let selection = Hunks::for_edit(&approval).map(HunkSelection::new);
-        Self { prompt: Prompt::new(approval), selection, amend_field: None, layout: DiffLayout::default() }
+        Self { prompt: CallPrompt::new(approval), selection, amend_field: None, layout: DiffLayout::default() }
     }
 }
 
 impl CallDialog for EditDialog {
-    fn call_prompt(&self) -> &Prompt {
+    fn call_prompt(&self) -> &CallPrompt {
         &self.prompt
     }
 
@@ -54,11 +54,11 @@ impl DialogKind for EditDialog {
         }
     }
 
-    fn prompt(&self) -> Option<&Prompt> {
+    fn prompt(&self) -> Option<&CallPrompt> {
         Some(&self.prompt)
     }
 
-    fn prompt_mut(&mut self) -> Option<&mut Prompt> {
+    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
         Some(&mut self.prompt)
     }
 

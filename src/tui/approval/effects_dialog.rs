@@ -7,25 +7,25 @@ use super::dialog_kind::DialogKind;
 use super::hunks::{HunkSelection, Hunks};
 use super::note::Verb;
 use super::pager::Pager;
-use super::prompt::Prompt;
+use super::prompt::CallPrompt;
 use super::{Dialog, DialogAnswer, title};
 use crate::protocol::{Approval, Decision};
 use crate::tui::typeahead_guard::Confirm;
 
 pub(crate) struct EffectsDialog {
-    prompt: Prompt,
+    prompt: CallPrompt,
     selection: Option<HunkSelection>,
 }
 
 impl EffectsDialog {
     pub(super) fn new(approval: Approval) -> Self {
         let selection = Hunks::for_effects(&approval).map(HunkSelection::new);
-        Self { prompt: Prompt::new(approval), selection }
+        Self { prompt: CallPrompt::new(approval), selection }
     }
 }
 
 impl CallDialog for EffectsDialog {
-    fn call_prompt(&self) -> &Prompt {
+    fn call_prompt(&self) -> &CallPrompt {
         &self.prompt
     }
 
@@ -50,11 +50,11 @@ impl DialogKind for EffectsDialog {
         }
     }
 
-    fn prompt(&self) -> Option<&Prompt> {
+    fn prompt(&self) -> Option<&CallPrompt> {
         Some(&self.prompt)
     }
 
-    fn prompt_mut(&mut self) -> Option<&mut Prompt> {
+    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
         Some(&mut self.prompt)
     }
 

@@ -7,14 +7,14 @@ use super::choices::{Choice, ChoiceAction, choices_for_plan};
 use super::dialog_kind::DialogKind;
 use super::note::Verb;
 use super::pager::Pager;
-use super::prompt::Prompt;
+use super::prompt::CallPrompt;
 use super::{Dialog, DialogAnswer, title};
 use crate::protocol::{Approval, Decision};
 use crate::tui::composer::Lines;
 use crate::tui::typeahead_guard::Confirm;
 
 pub(crate) struct PlanDialog {
-    prompt: Prompt,
+    prompt: CallPrompt,
     amend_field: Option<AmendField>,
     editing: PlanEditing,
 }
@@ -30,7 +30,7 @@ enum PlanEditing {
 
 impl PlanDialog {
     pub(super) fn new(approval: Approval) -> Self {
-        Self { prompt: Prompt::new(approval), amend_field: None, editing: PlanEditing::Closed }
+        Self { prompt: CallPrompt::new(approval), amend_field: None, editing: PlanEditing::Closed }
     }
 
     /// Notes that the text of the plan was requested to be edited here.
@@ -62,7 +62,7 @@ impl PlanDialog {
 }
 
 impl CallDialog for PlanDialog {
-    fn call_prompt(&self) -> &Prompt {
+    fn call_prompt(&self) -> &CallPrompt {
         &self.prompt
     }
 
@@ -87,11 +87,11 @@ impl DialogKind for PlanDialog {
         }
     }
 
-    fn prompt(&self) -> Option<&Prompt> {
+    fn prompt(&self) -> Option<&CallPrompt> {
         Some(&self.prompt)
     }
 
-    fn prompt_mut(&mut self) -> Option<&mut Prompt> {
+    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
         Some(&mut self.prompt)
     }
 

@@ -2,22 +2,22 @@
 
 use super::DialogAnswer;
 use super::choices::ChoiceAction;
-use super::disk_state::DiskState;
+use super::disk_state::ProposalFreshness;
 use crate::protocol::{Amendment, Approval, Decision};
 use crate::text;
 
 /// State that approval prompts of every kind have.
 #[derive(Debug)]
-pub(crate) struct Prompt {
+pub(crate) struct CallPrompt {
     pub approval: Approval,
     /// Time at which a missing answer becomes a denial, if there is a limit.
     pub ends: Option<u64>,
-    pub disk: DiskState,
+    pub disk: ProposalFreshness,
 }
 
-impl Prompt {
+impl CallPrompt {
     pub(crate) fn new(approval: Approval) -> Self {
-        Self { approval, ends: None, disk: DiskState::default() }
+        Self { approval, ends: None, disk: ProposalFreshness::default() }
     }
 
     pub(crate) fn decide(&self, decision: Decision) -> Option<DialogAnswer> {

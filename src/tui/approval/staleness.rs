@@ -1,7 +1,7 @@
 //! Approval prompts for a file that has changed on disk. The shown change can no longer be applied; an updated proposal
 //! is requested once the user wants to see it. An open prompt keeps its content, but its choices change.
 
-use super::disk_state::{DiskState, Staleness, is_awaited};
+use super::disk_state::{ProposalFreshness, Staleness, is_awaited};
 use super::note::CHANGED;
 use super::rule_choice::RuleChoice;
 use super::{Approval, ApprovalId, Body, ChoiceAction, Confirm, Dialog, DialogStack, choices};
@@ -57,7 +57,9 @@ fn fit_disk(panel: &mut Dialog) -> bool {
     if panel.visible().has_field() {
         return false;
     }
-    let Some(DiskState { staleness, changed }) = panel.kind.prompt_mut().map(|prompt| &mut prompt.disk) else { return false };
+    let Some(ProposalFreshness { staleness, changed }) = panel.kind.prompt_mut().map(|prompt| &mut prompt.disk) else {
+        return false;
+    };
     match (&mut *staleness, *changed) {
         (Staleness::AsShown, true) => {
             let outdated = choices::choices_if_outdated(Confirm::Letter);
