@@ -232,8 +232,9 @@ impl Router {
         let redactor = &self.settings().redactor;
         let before = std::mem::take(&mut command.plan_notes);
         let (trial, runs) = hooks.run(command, &stop).await.map_err(|error| hide_in_error(redactor, error))?;
-        let summary = plan.proposal.take().map(|proposal| proposal.summary).unwrap_or_default();
-        plan.proposal = Some(Proposal { summary, notes: before, ..Proposal::default() });
+        let taken = plan.proposal.take().unwrap_or_default();
+        let (summary, usual_notes) = (taken.summary, taken.usual_notes);
+        plan.proposal = Some(Proposal { summary, notes: before, usual_notes, ..Proposal::default() });
         let mut plan = self.with_diagnostics(with_effects(plan, trial, redactor)).await;
         if let (Some(proposal), Some(runs)) = (&mut plan.proposal, &runs) {
             proposal.notes.extend(notes(runs));

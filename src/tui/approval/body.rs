@@ -302,7 +302,6 @@ impl Body {
     }
 }
 
-/// Returns the rows above the diff of a command's effects.
 /// Returns the notes of a proposal, after the warning about an updated one.
 fn proposal_notes(approval: &Approval) -> Vec<Note> {
     let renewed = approval.amendable.renewed.then(|| CHANGED.to_owned());
@@ -310,6 +309,7 @@ fn proposal_notes(approval: &Approval) -> Vec<Note> {
     notes.map(|note| Note::new(note, Token::Warn)).collect()
 }
 
+/// Returns the rows above the diff of a command's effects.
 fn rows_above_effects(approval: &Approval, effects: &Effects, diff: &Diff, discarded: &[DiscardedEffect]) -> Vec<Note> {
     let mut above = super::effects::notes(approval, effects, discarded);
     match diff.files().as_slice() {

@@ -27,6 +27,8 @@ pub(crate) struct DialogStack {
     pace: GuardTiming,
     /// Time of the last change of the window or its focus.
     unsettled: Option<u64>,
+    /// Time at which the user sent the draft.
+    sent: Option<u64>,
     /// The key of the last answer.
     echo: Option<Echo>,
     /// Text that was typed into a dialog that no longer exists; the next input field receives it.
@@ -44,6 +46,11 @@ impl DialogStack {
 
     pub(crate) fn len(&self) -> usize {
         self.list.len()
+    }
+
+    /// Returns all dialogs, in the order in which they were added.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Dialog> {
+        self.list.iter_mut()
     }
 
     /// Returns the number of approvals for which a running task waits.
@@ -89,7 +96,13 @@ impl DialogStack {
             .with_timing(self.pace)
             .with_unsettled_since(self.unsettled)
             .with_echo(self.echo)
+            .with_sent(self.sent)
             .with_typed(typed)
+    }
+
+    /// Remembers when the user sent the draft.
+    pub(crate) fn record_sent(&mut self, at: u64) {
+        self.sent = Some(at);
     }
 
     /// Remembers the key and time of an answer.

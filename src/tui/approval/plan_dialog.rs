@@ -24,6 +24,8 @@ enum PlanEditing {
     Closed,
     /// The session was asked for the text of the plan.
     Requested,
+    /// The dialog lost the keyboard before the text came.
+    Cancelled,
     /// The field is open with this text.
     Open(String),
 }
@@ -40,11 +42,13 @@ impl PlanDialog {
 
     /// Opens the field with the text of the plan, if all of it can be shown. Returns whether the text was requested.
     pub(crate) fn open_field(&mut self, text: &str, is_shown: bool) -> bool {
-        if !matches!(self.editing, PlanEditing::Requested) {
-            return false;
-        }
+        let is_wanted = match self.editing {
+            PlanEditing::Requested => true,
+            PlanEditing::Cancelled => false,
+            PlanEditing::Closed | PlanEditing::Open(_) => return false,
+        };
         self.editing = PlanEditing::Closed;
-        if is_shown {
+        if is_wanted && is_shown {
             self.editing = PlanEditing::Open(text.to_owned());
             let lines = Lines::new(text.strip_suffix('\n').unwrap_or(text));
             self.amend_field = Some(AmendField { lines, what: AmendTarget::Plan });
@@ -56,7 +60,7 @@ impl PlanDialog {
     pub(crate) fn take_proposed(&mut self) -> String {
         match std::mem::replace(&mut self.editing, PlanEditing::Closed) {
             PlanEditing::Open(text) => text,
-            PlanEditing::Closed | PlanEditing::Requested => String::new(),
+            PlanEditing::Closed | PlanEditing::Requested | PlanEditing::Cancelled => String::new(),
         }
     }
 }
@@ -101,6 +105,13 @@ impl DialogKind for PlanDialog {
 
     fn amend_field_mut(&mut self) -> Option<&mut Option<AmendField>> {
         Some(&mut self.amend_field)
+    }
+
+    fn leave_field(&mut self) {
+        self.editing = match self.editing {
+            PlanEditing::Requested | PlanEditing::Cancelled => PlanEditing::Cancelled,
+            PlanEditing::Closed | PlanEditing::Open(_) => PlanEditing::Closed,
+        };
     }
 
     fn details(&self, choices: &[Choice]) -> Option<Dialog> {

@@ -16,6 +16,7 @@
 //! | none | the letter that answered the previous prompt, less than 450 ms after it | marked |
 //! | none, marked | the digit of a row, alone | marked |
 //! | none, marked | a letter or digit that is not a choice, alone | none; the valid keys are shown |
+//! | none, marked | a letter of a choice, alone, less than 1 s after the user sent a message | marked; Enter has no effect |
 //! | any | a letter that only shows something (pages, explains, wraps), alone or repeated | performed at once, armed or not |
 //! | marked | the same letter again, 40 ms or more after it, armed | filling; still marked if the choice needs Enter |
 //! | filling | the same letter again | filling; decided at least 60 ms after it |
@@ -205,6 +206,8 @@ pub(crate) struct Guard {
     machine: u8,
     train: u8,
     echo: Option<Echo>,
+    /// Time at which the user sent the draft, after which more text may follow.
+    sent: Option<u64>,
 }
 
 /// Letter of the last answer and its time. A press soon afterwards belongs to that answer.
@@ -251,6 +254,7 @@ impl Guard {
             machine: 0,
             train: 0,
             echo: None,
+            sent: None,
         }
     }
 
@@ -287,6 +291,17 @@ impl Guard {
     #[must_use]
     pub(crate) fn with_echo(self, echo: Option<Echo>) -> Self {
         Self { echo, ..self }
+    }
+
+    /// Sets the time at which the user sent the draft.
+    #[must_use]
+    pub(crate) fn with_sent(self, sent: Option<u64>) -> Self {
+        Self { sent, ..self }
+    }
+
+    /// Returns whether a key may still be the start of another message, because the user has just sent one.
+    fn follows_message(&self, now: u64) -> bool {
+        self.sent.is_some_and(|at| now.saturating_sub(at) < IDLE_MS)
     }
 
     /// Sets the choice that Enter alone confirms. The key that opened the prompt was its letter.
@@ -591,7 +606,7 @@ impl Guard {
         // A second press of the answer to the previous prompt.
         let is_echo =
             self.held == PendingChoice::None && self.echo.is_some_and(|echo| echo.matches(self.keys[choice].letter, now));
-        let fills = self.confirm(choice) == Confirm::Letter && self.is_armed(now) && !is_echo;
+        let fills = self.confirm(choice) == Confirm::Letter && self.is_armed(now) && !is_echo && !self.follows_message(now);
         self.held = if fills { PendingChoice::Filling { choice, at: now } } else { PendingChoice::Marked { choice, at: now } };
     }
 
@@ -613,6 +628,9 @@ impl Guard {
             return if typed.is_empty() { GuardResult::Nothing } else { GuardResult::Draft(typed) };
         }
         let Some(armed) = self.armed_at().filter(|armed| now >= *armed) else { return GuardResult::Nothing };
+        if self.follows_message(now) {
+            return GuardResult::Nothing;
+        }
         let needs_enter = !self.pace.strict && self.confirm(choice) == Confirm::LetterThenEnter;
         if needs_enter && !(ENTER_MS.contains(&waited) && now >= armed + REACTION_MS) {
             return GuardResult::Nothing;

@@ -174,7 +174,7 @@ fn on_amended(model: &mut UiModel, approval_id: ApprovalId, decision: Decision, 
 
 /// Opens the text of a plan in a field of its dialog. Returns false if the user has not asked for it there.
 fn write_plan(model: &mut UiModel, approval_id: &ApprovalId, text: &str, now: u64) -> bool {
-    let Some(panel) = model.dialogs.open_mut().filter(|panel| panel.is_for(approval_id)) else { return false };
+    let Some(panel) = model.dialogs.iter_mut().find(|panel| panel.is_for(approval_id)) else { return false };
     let Some(plan) = panel.kind.find_mut::<PlanDialog>() else { return false };
     let is_shown = text::reveal(text) == text && !text.contains(|letter: char| letter.is_control() && letter != '\n');
     if !plan.open_field(text, is_shown) {

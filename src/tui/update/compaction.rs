@@ -82,7 +82,8 @@ pub(crate) fn context_notices(model: &UiModel, filled: &ContextUse) -> Vec<Strin
         0 => "all counts are estimates".to_owned(),
         count => format!("{} tokens counted by the provider, the rest estimated", tokens(count)),
     };
-    vec![format!("{frees} {} {own}", model.screen.glyphs.dot), counted]
+    let name = text::reveal_line(&filled.model).into_owned();
+    vec![name, format!("{frees} {} {own}", model.screen.glyphs.dot), counted]
 }
 
 /// Scales a share to the cells of its bar; a share that is not empty has at least one cell.

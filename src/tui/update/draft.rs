@@ -15,6 +15,7 @@ pub(crate) fn take_draft(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffe
     model.draft.save_at = None;
     model.task.taken_back.clear();
     model.keys.sent = Some(now);
+    model.dialogs.record_sent(now);
     effects.push(UiEffect::Send(Command::SaveDraft { text: String::new() }));
     text
 }

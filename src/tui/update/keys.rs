@@ -173,6 +173,8 @@ fn escape(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
 fn interrupt(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if !model.composer.is_empty() {
         let _ = take_draft(model, now, effects);
+        // The user probably types a new message.
+        model.keys.sent = None;
         return model.show_toast("draft cleared · up to restore", now);
     }
     if model.is_running() && model.task.activity != Activity::Stopping {

@@ -6,7 +6,7 @@ use crate::tui::approval::{Dialog, PriceForm, refresh_price};
 use crate::tui::composer::TextField;
 use crate::tui::format::amount;
 use crate::tui::model::{UiEffect, UiModel};
-use crate::tui::typeahead_guard::MACHINE_MS;
+use crate::tui::typeahead_guard::{MACHINE_MS, may_take_focus};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// Opens the dialog for the price of the model in use. In line mode, the failure message names the
@@ -20,7 +20,9 @@ pub(crate) fn ask(model: &mut UiModel, now: u64) {
     let budget =
         budgets.filter(|budget| budget.unit == BudgetUnit::CostUsd).map(|budget| amount(budget.unit, budget.limit)).next();
     let panel = PriceForm::new(&model.info.header.model, model.info.facts.as_ref(), budget).panel();
-    let focus = model.may_take_focus(now);
+    // The field of the form takes any text, so its focus needs a pause in typing even after an answer or a sent prompt.
+    let is_idle = may_take_focus(model.composer.is_empty(), model.keys.last_key, now);
+    let focus = model.has_room_for_question() && is_idle;
     model.dialogs.add(panel, focus, model.keys.last_text);
 }
 

@@ -124,16 +124,35 @@ fn simultaneously_pending_approvals_take_one_key_each() {
     assert_eq!(desk.sent, ["a Approved", "b Approved", "c Approved"]);
 }
 
-/// Tests a model that responds within a second: nobody types after Enter, so the first letter answers.
+/// Tests a model that responds within a second: the first letter highlights, because it may start another message.
 #[test]
-fn an_approval_right_after_a_sent_prompt_is_answered_by_the_first_letter() {
+fn an_approval_right_after_a_sent_prompt_keeps_the_answer() {
     for wait in [40, 300, 900] {
         let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
         desk.types(1000, &[(0, Some('g')), (90, Some('o')), (200, None)]);
         desk.asks(1200 + wait, edit_approval("a"));
         letter(&mut desk, 1200 + wait + 400, 'y');
-        desk.run(1200 + wait + 1000);
+        desk.run(1200 + wait + 800);
+        let is_late = wait + 400 >= 1000;
+        assert_eq!(desk.sent.len(), if is_late { 2 } else { 1 }, "{wait}");
+        assert_eq!(holds_yes(&desk), !is_late, "{wait}");
+        if !is_late {
+            enter(&mut desk, 1200 + wait + 1100);
+        }
+        desk.run(1200 + wait + 2000);
         assert_eq!(desk.sent, ["prompt \"go\"", "a Approved"], "{wait}");
+    }
+}
+
+#[test]
+fn a_message_that_follows_a_sent_prompt_answers_nothing() {
+    for keys in [&[(500, Some('y')), (900, Some('e')), (1300, Some('s'))][..], &[(300, Some('y')), (420, None)], &[(60, None)]] {
+        let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+        desk.types(1000, &[(0, Some('g')), (90, Some('o')), (200, None)]);
+        desk.asks(1250, edit_approval("a"));
+        desk.types(1200, keys);
+        desk.run(9000);
+        assert_eq!(desk.sent, ["prompt \"go\""], "{keys:?}");
     }
 }
 
