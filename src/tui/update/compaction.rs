@@ -82,7 +82,7 @@ pub(crate) fn context_notices(model: &UiModel, filled: &ContextUse) -> Vec<Strin
         0 => "all counts are estimates".to_owned(),
         count => format!("{} tokens counted by the provider, the rest estimated", tokens(count)),
     };
-    let name = text::reveal_line(&filled.model).into_owned();
+    let name = text::reveal_line(&filled.model);
     vec![name, format!("{frees} {} {own}", model.screen.glyphs.dot), counted]
 }
 
