@@ -9,10 +9,10 @@ use super::session::Session;
 use crate::agent::PolicyUpdate;
 use crate::ports::ServiceSession;
 use crate::protocol::{Problem, SessionId};
-use crate::services::sessions::{Handshake, HandshakeError, SessionOpening, SessionService};
+use crate::services::sessions::{Handshake, HandshakeError, ServiceEndReason, SessionOpening, SessionService};
 use crate::session::SessionState;
 use crate::store::Store;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,36 +28,55 @@ const RENEWAL: Duration = Duration::from_secs(30);
 /// Delays between two attempts to renew it.
 const FIRST_DELAY: Duration = Duration::from_secs(2);
 const MAX_DELAY: Duration = Duration::from_secs(300);
+/// Maximum time between two looks at the wall clock, which goes on while the machine is suspended.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(60);
+/// Notice about a session that the service has ended.
+const ENDED: &str = "the session service ended this session; start aye again to register it";
 
 /// Registers a session, or resumes its registration. Returns notices. If the service cannot be reached and is not required, the
 /// last policy of the session applies, or there is no registration.
 pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Option<RegisteredSession>, Vec<String>), CliError> {
-    let Some(service) = place.services.as_ref().and_then(|services| services.sessions()) else {
+    let Some((services, service)) = place.services.as_ref().and_then(|services| Some((services, services.sessions()?))) else {
         return Ok((None, Vec::new()));
     };
     let (id, state) = (session.id(), &session.state);
-    let opening = opening(place, id, state);
+    let mut opening = opening(place, id, state);
+    let earlier = opening.earlier.clone();
+    let own = earlier.as_ref().filter(|earlier| earlier.url == service.url());
+    let is_ended = match own {
+        Some(own) => services.has_queued_end(&session.store, own).await,
+        None => false,
+    };
+    let replaced = if is_ended { opening.earlier.take() } else { None };
     let file = file(place, id);
     match service.open(&opening).await {
-        Ok(handshake) => {
+        Ok(mut handshake) => {
+            if let Some(old) = replaced {
+                let (old, new) = (old.session_id, &handshake.session.session_id);
+                handshake.notices.push(format!(
+                    "the session service has not received the end of session `{old}` yet; this session is registered as `{new}`"
+                ));
+            }
             let store = session.store.clone();
             let (written, text) = (file.clone(), handshake.policy.clone());
             let stored = tokio::task::spawn_blocking(move || {
                 remove_unused(&written, &store);
                 write(&written, &text)
             });
-            let failed = |error: std::io::Error| CliError::failed(cannot_store(&file, &error));
-            stored.await.map_err(|error| failed(error.into()))?.map_err(failed)?;
+            if let Err(error) = stored.await.unwrap_or_else(|error| Err(error.into())) {
+                services.end_session(&session.store, &handshake.session, ServiceEndReason::Cancelled).await;
+                return Err(CliError::failed(cannot_store(&file, &error)));
+            }
             let Handshake { session, expires_at, notices, .. } = handshake;
             Ok((Some(RegisteredSession { facts: Arc::new(session), file, expires_at: Some(expires_at) }), notices))
         }
-        Err(HandshakeError::NoAnswer(why)) => without_answer(service, &why, file, opening.earlier),
+        Err(HandshakeError::NoAnswer(why)) => without_answer(service, &why, file, earlier),
         Err(HandshakeError::Unauthorized(problem)) => Err(CliError::new(Exit::Authentication, problem)),
         Err(HandshakeError::Refused(problem)) => Err(CliError::failed(problem)),
     }
 }
 
-/// Renews the policy before it expires, until the session ends. Each failure is reported once.
+/// Renews the policy before it expires, until the session ends here or at the service. Each failure is reported once.
 pub(super) async fn renew(
     session: RegisteredSession,
     place: AppContext,
@@ -67,18 +86,24 @@ pub(super) async fn renew(
 ) {
     let Some(service) = place.services.as_ref().and_then(|services| services.sessions()).cloned() else { return };
     let Some(mut expires_at) = session.expires_at else { return };
+    let (file, mut facts) = (session.file, session.facts.as_ref().clone());
     let (mut reported, mut delay) = (None, FIRST_DELAY);
     let mut wait = until_renewal(expires_at);
     loop {
         tokio::select! {
-            () = tokio::time::sleep(wait) => {}
+            () = wait_on_clock(wait) => {}
             () = notices.closed() => return,
         }
-        let message = match renew_once(&session, &service, (&place, &store, &id)).await {
-            Ok(handshake) => {
+        let message = match renew_once((&facts, file.as_path()), &service, (&place, &store, &id)).await {
+            Ok(None) => {
+                let _ = notices.send(PolicyUpdate::Notice { message: ENDED.to_owned() }).await;
+                return;
+            }
+            Ok(Some(handshake)) => {
                 // A service that does not extend the policy is not asked again and again.
                 let is_later = handshake.expires_at > expires_at;
                 expires_at = handshake.expires_at;
+                facts = handshake.session;
                 (reported, delay) = (None, if is_later { FIRST_DELAY } else { (delay * 2).min(MAX_DELAY) });
                 wait = until_renewal(expires_at).max(delay);
                 handshake.notices
@@ -98,28 +123,53 @@ pub(super) async fn renew(
     }
 }
 
-/// Resumes the registration, and replaces the policy.
+/// Resumes the registration, and replaces the policy. Returns `None` if the service has ended the session.
 async fn renew_once(
-    registered: &RegisteredSession,
+    (facts, file): (&ServiceSession, &Path),
     service: &SessionService,
     (place, store, id): (&AppContext, &Store, &SessionId),
-) -> Result<Handshake, HandshakeError> {
+) -> Result<Option<Handshake>, HandshakeError> {
     let (read, session) = (store.clone(), id.clone());
     let cursor = tokio::task::spawn_blocking(move || {
         let loaded = read.load(&session).ok()?;
         SessionState::from_records(&loaded.records).step_cursor().cloned()
     });
     let opening = SessionOpening {
-        earlier: Some(registered.facts.as_ref().clone()),
+        earlier: Some(facts.clone()),
         step_cursor: cursor.await.ok().flatten(),
         ..opening(place, id, &SessionState::default())
     };
-    let handshake = service.resume(&opening).await?;
-    let (file, text) = (registered.file.clone(), handshake.policy.clone());
-    let written = tokio::task::spawn_blocking(move || write(&file, &text)).await;
-    let written = written.unwrap_or_else(|error| Err(error.into()));
-    written.map_err(|error| HandshakeError::Refused(cannot_store(&registered.file, &error)))?;
-    Ok(handshake)
+    let Some(handshake) = service.resume(&opening).await? else { return Ok(None) };
+    check_owner(facts, &handshake.session).map_err(HandshakeError::Refused)?;
+    let (written, text) = (file.to_owned(), handshake.policy.clone());
+    let stored = tokio::task::spawn_blocking(move || write(&written, &text)).await;
+    let stored = stored.unwrap_or_else(|error| Err(error.into()));
+    stored.map_err(|error| HandshakeError::Refused(cannot_store(file, &error)))?;
+    Ok(Some(handshake))
+}
+
+/// Returns an error if a renewal names another tenant or another user.
+fn check_owner(earlier: &ServiceSession, renewed: &ServiceSession) -> Result<(), Problem> {
+    let members = [("tenantId", &earlier.tenant_id, &renewed.tenant_id), ("userId", &earlier.user_id, &renewed.user_id)];
+    let Some((name, Some(old), new)) = members.into_iter().find(|(_, old, new)| old.is_some() && old != new) else {
+        return Ok(());
+    };
+    let new = new.as_deref().unwrap_or_default();
+    let problem = Problem::new(format!("the response changes `{name}` from `{old}` to `{new}`"));
+    Err(problem.hint("ask the owner of the session service to correct it"))
+}
+
+/// Waits for a time of the wall clock, which goes on while the machine is suspended.
+async fn wait_on_clock(wait: Duration) {
+    let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX);
+    let end = Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX);
+    loop {
+        let left = Duration::try_from(end.duration_since(Timestamp::now())).unwrap_or_default();
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(left.min(CLOCK_INTERVAL)).await;
+    }
 }
 
 fn opening(place: &AppContext, id: &SessionId, state: &SessionState) -> SessionOpening {
@@ -185,5 +235,31 @@ fn remove_unused(path: &Path, store: &Store) {
         if is_old && !sessions.iter().any(|session| session.session_id.as_str() == id) {
             let _ = std::fs::remove_file(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renewal_cannot_change_the_tenant_or_the_user() {
+        let earlier = ServiceSession {
+            url: "https://s.example/v1".to_owned(),
+            registered_id: SessionId::new("own"),
+            session_id: "sess_1".to_owned(),
+            workspace_id: None,
+            tenant_id: Some("tenant_1".to_owned()),
+            user_id: None,
+            policy_bundle_version: None,
+            feature_flags: std::collections::BTreeMap::new(),
+        };
+        let named = ServiceSession { user_id: Some("user_1".to_owned()), ..earlier.clone() };
+        assert!(check_owner(&earlier, &earlier).is_ok());
+        assert!(check_owner(&earlier, &named).is_ok(), "what was not known may be added");
+        let other = ServiceSession { tenant_id: Some("tenant_2".to_owned()), ..earlier.clone() };
+        assert!(check_owner(&earlier, &other).unwrap_err().to_string().contains("`tenantId` from `tenant_1` to `tenant_2`"));
+        let other = ServiceSession { user_id: Some("user_2".to_owned()), ..earlier };
+        assert!(check_owner(&named, &other).unwrap_err().to_string().contains("`userId`"));
     }
 }

@@ -109,7 +109,8 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &McpCapability, layer: &Compiled
     if tools.requires_approval {
         let asked = layer.scope.rule(tools.approval_line);
         return if offered.server == BACKEND_SERVER {
-            LayerVerdict::ask(asked, "calls a back-end tool")
+            // A mode or a plan never decides for the user; a saved rule, which allows the call above, does.
+            LayerVerdict::ask(asked, "calls a back-end tool").not_grantable()
         } else {
             LayerVerdict::ask(asked, "calls a tool of an MCP server")
         };

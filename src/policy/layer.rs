@@ -16,6 +16,8 @@ pub enum Scope {
     ManagedBase,
     /// Policy from a URL. It can only tighten, and the user cannot lift its verdicts.
     Service,
+    /// Policy that the session service sent for this session, with the same rights.
+    ServiceSession,
     User,
     /// `--policy FILE`, which replaces the user's policy and the saved rules.
     File,
@@ -71,6 +73,7 @@ impl Scope {
             Self::Session => "session",
             Self::Project => "project",
             Self::Service => "service",
+            Self::ServiceSession => "service-session",
         }
     }
 
@@ -78,7 +81,7 @@ impl Scope {
     pub fn rule(self, line: usize) -> String {
         match self {
             Self::BuiltIn | Self::ManagedBase | Self::Session => self.as_str().to_owned(),
-            Self::User | Self::File | Self::Managed | Self::Service | Self::Mine | Self::Project => {
+            Self::User | Self::File | Self::Managed | Self::Service | Self::ServiceSession | Self::Mine | Self::Project => {
                 format!("{}:{line}", self.as_str())
             }
         }
@@ -88,18 +91,18 @@ impl Scope {
     pub fn grants(self) -> bool {
         match self {
             Self::BuiltIn | Self::User | Self::File | Self::Managed | Self::ManagedBase => true,
-            Self::Mine | Self::Session | Self::Project | Self::Service => false,
+            Self::Mine | Self::Session | Self::Project | Self::Service | Self::ServiceSession => false,
         }
     }
 
     /// Returns whether a layer can only tighten, so that none of its entries allows anything.
     pub(crate) fn only_tightens(self) -> bool {
-        matches!(self, Self::Project | Self::Service)
+        matches!(self, Self::Project | Self::Service | Self::ServiceSession)
     }
 
     /// Returns whether an administrator set the layer, so that the user cannot lift its verdicts.
     pub fn is_managed(self) -> bool {
-        matches!(self, Self::Managed | Self::ManagedBase | Self::Service)
+        matches!(self, Self::Managed | Self::ManagedBase | Self::Service | Self::ServiceSession)
     }
 
     /// Returns whether the layer's list of readable paths also applies to the user's skills.

@@ -32,6 +32,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum time that the end of a session waits for the session service.
 const LAST_WAIT: Duration = Duration::from_millis(200);
+/// Maximum time that the start of a session waits for the delivery of earlier ends.
+const ENDS_WAIT: Duration = Duration::from_secs(2);
 
 /// Session whose records are sent.
 #[derive(Clone)]
@@ -125,6 +127,20 @@ impl Services {
         for receiver in own {
             let _ = tokio::time::timeout(LAST_WAIT, drain(store, receiver, false, &CancellationToken::new())).await;
         }
+    }
+
+    /// Delivers the ends of sessions that are still in the outbox, for a limited time. Returns true if the end of this session may
+    /// still be there: the service would then end the session after it was resumed.
+    pub(crate) async fn has_queued_end(&self, store: &Store, session: &ServiceSession) -> bool {
+        let own = self.0.receivers.iter().filter(|receiver| receiver.sink() == OutboxSink::Sessions);
+        for receiver in own {
+            let drained = tokio::time::timeout(ENDS_WAIT, drain(store, receiver, true, &CancellationToken::new())).await;
+            if drained.is_ok_and(|result| matches!(result.end, DrainEnd::Empty)) {
+                return false;
+            }
+        }
+        let (queue, session) = (store.clone(), session.clone());
+        tokio::task::spawn_blocking(move || sessions::is_end_queued(&queue, &session)).await.unwrap_or(true)
     }
 
     /// Returns the limit of the outbox, and the action when it is reached.

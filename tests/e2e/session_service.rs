@@ -278,6 +278,52 @@ fn a_session_that_the_service_knows_keeps_its_policy_while_the_service_is_down()
 }
 
 #[test]
+fn an_excessive_delay_ends_the_attempts() {
+    let (service, server) = (Service::new(|_| Response::status(429).header("retry-after", &u64::MAX.to_string())), model());
+    let alone = writes(&project(&server, &service.url(), ""), true);
+    assert!(alone.stderr.contains("not registered") && alone.stderr.contains("429"), "{}", alone.stderr);
+    assert_eq!(service.calls().len(), 1);
+}
+
+#[test]
+fn a_session_whose_end_is_still_in_the_outbox_is_registered_again() {
+    let count = Mutex::new(0);
+    let service = Service::new(move |call| match call.path.as_str() {
+        "/v1/sessions" => {
+            let mut count = count.lock().unwrap();
+            *count += 1;
+            ok(&accepted(&format!("sess_{count}"), &writing()))
+        }
+        path if path.ends_with("/resume") => ok(&accepted(path.split('/').nth(3).unwrap(), &writing())),
+        _ => Response::status(503),
+    });
+    let server = model();
+    let project = project(&server, &service.url(), "");
+    writes(&project, true);
+    let output = project.aye(&["exec", "-c", "and then?"]).exits(0);
+    assert!(output.stderr.contains("end of session `sess_1` yet; this session is registered as `sess_2`"), "{}", output.stderr);
+    let asked = paths(&service);
+    assert!(!asked.iter().any(|path| path.ends_with("/resume")), "{asked:?}");
+    assert_eq!(asked.iter().filter(|path| *path == "/v1/sessions").count(), 2, "{asked:?}");
+}
+
+#[test]
+fn an_end_that_the_service_rejects_is_not_sent_again() {
+    let service = Service::new(|call| match call.path.as_str() {
+        "/v1/sessions" => ok(&accepted("sess_1", &writing())),
+        _ => Response::status(403),
+    });
+    let server = model();
+    let project = project(&server, &service.url(), "");
+    writes(&project, true);
+    project.aye(&["sync"]).exits(0);
+    let sent = paths(&service);
+    assert!(sent.iter().any(|path| path.ends_with("/cancel")), "{sent:?}");
+    project.aye(&["sync"]).exits(0);
+    assert_eq!(paths(&service), sent);
+}
+
+#[test]
 fn known_flags_switch_tools_off_and_unknown_ones_do_nothing() {
     let service = Service::new(|call| {
         let mut body = accepted("sess_1", &json!([{"name": "Network.Http"}]));

@@ -82,18 +82,23 @@ impl SessionFactory {
         let builder = SessionBuilder::find(FrontEnd::serve(), common, place, store, &choice).map_err(fault)?;
         let builder = runtime.block_on(builder.with_model()).map_err(fault)?;
         if let Some(message) = builder.expired_policy() {
-            return Err(RpcError::new(FaultCode::PolicyInvalid, message).with_data(json!({"reason": "expired"})));
+            return Err(expired(message));
         }
-        let (resumed, policy_bundle_version) = (builder.resumed_session().is_some(), policy_version(builder.policy()));
+        let resumed = builder.resumed_session().is_some();
         let claimed = builder.claim().map_err(fault)?;
         let (step_cursor, last_task) = last_state(&claimed.session().state);
         let mut prepared = runtime.block_on(claimed.prepare()).map_err(fault)?;
+        // The session service may have added a policy.
+        if let Some(message) = prepared.setup().policy.expiry_reason(jiff::Timestamp::now()) {
+            runtime.block_on(prepared.close());
+            return Err(expired(message));
+        }
         let notices = prepared.take_notices();
         let options = &prepared.setup().options;
         let mut opened = OpenedSession {
             session_id: prepared.session().id().clone(),
             workspace_id: prepared.context().workspace_id(),
-            policy_bundle_version,
+            policy_bundle_version: policy_version(prepared.policy()),
             available_tools: options.tool_names.clone(),
             workspace: prepared.context().workspace.clone(),
             step_cursor,
@@ -189,6 +194,10 @@ fn policy_version(policy: &Policy) -> String {
 
 fn internal(trouble: &CliError) -> RpcError {
     RpcError::new(FaultCode::Internal, trouble.to_string())
+}
+
+fn expired(message: String) -> RpcError {
+    RpcError::new(FaultCode::PolicyInvalid, message).with_data(json!({"reason": "expired"}))
 }
 
 fn policy(trouble: &CliError) -> RpcError {

@@ -101,8 +101,10 @@ impl Policy {
             policy.layers.insert(0, Layer::from_file(Scope::Managed, bundle, &sources.managed));
             policy.name = format!("managed + {}", policy.name);
         }
-        for service in sources.service.iter().chain(&sources.session) {
-            policy.layers.push(service_layer(service, &mut hasher)?);
+        let urls = sources.service.iter().map(|service| (Scope::Service, service));
+        let sessions = sources.session.iter().map(|service| (Scope::ServiceSession, service));
+        for (scope, service) in urls.chain(sessions) {
+            policy.layers.push(service_layer(scope, service, &mut hasher)?);
             policy.name = format!("service + {}", policy.name);
         }
         if sources.given.is_none()
@@ -132,15 +134,15 @@ impl Policy {
     }
 }
 
-/// Returns the last valid policy from a URL.
-fn service_layer(service: &ServiceSource, hasher: &mut blake3::Hasher) -> Result<Layer, CliError> {
+/// Returns the last valid policy from a URL or of the session service.
+fn service_layer(scope: Scope, service: &ServiceSource, hasher: &mut blake3::Hasher) -> Result<Layer, CliError> {
     let missing = || {
         let problem = Problem::new(format!("the policy from `{}` has not been loaded yet", service.url));
         CliError::usage(problem.hint("run `aye policy pull`"))
     };
     let path = service.file.as_ref().ok_or_else(missing)?;
     let bundle = bundle(path, hasher, accept_any_owner, Bundle::parse_bytes)?.ok_or_else(missing)?;
-    Ok(Layer::from_file(Scope::Service, bundle, path))
+    Ok(Layer::from_file(scope, bundle, path))
 }
 
 /// Returns the bundle in a file, after `check` has accepted the open file; `None` if the file does not exist.

@@ -5,12 +5,13 @@ use super::approval_service::ServiceDecisions;
 use super::front_end::{ApprovalExpiry, FrontEnd, Pruning, ServerStart, SessionPurpose, TrustHandling};
 use super::null_journal::NullJournal;
 use super::prepared::PreparedSession;
-use super::{SessionBuilder, SessionNotices, local_model, with_project};
+use super::{SessionBuilder, SessionNotices, local_model, plan_mode_notice, with_project};
 use crate::agent::{self, Approver, SummaryModelSetup};
 use crate::host::agent_authority::{AgentLinks, Authority};
 use crate::host::background_uploads::BackgroundUploads;
 use crate::host::context::AppContext;
 use crate::host::drift;
+use crate::host::error::CliError;
 use crate::host::history::SessionHistory;
 use crate::host::language_servers::LanguageServerHandle;
 use crate::host::local_models::ModelSelection;
@@ -35,6 +36,7 @@ use crate::mcp::Spec;
 use crate::policy::{Approve, Enforcer};
 use crate::protocol::Mode;
 use crate::services::ApprovalService;
+use crate::services::sessions::ServiceEndReason;
 use crate::store::LoadedSession;
 use crate::tools::{EditorConnection, SessionAgents};
 use std::sync::Arc;
@@ -286,7 +288,8 @@ impl ClaimedSession {
         if let (Some(uploads), Some(reload)) = (&mut uploads, &reload) {
             uploads.notices = Some(reload.notices());
         }
-        Ok(PreparedSession::new(front_end, (setup, reload), (place, session), (unread, uploads), notices).deciding_by(decisions))
+        let prepared = PreparedSession::new(front_end, (setup, reload), (place, session, policy), (unread, uploads), notices);
+        Ok(prepared.deciding_by(decisions))
     }
 
     /// Loads the part of the journal that is still missing.
@@ -306,11 +309,35 @@ impl ClaimedSession {
         let (registration, notices) = registration::open(&self.place, &self.session).await.map_err(SessionError::Failed)?;
         self.notices.add_all(notices);
         if let Some(registration) = registration {
+            let facts = registration.facts.clone();
             // Only this sets it, once for each session.
             let _ = self.place.registration.set(registration);
-            let policy = self.place.policy(self.common.policy.as_deref(), Some(&self.project)).map_err(SessionError::Policy)?;
-            policy.validate_for_session(Some(self.session.id())).map_err(SessionError::Policy)?;
-            self.policy = policy;
+            if let Err(error) = self.apply_registered_policy() {
+                if let Some(services) = &self.place.services {
+                    services.end_session(&self.session.store, &facts, ServiceEndReason::Cancelled).await;
+                }
+                return Err(SessionError::Policy(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the policy with the layer of the session service. If the layer of the project is invalid, the session becomes
+    /// read-only, as without the service.
+    fn apply_registered_policy(&mut self) -> Result<(), CliError> {
+        let (file, id) = (self.common.policy.as_deref(), self.session.id());
+        let with = |project: Option<&ProjectConfig>| {
+            let policy = self.place.policy(file, project)?;
+            policy.validate_for_session(Some(id)).map(|()| policy)
+        };
+        let (policy, invalid) = match with(Some(&self.project)) {
+            Ok(policy) => (policy, None),
+            Err(error) => (with(None)?, Some(error)),
+        };
+        self.policy = policy;
+        if let Some(error) = invalid {
+            self.notices.add(plan_mode_notice(error));
+            self.place.mode = Mode::Plan;
         }
         Ok(())
     }

@@ -303,9 +303,13 @@ fn with_project(
     let policy = place.policy(file, Some(project)).and_then(|policy| policy.validate_for_session(session).map(|()| policy));
     place.with_tools_of(project);
     policy.unwrap_or_else(|trouble| {
-        let problem = trouble.into_problem().detailed_message();
-        notices.add(format!("{problem}\nthis session is in plan mode until the policy is fixed"));
+        notices.add(plan_mode_notice(trouble));
         place.mode = Mode::Plan;
         own
     })
+}
+
+/// Returns the notice about an invalid policy of the project.
+fn plan_mode_notice(trouble: CliError) -> String {
+    format!("{}\nthis session is in plan mode until the policy is fixed", trouble.into_problem().detailed_message())
 }

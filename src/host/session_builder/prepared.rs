@@ -7,6 +7,7 @@ use crate::agent::{self, Account, SessionHandle, SessionQueries};
 use crate::host::background_uploads::BackgroundUploads;
 use crate::host::console::warn_all;
 use crate::host::context::AppContext;
+use crate::host::policy_layers::Policy;
 use crate::host::project::UnreadReports;
 use crate::host::registration;
 use crate::host::reload::PolicyReloader;
@@ -29,6 +30,8 @@ pub(crate) struct PreparedSession {
     /// The uploads to the object store, if one is configured.
     uploads: Option<BackgroundUploads>,
     notices: SessionNotices,
+    /// The policy in effect at the start.
+    policy: Policy,
     /// The approval service, if it makes the decisions.
     decisions: Option<Box<ServiceDecisions>>,
     resources: Box<Resources>,
@@ -59,12 +62,12 @@ impl PreparedSession {
     pub(super) fn new(
         front_end: FrontEnd,
         (setup, reload): (agent::Setup, Option<PolicyReloader>),
-        (place, session): (AppContext, Session),
+        (place, session, policy): (AppContext, Session, Policy),
         (unread, uploads): (Arc<UnreadReports>, Option<BackgroundUploads>),
         notices: SessionNotices,
     ) -> Self {
         let resources = Box::new(Resources { front_end, place, session, unread, delivery: None, warnings: None });
-        Self { setup: Box::new(setup), reload: reload.map(Box::new), uploads, notices, decisions: None, resources }
+        Self { setup: Box::new(setup), reload: reload.map(Box::new), uploads, notices, policy, decisions: None, resources }
     }
 
     /// Sets the approval service that makes the decisions.
@@ -79,6 +82,11 @@ impl PreparedSession {
 
     pub(crate) fn session(&self) -> &Session {
         &self.resources.session
+    }
+
+    /// Returns the policy in effect, with that of the session service.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     pub(crate) fn context(&self) -> &AppContext {

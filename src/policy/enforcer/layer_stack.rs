@@ -176,7 +176,7 @@ impl EnforcerLayers {
             let approve = layer.bundle.shell.as_ref().map(|shell| shell.terms.approve);
             match layer.scope {
                 Scope::Managed | Scope::ManagedBase => approve.is_some_and(|approve| approve != Some(Approve::Effects)),
-                Scope::Project | Scope::Service => approve == Some(Some(Approve::Command)),
+                Scope::Project | Scope::Service | Scope::ServiceSession => approve == Some(Some(Approve::Command)),
                 Scope::BuiltIn | Scope::User | Scope::File | Scope::Mine | Scope::Session => false,
             }
         };

@@ -417,6 +417,13 @@ fn approvals_quote_the_deciding_rules() {
         [("/c/policy.toml:5", 3, "[[capabilities.\"Shell.Exec\".rules]]"), ("/c/policy.toml:3", 1, "requires_approval = true"),]
     );
     assert!(built_in().origins("built-in", &[]).is_empty());
+    // The policy from a URL and that of the session service have their own names.
+    let url = Layer::from_file(Scope::Service, parsed("schema_version = 1\n"), Path::new("/c/url.toml"));
+    let session = Layer::from_file(Scope::ServiceSession, parsed(text), Path::new("/c/session.toml"));
+    let enforcer = Enforcer::new(vec![url, session], context());
+    for (scope, place) in [(Scope::Service, "/c/url.toml:1"), (Scope::ServiceSession, "/c/session.toml:1")] {
+        assert_eq!(enforcer.origins(&scope.rule(1), &[])[0].place, place);
+    }
 }
 
 #[test]

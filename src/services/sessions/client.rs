@@ -89,13 +89,15 @@ impl SessionService {
         }
     }
 
-    /// Resumes a session, so that its policy is renewed.
-    pub(crate) async fn resume(&self, opening: &SessionOpening) -> Result<Handshake, HandshakeError> {
+    /// Resumes a session, so that its policy is renewed. Returns `None` if the session has ended.
+    pub(crate) async fn resume(&self, opening: &SessionOpening) -> Result<Option<Handshake>, HandshakeError> {
         let Some(earlier) = self.earlier(opening) else {
             return Err(self.refused("the session is not registered", "start aye again"));
         };
-        let read = self.request_resume(opening, earlier, Instant::now() + TOTAL_TIME).await?;
-        self.accepted(read)
+        match self.request_resume(opening, earlier, Instant::now() + TOTAL_TIME).await? {
+            ParsedHandshake::Ended => Ok(None),
+            read => self.accepted(read).map(Some),
+        }
     }
 
     fn earlier<'a>(&self, opening: &'a SessionOpening) -> Option<&'a ServiceSession> {
@@ -170,7 +172,8 @@ impl SessionService {
                 }
             };
             delay = after.unwrap_or(delay).max(delay);
-            if attempt == ATTEMPTS || Instant::now() + delay >= end {
+            let left = end.saturating_duration_since(Instant::now());
+            if attempt == ATTEMPTS || delay >= left {
                 break;
             }
             tokio::time::sleep(delay).await;
@@ -231,17 +234,24 @@ impl SessionService {
         server.post_as("application/json", headers, body.to_string().into()).await.map_err(|error| error.to_string())
     }
 
-    /// Sends the end of a session. A service that does not know the session needs to know nothing.
-    async fn send_end(&self, row: &OutboxRow) -> Result<(), SendFailure> {
-        let Some((url, path, body)) = cancel_request(&row.body).filter(|(url, ..)| url == self.url()) else { return Ok(()) };
+    /// Sends the end of a session, and returns the number of ends that the service permanently rejected. A service that does not
+    /// know the session needs to know nothing.
+    async fn send_end(&self, row: &OutboxRow) -> Result<u64, SendFailure> {
+        let Some((url, path, body)) = cancel_request(&row.body).filter(|(url, ..)| url == self.url()) else { return Ok(0) };
         let headers = self.headers(&row.id).await.map_err(|error| SendFailure::new(error.one_line()))?;
         let sent = async {
             let reply = self.send(&path, &headers, &body).await.map_err(SendFailure::new)?;
             let (status, line, after) = (reply.status(), reply.status_line(), retry_after(&reply));
             let _ = reply.into_body(RESPONSE_BYTES).await;
+            let failed = || Err(SendFailure { retry_after: after, ..SendFailure::new(format!("`{url}` responded with {line}")) });
             match status {
-                200..=299 | 404 | 409 | 410 => Ok(()),
-                _ => Err(SendFailure { retry_after: after, ..SendFailure::new(format!("`{url}` responded with {line}")) }),
+                200..=299 | 404 | 409 | 410 => Ok(0),
+                401 | 408 | 429 => failed(),
+                400..=499 => {
+                    tracing::warn!(status = line, "the session service rejected the end of a session");
+                    Ok(1)
+                }
+                _ => failed(),
             }
         };
         tokio::time::timeout(REQUEST_TIME, sent).await.unwrap_or_else(|_| Err(SendFailure::new("no response in time")))
@@ -270,7 +280,10 @@ impl Receiver for SessionService {
             let mut result = SendResult::default();
             for row in rows {
                 match self.send_end(row).await {
-                    Ok(()) => result.done += 1,
+                    Ok(rejected) => {
+                        result.done += 1;
+                        result.rejected += rejected;
+                    }
                     Err(failure) => {
                         result.failure = Some(failure);
                         break;

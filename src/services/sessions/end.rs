@@ -2,11 +2,13 @@
 
 use crate::ports::ServiceSession;
 use crate::session::SessionActivity;
-use crate::store::{OutboxEntry, OutboxSink};
+use crate::store::{ClaimResult, OutboxEntry, OutboxSink, Store};
 use serde_json::{Value, json};
 
 /// Kind of a row with the end of a session.
 const END: &str = "end";
+/// Maximum number and size of rows that are read at once.
+const BATCH: (usize, usize) = (64, 64 << 10);
 
 /// Reason for the end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +41,34 @@ pub(in super::super) fn end_entry(session: &ServiceSession, reason: ServiceEndRe
     OutboxEntry { sink: OutboxSink::Sessions, kind: END, body: body.to_string().into_bytes() }
 }
 
+/// Returns true if the outbox has the end of a session, or if that cannot be found out now.
+pub(in super::super) fn is_end_queued(store: &Store, session: &ServiceSession) -> bool {
+    let claim = match store.claim_sink(OutboxSink::Sessions, true) {
+        Ok(ClaimResult::Taken(claim)) => claim,
+        Ok(ClaimResult::Empty) => return false,
+        Ok(ClaimResult::HeldBy(_) | ClaimResult::NotBefore(_)) | Err(_) => return true,
+    };
+    let path = cancel_path(&session.session_id);
+    let ends_it = |row: &[u8]| cancel_request(row).is_some_and(|(url, of, _)| url == session.url && of == path);
+    let mut after = 0;
+    loop {
+        let Ok(rows) = claim.rows(after, BATCH.0, BATCH.1) else { return true };
+        let Some(last) = rows.last() else { return false };
+        after = last.key;
+        if rows.iter().any(|row| ends_it(&row.body)) {
+            return true;
+        }
+    }
+}
+
+fn cancel_path(id: &str) -> String {
+    format!("/sessions/{id}/cancel")
+}
+
 /// Returns the address of the service, the path and the body of the request for a row. Another row has none.
 pub(super) fn cancel_request(row: &[u8]) -> Option<(String, String, Value)> {
     let row: Value = serde_json::from_slice(row).ok()?;
     let text = |name: &str| Some(row.get(name)?.as_str()?.to_owned());
     let (url, id, reason) = (text("url")?, text("sessionId")?, text("reason")?);
-    Some((url, format!("/sessions/{id}/cancel"), json!({"reason": reason})))
+    Some((url, cancel_path(&id), json!({"reason": reason})))
 }

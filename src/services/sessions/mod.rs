@@ -8,5 +8,5 @@ mod response;
 
 pub(crate) use client::{SessionOpening, SessionService};
 pub(crate) use end::ServiceEndReason;
-pub(super) use end::end_entry;
+pub(super) use end::{end_entry, is_end_queued};
 pub(crate) use response::{Handshake, HandshakeError};

@@ -126,7 +126,10 @@ fn capabilities(value: &Value) -> Result<toml::Table, String> {
         if capabilities.contains_key(&name) {
             return Err(format!("the capability `{name}` is listed twice"));
         }
-        calls_models |= name == MODEL;
+        if name == MODEL {
+            calls_models = true;
+            check_model_members(&members)?;
+        }
         // Granting something that aye does not have means nothing.
         if name == MODEL || !CAPABILITIES.contains(&name.as_str()) {
             continue;
@@ -147,6 +150,19 @@ fn capabilities(value: &Value) -> Result<toml::Table, String> {
         return Ok(capabilities);
     }
     Err(format!("the bundle does not grant `{MODEL}`, so that no model may be called"))
+}
+
+/// Rejects the members of the capability that would limit something: the limits on models are in `llmPolicy`.
+fn check_model_members(members: &Map<String, Value>) -> Result<(), String> {
+    let limits = |key: &str, value: &Value| match key {
+        "name" | "approvalRuleId" => false,
+        "requiresApproval" => *value != Value::Bool(false),
+        _ => true,
+    };
+    match members.iter().find(|(key, value)| !value.is_null() && limits(key, value)) {
+        Some((key, _)) => Err(format!("aye does not know `{}` of `{MODEL}`; use `llmPolicy`", crate::text::clean_line(key))),
+        None => Ok(()),
+    }
 }
 
 /// Converts `llmPolicy`. A model without a provider may be of any.
@@ -268,7 +284,8 @@ mod tests {
         assert!(parsed.shell.is_some_and(|shell| shell.requires_approval));
         assert_eq!(parsed.disabled.iter().map(|tool| tool.text.as_str()).collect::<Vec<_>>(), ["WebSearch"]);
         let mut by_name = bundle();
-        by_name["capabilities"] = json!({"LLM.Call": {}, "BackendTool.Invoke": {"allowedToolNames": ["find_*"]}});
+        let calls = json!({"name": "LLM.Call", "approvalRuleId": "model", "requiresApproval": false, "maxTokens": null});
+        by_name["capabilities"] = json!({"LLM.Call": calls, "BackendTool.Invoke": {"allowedToolNames": ["find_*"]}});
         let parsed = Bundle::parse_bytes(convert(&by_name).unwrap().text.as_bytes(), "test").unwrap();
         assert_eq!(parsed.granted, ["BackendTool.Invoke"]);
     }
@@ -285,6 +302,8 @@ mod tests {
             ("capabilities", json!([{"name": "File.Read"}]), "does not grant `LLM.Call`"),
             ("capabilities", json!("all"), "neither an object"),
             ("capabilities", json!([{"name": "LLM.Call"}, {"paths": []}]), "neither an object"),
+            ("capabilities", json!([{"name": "LLM.Call", "requiresApproval": true}]), "know `requiresApproval` of `LLM.Call`"),
+            ("capabilities", json!({"LLM.Call": {"allowedModels": ["a/b"]}}), "`LLM.Call`; use `llmPolicy`"),
             ("capabilities", json!([{"name": "LLM.Call"}, {"name": "File.Read", "onlyOnMondays": true}]), "only_on_mondays"),
             ("capabilities", json!([{"name": "LLM.Call"}, {"name": "File.Read"}, {"name": "File.Read"}]), "listed twice"),
             ("capabilities", json!([{"name": "LLM.Call"}, {"name": "File.Read", "allowedPaths": [null]}]), "null"),

@@ -118,7 +118,8 @@ fn accept(
     if !is_id(&session_id) {
         return Err(format!("`{session_id}` is not a session ID; expected letters, digits, `-`, `_`, `.` and `:`"));
     }
-    let feature_flags = flags(members.get("featureFlags"))?;
+    let earlier_flags = || resumed.map(|session| session.feature_flags.clone()).unwrap_or_default();
+    let feature_flags = flags(members.get("featureFlags"))?.unwrap_or_else(earlier_flags);
     let bundle = members.get("policyBundle").filter(|bundle| !bundle.is_null());
     let bundle = bundle.ok_or("the response has no `policyBundle`")?;
     let policy = SessionPolicy::new(bundle, &session_id, &feature_flags, now)
@@ -166,9 +167,10 @@ fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>, Stri
     }
 }
 
-fn flags(value: Option<&Value>) -> Result<BTreeMap<String, Value>, String> {
+/// Returns the flags; `None` if the response has none.
+fn flags(value: Option<&Value>) -> Result<Option<BTreeMap<String, Value>>, String> {
     let members = match value {
-        None | Some(Value::Null) => return Ok(BTreeMap::new()),
+        None | Some(Value::Null) => return Ok(None),
         Some(Value::Object(members)) => members,
         Some(_) => return Err("`featureFlags` is not an object".to_owned()),
     };
@@ -182,7 +184,7 @@ fn flags(value: Option<&Value>) -> Result<BTreeMap<String, Value>, String> {
         }
         flags.insert(clean_line(name), value.clone());
     }
-    Ok(flags)
+    Ok(Some(flags))
 }
 
 /// Returns the message of an error response, if it has one.
@@ -200,7 +202,8 @@ mod tests {
 
     fn response() -> Value {
         json!({
-            "sessionId": "sess_1", "workspaceId": "ws_1", "compatibilityStatus": "compatible", "featureFlags": {"new": {"a": 1}},
+            "sessionId": "sess_1", "workspaceId": "ws_1", "compatibilityStatus": "compatible",
+            "featureFlags": {"new": {"a": 1}, "webSearch": false},
             "policyBundle": {
                 "schemaVersion": "1.0", "sessionId": "sess_1", "expiresAt": "2026-02-01T00:00:00Z", "tenantId": "tenant_1",
                 "userId": "user_1", "capabilities": {"LLM.Call": {}},
@@ -227,10 +230,17 @@ mod tests {
         let mut changed = response();
         changed.as_object_mut().unwrap().remove("sessionId");
         changed.as_object_mut().unwrap().remove("workspaceId");
+        changed.as_object_mut().unwrap().remove("featureFlags");
         changed["compatibilityStatus"] = json!("deprecated");
         let resumed = outcome(changed.to_string().as_bytes(), Some(session)).unwrap();
         assert_eq!(resumed.session, *session, "a resumed session keeps what the service does not repeat");
+        assert_eq!(resumed.policy, handshake.policy, "what the flags switched off stays off");
+        assert!(resumed.policy.contains("WebSearch"), "{}", resumed.policy);
         assert!(resumed.notices[0].contains("`deprecated`"), "{:?}", resumed.notices);
+        changed["featureFlags"] = Value::Null;
+        assert_eq!(outcome(changed.to_string().as_bytes(), Some(session)).unwrap().session, *session);
+        changed["featureFlags"] = json!({});
+        assert!(outcome(changed.to_string().as_bytes(), Some(session)).unwrap().session.feature_flags.is_empty());
         changed["sessionStatus"] = json!("SESSION_EXPIRED");
         assert_eq!(outcome(changed.to_string().as_bytes(), Some(session)).unwrap_err(), "ended");
     }

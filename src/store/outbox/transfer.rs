@@ -33,7 +33,8 @@ fn move_counts(from: &Database, to: &Database, sink: OutboxSink) -> Result<(), S
         WHERE sink = ?1 AND missing + dropped + lost > 0";
     const ADD: &str = "INSERT INTO outbox_sinks (sink, missing, missing_from, missing_until, dropped, lost)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (sink) DO UPDATE SET
-        missing_from = iif(missing = 0, excluded.missing_from, min(missing_from, excluded.missing_from)),
+        missing_from = CASE WHEN excluded.missing = 0 THEN missing_from WHEN missing = 0 THEN excluded.missing_from
+            ELSE min(missing_from, excluded.missing_from) END,
         missing_until = max(missing_until, excluded.missing_until), missing = missing + excluded.missing,
         dropped = dropped + excluded.dropped, lost = lost + excluded.lost";
     type Counts = (i64, i64, i64, i64, i64);
@@ -50,8 +51,10 @@ fn move_counts(from: &Database, to: &Database, sink: OutboxSink) -> Result<(), S
     })?;
     from.write(move |state| {
         state.transact(Durability::Process, 0, |transaction| {
-            let sql = "UPDATE outbox_sinks SET missing = 0, dropped = 0, lost = 0 WHERE sink = ?1";
-            transaction.prepare_cached(sql)?.execute([sink.as_str()]).map(drop)
+            // What was counted in the meantime stays.
+            let sql = "UPDATE outbox_sinks SET missing = max(missing - ?2, 0), dropped = max(dropped - ?3, 0),
+                lost = max(lost - ?4, 0) WHERE sink = ?1";
+            transaction.prepare_cached(sql)?.execute(params![sink.as_str(), missing, dropped, lost]).map(drop)
         })
     })
 }

@@ -268,6 +268,23 @@ fn records_that_are_missing_are_reported_by_the_store_that_the_rows_move_to() {
 }
 
 #[test]
+fn numbers_without_missing_records_leave_the_time_of_a_gap_unchanged() {
+    let (dir, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let (store, shared) = (Store::open(dir.path()).unwrap(), Store::open(other.path()).unwrap());
+    let full = OutboxLimit { bytes: 0, pauses: false };
+    store.enqueue(entries(OutboxSink::Audit, &["rejected"]), NO_LIMIT).unwrap();
+    let claim = taken(&store, OutboxSink::Audit);
+    claim.acknowledge(i64::MAX, 1).unwrap();
+    drop(claim);
+    assert!(!shared.enqueue(entries(OutboxSink::Audit, &["a"]), full).unwrap());
+    store.move_outbox(&shared).unwrap();
+    assert_eq!((status(&store, OutboxSink::Audit).dropped, status(&shared, OutboxSink::Audit).dropped), (0, 1));
+    let rows = taken(&shared, OutboxSink::Audit).rows(0, 10, 1 << 20).unwrap();
+    let gap: serde_json::Value = serde_json::from_slice(&rows[0].body).unwrap();
+    assert_eq!((rows[0].kind.as_str(), &gap["from"]), ("gap", &gap["until"]), "{gap}");
+}
+
+#[test]
 fn a_store_without_an_outbox_gains_an_empty_one() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("aye.db");

@@ -307,3 +307,27 @@ fn every_layer_must_allow_sampling_and_projects_can_only_restrict_it() {
     let denial = built_in().may_sample("docs").unwrap_err();
     assert!(denial.reason.contains("not granted"), "{}", denial.reason);
 }
+
+#[test]
+fn only_a_saved_rule_allows_a_backend_tool_that_requires_approval() {
+    let mut enforcer =
+        under("[capabilities.\"BackendTool.Invoke\"]\nallowed_tool_names = [\"find_*\"]\nrequires_approval = true");
+    let call = invoke(crate::protocol::BACKEND_SERVER, "find_customer", "f1");
+    for mode in [Mode::Ask, Mode::AutoEdit, Mode::Auto] {
+        enforcer.context.mode = mode;
+        assert_eq!(enforcer.explain(&call, now()).verdict, VerdictKind::Ask, "{mode:?}");
+    }
+    enforcer.set_mandate(&call, now());
+    assert_eq!(enforcer.explain(&call, now()).verdict, VerdictKind::Ask, "a plan does not cover it");
+    let always = enforcer.always(&call, now());
+    let [offer] = always.offers.as_slice() else { panic!("{always:?}") };
+    let saved = Bundle::parse_rules(&crate::policy::enforcer::grants::text(&offer.rules), "the rule").unwrap();
+    let context = enforcer.context.clone();
+    Arc::make_mut(&mut enforcer.stack).push(Layer::new(Scope::Mine, saved), &context);
+    for mode in [Mode::Ask, Mode::Auto] {
+        enforcer.context.mode = mode;
+        assert_eq!(enforcer.explain(&call, now()).verdict, VerdictKind::Allow, "{mode:?}");
+    }
+    let other = invoke(crate::protocol::BACKEND_SERVER, "find_order", "f1");
+    assert_eq!(enforcer.explain(&other, now()).verdict, VerdictKind::Ask);
+}
