@@ -383,6 +383,7 @@ fn notice_for(kind: &EventKind, when: EventTime) -> Option<(NoticeSeverity, Cow<
         EventKind::PolicyRejected { message } | EventKind::PolicyExpired { message } => {
             Some((NoticeSeverity::Error, message.into()))
         }
+        EventKind::PromptBlocked { failure, .. } => Some((NoticeSeverity::Error, (&failure.message).into())),
         EventKind::SavingChanged { message, saved } => {
             let severity = if *saved { NoticeSeverity::Info } else { NoticeSeverity::Error };
             Some((severity, message.into()))

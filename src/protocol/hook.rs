@@ -105,7 +105,7 @@ pub struct HookRun {
 
 impl HookRun {
     fn is_after(&self) -> bool {
-        self.hook.contains(HookEvent::PostToolUse.as_str())
+        self.hook.rsplit(' ').nth(1) == Some(HookEvent::PostToolUse.as_str())
     }
 }
 
@@ -203,6 +203,16 @@ mod tests {
             assert!(HookEvent::ALL.into_iter().all(|other| only.contains(other) == (other == event)));
         }
         assert_eq!(HookEvent::from_name("pretooluse"), None);
+    }
+
+    #[test]
+    fn a_run_is_after_the_call_by_its_event_not_by_its_file() {
+        let run = |hook: &str| HookRun { hook: hook.to_owned(), ..HookRun::default() };
+        let before = run("/home/PostToolUse 1/hooks.toml PreToolUse 1");
+        let mut hooks = CallHooks { runs: vec![before.clone(), run("hooks.toml PostToolUse 2")], arguments: None };
+        assert!(hooks.has_runs_after());
+        hooks.add_runs_after(Vec::new());
+        assert_eq!((hooks.has_runs_after(), hooks.runs), (false, vec![before]));
     }
 
     #[test]

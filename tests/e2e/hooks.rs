@@ -529,7 +529,7 @@ fn a_hook_after_a_command_has_no_access_beyond_its_layer() {
         ("echo new > a.txt", "sleep 60", "it failed: timed out"),
         ("echo new > a.txt", "echo 'too long' >&2; exit 2", "too long"),
         ("echo new > a.txt", "rm -rf x; ln -s OUTSIDE x; echo stolen > x/a.txt", ""),
-        ("echo new > a.txt; exit 3", "echo stolen > b.txt", "discarded"),
+        ("echo new > a.txt; exit 3", "echo stolen > b.txt", ""),
     ] {
         let server = Server::new([runs("c1", line), Answer::text("Done.")]);
         let port = server.port().to_string();
@@ -543,13 +543,27 @@ fn a_hook_after_a_command_has_no_access_beyond_its_layer() {
             project.file("fmt.sh", "exit 0\n").file("tools/fmt.sh", "exit 0\n").file("other/fmt.sh", "echo stolen > b.txt\n");
         let project = project.file(".claude/settings.json", &hooks.to_string());
         // Nobody approves the effects, so that nothing changes anywhere.
-        project.aye(&["exec", "--trust", "go"]).exits(3);
+        let events = project.aye(&["exec", "--trust", "--json", "go"]).exits(3).events();
         assert!(!project.exists("b.txt") && !project.exists("a.txt"), "{line}");
         assert_eq!(project.read("fmt.sh"), "exit 0\n");
         assert_eq!(fs::read_to_string(outside.join("a.txt")).unwrap(), "mine\n");
+        // The approval shows what the hook said. The model gets as little of it as of the output of the command.
+        let shown = events.all("approval_requested")[0]["proposal"].to_string();
+        assert!(shown.contains(told), "{line}, {command}: {shown}");
         let said = result(&server, 1);
-        assert!(said.contains(told), "{line}, {command}: {said}");
+        assert!(said.contains("discarded") && said.contains("withheld"), "{line}, {command}: {said}");
+        assert!(!said.contains("From the hook") && (told.is_empty() || !said.contains(told)), "{line}, {command}: {said}");
     }
+}
+
+#[test]
+fn hooks_after_a_command_without_changes_can_only_report() {
+    let server = Server::new([runs("c1", "ls"), Answer::text("Done.")]);
+    let Some(project) = formatting(&server, "echo x > log.txt; echo listed >&2; exit 2") else { return };
+    // The log of the hook is no change of the command, so that nobody has to approve it.
+    project.aye(&["exec", "--trust", "go"]).exits(0);
+    assert!(!project.exists("log.txt"));
+    assert!(result(&server, 1).contains("listed"), "{}", result(&server, 1));
 }
 
 #[test]
@@ -624,6 +638,24 @@ fn session_context_is_sent_with_the_first_prompt() {
     assert!(wait_until(TIMEOUT, || server.requests().len() == 2));
     assert_eq!(server.request(1).messages().matches("Read CONTRIBUTING first.").count(), 1);
     terminal.kill();
+}
+
+#[test]
+fn session_context_is_sent_with_the_first_prompt_that_starts() {
+    let server = Server::with_responder(|_| Answer::text("Done."));
+    let hook = |command: &str| json!([{ "hooks": [{ "type": "command", "command": command }] }]);
+    let hooks = json!({ "hooks": {
+        "SessionStart": hook("echo 'Read CONTRIBUTING first.'"),
+        "UserPromptSubmit": hook("if grep -q secret; then exit 2; fi"),
+    } });
+    let project = Project::with(&server).policy(OPEN).file(".claude/settings.json", &hooks.to_string());
+    let mut client = Rpc::start(&project, &["--trust"]);
+    client.create(&project);
+    assert_eq!(client.fails("StartTask", json!({"prompt": "my secret"})), -32009);
+    client.call("StartTask", json!({"prompt": "one"}));
+    client.event("task_completed");
+    assert_eq!(client.leave(), 0);
+    assert_eq!(server.request(0).messages().matches("Read CONTRIBUTING first.").count(), 1);
 }
 
 #[test]

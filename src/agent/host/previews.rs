@@ -30,14 +30,21 @@ impl Previews {
                 tool_call_id: None,
                 output,
                 kill: stopped.clone(),
-                interrupt,
+                interrupt: interrupt.clone(),
                 background: CancellationToken::new(),
                 most_bytes: usize::MAX,
             };
-            let stop = stopped.clone();
+            let stop = stopped.child_token();
             let work = tokio::spawn(async move {
                 let plan = router.preview(plan, permit, context).await?;
-                router.add_hooks_to_effects(plan, stop).await
+                let mut hooks = router.add_hooks_to_effects(plan, stop.clone());
+                tokio::select! {
+                    done = &mut hooks => done,
+                    () = interrupt.cancelled() => {
+                        stop.cancel();
+                        hooks.await
+                    }
+                }
             });
             // Output of an abandoned preview would be attributed to another call.
             tokio::select! {

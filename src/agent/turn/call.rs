@@ -159,7 +159,9 @@ impl Call {
         matches!(self.state, CallState::Done(_))
     }
 
+    /// Sets the result of a call that is not carried out. If it ran in a copy, the model gets nothing of that run.
     pub(crate) fn refuse(&mut self, code: ErrorCode, message: impl Into<String>) {
+        self.forget_hook_runs_after();
         let error = ToolError::new(code, message);
         let refused = ToolResult::from_error(self.call.tool_call_id.clone(), self.call.tool_name.clone(), error);
         self.set_result(refused);
@@ -316,6 +318,17 @@ impl Call {
     /// Returns whether hooks after the call have run on its proposal or its effects.
     pub(super) fn has_hook_runs_after(&self) -> bool {
         self.hooked.as_ref().is_some_and(|hooked| hooked.hooks.has_runs_after())
+    }
+
+    /// Discards the runs of the hooks after a command in a copy, because its output is withheld or it runs again. Returns
+    /// the other hooks if there were such runs. Hooks on a proposal have seen no output, so their runs are kept.
+    pub(super) fn forget_hook_runs_after(&mut self) -> Option<CallHooks> {
+        let hooked = self.hooked.as_mut().filter(|hooked| hooked.hooks.has_runs_after())?;
+        if !self.previewed && !self.layered {
+            return None;
+        }
+        hooked.hooks.add_runs_after(Vec::new());
+        Some(hooked.hooks.clone())
     }
 
     /// Discards the outcome of the hooks, because an earlier call has changed files that they may have read.

@@ -194,10 +194,11 @@ impl CallBatch {
         match outcome {
             Ok(mut plan) => {
                 plan.doubts.hook = call.hook_question();
+                let is_reopened = call.layer_digest.is_some();
                 runner.note_layer(call, &plan);
                 runner.record_hooks_after(call, &plan);
                 // Hooks that ran in a layer of an earlier process do not run again.
-                plan.hook_runs = plan.hook_runs.or_else(|| call.has_hook_runs_after().then(Vec::new));
+                plan.hook_runs = plan.hook_runs.or_else(|| (is_reopened && call.has_hook_runs_after()).then(Vec::new));
                 let verdict = plan.judge(&runner.cx.policy, at.now);
                 call.proposal.clone_from(&plan.proposal);
                 runner.apply_verdict(verdict, call, index, plan, &mut batch, at);

@@ -329,6 +329,13 @@ impl CallRunner<'_> {
         self.cx.out.record(Record::Hooked { tool_call_id: call.call.tool_call_id.clone(), hooks });
     }
 
+    /// Discards the runs of the hooks after a command in a copy, also for a process that resumes the session.
+    pub(super) fn forget_hooks_after(&mut self, call: &mut Call) {
+        if let Some(hooks) = call.forget_hook_runs_after() {
+            self.cx.out.record(Record::Hooked { tool_call_id: call.call.tool_call_id.clone(), hooks });
+        }
+    }
+
     /// Applies the outcome of the hooks before a call. Returns whether the call can be planned now.
     pub(super) fn settle_hooks(&mut self, call: &mut Call, hooks: CallHooks) -> bool {
         if !matches!(call.state, CallState::Planning) {
@@ -416,6 +423,7 @@ impl CallRunner<'_> {
 
     /// Drops the preview of the call, so that its effects can no longer be applied.
     pub(super) fn drop_preview(&mut self, call: &mut Call) {
+        self.forget_hooks_after(call);
         call.previewed = false;
         call.proposal = None;
         self.cx.out.record(Record::PreviewDropped { tool_call_id: call.call.tool_call_id.clone() });
@@ -461,6 +469,10 @@ impl CallRunner<'_> {
         }
         if self.conflicts(call, index, &result) || self.replan_if_stale(call, index, &result) {
             return;
+        }
+        if result.error.as_ref().is_some_and(|error| error.code == ErrorCode::Conflict) {
+            // Nothing was applied, so the changes of the hooks were not either.
+            self.forget_hooks_after(call);
         }
         call.set_result(result);
         self.report(call, latency_ms);

@@ -138,6 +138,7 @@ impl CallRunner<'_> {
         let error = result.error.as_ref().filter(|error| error.code == ErrorCode::Conflict);
         let stopping = self.quitting || self.cancelling;
         let (Some(error), true, true, false) = (error, call.asked, call.previewed, stopping) else { return false };
+        self.forget_hooks_after(call);
         call.previewed = false;
         call.proposal = None;
         call.conflict = Some(error.message.clone());

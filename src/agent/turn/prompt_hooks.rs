@@ -9,8 +9,10 @@ use crate::protocol::{EventHooks, Failure, FailureKind, HookEvent, Part};
 #[derive(Debug, Default)]
 pub(super) struct PromptHooks {
     pending: Option<PendingHooks>,
-    /// Whether the session-start hooks ran with an earlier prompt.
+    /// Whether the session-start hooks ran with an earlier prompt, and the model got their context.
     has_started: bool,
+    /// Whether the hooks let the prompt start, but it has not started yet.
+    may_start: bool,
     /// Context that the hooks add to the next prompt.
     context: Vec<Part>,
 }
@@ -44,9 +46,9 @@ impl PromptHooks {
 
     /// Runs the hooks of the queued prompt with this ID.
     pub(crate) fn begin(&mut self, id: u64, text: String, cx: &mut TurnContext) {
-        let first = !std::mem::replace(&mut self.has_started, true);
-        let occasion = HookOccasion::Prompt { text: text.clone(), first, resumed: cx.numbers.tasks() > 0 };
+        let occasion = HookOccasion::Prompt { text: text.clone(), first: !self.has_started, resumed: cx.numbers.tasks() > 0 };
         self.context.clear();
+        self.may_start = false;
         let ticket = cx.numbers.next_ticket();
         self.pending = Some(PendingHooks { ticket, id, text });
         cx.out.effect(Effect::Hook { ticket, occasion });
@@ -79,11 +81,13 @@ impl PromptHooks {
         }
         let part = |(hook, text): (String, String)| Part::Text { text: format!("\n\n[From the hook {hook}]\n{text}") };
         self.context = outcome.context.into_iter().map(part).collect();
+        self.may_start = true;
         PromptVerdict::Start
     }
 
     /// Removes and returns the context that hooks add to the prompt that starts now.
     pub(crate) fn take_context(&mut self) -> Vec<Part> {
+        self.has_started |= std::mem::take(&mut self.may_start);
         std::mem::take(&mut self.context)
     }
 }

@@ -115,11 +115,11 @@ impl ClientConnection {
                     Some(problem) => Err(RpcError::new(FaultCode::InvalidParams, problem.one_line())),
                     None => Ok(value(&MemoryListed { proposals: proposals.clone(), notice: notice.clone() })),
                 };
-                return !self.settle_first(|wait| matches!(wait, WaitCondition::Memory), outcome);
+                return !self.settle_memory(outcome);
             }
             EventKind::LookedUp(HostResponse::Failed { problem }) => {
                 let fault = RpcError::new(FaultCode::Internal, problem.one_line());
-                return !self.settle_first(|wait| matches!(wait, WaitCondition::Memory), Err(fault));
+                return !self.settle_memory(Err(fault));
             }
             EventKind::BudgetShown { .. } => return !self.consume_mark(),
             // The task continues before the session is ready, so the client need not react.
@@ -172,6 +172,7 @@ impl ClientConnection {
     pub(crate) fn on_session_end(&mut self) -> Vec<ConnectionAction> {
         let ConnectionStage::Live(live) = std::mem::take(&mut self.stage) else { return Vec::new() };
         let LiveSession { status, cancelled, ready, .. } = *live;
+        self.look_ups.clear();
         for (slot, _) in std::mem::take(&mut self.waiting) {
             self.answer(slot, Err(RpcError::new(FaultCode::NoSession, "the session has ended")));
         }

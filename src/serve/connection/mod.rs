@@ -18,7 +18,7 @@ use answers::{Recipient, ResponseBatch, WaitCondition};
 use live::LiveSession;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
 /// Maximum number of requests that wait for the session.
@@ -80,6 +80,8 @@ enum ConnectionStage {
 pub(crate) struct ClientConnection {
     stage: ConnectionStage,
     waiting: Vec<(Recipient, WaitCondition)>,
+    /// Requests about memory that wait for the response to the one before them.
+    look_ups: VecDeque<HostRequest>,
     batches: HashMap<u64, ResponseBatch>,
     count: u64,
     /// The pending response to `Shutdown`.
@@ -297,6 +299,15 @@ impl ClientConnection {
             self.answer(slot, outcome);
         }
         first.is_some()
+    }
+
+    /// Sends the response to the running request about memory, and runs the next one. Returns false if none was running.
+    fn settle_memory(&mut self, outcome: Result<Value, RpcError>) -> bool {
+        let is_settled = self.settle_first(|wait| matches!(wait, WaitCondition::Memory), outcome);
+        if is_settled && let Some(next) = self.look_ups.pop_front() {
+            self.acts.push(ConnectionAction::LookUp(next));
+        }
+        is_settled
     }
 
     fn answer(&mut self, slot: Recipient, outcome: Result<Value, RpcError>) {

@@ -198,7 +198,13 @@ impl ClientConnection {
     pub(super) fn ask_memory(&mut self, slot: Recipient, request: Result<MemoryRequest, RpcError>) {
         match request.and_then(|request| self.live_session().map(|_| request)) {
             Ok(request) => {
-                self.acts.push(ConnectionAction::LookUp(HostRequest::Memory(request)));
+                let request = HostRequest::Memory(request);
+                // A response does not name its request, so that only one runs at a time.
+                if self.waiting.iter().any(|(_, wait)| matches!(wait, WaitCondition::Memory)) {
+                    self.look_ups.push_back(request);
+                } else {
+                    self.acts.push(ConnectionAction::LookUp(request));
+                }
                 self.waiting.push((slot, WaitCondition::Memory));
             }
             Err(fault) => self.answer(slot, Err(fault)),

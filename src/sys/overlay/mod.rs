@@ -142,6 +142,23 @@ impl Changes {
         self.entries.is_empty()
     }
 
+    /// Restores the modes of directories as an earlier survey found them: it made unreadable ones readable afterwards.
+    pub(crate) fn keep_modes_of(&mut self, earlier: &Self) {
+        self.entries.retain_mut(|change| {
+            let is_opened = |node: &&mut Node| node.kind == NodeKind::Directory && node.mode == survey::OPENED;
+            let Some(after) = change.after.as_mut().filter(is_opened) else { return true };
+            let found = match earlier.entries.binary_search_by(|known| known.path.cmp(&change.path)) {
+                Ok(at) => earlier.entries[at].after.filter(|node| node.inode == after.inode),
+                Err(_) => change.before.filter(|_| earlier.passed.iter().any(|passed| passed.path == change.path)),
+            };
+            let is_unreadable = |node: &Node| node.kind == NodeKind::Directory && node.mode & survey::OPENED != survey::OPENED;
+            let Some(found) = found.filter(is_unreadable) else { return true };
+            after.mode = found.mode;
+            // A directory that only the survey changed is no change of the command.
+            !change.before.is_some_and(|before| before.mode == after.mode && before.owners() == after.owners())
+        });
+    }
+
     /// Returns the time when the view was created, by the clock of file times.
     pub(crate) fn start_time(&self) -> Time {
         self.began

@@ -21,6 +21,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const LISTING: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY);
 /// Name of the file whose change time is the time when the view was created.
 const MARK: &str = "began";
+/// Mode that the survey gives to unreadable directories of the upper directory.
+pub(super) const OPENED: u32 = 0o700;
 /// Tolerance between the clocks of different file systems.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -41,7 +43,7 @@ pub(crate) fn marked(directory: &Path) -> Option<Time> {
 }
 
 /// Returns the command's changes in one directory since `began`. Its only side effect is that unreadable directories of
-/// the upper directory become readable.
+/// the upper directory become readable; `Changes::keep_modes_of` hides this from the next survey.
 pub(crate) fn changes(layered: &LayeredDirectory, began: Time) -> io::Result<Changes> {
     let (upper, lower) = (open_directory(&layered.upper)?, open_directory(&layered.directory)?);
     let now = SystemTime::now().checked_add(TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();

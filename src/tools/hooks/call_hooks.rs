@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 /// Argument name of a file path in the input of hooks.
 const FILE_PATH: &str = "file_path";
 /// Maximum number of files per call for which hooks run, once per file.
-const MAX_FILES: usize = 20;
+pub(super) const MAX_FILES: usize = 20;
 
 /// A call as hooks see it.
 pub(super) struct HookedTool {

@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum size of a hook's output, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
+/// Maximum number of symbolic links on the way to a program, as in the kernel.
+const MAX_LINKS: usize = 40;
 
 /// Outcome of a hook command.
 #[derive(Debug)]
@@ -59,7 +61,7 @@ pub(super) async fn run_command(
     };
     // In the layer, proposed text that nobody has approved yet would run instead of the checked file.
     if let RunPlace::Layer(_, proposed) = &place
-        && let Some(program) = files.programs.iter().find(|program| proposed.iter().any(|path| is_at(program, path)))
+        && let Some(program) = files.programs.iter().find(|program| is_reached_over(program, proposed))
     {
         return CommandOutcome::NotRun(format!("the call changes `{}`, which the hook runs", program.display()));
     }
@@ -83,9 +85,37 @@ pub(super) async fn run_command(
     }
 }
 
-/// Returns whether a program is at a path or below it, by its name or by its real path.
-fn is_at(program: &Path, path: &Path) -> bool {
-    program.starts_with(path) || program.canonicalize().is_ok_and(|real| real.starts_with(path))
+/// Returns whether a program is at one of these paths or below it: by its name, by its real path, or by a link on the way
+/// to it.
+fn is_reached_over(program: &Path, paths: &[PathBuf]) -> bool {
+    let way = way_to(program);
+    paths.iter().any(|path| way.iter().any(|step| step.starts_with(path)))
+}
+
+/// Returns the paths over which a program is reached: its name, and each directory, link and file that resolving the name
+/// visits.
+fn way_to(program: &Path) -> Vec<PathBuf> {
+    let (mut way, mut links, mut at) = (vec![program.to_owned()], 0, PathBuf::new());
+    let parts_of = |path: &Path| path.components().rev().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
+    let mut left = parts_of(program);
+    while let Some(part) = left.pop() {
+        if part == ".." {
+            at.pop();
+        } else if part != "." {
+            // The root replaces everything before it.
+            at.push(part);
+        }
+        way.push(at.clone());
+        if let Ok(target) = at.read_link() {
+            links += 1;
+            if links > MAX_LINKS {
+                break;
+            }
+            at.pop();
+            left.extend(parts_of(&target));
+        }
+    }
+    way
 }
 
 /// Returns the settings of a hook: it only reads, sees no secrets, and has the same network access as commands under
@@ -185,5 +215,34 @@ fn response(hook: &Hook, finished: &FinishedRun, timeout_seconds: u64) -> Comman
         End::DiskFull | End::LayerFull | End::MemoryFull => {
             CommandOutcome::Failed("killed because it used too much disk space or memory".to_owned())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_program_is_reached_over_every_link_on_the_way_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for name in ["bin", "tools", "lib"] {
+            fs::create_dir(root.join(name)).unwrap();
+        }
+        fs::write(root.join("lib/fmt.sh"), "").unwrap();
+        symlink("../lib/./fmt.sh", root.join("tools/fmt")).unwrap();
+        symlink("../tools/fmt", root.join("bin/fmt")).unwrap();
+        symlink(root.join("bin"), root.join("other")).unwrap();
+        let program = root.join("other/fmt");
+        for name in ["other", "bin", "bin/fmt", "tools", "tools/fmt", "lib", "lib/fmt.sh"] {
+            assert!(is_reached_over(&program, &[root.join(name)]), "{name}");
+        }
+        for name in ["bin/fm", "tools/fmt.sh", "lib/fmt"] {
+            assert!(!is_reached_over(&program, &[root.join(name)]), "{name}");
+        }
+        symlink("loop", root.join("loop")).unwrap();
+        assert!(is_reached_over(&root.join("loop"), &[root.join("loop")]));
     }
 }

@@ -1,7 +1,7 @@
 //! Hooks after a command that ran in a layer: they run in the same layer, on top of its effects. Their changes become part of the
 //! effects, so they are shown, decided and applied together with them.
 
-use super::call_hooks::HookedTool;
+use super::call_hooks::{HookedTool, MAX_FILES};
 use super::command::{CommandOutcome, RunPlace};
 use super::runner::HookRunner;
 use crate::hooks::{Hook, HookAction};
@@ -33,12 +33,13 @@ pub(in crate::tools) struct CommandHooks<'a> {
 type LayerState = BTreeMap<PathBuf, Change>;
 
 impl<'a> CommandHooks<'a> {
-    /// Returns the hooks that can run in the layer of a command; `None` if there are none, or if the command failed, was stopped or was
-    /// blocked.
+    /// Returns the hooks that can run in the layer of a command; `None` if there are none, or if the command failed, was
+    /// stopped or was blocked. They do not run in it either if the command changed nothing: otherwise a hook that writes a
+    /// log would make a command that only reads need an approval.
     pub(in crate::tools) fn new(runner: &'a HookRunner, plan: &Plan) -> Option<Self> {
         let command = plan.payload.downcast_ref::<PreviewedCommand>()?;
         let effects = plan.effects.as_deref()?;
-        if command.error().is_some() || !effects.denied.is_empty() {
+        if command.error().is_some() || !command.has_changes() || !effects.denied.is_empty() {
             return None;
         }
         let tool = runner.tool(&plan.call)?;
@@ -66,7 +67,7 @@ impl<'a> CommandHooks<'a> {
             let mut state = state_of(&command).await?;
             let runs = runs.insert(Vec::new());
             for hook in &self.hooks {
-                for told in self.tool.inputs() {
+                for told in self.tool.inputs().into_iter().take(MAX_FILES) {
                     let input = self.runner.input_after(&self.tool, &self.call, &told, Some(command.result()));
                     let replaced: Arc<[PathBuf]> = replaced_paths(&state).into();
                     let since = Instant::now();

@@ -178,22 +178,30 @@ impl PreviewedCommand {
         &self.result
     }
 
+    /// Returns whether the command changed anything that can be applied.
+    pub(in crate::tools) fn has_changes(&self) -> bool {
+        !self.changes.iter().all(Changes::is_empty)
+    }
+
     /// Reads the changes in the layer as they are now. Performs blocking I/O.
     ///
     /// # Errors
     /// The layer cannot be read.
     pub(in crate::tools) fn changes_now(&self) -> Result<Vec<Changes>, ToolError> {
-        let found = self.layers.iter().map(|layered| overlay::changes(layered, self.began)).collect::<io::Result<_>>();
-        found.map_err(|error| io_error("cannot read the changes of the command", &error))
+        let found = self.layers.iter().map(|layered| overlay::changes(layered, self.began)).collect::<io::Result<Vec<_>>>();
+        let mut found = found.map_err(|error| io_error("cannot read the changes of the command", &error))?;
+        for (now, before) in found.iter_mut().zip(&self.changes) {
+            now.keep_modes_of(before);
+        }
+        Ok(found)
     }
 
     /// Reads the effects again, after hooks have run in the layer. Performs blocking I/O.
     ///
     /// # Errors
     /// The layer cannot be read.
-    pub(in crate::tools) fn read_again(mut self) -> Result<PreviewRunResult, ToolError> {
+    pub(in crate::tools) fn read_again(self) -> Result<PreviewRunResult, ToolError> {
         let mut changes = self.changes_now()?;
-        self.ended_at = overlay::mark(self.view.path()).map_err(|error| io_error("cannot read the time", &error))?;
         let RunEffects { effects, proposal, parts, listed, build, end } =
             self.run_end.clone().effects(&mut changes, &self.settings);
         let unlisted = effects.unlisted_reason();

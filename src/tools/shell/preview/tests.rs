@@ -276,7 +276,7 @@ fn the_reason_for_a_missing_preview_is_given() {
     assert_eq!(offer(&bench, "git status"), PreviewOffer::Possible);
     assert!(reason(offer(&bench, "sleep 9 &")).contains("background"));
     bench.settings.command.sandbox.network = NetworkAccess::Open;
-    assert!(reason(offer(&bench, "true")).contains("has network access"));
+    assert!(reason(offer(&bench, "true")).contains("network access"));
     bench.settings.command.sandbox.network = NetworkAccess::Proxied;
     bench.settings.command.sandbox.writes = false;
     assert!(reason(offer(&bench, "true")).contains("only read"));
