@@ -296,11 +296,12 @@ impl UiModel {
         let guard = self.dialogs.deadline(now);
         let said = self.toast.as_ref().map(|(_, until)| *until);
         let elapsed = (self.is_running() && !self.is_waiting_for_user()).then(|| self.next_second(now)).flatten();
-        let focus = (self.dialogs.waits_for_idle() && self.has_room_for_question())
-            .then(|| match self.keys.last_key.filter(|_| !self.has_finished_typing()) {
+        let focus = (self.dialogs.waits_for_idle() && self.has_room_for_question()).then(|| {
+            match self.keys.last_key.filter(|_| !self.has_finished_typing()) {
                 Some(at) => at + typeahead_guard::IDLE_MS,
                 None => now,
-            });
+            }
+        });
         let saving = self.keys.saving_at.map(|(_, at)| at);
         let edge = self.screen.pointer.deadline();
         let policy = self.info.policy.next_change(now);

@@ -351,7 +351,7 @@ fn a_signal_restores_the_terminal_and_is_reported() {
         let mut terminal = Terminal::start("edit", 24, 80);
         terminal.wait_for("Ask, or describe a change");
         terminal.send("change it\r");
-        terminal.wait_for("for you");
+        terminal.wait_for("y  yes");
         let pid = terminal.child.process_id().unwrap();
         kill(nix::unistd::Pid::from_raw(pid.cast_signed()), signal).unwrap();
         let (ok, _, parser) = terminal.finish();

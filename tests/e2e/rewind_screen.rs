@@ -156,7 +156,7 @@ fn a_session_open_on_another_screen_can_be_viewed_and_then_taken_over() {
     assert!(screen.contains("Both are done."), "{screen}");
     second.type_text("and more", 5);
     second.enter();
-    second.wait_for(texts::NOTHING_WAS_SENT);
+    second.wait_for(texts::NOT_SENT);
     second.send("\x15");
     assert!(second.quit().success());
 

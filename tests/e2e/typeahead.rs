@@ -139,7 +139,7 @@ fn escape_returns_to_the_approval_after_typing_and_a_single_word_is_not_sent() {
     terminal.send("\x1b");
     terminal.wait_for("❯ yes");
     terminal.enter();
-    terminal.wait_for(texts::NOTHING_WAS_SENT);
+    terminal.wait_for(texts::NOT_SENT);
     terminal.review("new.txt");
     assert_eq!(server.requests().len(), 1, "nothing was decided, stopped or sent");
     terminal.decide('y');

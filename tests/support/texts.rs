@@ -11,6 +11,7 @@ pub const SETUP_MODEL_LIST: &str = "Check daily for a new list of models?";
 pub const SETUP_MODEL: &str = "Which model do you want to use?";
 pub const OUTCOME_UNKNOWN: &str = "outcome unknown";
 pub const NOTHING_WAS_SENT: &str = "nothing was sent";
+pub const NOT_SENT: &str = "not sent";
 pub const NOTHING_TO_CONTINUE: &str = "nothing to continue";
 pub const ALWAYS_ALLOW: &str = "Always allow this";
 pub const ENTER_SEND: &str = "enter send";
@@ -67,6 +68,7 @@ pub const ALL: &[&str] = &[
     SETUP_MODEL,
     OUTCOME_UNKNOWN,
     NOTHING_WAS_SENT,
+    NOT_SENT,
     NOTHING_TO_CONTINUE,
     ALWAYS_ALLOW,
     ENTER_SEND,

@@ -177,7 +177,7 @@ mod tests {
             ("date = \"soon\"\n", "line 1: `date`: expected a day"),
             ("<html>", "a web page"),
             ("{", "not the JSON of a model list"),
-            ("{}", "no models of anthropic"),
+            ("{}", "no models from anthropic"),
             (r#"{"openai": {"id": "openai"}}"#, "`openai` has no `models`"),
             ("date = \"2026-12-01\"\n[[models]]\nname = \"a/b\"\nprice = { input = -1, output = 2 }\n", "line 4: `input`"),
             ("date = \"2026-12-01\"\n[[models]]\nname = \"a/b\"\nsource = \"javascript:x\"\n", "line 4: `source`"),

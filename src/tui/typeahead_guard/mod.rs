@@ -4,7 +4,8 @@
 //! screen. It protects against keys of text that the user was already typing, not against hasty answers.
 //!
 //! **Armed.** A prompt is armed when the terminal has answered the status request for its first frame, or 500 ms
-//! (`arming_ms`) after that frame. It is disarmed for 300 ms after a change of focus or size, and after a resume.
+//! (`arming_ms`) after that frame, but not in the first second after the user sent a message. It is disarmed for 300 ms
+//! after a change of focus or size, and after a resume.
 //!
 //! **Alone.** A letter is alone if no other printable key was pressed in the 350 ms before it.
 //!
@@ -16,7 +17,6 @@
 //! | none | the letter that answered the previous prompt, less than 450 ms after it | marked |
 //! | none, marked | the digit of a row, alone | marked |
 //! | none, marked | a letter or digit that is not a choice, alone | none; the valid keys are shown |
-//! | none, marked | a letter of a choice, alone, less than 1 s after the user sent a message | marked; Enter has no effect |
 //! | any | a letter that only shows something (pages, explains, wraps), alone or repeated | performed at once, armed or not |
 //! | marked | the same letter again, 40 ms or more after it, armed | filling; still marked if the choice needs Enter |
 //! | filling | the same letter again | filling; decided at least 60 ms after it |
@@ -299,11 +299,6 @@ impl Guard {
         Self { sent, ..self }
     }
 
-    /// Returns whether a key may still be the start of another message, because the user has just sent one.
-    fn follows_message(&self, now: u64) -> bool {
-        self.sent.is_some_and(|at| now.saturating_sub(at) < IDLE_MS)
-    }
-
     /// Sets the choice that Enter alone confirms. The key that opened the prompt was its letter.
     pub(crate) fn set_preset(&mut self, choice: Option<usize>) {
         self.preset = choice.filter(|choice| *choice < self.keys.len() && !self.pace.strict);
@@ -344,6 +339,8 @@ impl Guard {
             (Some(shown), None) if self.pace.strict => shown + UNANSWERED_MS,
             (Some(shown), None) => shown + self.pace.arming_ms,
         };
+        // A key pressed soon after a message may be the start of another one.
+        let base = self.sent.map_or(base, |at| base.max(at + IDLE_MS));
         Some(self.unsettled.map_or(base, |at| base.max(at + UNSETTLED_MS)))
     }
 
@@ -606,7 +603,7 @@ impl Guard {
         // A second press of the answer to the previous prompt.
         let is_echo =
             self.held == PendingChoice::None && self.echo.is_some_and(|echo| echo.matches(self.keys[choice].letter, now));
-        let fills = self.confirm(choice) == Confirm::Letter && self.is_armed(now) && !is_echo && !self.follows_message(now);
+        let fills = self.confirm(choice) == Confirm::Letter && self.is_armed(now) && !is_echo;
         self.held = if fills { PendingChoice::Filling { choice, at: now } } else { PendingChoice::Marked { choice, at: now } };
     }
 
@@ -628,9 +625,6 @@ impl Guard {
             return if typed.is_empty() { GuardResult::Nothing } else { GuardResult::Draft(typed) };
         }
         let Some(armed) = self.armed_at().filter(|armed| now >= *armed) else { return GuardResult::Nothing };
-        if self.follows_message(now) {
-            return GuardResult::Nothing;
-        }
         let needs_enter = !self.pace.strict && self.confirm(choice) == Confirm::LetterThenEnter;
         if needs_enter && !(ENTER_MS.contains(&waited) && now >= armed + REACTION_MS) {
             return GuardResult::Nothing;

@@ -167,6 +167,7 @@ fn the_schema_and_the_parser_reject_the_same_mistakes() {
 /// Tables of a bundle: the text before their keys, and their location in the schema.
 const TABLES: &[(&str, &str)] = &[
     ("", ""),
+    ("[agents]", "/properties/agents"),
     ("[llm]", "/properties/llm"),
     ("[tools]", "/properties/tools"),
     ("[capabilities]", "/properties/capabilities"),

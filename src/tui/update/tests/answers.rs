@@ -279,7 +279,7 @@ fn enter_does_not_send_a_single_word_while_an_approval_is_pending_and_highlights
     assert_eq!(play(&mut model, 7000, "<enter>"), [""; 0]);
     assert!(model.dialogs.is_open());
     assert_eq!(model.composer.text(), "yes");
-    assert!(draw(&mut model, 7100).contains("nothing was sent"));
+    assert!(draw(&mut model, 7100).contains("not sent"));
     // More than one word is a message.
     let mut model = typed_over("use tabs");
     assert_eq!(play(&mut model, 7000, "<enter>"), ["prompt \"use tabs\""]);

@@ -135,11 +135,11 @@ fn an_approval_that_arrives_during_typing_needs_tab_to_get_focus() {
 #[test]
 fn an_approval_opens_automatically_after_a_pause_in_typing() {
     let mut model = model(100, 40);
-    play(&mut model, 4000, "go<enter>");
+    play(&mut model, 4000, "g<backspace>");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4300);
     assert!(!model.dialogs.is_open());
     let at = model.deadline(4300).unwrap();
-    assert_eq!(at, 5200);
+    assert_eq!(at, 5100);
     wait(&mut model, at);
     assert!(model.dialogs.is_open());
     play(&mut model, 6000, "<esc>");
