@@ -158,6 +158,15 @@ fn count_text(matches: u64) -> String {
     if matches > MAX_COUNTED { format!("more than {MAX_COUNTED}") } else { matches.to_string() }
 }
 
+/// Returns how the model can get fewer, or more, results.
+fn ways_to_narrow(limit: usize) -> String {
+    if limit < MAX_RESULTS as usize {
+        format!("narrow `pattern`, `path` or `glob`, raise `maxResults` (at most {MAX_RESULTS})")
+    } else {
+        "narrow `pattern`, `path` or `glob`".to_owned()
+    }
+}
+
 /// Formats the results within the size limit; `None` if there are none.
 pub(super) fn answer(
     hits: Hits,
@@ -166,11 +175,7 @@ pub(super) fn answer(
     most_bytes: usize,
 ) -> Result<Option<ToolOutput>, ToolError> {
     let (matches, files, page) = (hits.matches, hits.files, request.page);
-    let narrow = if page.limit < MAX_RESULTS as usize {
-        format!("narrow `pattern`, `path` or `glob`, raise `maxResults` (at most {MAX_RESULTS})")
-    } else {
-        "narrow `pattern`, `path` or `glob`".to_owned()
-    };
+    let narrow = ways_to_narrow(page.limit);
     let (total, of) = match request.mode {
         GrepMode::Content => (matches, format!("{} matches shown", count_text(matches))),
         GrepMode::Count if matches > MAX_COUNTED => {
