@@ -242,7 +242,7 @@ impl Host {
     async fn react(&mut self, occurrence: Occurrence) {
         let input = match occurrence {
             Occurrence::Input(input) => input,
-            Occurrence::Command(command) => return self.take_host_command(command).await,
+            Occurrence::Command(command) => return Box::pin(self.take_host_command(command)).await,
             Occurrence::Policy(update) => match self.update_policy(update) {
                 Some(change) => Input::PolicyChanged(change),
                 None => return,

@@ -191,14 +191,15 @@ impl SkillFields {
                 self.warnings.push(Fault::at(1, message));
             }
             Some((name, _)) if name == directory => {}
-            Some((name, line)) => match wrong_name(&name) {
-                Some(why) => self.errors.push(Fault::at(line, why)),
-                None => {
+            Some((name, line)) => {
+                if let Some(why) = wrong_name(&name) {
+                    self.errors.push(Fault::at(line, why));
+                } else {
                     let message =
                         format!("`name` is `{name}`, but the directory is `{directory}`; the skill is called `{directory}`");
                     self.warnings.push(Fault::at(line, message));
                 }
-            },
+            }
         }
         if let Some(why) = wrong_name(directory) {
             self.errors.push(Fault::general(why));

@@ -187,9 +187,8 @@ fn the_screen_shows_the_goal_and_a_blocked_goal_continues_with_another_check() {
     terminal.send("\u{15}");
     terminal.prompt("/goal \"make them equal\" --until \"cmp wanted.txt state.txt\" --for 30m");
     let screen = terminal.wait_for("s  end the goal");
-    Terminal::react();
     assert!(screen.contains("failed 3 times in the same way") && screen.contains("e  edit the goal in the draft"), "{screen}");
-    terminal.send("e");
+    terminal.decide('e');
     let screen = terminal.wait_for("/goal \"make them equal\" --until \"cmp wanted.txt state.txt\" --for 1800s --rounds 25");
     assert!(screen.contains("goal paused: round"), "{screen}");
     terminal.send("\u{15}");
@@ -269,5 +268,6 @@ fn a_goal_with_a_budget_ends_before_it_is_exceeded() {
     terminal.prompt("/goal go --until \"cmp wanted.txt state.txt\" --budget 0.004usd");
     terminal.wait_for("goal not reached: the budget of $0.00 is used up");
     assert!(server.requests().len() <= 2, "{} requests", server.requests().len());
+    terminal.decide('s');
     terminal.quit();
 }

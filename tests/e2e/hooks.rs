@@ -577,7 +577,7 @@ fn an_interrupted_hook_leaves_neither_changes_nor_a_layer() {
     assert!(wait_until(TIMEOUT, || layers() > 0), "the hook runs in a layer");
     terminal.kill();
     assert!(!project.exists("a.txt"));
-    let server = Server::new((0..50).map(|_| Answer::text("Hello.")));
+    let server = Server::with_responder(|_| Answer::text("Hello."));
     let project = project.connected_to(&server);
     let layers = || fs::read_dir(project.directory("data").join("previews")).map_or(0, Iterator::count);
     // The next start removes the layer, once the helper of the killed process has ended too.

@@ -155,7 +155,7 @@ fn the_model_proposes_on_demand_and_cannot_write_the_file_or_smuggle_markup() {
     project.aye(&["memory", "drop", text(&proposal, "id")]).exits(0);
     project.aye(&["exec", "--trust", "again"]).exits(0);
     let (_, told) = server.request(6).tool_results().pop().unwrap();
-    assert!(told.contains("already decided"), "{told}");
+    assert!(told.contains("already applied or dropped"), "{told}");
     assert!(proposals(&project).is_empty());
     // Commands run by aye cannot decide.
     let inside = Project::empty().env("AYE", "1");

@@ -267,10 +267,10 @@ impl ResponseAssembler for ResponsesAssembler {
             "response.output_text.done" => self.on_delta(&told, ItemPosition::Text(content), told.text, true, deltas),
             "response.refusal.done" => self.on_delta(&told, ItemPosition::Text(content), told.refusal, true, deltas),
             "response.reasoning_summary_text.delta" => {
-                self.on_delta(&told, ItemPosition::Summary(summary), told.delta, false, deltas)
+                self.on_delta(&told, ItemPosition::Summary(summary), told.delta, false, deltas);
             }
             "response.reasoning_summary_text.done" => {
-                self.on_delta(&told, ItemPosition::Summary(summary), told.text, true, deltas)
+                self.on_delta(&told, ItemPosition::Summary(summary), told.text, true, deltas);
             }
             "response.reasoning_text.delta" => self.on_delta(&told, ItemPosition::Thought(content), told.delta, false, deltas),
             "response.reasoning_text.done" => self.on_delta(&told, ItemPosition::Thought(content), told.text, true, deltas),

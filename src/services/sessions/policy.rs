@@ -190,8 +190,11 @@ fn approval_rules(value: &Value) -> Result<toml::Table, String> {
     Ok(rules.into_iter().map(rule).collect())
 }
 
+/// Objects with their names.
+type NamedObjects = Vec<(String, Map<String, Value>)>;
+
 /// Returns the members of an object by name, or of an array whose elements have their names in one of `keys`.
-fn named(value: &Value, keys: &[&str], title: &str) -> Result<Vec<(String, Map<String, Value>)>, String> {
+fn named(value: &Value, keys: &[&str], title: &str) -> Result<NamedObjects, String> {
     let wrong = || format!("`{title}` is neither an object of objects nor an array of objects with `{}`", keys.join("` or `"));
     match value {
         Value::Object(members) => {

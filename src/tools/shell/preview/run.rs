@@ -205,7 +205,7 @@ impl PreviewedCommand {
         let RunEffects { effects, proposal, parts, listed, build, end } =
             self.run_end.clone().effects(&mut changes, &self.settings);
         let unlisted = effects.unlisted_reason();
-        let mut kept = Self { changes, listed, build, unlisted, ..self };
+        let mut kept = Self { changes, unlisted, listed, build, ..self };
         let end = end.map(|end| kept.with_error(end));
         kept.outlive_session(&effects, end.as_ref());
         Ok(PreviewRunResult { kept, effects, proposal, parts, end })
