@@ -1,7 +1,7 @@
 //! Goals: rounds of a task and a check, until the check passes or a limit is reached.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Answer, Events, Gate, Project, Rpc, Server, TIMEOUT, Terminal, processes_running, wait_until};
+use crate::support::{Answer, Events, Gate, Project, Rpc, Server, TIMEOUT, processes_running, wait_until};
 use serde_json::{Value, json};
 
 /// Price of the model in `budgets.rs`: a response of the scripted server costs $0.0026.

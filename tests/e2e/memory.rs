@@ -339,7 +339,7 @@ fn a_client_of_serve_lists_applies_and_drops_proposals() {
     client.create(&project);
     let listed = client.call("ListMemory", json!({}));
     let [first, second] = &listed["proposals"].as_array().unwrap()[..] else { panic!("{listed}") };
-    assert!(first["diff"].as_str().unwrap().contains("+") && first["text"] == "Run the tests with nextest", "{listed}");
+    assert!(first["diff"].as_str().unwrap().contains('+') && first["text"] == "Run the tests with nextest", "{listed}");
     assert_eq!(client.fails("DecideMemory", json!({"proposalId": first["id"], "decision": "apply"})), -32602);
     assert_eq!(client.fails("DecideMemory", json!({"proposalId": first["id"], "decision": "apply", "digest": "0"})), -32602);
     assert_eq!(client.fails("DecideMemory", json!({"proposalId": "ffffffff", "decision": "drop"})), -32602);
