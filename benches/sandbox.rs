@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use sys::overlay::LayeredDirectory;
-use sys::process::{End, Environment, Helper, Shell, Spec, command_environment, is_helper, run, supervise_main};
+use sys::process::{CommandSpec, End, EnvironmentSelection, Helper, Shell, command_environment, is_helper, run, supervise_main};
 use sys::sandbox::{Backend, Confinement, ResourceLimits, View, probe};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -126,11 +126,11 @@ impl Bench {
     }
 
     fn run(&self, workspace: &Path, line: &str, confinement: Option<Confinement>) {
-        let spec = Spec {
+        let spec = CommandSpec {
             line: line.to_owned(),
             shell: Shell::Bash,
             directory: workspace.to_owned(),
-            environment: command_environment(std::env::vars_os(), &Environment::Core, &[], &|_| false),
+            environment: command_environment(std::env::vars_os(), &EnvironmentSelection::Core, &[], &|_| false),
             stdin: None,
             terminal: None,
             confinement,

@@ -50,7 +50,7 @@ mod tools;
 use policy::redact::Redactor;
 use policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
 use ports::{RunContext, ToolRouter, UserQuestions};
-use protocol::{Action, Arguments, CallId, Mode, Place, Target, ToolCall, ToolStatus, VerdictKind};
+use protocol::{Action, CallArguments, CallId, Mode, Place, Target, ToolCall, ToolStatus, VerdictKind};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::fs;
@@ -59,10 +59,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 use sys::http::fetch::Fetcher;
-use sys::process::{Environment, Helper, Shell};
+use sys::process::{EnvironmentSelection, Helper, Shell};
 use tools::{
-    CommandSettings, Commands, HttpAccess, PathAccess, ReadState, Router, SandboxPolicy, SessionSearch, SessionSkills, Settings,
-    TextTools, ToolSources, Toolset,
+    CommandSettings, Commands, HttpAccess, PathAccess, ReadState, Router, SandboxPolicy, SessionSearch, SessionSkills, TextTools,
+    ToolSettings, ToolSources, Toolset,
 };
 
 const RUNS: usize = 15;
@@ -199,7 +199,7 @@ impl Tree {
     fn tool(&self, tool: &str, arguments: &Value) {
         let Value::Object(arguments) = arguments.clone() else { panic!("no object") };
         let call =
-            ToolCall { tool_call_id: CallId::new("c"), tool_name: tool.to_owned(), arguments: Arguments::Object(arguments) };
+            ToolCall { tool_call_id: CallId::new("c"), tool_name: tool.to_owned(), arguments: CallArguments::Object(arguments) };
         let result = self.runtime.block_on(async {
             let plan = self.router.plan(call).await.unwrap();
             let Verdict::Allow(permit) = self.enforcer.judge(&plan.actions, jiff::Timestamp::now()) else {
@@ -260,9 +260,9 @@ fn enforcer(root: &Path, home: &Path) -> Enforcer {
 }
 
 /// Returns settings as in a session.
-fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
+fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> ToolSettings {
     let (judge, entries) = (enforcer.clone(), enforcer.clone());
-    Settings {
+    ToolSettings {
         memory: None,
         uploads: None,
         workspace: root.to_owned(),
@@ -290,7 +290,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> Settings {
         },
         command: CommandSettings {
             shell: Shell::Bash,
-            environment: Environment::Core,
+            environment: EnvironmentSelection::Core,
             secret_names: Vec::new(),
             helper: Helper::default(),
             sandbox: SandboxPolicy::unsandboxed(),
