@@ -76,8 +76,12 @@ fn in_terminals(count: u64, session: impl Fn(u64, u64) + Sync) {
     });
 }
 
-/// Keys of one intended `y`, as a person types it: most often one key after reading, sometimes at once, sometimes twice.
-fn type_yes(terminal: &mut Terminal, numbers: &mut Numbers) -> u64 {
+/// Types one intended `y` as a person does: most often one key after reading, sometimes at once, sometimes twice. Right after
+/// a message was typed, nobody answers faster than a change on the screen can be noticed. Returns the number of keys.
+fn type_yes(terminal: &mut Terminal, numbers: &mut Numbers, follows_message: bool) -> u64 {
+    if follows_message {
+        pause(250);
+    }
     match numbers.below(100) {
         0..70 => pause(300 + numbers.below(900)),
         70..88 => pause(numbers.below(250)),
@@ -106,7 +110,7 @@ fn intended_answers_are_never_lost() {
         for number in 0..answers {
             let name = file(number);
             terminal.wait_that("the prompt appears", |screen| screen.contains(&name) && Terminal::asks(screen));
-            keys.fetch_add(type_yes(&mut terminal, &mut numbers), Ordering::Relaxed);
+            keys.fetch_add(type_yes(&mut terminal, &mut numbers, number == 0), Ordering::Relaxed);
             let (pressed, mut confirmed) = (Instant::now(), false);
             while !project.exists(&name) {
                 let is_marked = terminal.screen().contains(texts::ENTER_CONFIRM);
