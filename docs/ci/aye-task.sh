@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs one task of aye in CI, and writes its changes to a patch file instead of the workspace.
+# Runs one aye task in CI, and writes its changes to a patch file instead of the workspace.
 #
 # Everything comes from environment variables, so that no text of a pull request is ever part of a shell line:
 #   AYE_CI_PROMPT     prompt for the model (required)
@@ -7,7 +7,7 @@
 #   AYE_CI_POLICY     policy file, from a place that the author of a pull request cannot change
 #   AYE_CI_MODE       approval mode [default: ask]
 #   AYE_CI_MODEL      model [default: by the API key]
-#   AYE_CI_BUDGET     limit of the cost in US dollars
+#   AYE_CI_BUDGET     cost limit in US dollars
 #   AYE_CI_OUT        directory for the results [default: aye-out]
 #   AYE_CI_PROGRAM    path of aye [default: aye]
 #

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs one task of aye as a job of a scheduler, such as Kubernetes or Nomad. The object store in [services.workspace] is the only
+# Runs one aye task as a job on a scheduler, such as Kubernetes or Nomad. The object store in [services.workspace] is the only
 # state that outlives the machine: another attempt of the same job, on any machine, continues the session of the last one.
 #
-# Everything comes from environment variables, so that no text of a user is ever part of a shell line:
+# Everything comes from environment variables, so that no user text is ever part of a shell line:
 #   AYE_JOB_NAME      name of the job, the same for each attempt: letters, digits, `.`, `_` and `-` (required)
 #   AYE_JOB_PROMPT    prompt for the model (required)
 #   AYE_JOB_POLICY    policy file
 #   AYE_JOB_MODE      approval mode [default: auto]
 #   AYE_JOB_MODEL     model [default: by the API key]
-#   AYE_JOB_BUDGET    limit of the cost in US dollars
+#   AYE_JOB_BUDGET    cost limit in US dollars
 #   AYE_JOB_OUT       directory for the events and the log [default: /tmp/aye-job]
 #   AYE_JOB_PROGRAM   path of aye [default: aye]
 #
@@ -34,7 +34,7 @@ mkdir -p -- "$out" || exit 1
 child=
 trap '[ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM INT
 
-# Runs a command, and waits for its end also after a signal.
+# Runs a command, and waits for it to end even after a signal.
 run() {
     "$@" &
     child=$!

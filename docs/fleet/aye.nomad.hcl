@@ -1,4 +1,4 @@
-# One task of aye as a batch job of Nomad, with the program installed on the clients. Replace what is in capitals.
+# One aye task as a Nomad batch job, with the program installed on the clients. Replace the values in capitals.
 # Dispatch a run: nomad job dispatch -meta name=fix-flaky-test -meta prompt="Find out why …" aye
 job "aye" {
   type        = "batch"

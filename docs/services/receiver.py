@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A small receiver for the services of aye, to try them and to start your own from: python3 receiver.py PORT
+"""A small receiver for aye's services, to try them out and as a starting point for your own: python3 receiver.py PORT
 
-It prints one line per record, and keeps nothing. Paths:
+It prints one line per record, and stores nothing. Paths:
   /approvals                          decisions, and questions: low and medium risk is approved, everything else is denied
   /v1/logs, /v1/traces, /v1/metrics   OpenTelemetry; set OTEL_EXPORTER_OTLP_PROTOCOL=http/json for aye
 
-AYE_APPROVAL_SECRET has the same secret as aye. Needs Python 3.9 or later and nothing else. It listens on 127.0.0.1 only.
+AYE_APPROVAL_SECRET contains the same secret as for aye. Needs Python 3.9 or later and nothing else. It listens on 127.0.0.1 only.
 """
 
 import base64

@@ -77,7 +77,7 @@ pub(crate) fn parse_prompt(text: String, registry: Registry, own: &[CustomComman
     let free = || own.iter().find(|command| command.name == word && !is_taken(registry, word)).cloned();
     if let Some(command) = CustomCommand::built_in(word).or_else(free) {
         if command.text.is_empty() {
-            return ParsedPrompt::Invalid(format!("`{}` is empty; write the prompt for the model into it", command.source));
+            return ParsedPrompt::Invalid(format!("`{}` is empty; write a prompt for the model in it", command.source));
         }
         if command.needs_arguments() && behind.is_empty() {
             return ParsedPrompt::Invalid(format!("missing argument: `/{word} {}`", command.argument_hint.unwrap_or_default()));

@@ -96,7 +96,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["model", "fallback"],
         ValueType::ModelNames,
         "[]",
-        "models that continue a task if the provider of the model in use is overloaded after all retries, in order; the next \
+        "models, in order, that continue a task if the provider of the model in use is overloaded after all retries; the next \
         task starts with the selected model",
     ),
     key(
@@ -113,10 +113,10 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "maximum cost of a session in US dollars; a request that \
         would exceed it is not sent",
     ),
-    key(&["budget", "session_tokens"], TOKENS, "", "maximum tokens of a session, input and output"),
-    key(&["budget", "session_steps"], STEPS, "", "maximum model requests of a session"),
+    key(&["budget", "session_tokens"], TOKENS, "", "maximum number of tokens in a session, input and output"),
+    key(&["budget", "session_steps"], STEPS, "", "maximum number of model requests in a session"),
     key(&["budget", "task_cost_usd"], ValueType::Dollars, "", "maximum cost of a task in US dollars"),
-    key(&["budget", "task_tokens"], TOKENS, "", "maximum tokens of a task, input and output"),
+    key(&["budget", "task_tokens"], TOKENS, "", "maximum number of tokens in a task, input and output"),
     key(
         &["budget", "assumed_price"],
         ValueType::Price,
@@ -124,7 +124,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "price of models whose price is unknown, in US dollars per million tokens, input and output: \"3,15\"; without it, \
         nothing is sent to such a model if there is a budget in dollars",
     ),
-    key(&["budget", "task_steps"], STEPS, "1000", "maximum model requests of a task; the same as --max-steps"),
+    key(&["budget", "task_steps"], STEPS, "1000", "maximum number of model requests in a task; the same as --max-steps"),
     key(
         &["models", "catalogue_url"],
         ValueType::Text,
@@ -152,7 +152,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "",
         "policy file, as with --policy; relative paths start at the directory of config.toml",
     ),
-    key(&["profiles", "*", "max_steps"], STEPS, "", "maximum model requests of a task, as with --max-steps"),
+    key(&["profiles", "*", "max_steps"], STEPS, "", "maximum number of model requests in a task, as with --max-steps"),
     key(
         &["profiles", "*", "max_budget_usd"],
         ValueType::Dollars,
@@ -166,7 +166,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["providers", "*", "service"],
         ValueType::Choice(&SERVICES),
         "",
-        "cloud service that offers the models; unset: by the name of the provider, else none",
+        "cloud service that offers the models; unset: the service with the name of the provider, if there is one",
     ),
     key(
         &["providers", "*", "api_version"],
@@ -293,7 +293,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["ui", "notifications"],
         ValueType::Choice(&NOTIFICATIONS),
         "\"auto\"",
-        "notification of pending approvals and finished tasks while the terminal is not focused: desktop, bell or none",
+        "notification of pending approvals and finished tasks while the terminal is not focused; auto: a desktop notification",
     ),
     key(
         &["status", "items"],
@@ -591,7 +591,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "maximum number of agents that one response of the model starts",
     ),
     key(&["agents", "steps"], STEPS, "50", "steps of an agent whose definition sets no number"),
-    key(&["agents", "max_steps"], STEPS, "200", "maximum steps of an agent, whatever its definition says"),
+    key(&["agents", "max_steps"], STEPS, "200", "maximum number of steps of an agent, regardless of its definition"),
     key(
         &["agents", "budget_percent"],
         ValueType::Number { min: 1, max: 100 },

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_beyond_the_limit_leaves_a_trace_that_asks() {
+    fn hooks_beyond_the_limit_become_one_unusable_hook() {
         let hook = r#"{"type": "command", "command": "true"}"#;
         let text = format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{}]}}]}}}}"#, vec![hook; 300].join(","));
         let file = read(&text);

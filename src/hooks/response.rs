@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn deny_ask_and_block_tighten_and_the_strictest_counts() {
+    fn deny_ask_and_block_tighten_and_the_strictest_applies() {
         for (output, decision, reason) in [
             (specific(r#""permissionDecision": "deny", "permissionDecisionReason": "r""#), HookDecision::Deny, Some("r")),
             (specific(r#""permissionDecision": "ask""#), HookDecision::Ask, None),
@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_output_makes_a_call_more_allowed(code in 0..5_i32, out in ".{0,200}", errors in ".{0,50}") {
+        fn no_output_makes_a_verdict_less_strict(code in 0..5_i32, out in ".{0,200}", errors in ".{0,50}") {
             if let Ok(response) = before(code, &out, &errors) {
                 prop_assert!(response.decision >= HookDecision::None);
                 prop_assert!(code == 0 || code == 2 && response.decision == HookDecision::Deny);

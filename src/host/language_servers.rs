@@ -161,7 +161,7 @@ fn default_toolchain(rustup_home: &Path) -> Result<String, String> {
     let table = std::fs::read_to_string(&file).ok().and_then(|text| toml::from_str::<toml::Table>(&text).ok());
     let toolchain = table.as_ref().and_then(|table| table.get("default_toolchain")?.as_str());
     toolchain.map(str::to_owned).ok_or_else(|| {
-        "rustup has no default toolchain, and the project must not choose it; run `rustup default stable`".to_owned()
+        "rustup has no default toolchain, and the project is not allowed to choose one; run `rustup default stable`".to_owned()
     })
 }
 

@@ -480,15 +480,15 @@ impl ProjectConfig {
                 let rules = rules.saturating_sub(layer.bundle.widens().len());
                 let rules = if rules == 1 { "1 rule".to_owned() } else { format!("{rules} rules") };
                 match layer.bundle.widens() {
-                    [] => format!("{rules}, all tighten"),
+                    [] => format!("{rules}, restrictions only"),
                     [(line, what)] => format!(
-                        "{rules}, all tighten; 1 ignored because it would widen the policy: \
+                        "{rules}, restrictions only; 1 ignored because it would widen the policy: \
                         line {line}, {what}"
                     ),
                     [(line, what), ..] => {
                         let count = layer.bundle.widens().len();
                         format!(
-                            "{rules}, all tighten; {count} ignored because they would widen the policy: line \
+                            "{rules}, restrictions only; {count} ignored because they would widen the policy: line \
                             {line}, {what}, …"
                         )
                     }

@@ -136,7 +136,7 @@ fn command_name(text: &str) -> Option<&str> {
 fn expand(command: &CustomCommand, arguments: &str) -> Result<String, Problem> {
     let CustomCommand { name, source, .. } = command;
     if command.text.is_empty() {
-        return Err(Problem::new(format!("the command `/{name}` is empty")).hint(format!("write a prompt into `{source}`")));
+        return Err(Problem::new(format!("the command `/{name}` is empty")).hint(format!("write a prompt in `{source}`")));
     }
     if command.needs_arguments() && arguments.is_empty() {
         let hint = command.argument_hint.as_deref().unwrap_or_default();

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn old_sessions_are_pruned_and_held_or_recently_interrupted_ones_are_kept() {
+    fn old_sessions_are_pruned_and_open_or_recently_interrupted_ones_are_kept() {
         let sessions = [
             session("today", 0, SessionActivity::Idle, None),
             session("future", -3, SessionActivity::Idle, None),

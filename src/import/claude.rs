@@ -23,13 +23,14 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("apiKeyHelper", "save a key with `aye auth login anthropic`"),
     ("statusLine", "see `status.command` in `aye config schema`"),
     ("enabledPlugins", "add a plugin with `aye plugin add SOURCE`"),
-    ("outputStyle", "write instructions into AGENTS.md"),
+    ("outputStyle", "put instructions in AGENTS.md"),
     ("sandbox", "the sandbox is on by default; `aye doctor` shows what it can do"),
 ];
 /// Reason why directories of skills need no import.
 const SKILLS_STAY: &str = "nothing to import: aye reads these skills directly, and those of a project once you trust it";
 /// Reason why hooks need no import.
-const HOOKS_STAY: &str = "nothing to import: aye reads the hooks of a project itself, once you trust it; write your own to `hooks.toml` (docs/HOOKS.md)";
+const HOOKS_STAY: &str =
+    "nothing to import: aye reads the hooks of a project itself, once you trust it; put your own in `hooks.toml` (docs/HOOKS.md)";
 /// Reason why directories of agents need no import.
 const AGENTS_STAY: &str = "nothing to import: aye reads these agents directly, and those of a project once you trust it";
 /// Directories that are not imported, with the reasons.
@@ -136,7 +137,7 @@ fn subject(text: &str) -> Subject {
             None => Subject::Other("expected `domain:HOST`".to_owned()),
         },
         ("WebSearch", None) => Subject::Search,
-        ("WebSearch", Some(_)) => Subject::Other("write rules about queries under `Network.Search` of your policy".to_owned()),
+        ("WebSearch", Some(_)) => Subject::Other("add rules for queries under `Network.Search` to your policy".to_owned()),
         ("Task" | "Agent", _) => Subject::Other("agents do not need a rule: the policy checks each of their calls".to_owned()),
         _ => Subject::Other("aye has no such tool".to_owned()),
     }

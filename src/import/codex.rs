@@ -19,11 +19,11 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("profiles", "define `[profiles.NAME]` in config.toml, with `model`, `mode` and `effort`"),
     ("profile", "use `--profile NAME`"),
     ("notify", "set `ui.notifications` in config.toml"),
-    ("hooks", "write your hooks to `hooks.toml`; see docs/HOOKS.md"),
+    ("hooks", "put your hooks in `hooks.toml`; see docs/HOOKS.md"),
     ("shell_environment_policy", "set `environment` under Shell.Exec in policy.toml"),
     ("projects", "aye asks once whether you trust a project"),
     ("permissions", "aye has no permission profiles"),
-    ("developer_instructions", "write instructions into AGENTS.md"),
+    ("developer_instructions", "put instructions in AGENTS.md"),
 ];
 
 pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {

@@ -13,12 +13,12 @@ use crate::protocol::VerdictKind;
 const WRITERS: &[&str] = &["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch"];
 /// Settings without an equivalent in aye, with the reasons.
 const UNSUPPORTED: &[(&str, &str)] = &[
-    ("hooks", "write your hooks to `hooks.toml`; see docs/HOOKS.md"),
+    ("hooks", "put your hooks in `hooks.toml`; see docs/HOOKS.md"),
     ("model", "use `-m gemini/NAME`, or set `model.default` in config.toml"),
     ("security", "aye asks once whether you trust a project; keys are saved with `aye auth login gemini`"),
     ("selectedAuthType", "save a key with `aye auth login gemini`"),
     ("sandbox", "the sandbox is on by default; `aye doctor` shows what it can do"),
-    ("extensions", "aye has no extensions; it has MCP servers and custom tools"),
+    ("extensions", "aye does not use Gemini CLI extensions; `aye plugin add SOURCE` adds plugins"),
     ("autoAccept", "use `--mode auto-edit`, or set `[approval] mode` in config.toml"),
 ];
 
@@ -29,7 +29,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
             read_settings(&JsonEntry::new(&place, &entries), level, sources, secrets, &mut settings);
         }
         read_commands(root, level, sources, &mut settings);
-        for (name, why) in [("policies", "write rules into policy.toml"), ("extensions", "aye has no extensions")] {
+        for (name, why) in [("policies", "add rules to policy.toml"), ("extensions", "aye does not use Gemini CLI extensions")] {
             if sources.exists(root, name) {
                 settings.leave_out(&sources.display_path(root, name), name, why);
             }
@@ -41,7 +41,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
     let has_own = ["AGENTS.md", "CLAUDE.md"].iter().any(|name| sources.exists(Root::Workspace, name));
     if sources.exists(Root::Workspace, "GEMINI.md") && !has_own {
         let place = sources.display_path(Root::Workspace, "GEMINI.md");
-        settings.leave_out(&place, "instructions", "aye reads AGENTS.md; write a line `@GEMINI.md` into it");
+        settings.leave_out(&place, "instructions", "aye reads AGENTS.md; add a line `@GEMINI.md` to it");
     }
     settings
 }

@@ -15,14 +15,14 @@ const WRITERS: &[&str] = &["WriteFile", "EditFile", "ApplyPatch", "AppendFile", 
 /// Settings without an equivalent in aye, with the reasons.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("model", "use `-m PROVIDER/NAME`, or set `model.default` in config.toml"),
-    ("small_model", "aye uses one model"),
+    ("small_model", "set `model.small` in config.toml"),
     ("provider", "add a provider under `[providers.NAME]` in config.toml, and a key with `aye auth login`"),
-    ("agent", "write agents to `.aye/agents`"),
+    ("agent", "put agents in `.aye/agents`"),
     ("mode", "use `--mode plan`, `ask`, `auto-edit` or `auto`"),
-    ("plugin", "plugins of opencode are programs; aye has MCP servers and custom tools"),
+    ("plugin", "aye does not use opencode plugins; `aye plugin add SOURCE` adds plugins"),
     ("formatter", "aye runs no formatters"),
-    ("lsp", "aye starts no language servers"),
-    ("instructions", "write the paths as `@path` into AGENTS.md"),
+    ("lsp", "configure language servers under `[lsp]` in config.toml; see docs/LANGUAGE_SERVERS.md"),
+    ("instructions", "add the paths to AGENTS.md, as `@path`"),
     ("share", "aye runs on this machine only"),
 ];
 
@@ -46,7 +46,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
         }
         let skills = "move them to `~/.agents/skills` or `.agents/skills`, where aye and other agents read skills";
         for (name, why) in
-            [("agent", "write agents to `.aye/agents`"), ("plugin", "plugins of opencode are programs"), ("skill", skills)]
+            [("agent", "put agents in `.aye/agents`"), ("plugin", "aye does not use opencode plugins"), ("skill", skills)]
         {
             if sources.exists(root, name) {
                 settings.leave_out(&sources.display_path(root, name), name, why);
@@ -179,9 +179,9 @@ fn subject(tool: &str, pattern: &str) -> Subject {
         "glob" if is_every => Subject::Tools(vec!["Glob"]),
         "list" if is_every => Subject::Tools(vec!["ListDirectory"]),
         "webfetch" if is_every => Subject::Web(None),
-        "webfetch" => Subject::Other("rules about requests name hosts: see `blocked_domains`".to_owned()),
+        "webfetch" => Subject::Other("rules for requests name hosts: see `blocked_domains`".to_owned()),
         "websearch" if is_every => Subject::Search,
-        "websearch" => Subject::Other("write rules about queries under `Network.Search` of your policy".to_owned()),
+        "websearch" => Subject::Other("add rules for queries under `Network.Search` to your policy".to_owned()),
         "task" => Subject::Other("agents do not need a rule: the policy checks each of their calls".to_owned()),
         "external_directory" => Subject::Other("see `allowed_paths` of File.Read and File.Write".to_owned()),
         "*" => {

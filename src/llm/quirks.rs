@@ -123,7 +123,7 @@ impl Quirks {
         let unknown = text.contains("max_completion_tokens")
             && ["unsupported", "unrecognized", "unknown", "not permitted", "unexpected"].iter().any(|word| text.contains(word));
         if (other || unknown) && self.without.insert(Field::OtherLimit) {
-            return Some("with the other name for the output limit".to_owned());
+            return Some("with the other field name for the output limit".to_owned());
         }
         // Compaction handles a request that exceeds the context window.
         if text.contains("context") {
@@ -177,9 +177,9 @@ mod tests {
             ("body.stream_options: Extra inputs are not permitted", Some("without `stream_options`")),
             (
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-                Some("with the other name for the output limit"),
+                Some("with the other field name for the output limit"),
             ),
-            ("unknown field `max_completion_tokens`", Some("with the other name for the output limit")),
+            ("unknown field `max_completion_tokens`", Some("with the other field name for the output limit")),
             (
                 "max_tokens: 99999 > 8192, which is the maximum allowed number of output tokens",
                 Some("with an output limit of 8192 tokens"),

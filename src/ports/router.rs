@@ -84,20 +84,20 @@ pub(crate) trait ToolRouter: Send + Sync {
     /// planned.
     fn amend(&self, plan: Plan, amendment: Amendment) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = amendment;
-        let message = format!("a call of {} cannot be edited; approve it as proposed or deny it", plan.tool_name);
+        let message = format!("calls to {} cannot be edited; approve the call as proposed or deny it", plan.tool_name);
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
     }
     /// Runs a command in a preview. Running the returned plan applies its changes; dropping that plan discards them.
     fn preview(&self, plan: Plan, permit: PreviewPermit, context: RunContext) -> BoxFuture<'_, Result<Plan, ToolError>> {
         let _ = (permit, context);
-        let message = format!("a call of {} cannot be previewed", plan.tool_name);
+        let message = format!("calls to {} cannot be previewed", plan.tool_name);
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
     }
     /// Opens the layer of a call that ended in an earlier process, if its effects still have this digest. Returns a
     /// plan like `preview` does. Nothing runs; on an error, the layer is discarded.
     fn reopen_layer(&self, call: ToolCall, digest: String) -> BoxFuture<'_, Result<Plan, ToolError>> {
         drop(digest);
-        let message = format!("a call of {} has no layer", call.tool_name);
+        let message = format!("calls to {} have no layer", call.tool_name);
         Box::pin(std::future::ready(Err(ToolError::new(ErrorCode::InvalidRequest, message))))
     }
     /// Runs a plan. Fails with `POLICY_DENIED` unless the permit covers its actions. Paths that changed since planning

@@ -286,7 +286,7 @@ pub struct CommandLine {
     pub line: String,
     pub cwd: String,
     pub timeout_seconds: u64,
-    /// Description of the sandbox: `NONE on this kernel: the command can do what you can do`.
+    /// Description of the sandbox: `NONE on this kernel: the command has all your permissions`.
     pub sandbox: String,
     /// Whether the sandbox differs from that of other commands in the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

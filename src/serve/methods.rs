@@ -72,7 +72,7 @@ pub(crate) struct StartTask {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskOptions {
-    /// Maximum model requests before the task fails with `max_steps_exceeded`; at most `--max-steps`.
+    /// Maximum number of model requests before the task fails with `max_steps_exceeded`; at most `--max-steps`.
     #[serde(default)]
     pub max_steps: Option<u32>,
     /// Makes the prompt a goal: aye starts further tasks until its check passes. `goal_changed` reports the state.

@@ -442,7 +442,7 @@ proptest! {
 }
 
 #[test]
-fn the_holder_of_a_session_is_reported_with_the_time_if_known() {
+fn the_owner_of_a_session_is_reported_with_the_time_if_known() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));

@@ -108,7 +108,7 @@ impl SessionSearch {
     fn limit_error(&self) -> ToolError {
         let most = self.0.most;
         let message = format!(
-            "the limit of {most} web searches for this session is reached (`search.max_per_session`); \
+            "the limit of {most} web searches for this session has been reached (`search.max_per_session`); \
              continue with what you have, or fetch a URL that you know"
         );
         ToolError::new(ErrorCode::PolicyDenied, message)

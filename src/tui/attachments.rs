@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_of_mentions_follow_draft_order_and_are_summed_up_when_space_is_short() {
+    fn sizes_of_mentions_follow_draft_order_and_are_totalled_when_space_is_short() {
         let sizes_in = |attached: &Attachments, draft: &str, room| attached.sizes_in(|| draft.to_owned(), room);
         let mut attached = Attachments::default();
         for (named, count) in [("@Cargo.toml", 300), ("@src/main.rs", 1200), ("@src/main.rs.bak", 9000), ("@Cargo.toml", 310)] {

@@ -125,7 +125,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["output-style", "personality", "rules"], "put permanent instructions in AGENTS.md; /init writes one"),
     (&["mention", "add", "attach"], "type `@` and a file name to attach a file"),
     (&["plugin", "plugins", "extensions"], "run `aye plugin list` in a shell to list the plugins"),
-    (&["privacy-settings", "telemetry"], "aye sends no telemetry"),
+    (&["privacy-settings", "telemetry"], "aye sends no telemetry unless `services.telemetry.url` is set"),
     (&["release-notes", "changelog"], "see CHANGELOG.md; `aye --version` prints the version"),
     (&["sandbox", "yolo"], "/status shows the sandbox, /mode sets what runs without asking"),
     (&["security-review", "code-review", "ultrareview", "pr-comments"], "use /review, for example /review --commit HEAD"),

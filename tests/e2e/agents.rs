@@ -212,7 +212,7 @@ fn limits_of_agents_come_from_the_settings_and_a_policy_only_lowers_them() {
 }
 
 #[test]
-fn without_levels_of_agents_a_session_starts_none() {
+fn a_depth_of_zero_allows_no_agents() {
     let server = Server::with_responder(three);
     let policy = format!("{OPEN}[agents]\ndepth = 0\n");
     let project = with_files(&server).policy(&policy);

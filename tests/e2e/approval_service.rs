@@ -298,7 +298,7 @@ fn in_serve_the_service_decides_if_it_answers_before_the_client() {
 }
 
 #[test]
-fn in_serve_an_answer_that_comes_after_the_client_s_counts_for_nothing() {
+fn in_serve_an_answer_that_arrives_after_the_client_s_is_ignored() {
     let (open, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
     let service = Service::new(move |call| {

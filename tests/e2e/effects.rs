@@ -58,7 +58,7 @@ fn denying_the_effects_changes_nothing() {
 }
 
 #[test]
-fn text_typed_during_a_preview_does_not_decide_about_its_effects() {
+fn text_typed_during_a_preview_neither_applies_nor_discards_its_effects() {
     let server = script("sleep 1; echo new > made.txt");
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
@@ -93,7 +93,7 @@ fn after_a_kill_the_call_needs_approval_again_and_its_preview_is_deleted() {
 }
 
 #[test]
-fn approval_opens_access_blocked_by_the_sandbox_for_one_run() {
+fn approval_allows_access_blocked_by_the_sandbox_for_one_run() {
     let outside = tempfile::Builder::new().prefix("aye-opened-").tempdir_in("/var/lib");
     let Ok(outside) = outside else { return eprintln!("skipped: nothing outside of the sandbox may be written here") };
     let place = outside.path().join("made");

@@ -75,7 +75,7 @@ fn a_goal_without_progress_is_blocked_and_does_not_loop() {
 }
 
 #[test]
-fn a_goal_ends_after_its_rounds() {
+fn a_goal_ends_after_its_maximum_number_of_rounds() {
     let server = Server::with_responder(|_| Answer::text("Done."));
     let events = project(&server).aye(&["exec", "--json", "--until", CHECK, "--rounds", "2", "go"]).exits(4).events();
     let goal = last_goal(&events);

@@ -156,7 +156,7 @@ fn a_hook_can_require_approval_of_an_allowed_call() {
 }
 
 #[test]
-fn without_a_user_a_call_that_a_hook_holds_for_approval_is_denied() {
+fn without_a_user_a_call_for_which_a_hook_requires_approval_is_denied() {
     let server = Server::new([runs("c1", "touch made"), Answer::text("Done.")]);
     let project = deciding(&server, "Bash", &json!({"permissionDecision": "ask"}));
     project.aye(&["exec", "--trust", "go"]).exits(3);

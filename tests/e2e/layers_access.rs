@@ -111,7 +111,7 @@ fn a_command_that_needs_a_host_reruns_in_a_fresh_layer_with_that_host() {
 }
 
 #[test]
-fn a_host_saved_for_a_command_is_open_only_for_that_command() {
+fn a_host_saved_for_a_command_is_allowed_only_for_that_command() {
     let web = Web::start();
     let server = script(&["mytool sync", "mytool sync", "mytool sync; true"]);
     let Some(project) = project(&server, &web, "") else { return };

@@ -298,7 +298,7 @@ fn open_list(terminal: &mut Terminal) {
 }
 
 #[test]
-fn line_mode_prints_the_diffs_and_decides_by_id() {
+fn line_mode_prints_the_diffs_and_applies_by_id() {
     let server = answers(1);
     let project = Project::with(&server).file("AGENTS.md", "# Rules\n");
     let id = text(&add(&project, "Use nextest", "project"), "id").to_owned();

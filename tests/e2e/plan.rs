@@ -66,7 +66,7 @@ fn steps_are_shown_live_and_again_after_a_kill_and_a_resume() {
 }
 
 #[test]
-fn steps_end_with_the_next_task_and_are_an_event_of_exec() {
+fn exec_reports_steps_as_an_event_and_the_next_task_starts_without_steps() {
     let done = steps("c1", &[("Read", "done"), ("Write", "pending")]);
     let server = Server::new([done, Answer::text("Done."), Answer::text("Again.")]);
     let project = Project::with(&server);
@@ -281,7 +281,7 @@ fn plan_mode_writes_nothing_before_a_plan_is_approved() {
 }
 
 #[test]
-fn a_plan_that_is_edited_in_the_prompt_asks_again_with_its_new_effect() {
+fn a_plan_edited_in_the_prompt_needs_approval_again_with_its_new_effect() {
     let server = Server::new([plan("c1", &["a.txt"]), write("c2", "b.txt"), Answer::text("Finished the work.")]);
     let project = Project::with(&server);
     let mut terminal = project.open_sized(&["--mode", "plan"], 110, 45);

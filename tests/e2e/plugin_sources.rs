@@ -253,7 +253,7 @@ fn archives_without_a_plugin_are_rejected_without_a_trace() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_change_of_plugins_killed_at_any_effect_leaves_the_old_plugin_or_the_new_one() {
+fn a_plugin_change_killed_at_any_effect_leaves_the_old_or_the_new_plugin() {
     use crate::support::trace::{Fault, Point, trace};
     const MANIFEST: &str = ".claude-plugin/plugin.json";
     let old = [(MANIFEST, r#"{"name": "team-tools", "version": "1"}"#), ("commands/fix.md", "Fix.\n")];

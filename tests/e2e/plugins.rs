@@ -124,7 +124,7 @@ fn the_plan_is_approved_in_the_terminal() {
 }
 
 #[test]
-fn plugin_parts_are_used_beside_user_files() {
+fn plugin_parts_are_used_alongside_user_files() {
     let server = Server::new([
         Answer::call("c1", "Skill", json!({"name": "pdf"})),
         Answer::call("c2", "tickets", json!({})),

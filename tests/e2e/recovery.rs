@@ -80,7 +80,7 @@ fn the_last_command_output_before_a_crash_is_sent_to_the_model() {
 }
 
 #[test]
-fn taking_over_a_held_session_makes_its_process_save_and_exit() {
+fn taking_over_an_open_session_makes_its_process_save_and_exit() {
     let line = json!({"command": "touch began; sleep 6161.8"});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
     let project = Project::with(&server).allowing_everything();
@@ -124,7 +124,7 @@ fn sighup_ends_a_run_unless_it_is_ignored() {
 }
 
 #[test]
-fn a_held_session_can_be_viewed_or_taken_over_on_the_screen() {
+fn a_session_open_elsewhere_can_be_viewed_or_taken_over_on_the_screen() {
     let line = json!({"command": "touch began; sleep 6161.9"});
     let server = Server::new([Answer::call("call_1", "RunCommand", line), Answer::text("Done.")]);
     let project = Project::with(&server).allowing_everything();

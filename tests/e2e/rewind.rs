@@ -126,7 +126,7 @@ fn a_rewind_leaves_the_git_directory_unchanged_byte_for_byte() {
 }
 
 #[test]
-fn a_session_held_by_another_process_cannot_be_rewound() {
+fn a_session_open_in_another_process_cannot_be_rewound() {
     let gate = Gate::default();
     let server = Server::new([
         Answer::call("call_1", "WriteFile", json!({"path": "written.txt", "content": "by a tool\n"})),

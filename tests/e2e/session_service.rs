@@ -204,7 +204,7 @@ fn refusals() -> Vec<(&'static str, Mind, i32, &'static str)> {
 }
 
 #[test]
-fn whatever_the_service_refuses_starts_no_session() {
+fn no_session_starts_if_the_service_refuses_it() {
     for (name, mind, code, why) in refusals() {
         let (service, server) = (Service::new(mind), model());
         let output = writes(&project(&server, &service.url(), ""), false);
@@ -221,7 +221,7 @@ fn whatever_the_service_refuses_starts_no_session() {
 }
 
 #[test]
-fn without_a_complete_response_a_session_continues_alone_unless_the_service_is_required() {
+fn without_a_complete_response_a_session_is_not_registered_and_starts_unless_required() {
     let down: Vec<(&str, Mind, &str)> = vec![
         ("an error", Box::new(|_| Response::status(503)), "503"),
         ("too many", Box::new(|_| Response::status(429)), "429"),
@@ -245,7 +245,7 @@ fn without_a_complete_response_a_session_continues_alone_unless_the_service_is_r
 }
 
 #[test]
-fn a_slow_service_delays_the_start_for_some_seconds_only() {
+fn a_slow_service_delays_the_start_by_only_a_few_seconds() {
     let held = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}", held.local_addr().unwrap());
     let server = model();

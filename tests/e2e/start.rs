@@ -86,7 +86,7 @@ fn a_draft_left_before_the_session_is_open_is_saved_in_the_session() {
 }
 
 #[test]
-fn a_long_session_held_by_another_process_opens_read_only_at_its_end() {
+fn a_long_session_open_in_another_process_opens_read_only_at_its_end() {
     const STEPS: usize = 130;
     let read = |step: usize| {
         let arguments = json!({"path": "note.txt", "offset": step + 1, "limit": 1});

@@ -542,7 +542,7 @@ fn aye_under(project: &Project, before: &[&str], arguments: &[&str]) -> Option<(
 }
 
 #[test]
-fn a_user_who_is_not_root_runs_tasks_too() {
+fn tasks_also_run_for_an_unprivileged_user() {
     let is_root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
     if !is_root {
         return println!("skipped: all other tests run as a user who is not root");

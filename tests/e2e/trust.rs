@@ -45,7 +45,7 @@ fn a_project_policy_applies_only_after_trust() {
 }
 
 #[test]
-fn an_invalid_project_policy_is_no_error_until_the_project_is_trusted() {
+fn an_invalid_project_policy_is_not_an_error_until_the_project_is_trusted() {
     let server = server(2);
     let project = Project::with(&server).file(".aye/policy.toml", "schema_version = 1\n\n[capabilitys]\n").file("notes.txt", "x");
     let told = project.aye(&["exec", "hi"]).exits(0);
@@ -74,7 +74,7 @@ fn trust_is_saved_and_a_later_change_is_described() {
         .file("notes.txt", "x\n");
     let mut terminal = project.open_sized(&[], 100, 30);
     let screen = terminal.review(texts::TRUST_THE_PROJECT);
-    for words in [".aye/policy.toml (4 rules, all tighten)", ".mcp.json (MCP servers", "AGENTS.md (instructions"] {
+    for words in [".aye/policy.toml (4 rules, restrictions only)", ".mcp.json (MCP servers", "AGENTS.md (instructions"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
     terminal.decide('y');

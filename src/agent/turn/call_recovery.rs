@@ -83,7 +83,7 @@ impl CallBatch {
                 }
                 Some(RecoveredState::Resumable) => {
                     call.state = CallState::Planning;
-                    runner.cx.out.notice(format!("`{}` was interrupted when aye exited; aye continues it", call.summary));
+                    runner.cx.out.notice(format!("`{}` was interrupted when aye exited; aye resumes it", call.summary));
                 }
                 Some(RecoveredState::Partly { words }) => call.partly = Some(words),
                 None => {}

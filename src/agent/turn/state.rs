@@ -36,7 +36,7 @@ pub(super) const TASK: &[Change<TaskStatus>] = &[
     (ProcessingResponse, TaskCompleted, "a response without tool calls"),
     (ProcessingResponse, CheckingPolicy, "a response with tool calls"),
     (CheckingPolicy, WaitingForApproval, "a call requires approval"),
-    (CheckingPolicy, ExecutingTools, "no call requires approval; denied calls are done"),
+    (CheckingPolicy, ExecutingTools, "no call requires approval; denied calls already have their results"),
     (WaitingForApproval, ExecutingTools, "the last approval is decided"),
     (ExecutingTools, TaskRunning, "all calls have their results"),
     (TaskRunning, TaskFailed, "no step is left, or the policy forbids the next one"),

@@ -18,7 +18,7 @@ pub(crate) enum AgentsSub {
     },
     /// Check agents for errors
     ///
-    /// Without PATH: the agents of this project and your own. The exit code is 1 if there is an error.
+    /// Without PATH, checks the agents of this project and your own. The exit code is 1 if there is an error.
     Check {
         /// Agent file, or a folder of agents
         path: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! `aye apply`: applies a patch file of `aye exec --patch`, in a session of its own.
+//! `aye apply`: applies a patch file from `aye exec --patch`, in a session of its own.
 //!
 //! The file is untrusted data. Its verdicts are only displayed. Every change is planned from the files on disk, judged
 //! by the policy in effect, and applied with a permit, so that the journal records it and it can be undone.

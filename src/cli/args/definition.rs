@@ -55,7 +55,7 @@ pub(super) struct CommonArgs {
     /// Work in this directory [default: the current directory]
     #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
-    /// Use the settings of this profile of config.toml
+    /// Use the settings of this profile from config.toml
     ///
     /// A profile is a table `[profiles.NAME]` with the keys model, mode, effort, policy, max_steps and max_budget_usd.
     /// Options take precedence over it.
@@ -338,10 +338,10 @@ pub(super) enum Sub {
     Usage(UsageArgs),
     /// Review changes, read-only, and print the findings
     ///
-    /// Without options: the uncommitted changes, or else those since the default branch. The exit code is 1 if a
+    /// Without options, reviews the uncommitted changes, or else those since the default branch. The exit code is 1 if a
     /// finding is high or critical.
     Review(ReviewArgs),
-    /// Apply a patch file of `aye exec --patch`
+    /// Apply a patch file from `aye exec --patch`
     ///
     /// The file is untrusted data: every change is checked against the files and judged by the policy.
     Apply(ApplyArgs),
@@ -381,8 +381,8 @@ pub(super) enum Sub {
     },
     /// Review proposals for instruction files
     ///
-    /// aye collects instructions that the model suggests, and that you repeat in several tasks. Nothing is written
-    /// before you apply a proposal.
+    /// aye collects instructions that the model suggests or that you repeat in several tasks. Nothing is written
+    /// until you apply a proposal.
     Memory {
         #[command(subcommand)]
         memory: MemorySub,
@@ -392,9 +392,9 @@ pub(super) enum Sub {
         #[command(subcommand)]
         plugin: PluginSub,
     },
-    /// Import settings of another agent, after showing a plan
+    /// Import settings from another agent, after showing a plan
     ///
-    /// Reads permissions, MCP servers, instructions and commands. Nothing is written before you approve the plan.
+    /// Reads permissions, MCP servers, instructions and commands. Nothing is written until you approve the plan.
     Import(ImportArgs),
     /// List models with context windows and prices, or update the list
     #[command(args_conflicts_with_subcommands = true)]
@@ -427,7 +427,7 @@ pub(super) enum Sub {
     ///
     /// aye never updates itself. It detects how it was installed, and prints the commands that update it.
     Update(UpdateArgs),
-    /// Deliver records that wait for services
+    /// Deliver waiting records to services
     ///
     /// Services are set in `[services]` of config.toml. The exit code is 1 if records remain.
     Sync {

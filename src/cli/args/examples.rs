@@ -12,7 +12,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("Start a session with a prompt", "aye \"explain how this project is built\""),
             ("Continue the latest session", "aye -c"),
             ("Run one task and exit", "aye -p \"fix the failing test\""),
-            ("Use a profile of config.toml", "aye --profile fast"),
+            ("Use a profile from config.toml", "aye --profile fast"),
         ],
     ),
     (

@@ -19,10 +19,10 @@ const MODES: &str = "use `--mode plan`, `ask`, `auto-edit` or `auto`";
 const NO_BYPASS: &str = "no option skips the policy; `--mode auto` asks only about high-risk actions";
 const TOOLS: &str = "the policy decides what tools may do: `aye policy show` prints it, `aye policy init` writes one";
 const SANDBOX: &str = "the policy sets the sandbox; `--mode plan` is read-only, `aye doctor` shows what the sandbox can do";
-const INSTRUCTIONS: &str = "write instructions into AGENTS.md; `/init` creates the file";
+const INSTRUCTIONS: &str = "put instructions in AGENTS.md; `/init` creates the file";
 const STRUCTURED: &str =
     "use `--output-format json` for one object at the end, `stream-json` for messages, `events` for every event";
-const SUBAGENTS: &str = "write agents to `.aye/agents` or `.claude/agents`; `aye agents list` lists them";
+const SUBAGENTS: &str = "put agents in `.aye/agents` or `.claude/agents`; `aye agents list` lists them";
 
 /// Options that aye lacks, by their names in other agents.
 const OPTIONS: &[(&[&str], Meaning)] = &[
@@ -112,7 +112,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--delete-session"], Instead("use `aye sessions delete ID`")),
     (
         &["--list-extensions", "--extensions", "-e", "--plugin-dir"],
-        Instead("aye has no extensions; it has MCP servers (`aye mcp`) and custom tools"),
+        Instead("use `aye plugin add SOURCE` to add a plugin, `aye plugin list` to list the plugins"),
     ),
     (&["--last"], Instead("use `aye -c` to continue the latest session")),
     (&["--output-last-message", "-o", "--output"], Instead("redirect stdout, for example `aye exec PROMPT > FILE`")),

@@ -11,7 +11,7 @@ pub(crate) enum HooksSub {
         #[arg(long)]
         json: bool,
     },
-    /// Run the hooks of an event, and print their decisions
+    /// Run the hooks for an event, and print their decisions
     ///
     /// Nothing else runs: the call is neither planned nor executed.
     Test {

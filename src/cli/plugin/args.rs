@@ -21,7 +21,7 @@ pub(crate) enum PluginSub {
     /// Show a plan, and add a plugin from a folder, archive or repository
     ///
     /// The plan lists everything that the plugin brings. aye copies the files and pins them by hash. If the plugin is
-    /// already installed, the plan shows the difference. Nothing is added before you approve the plan, and nothing of
+    /// already installed, the plan shows the difference. Nothing is added until you approve the plan, and no part of
     /// the plugin runs.
     Add {
         #[command(flatten)]

@@ -72,14 +72,14 @@ fn answer<'a>(line: &'a BoundedLine, enforcer: &Enforcer, toolset: &Toolset, ser
     let unreadable = |reason: String| Answer { id: None, explanation: Explanation::unreadable(reason) };
     let BoundedLine::Whole(line) = line else { return unreadable(format!("the line is longer than {LINE_BYTES} bytes")) };
     if line.trim_ascii().is_empty() {
-        return unreadable(format!("the line is empty, {EXPECTED}"));
+        return unreadable(format!("the line is empty; {EXPECTED}"));
     }
     match serde_json::from_slice::<BTreeMap<String, &RawValue>>(line) {
         Ok(request) => {
             let explanation = explain_request(&request, enforcer, toolset, servers);
             Answer { id: request.get("id").copied(), explanation }
         }
-        Err(error) => unreadable(format!("the line is not a JSON object ({error}), {EXPECTED}")),
+        Err(error) => unreadable(format!("the line is not a JSON object ({error}); {EXPECTED}")),
     }
 }
 

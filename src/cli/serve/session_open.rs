@@ -66,7 +66,7 @@ impl SessionFactory {
         if let Some(name) =
             model.filter(|name| name.split_once('/').is_none_or(|(provider, name)| provider.is_empty() || name.is_empty()))
         {
-            let message = format!("`model` is `{name}`, expected PROVIDER/NAME, for example `anthropic/claude-sonnet-5`");
+            let message = format!("`model` is `{name}`; expected PROVIDER/NAME, for example `anthropic/claude-sonnet-5`");
             return Err(RpcError::new(FaultCode::InvalidParams, message));
         }
         let directory = wanted.directory.or_else(|| self.common.directory.clone());

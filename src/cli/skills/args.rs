@@ -18,7 +18,7 @@ pub(crate) enum SkillsSub {
     },
     /// Check skills for errors
     ///
-    /// Without PATH: the skills of this project and your own. The exit code is 1 if there is an error.
+    /// Without PATH, checks the skills of this project and your own. The exit code is 1 if there is an error.
     Check {
         /// Skill directory, its SKILL.md, or a folder of skills
         path: Option<PathBuf>,

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_inbox_gives_the_places_of_the_model_to_the_user_first() {
+    fn in_a_full_inbox_suggestions_of_the_model_are_replaced_first() {
         let mut inbox = InboxContent::default();
         let count = |inbox: &InboxContent, source| inbox.proposals.iter().filter(|proposal| proposal.source == source).count();
         inbox.add(proposal("use mine", MemorySource::User));

@@ -1,4 +1,4 @@
-//! Findings in the response of the model: their schema, and their check against the diffs.
+//! Findings in the model's response: their schema, and their check against the diffs.
 
 use crate::protocol::{Finding, Problem, Review, ReviewedChanges};
 use serde::Deserialize;

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_limit_of_all_policies_counts() {
+    fn the_smallest_limit_of_all_policies_applies() {
         let limits = |at_once, max_steps| AgentLimits { at_once, max_steps, ..AgentLimits::default() };
         let both = limits(Some(4), None).and(limits(Some(2), Some(10)));
         assert_eq!(both, limits(Some(2), Some(10)));

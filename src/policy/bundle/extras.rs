@@ -76,7 +76,7 @@ pub(crate) fn approval_timeout(root: &BundleTable<'_>) -> Result<Option<u64>, Bu
     section.choice("guard", &[("normal", ()), ("strict", ())])?;
     match section.number("timeout_seconds")? {
         Some(0) => {
-            let expected = "an integer of at least 1: the seconds an approval waits for an answer";
+            let expected = "an integer of at least 1: the number of seconds an approval waits for an answer";
             Err(section.error_at("timeout_seconds", &format!("`timeout_seconds` is 0; expected {expected}")))
         }
         seconds => Ok(seconds),

@@ -2,7 +2,7 @@
 
 use super::reader::{BundleError, BundleTable};
 
-/// Values that loosen, by capability and key.
+/// Values that loosen a policy, by capability and key.
 const LOOSE: &[(&str, &str, &str)] = &[
     ("Shell.Exec", "sandbox", "off"),
     ("Shell.Exec", "network", "allow"),

@@ -148,7 +148,7 @@ fn errors_name_their_line() {
         ),
         (
             "schema_version = 1\n[approval]\ntimeout_seconds = 0".into(),
-            "policy.toml line 3: `timeout_seconds` is 0; expected an integer of at least 1: the seconds an approval waits for an answer",
+            "policy.toml line 3: `timeout_seconds` is 0; expected an integer of at least 1: the number of seconds an approval waits for an answer",
         ),
         (rule.to_owned(), "policy.toml line 2: the rule has no `decision`; expected allow, ask or deny"),
         (

@@ -65,7 +65,7 @@ const WITHOUT_PARAMETERS: &[(&str, &str)] = &[
     (
         "ListMemory",
         "Returns the proposals of the memory inbox: instructions that aye suggests for the instruction files. Nothing changes \
-         before the user decides.",
+         until the user decides.",
     ),
 ];
 /// Types of parameters and results that have their own table.

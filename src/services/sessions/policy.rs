@@ -38,7 +38,7 @@ pub(super) struct SessionPolicy {
     pub text: String,
     pub version: Option<String>,
     pub expires_at: Timestamp,
-    /// Entries that would loosen something, which have no effect.
+    /// Entries that would loosen the policy, which have no effect.
     pub ignored: Vec<String>,
 }
 
@@ -149,7 +149,7 @@ fn capabilities(value: &Value) -> Result<toml::Table, String> {
     if calls_models {
         return Ok(capabilities);
     }
-    Err(format!("the bundle does not grant `{MODEL}`, so that no model may be called"))
+    Err(format!("the bundle does not grant `{MODEL}`, so no model may be called"))
 }
 
 /// Rejects the members of the capability that would limit something: the limits on models are in `llmPolicy`.
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_would_loosen_are_named() {
+    fn entries_that_would_loosen_the_policy_are_named() {
         let mut loose = bundle();
         loose["capabilities"] = json!({"LLM.Call": {}, "Shell.Exec": {"sandbox": "off"}});
         assert_eq!(convert(&loose).unwrap().ignored, ["`sandbox = \"off\"` in Shell.Exec"]);

@@ -125,7 +125,7 @@ impl Head {
             return Err("a digest is invalid".to_owned());
         }
         if self.history.bytes > HISTORY_BYTES {
-            return Err(format!("the history has {} bytes; the limit is {HISTORY_BYTES}", self.history.bytes));
+            return Err(format!("the history is {} bytes; the limit is {HISTORY_BYTES}", self.history.bytes));
         }
         if self.artifacts.len() > ARTIFACTS {
             return Err(format!("the head has {} artifacts; the limit is {ARTIFACTS}", self.artifacts.len()));
@@ -138,7 +138,7 @@ impl Head {
             return Err(format!("the artifact URI `{}` does not match its digest", short(&wrong.artifact.uri)));
         }
         if let Some(huge) = self.artifacts.iter().find(|artifact| artifact.artifact.bytes > ARTIFACT_BYTES) {
-            return Err(format!("an artifact has {} bytes; the limit is {ARTIFACT_BYTES}", huge.artifact.bytes));
+            return Err(format!("an artifact is {} bytes; the limit is {ARTIFACT_BYTES}", huge.artifact.bytes));
         }
         Ok(())
     }

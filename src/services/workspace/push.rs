@@ -130,7 +130,7 @@ fn to_head(id: &SessionId, snapshot: &Snapshot, owner: SessionOwner) -> Result<H
     let bytes = snapshot.text.len() as u64;
     if bytes > HISTORY_BYTES {
         let problem = Problem::new(format!("cannot push session `{id}`"));
-        let problem = problem.because(format!("its history has {bytes} bytes; the limit is {HISTORY_BYTES}"));
+        let problem = problem.because(format!("its history is {bytes} bytes; the limit is {HISTORY_BYTES}"));
         return Err(WorkspaceError::local(problem));
     }
     Ok(Head {

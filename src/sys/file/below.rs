@@ -77,7 +77,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_symlink_on_the_way_leads_nowhere() {
+    fn symlinks_in_the_path_are_not_followed() {
         let place = tempfile::tempdir().unwrap();
         let (root, outside) = (place.path().join("root"), place.path().join("outside"));
         std::fs::create_dir(&root).unwrap();

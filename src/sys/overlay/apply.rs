@@ -280,7 +280,7 @@ impl<'a> Work<'a> {
         now: Option<Node>,
         pace: FaultHook<'_>,
     ) -> Result<(), ApplyStop> {
-        let missing = || SkipReason::Foreign("the file that it is a hard link to does not exist");
+        let missing = || SkipReason::Foreign("the target of the hard link does not exist");
         let leader = pass_below(&self.directory, to.parent().unwrap_or(Path::new(""))).map_err(|_| missing())?;
         let name = to.file_name().unwrap_or_default();
         let file =

@@ -13,10 +13,10 @@ pub(super) fn no_namespaces(error: &io::Error) -> String {
                 .to_owned()
         }
         _ if setting("user/max_user_namespaces") == Some(0) => {
-            "user namespaces are disabled here; to enable them, run `sysctl user.max_user_namespaces=15000` as root".to_owned()
+            "user namespaces are disabled here; to enable them, run `sysctl user.max_user_namespaces=10000` as root".to_owned()
         }
         Errno::ENOSPC | Errno::EUSERS => {
-            "the limit on namespaces is reached; stop some programs, or raise `user.max_user_namespaces`"
+            "the limit on namespaces has been reached; stop some programs, or raise `user.max_user_namespaces`"
                 .to_owned()
         }
         Errno::EPERM | Errno::EACCES => {

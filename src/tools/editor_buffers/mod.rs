@@ -181,8 +181,8 @@ pub(super) async fn unsaved_document(
 pub(super) fn with_unsaved_note(told: String, given: &str) -> String {
     let gap = if told.ends_with('\n') { "" } else { "\n" };
     format!(
-        "{told}{gap}[`{given}` as open in the user's editor, with unsaved changes; the file on disk differs, and cannot be \
-         changed until it is saved]"
+        "{told}{gap}[This is `{given}` as open in the user's editor, with unsaved changes. The file on disk differs, and cannot be \
+         changed until the user saves these changes.]"
     )
 }
 

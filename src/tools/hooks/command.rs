@@ -225,7 +225,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_program_is_reached_over_every_link_on_the_way_to_it() {
+    fn every_link_in_the_path_to_a_program_is_recognized() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         for name in ["bin", "tools", "lib"] {

@@ -80,7 +80,7 @@ impl<'a> CommandHooks<'a> {
                 }
             }
         }
-        let unended = || ToolError::new(ErrorCode::ToolExecutionFailed, "the hooks after the command did not end");
+        let unended = || ToolError::new(ErrorCode::ToolExecutionFailed, "the hooks after the command did not finish");
         let command = Arc::into_inner(command).ok_or_else(unended)?;
         let result = off_thread(move || command.read_again()).await??;
         Ok((result, runs))

@@ -107,7 +107,8 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &ToolSettings) -> D
         && let Some((name, place)) = search_path(settings).only_inside(&line, settings)
     {
         let place = place.display();
-        doubts.by_name = Some(format!("`{name}` is a program in the workspace (`{place}`), which no rule allows by its name"));
+        doubts.by_name =
+            Some(format!("`{name}` is a program in the workspace (`{place}`), and no rule allows such a program by name"));
     }
     doubts.through_links = link_escape_reason(actions, settings);
     doubts

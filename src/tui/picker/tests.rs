@@ -108,7 +108,7 @@ fn a_list_with_more_rows_shows_an_arrow_and_marks_are_not_truncated() {
 }
 
 #[test]
-fn the_list_keeps_half_of_the_screen_and_details_are_truncated_before_dropped() {
+fn the_list_keeps_half_of_the_screen_and_details_are_truncated_before_they_are_dropped() {
     const FACTS: &[Column] = &[Column { head: "", is_number: false, rank: 0 }, Column { head: "", is_number: false, rank: 1 }];
     let fact = |name: &str, value: &str| Row {
         key: name.to_owned(),

@@ -319,7 +319,7 @@ fn approvals_appear_one_by_one_and_postponed_ones_return() {
 }
 
 #[test]
-fn trust_and_interrupted_calls_are_answered_with_their_own_words() {
+fn questions_about_trust_and_interrupted_calls_have_their_own_answers() {
     let (trust, mut answered) = trust(&["AGENTS.md (instructions)"]);
     let mut session = Session::with(Start { trust: Some(trust), ..start() });
     let said = session.read();

@@ -66,7 +66,7 @@ pub(crate) fn copy(model: &mut UiModel, which: &str, now: u64, effects: &mut Vec
         "" | "code" => 1,
         number => match number.parse::<usize>() {
             Ok(number @ 1..) => number,
-            Ok(_) | Err(_) => return model.show_toast("use /copy, /copy code, or /copy 2 for the second-last response", now),
+            Ok(_) | Err(_) => return model.show_toast("use /copy, /copy code, or /copy 2 for the second-to-last response", now),
         },
     };
     let mut answers = response_texts(&model.transcript);

@@ -177,7 +177,7 @@ fn a_rollback_keeps_files_changed_by_others_and_names_the_saved_originals() {
 }
 
 #[test]
-fn data_written_to_a_file_being_replaced_is_kept_beside_the_file() {
+fn data_written_to_a_file_being_replaced_is_kept_next_to_the_file() {
     use std::io::Write;
     let (_directory, root) = work_place();
     let steps = steps_of(&root);

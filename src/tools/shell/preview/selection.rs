@@ -140,10 +140,7 @@ fn selection_note(changes: &[Changes], effects: &[ListedEffect], hunks: Vec<Stri
     let kept = names(kept);
     let build = if has_build_output { "; build output was discarded too" } else { "" };
     let kept = if kept.is_empty() { "nothing".to_owned() } else { list_names(&kept) };
-    format!(
-        "[The user applied only a part of the changes. applied: {kept}; discarded, so unchanged: {}{build}]",
-        list_names(&left)
-    )
+    format!("[The user applied only part of the changes. Applied: {kept}; discarded, so unchanged: {}{build}]", list_names(&left))
 }
 
 /// Lists names, and the number of names beyond the limit.

@@ -194,7 +194,7 @@ fn escaped(old: &str, new: &str) -> Option<Variant> {
     if open(&new) && !open(&meant) {
         return None;
     }
-    Some(Variant { how: "with its escapes (`\\n`, `\\t`, `\\\"`) resolved", ..unchanged(&meant, &new) })
+    Some(Variant { how: "with its escapes (`\\n`, `\\t`, `\\\"`) decoded", ..unchanged(&meant, &new) })
 }
 
 /// Unescapes only quotes.
@@ -202,7 +202,7 @@ fn quoted(old: &str, new: &str) -> Option<Variant> {
     const SIGNS: &[(char, char)] = &[('"', '"'), ('\'', '\''), ('`', '`')];
     let meant = unescape(old, SIGNS)?;
     let new = unescape(new, SIGNS).unwrap_or_else(|| new.to_owned());
-    Some(Variant { how: "with its escaped quotes resolved", ..unchanged(&meant, &new) })
+    Some(Variant { how: "with its quotes unescaped", ..unchanged(&meant, &new) })
 }
 
 /// Unescapes the text; `None` if there are no escapes.
@@ -226,7 +226,7 @@ fn unescape(text: &str, signs: &[(char, char)]) -> Option<String> {
 
 fn entities(old: &str, new: &str) -> Option<Variant> {
     let meant = decode_entities(old);
-    (meant != old).then(|| Variant { how: "with its HTML entities resolved", ..unchanged(&meant, &decode_entities(new)) })
+    (meant != old).then(|| Variant { how: "with its HTML entities decoded", ..unchanged(&meant, &decode_entities(new)) })
 }
 
 /// Decodes HTML entities; `&amp;` last, so that no entity is decoded twice.
