@@ -8,10 +8,9 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Maximum size in bytes of a call's text that are sent to the editor; the model gets the full
-/// text.
+/// Maximum number of bytes of a call's text that are sent to the editor; the model gets the full text.
 pub(crate) const SHOWN_BYTES: usize = 48 << 10;
-/// Maximum size in bytes of a running command's most recent output that are sent to the editor.
+/// Maximum number of bytes of a running command's most recent output that are sent to the editor.
 pub(crate) const TAIL_BYTES: usize = 12 << 10;
 /// Maximum size in bytes of the raw arguments.
 const RAW_BYTES: usize = 64 << 10;

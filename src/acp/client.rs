@@ -32,7 +32,7 @@ pub(crate) struct EditorCapabilities {
 #[derive(Clone)]
 pub(crate) struct Client {
     connection: ConnectionTo<agent_client_protocol::Client>,
-    /// Permits for updates that wait to be written.
+    /// Permits for updates that have not been written yet.
     room: Arc<Semaphore>,
     understands: EditorCapabilities,
     pub looks: Sanitizers,

@@ -28,7 +28,7 @@ pub(crate) struct Options {
     pub laxest: Mode,
     pub model: String,
     pub effort: Option<Effort>,
-    /// The efforts of the model.
+    /// The reasoning efforts that the model supports.
     pub efforts: Vec<Effort>,
     /// Models that are ready for use.
     pub models: Vec<String>,

@@ -1,4 +1,4 @@
-//! JSON-RPC responses and errors for requests of an editor.
+//! JSON-RPC responses and errors for requests from an editor.
 
 use super::host::Refusal;
 use agent_client_protocol::Error;

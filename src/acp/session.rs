@@ -44,7 +44,7 @@ const BEGIN: Duration = Duration::from_secs(5);
 /// Maximum time for a session to save itself.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Request of an editor to a session.
+/// Request from an editor to a session.
 pub(crate) enum Ask {
     Prompt(PromptRequest, Reply),
     Cancel,
@@ -423,7 +423,7 @@ impl EditorSession {
         }
     }
 
-    /// Declines a form of an MCP server, which the editor cannot show.
+    /// Declines a form from an MCP server, which the editor cannot show.
     async fn decline(&mut self, asked: &Elicitation) {
         let words = format!(
             "the MCP server `{}` asks: {}\naye declined, because this editor cannot show its forms; run `aye \

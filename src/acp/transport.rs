@@ -25,7 +25,7 @@ const LINES_OUT: usize = 16;
 const INTERVAL: Duration = Duration::from_millis(2);
 /// Time after which an editor that reads nothing counts as disconnected.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Maximum number of updates that wait to be written.
+/// Maximum number of updates that have not been written yet.
 pub(crate) const UPDATES_OUT: usize = 128;
 
 const UPDATE: &str = "session/update";

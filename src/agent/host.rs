@@ -100,7 +100,7 @@ pub(crate) struct SessionHandle {
     pub ended: JoinHandle<()>,
     /// Answers queries until the session has ended.
     pub queries: SessionQueries,
-    /// Counts the requests of agents and reviews.
+    /// Counts the requests from agents and reviews.
     pub account: Account,
 }
 
@@ -287,7 +287,7 @@ impl Host {
         }
     }
 
-    /// Counts a request of a review or an agent, and sends the new account state to the requester.
+    /// Counts a request from a review or an agent, and sends the new account state to the requester.
     async fn charge(&mut self, Charge { spent, event, answer }: Charge) {
         if let Some(event) = event {
             self.agent_approvals.note(&event);

@@ -15,10 +15,10 @@ pub(crate) const OUTPUT_ESTIMATE_TOKENS: u64 = 500;
 pub(crate) const CACHE_SECONDS: i64 = 300;
 /// Maximum number of characters of a provider's message that are repeated to the model.
 pub(crate) const BLOCKED_CHARS: usize = 500;
-/// Number of identical consecutive calls at which the user is asked.
+/// Number of identical consecutive calls from which each call requires approval.
 pub(crate) const SAME_CALLS: u32 = 8;
-/// Number of identical consecutive calls at which the user is asked, for calls that change nothing, such as reading the
-/// output of a silent command.
+/// Number of identical consecutive calls from which each call requires approval, for calls that change nothing, such as
+/// reading the output of a silent command.
 pub(crate) const SAME_POLLS: u32 = 60;
 /// Streamed text that a crash may lose, in milliseconds of streaming.
 pub(crate) const PARTIAL_SAVE_MS: i64 = 1_000;
@@ -26,8 +26,8 @@ pub(crate) const PARTIAL_SAVE_MS: i64 = 1_000;
 pub(crate) const HOOKED_CALLS: usize = 4;
 /// Maximum number of times that hooks can make the model continue in one task.
 pub(crate) const STOP_HOOK_BLOCKS: u32 = 8;
-/// Number of times that a goal's check fails consecutively in the same way, without a changed file, before the user is
-/// asked.
+/// Number of consecutive identical failures of a goal's check, without a changed file, after which the goal waits for
+/// the user.
 pub(crate) const SAME_CHECK_FAILURES: u32 = 3;
 /// Timeout in seconds of a goal's check.
 pub(crate) const CHECK_SECONDS: u64 = 600;
@@ -51,8 +51,8 @@ pub(crate) const MESSAGE_OVERHEAD_TOKENS: u64 = 4;
 /// Number of pixels per image token. Providers scale down images that would exceed their limit.
 pub(crate) const PIXELS_PER_TOKEN: u64 = 750;
 pub(crate) const MAX_IMAGE_TOKENS: u64 = 4_800;
-/// Maximum number of images in a request. Beyond it, the oldest are dropped, this many at a time, so that the cached part of a thread
-/// seldom changes.
+/// Maximum number of images in a request. Beyond it, the oldest are dropped, this many at a time, so that the cached
+/// part of a thread seldom changes.
 pub(crate) const MAX_IMAGES: usize = 20;
 pub(crate) const IMAGES_DROPPED_AT_ONCE: usize = 10;
 /// Maximum size of all images as base64, in bytes: a request may be 32 MB.
@@ -70,7 +70,7 @@ pub(crate) const TREE_SECONDS: u64 = 600;
 pub(crate) const KILL_GRACE_MS: u64 = 5_000;
 /// Time in milliseconds that running calls may take to end when the user quits.
 pub(crate) const QUIT_GRACE_MS: u64 = 3_000;
-/// Maximum number of bytes saved of a running command's last output.
+/// Maximum number of bytes of a running command's last output that are saved.
 pub(crate) const TAIL_BYTES: usize = 4 << 10;
 /// Minimum interval in milliseconds between two saves of that output: while a command prints, and while it is silent.
 pub(crate) const TAIL_SAVE_MS: u64 = 1_000;
@@ -79,7 +79,8 @@ pub(crate) const TAIL_BEAT_MS: u64 = 10_000;
 pub(crate) const UNSAVED_BYTES: usize = if cfg!(test) { 64 << 10 } else { 64 << 20 };
 /// Maximum number of open requests from servers to the user; further ones are cancelled without being shown.
 pub(crate) const MAX_ELICITATIONS: usize = 8;
-/// Maximum number of form fields, of choices in a field, and of bytes in all text of a form; larger forms are cancelled.
+/// Maximum number of form fields, of choices in a field, and of bytes in all text of a form; larger forms are
+/// cancelled.
 pub(crate) const MAX_FORM_FIELDS: usize = 30;
 pub(crate) const MAX_FORM_CHOICES: usize = 100;
 pub(crate) const MAX_FORM_BYTES: usize = 64 << 10;
@@ -88,7 +89,7 @@ pub(crate) const SAMPLE_MESSAGES: usize = 200;
 pub(crate) const SAMPLE_BYTES: usize = 256 << 10;
 pub(crate) const SAMPLE_IMAGES: usize = 5;
 pub(crate) const SAMPLE_IMAGE_BYTES: usize = 5 << 20;
-/// Maximum size of a sampling request that the user is asked to approve, in bytes.
+/// Maximum size of a sampling request that can be shown for approval, in bytes.
 pub(crate) const SAMPLE_SHOWN_BYTES: usize = 32 << 10;
 /// Timeout in seconds for a server to list its offers, or to return a resource or a prompt.
 pub(crate) const SERVER_SECONDS: u64 = 20;
@@ -122,7 +123,7 @@ pub(crate) const MAX_SUMMARY_TOKENS: u64 = 16_000;
 /// Maximum number of times that an overlong summary request is shortened.
 pub(crate) const SUMMARY_HALVINGS: u32 = 3;
 /// Percentage of the context window for the user's messages that a summary preserves verbatim, and the number of bytes
-/// kept of each.
+/// preserved of each.
 pub(crate) const QUOTED_PERCENT: u64 = 5;
 pub(crate) const MAX_QUOTED_BYTES: usize = 4_000;
 /// Maximum number of files listed with a summary, newest first.

@@ -82,7 +82,7 @@ fn secret_in_check(redactor: &Redactor, check: &str) -> Option<String> {
     secret_kinds(redactor, check).map(|kinds| format!("{why} ({kinds})"))
 }
 
-/// Redacts secrets in a message of the user, and returns a notice about them.
+/// Redacts secrets in a user message, and returns a notice about them.
 fn hide_in_message_text(redactor: &Redactor, text: &str, what: &str) -> (String, Option<String>) {
     let hidden = redactor.redact(text);
     let count: usize = hidden.found.iter().map(|found| found.count).sum();
@@ -92,8 +92,8 @@ fn hide_in_message_text(redactor: &Redactor, text: &str, what: &str) -> (String,
     (hidden.text.into_owned(), notice)
 }
 
-/// Final redaction pass over a request, needed for sessions recorded before redaction existed. It covers text of the
-/// user and the tools. Text of the model, and data that only its provider can read, is sent back unchanged.
+/// Final redaction pass over a request, needed for sessions recorded before redaction existed. It covers text from the
+/// user and the tools. Text from the model, and data that only its provider can read, is sent back unchanged.
 ///
 /// A request repeats all earlier messages; messages that were already checked are not checked again.
 #[derive(Default)]

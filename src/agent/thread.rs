@@ -188,8 +188,8 @@ impl Thread {
         window
     }
 
-    /// Plans a summary that preserves about `keep` tokens of the newest messages and the user's messages for `task`. `None` if
-    /// nothing is left to summarize.
+    /// Plans a summary that preserves about `keep` tokens of the newest messages and the user's messages for `task`.
+    /// `None` if nothing is left to summarize.
     pub(crate) fn plan_compaction(&self, keep: u64, task: Option<&TaskId>) -> Option<CompactionPoint> {
         let latest = self.latest();
         let (mut index, mut tail) = (latest, 0);
@@ -249,8 +249,8 @@ impl Thread {
         true
     }
 
-    /// Undoes the last summary: restores the messages that it replaced, including those dropped since. Returns whether there was
-    /// a summary.
+    /// Undoes the last summary: restores the messages that it replaced, including those dropped since. Returns whether
+    /// there was a summary.
     pub(crate) fn undo(&mut self) -> bool {
         let Some(last) = self.folds.iter().rposition(|fold| fold.summary) else { return false };
         let opened: Option<Vec<_>> = self.folds[last..].iter().map(|fold| fold.removed.open()).collect();

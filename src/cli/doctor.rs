@@ -353,7 +353,7 @@ fn store(directory: &Path) -> Check {
     }
 }
 
-/// Checks the records that wait to be delivered to a service.
+/// Checks the records that have not been delivered to a service yet.
 fn service(state: ServiceState) -> Check {
     let name = match state.sink {
         OutboxSink::Approvals => "approval service",

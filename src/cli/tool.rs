@@ -54,7 +54,7 @@ impl ToolSession {
     }
 }
 
-/// Returns true if MCP servers are needed, which they are not for the name of a built-in tool.
+/// Returns true if MCP servers are needed. A built-in tool does not need them.
 fn needs_servers(place: &AppContext, name: Option<&str>) -> bool {
     let local_first = place.settings.tools.conflict == "local-first";
     name.is_none_or(|name| !local_first || tools::canonical_name(name).is_none())

@@ -114,7 +114,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Values, ConfigError> {
     Ok(values)
 }
 
-/// Returns the valid keys of a text, and an error for each invalid one.
+/// Returns the valid keys in the text, and an error for each invalid one.
 pub(super) fn parse_lenient(text: &str, path: &Path) -> Result<(Values, Vec<Problem>), ConfigError> {
     let document = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_number(text.as_bytes(), span.start));

@@ -6,7 +6,7 @@ use crate::policy::line;
 use crate::protocol::Problem;
 use std::time::Duration;
 
-/// Program, and the lifetime of its key.
+/// Program that prints a key, and the lifetime of that key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyCommand {
     /// Program and its arguments; never empty.

@@ -51,7 +51,8 @@ impl PolicyService {
         }))
     }
 
-    /// Returns what a cached policy belongs to. `key`: content of the public key file, or the secret.
+    /// Returns an ID of the source and the key to which a cached policy belongs. `key`: content of the public key file,
+    /// or the secret.
     pub(crate) fn identity(&self, key: Option<&[u8]>) -> String {
         match (self.public_key.as_ref().or(self.secret_env.as_ref()), key) {
             (None, _) => format!("{} unsigned", self.url),

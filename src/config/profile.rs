@@ -26,7 +26,7 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// Returns a profile. A relative path of the policy starts at `config`; `~/` is the home directory.
+    /// Returns a profile. A relative policy path starts at `config`; `~/` is the home directory.
     pub(super) fn read(values: &Values, name: &str, config: &Path, home: Option<&Path>) -> Self {
         let text = |key: &str| super::file::text(values, &[TABLE, name, key]).map(str::to_owned);
         let policy = text("policy").map(|path| match (path.strip_prefix("~/"), home) {

@@ -214,7 +214,8 @@ fn start_line(kind: &EventKind) -> Option<String> {
     Some(format!("{verb} in {workspace} with {model}, mode {}", mode.as_str()))
 }
 
-/// Returns the line about input that a server requests. A question of the model is answered in the result of its call.
+/// Returns the line about input that a server requests. A question from the model is answered in the result of its
+/// call.
 fn elicitation_line(asked: &Elicitation) -> Option<String> {
     (!asked.is_question()).then(|| format!("the MCP server {} asks for input that only a user can give", asked.server))
 }

@@ -17,7 +17,7 @@ pub(crate) use tool_input::{ToolShape, shape_of};
 
 /// Hook files of a project, in the order in which their hooks run.
 pub(crate) const PROJECT_FILES: [&str; 3] = [".aye/hooks.toml", ".claude/settings.json", ".claude/settings.local.json"];
-/// Hook file of the user, in the config directory.
+/// The user's hook file, in the config directory.
 pub(crate) const USER_FILE: &str = "hooks.toml";
 /// Variable that contains the workspace path, for commands of hooks.
 pub(crate) const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";

@@ -3,7 +3,7 @@
 use crate::protocol::{HookDecision, HookEvent, cut_position_before};
 use serde_json::{Map, Value};
 
-/// Maximum size of a reason, a context or a message of a hook, in bytes.
+/// Maximum size of a hook's reason, context or message, in bytes.
 const MAX_TEXT_BYTES: usize = 10_000;
 /// Exit code that blocks.
 const BLOCKS: i32 = 2;
@@ -47,7 +47,7 @@ pub(crate) fn read_response(event: HookEvent, code: i32, stdout: &str, stderr: &
     }
 }
 
-/// Returns a text without surrounding whitespace, within the limit; `None` if it is empty.
+/// Returns the text without surrounding whitespace, within the limit; `None` if it is empty.
 fn text(text: &str) -> Option<String> {
     let text = text.trim();
     let end = cut_position_before(text, MAX_TEXT_BYTES);

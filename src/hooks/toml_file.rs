@@ -1,4 +1,4 @@
-//! Hook files in TOML: `.aye/hooks.toml` of a project, and `hooks.toml` of the user.
+//! Hook files in TOML: a project's `.aye/hooks.toml`, and the user's `hooks.toml`.
 
 use super::hook::{HookAction, HookFile, HookOrigin, MAX_FILE_BYTES, command};
 use super::matcher::Matcher;

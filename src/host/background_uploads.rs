@@ -270,7 +270,7 @@ impl ArtifactCopies {
         let _ = self.report.try_send(format!("artifacts will be uploaded after the task: {why}"));
     }
 
-    /// Starts an upload, which continues even if no result waits for it any more.
+    /// Starts an upload, which continues even if no result waits for it any longer.
     fn start(&self, uri: String) -> tokio::task::JoinHandle<Result<String, Problem>> {
         let (target, artifacts, slots) = (self.target.clone(), self.artifacts.clone(), self.slots.clone());
         tokio::spawn(async move {

@@ -137,7 +137,7 @@ impl AppContext {
         Ok(Self { settings, credentials: Credentials::in_directories(&self.directories), set, ..self.clone() })
     }
 
-    /// Returns the plugins of the user. Reads no files yet.
+    /// Returns the user's plugins. Reads no files yet.
     pub(crate) fn plugins(&self) -> PluginStore {
         PluginStore::for_user(&self.directories)
     }

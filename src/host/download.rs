@@ -27,7 +27,8 @@ pub(crate) async fn download(given: &str, timeouts: Timeouts, most_bytes: usize)
     .await
 }
 
-/// Returns the document at a URL that passed `config::check_list_url`. Redirects to https, or to the same server, are followed.
+/// Returns the document at a URL that passed `config::check_list_url`. Redirects to https, or to the same server, are
+/// followed.
 ///
 /// # Errors
 ///

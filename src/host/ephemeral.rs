@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Parent of these directories, inside the data directory.
 const DIRECTORY: &str = "ephemeral";
-/// Lock of the parent directory. It prevents that abandoned runs are removed while a new run starts.
+/// Lock of the parent directory. It prevents abandoned runs from being removed while a new run starts.
 const ALL_LOCK: &str = "lock";
 /// Lock of a run until its end.
 const RUN_LOCK: &str = "run.lock";

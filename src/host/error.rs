@@ -45,7 +45,7 @@ impl CliError {
     }
 }
 
-/// One line per error, for use inside another message.
+/// Formats the errors as one line each, for use within another message.
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.problems.iter().map(Problem::one_line).collect();

@@ -110,7 +110,7 @@ impl RunHooks {
         HookSet { hooks, notes, check, directory }
     }
 
-    /// Returns the hooks of the user, and the content of their file.
+    /// Returns the user's hooks, and the content of their file.
     fn own(&self) -> (HookFile, Vec<u8>) {
         let path = self.config.join(USER_FILE);
         let mut text = Vec::new();
@@ -123,8 +123,8 @@ impl RunHooks {
         }
     }
 
-    /// Returns the files that a hook runs, if they match what the user pinned, added with a plugin, or trusted in the
-    /// project.
+    /// Returns the files that a hook runs, if they match the content that the user pinned, added with a plugin, or
+    /// trusted in the project.
     fn check(&self, hook: &Hook, own_hash: &str, plugins: &[Plugin]) -> Result<HookFiles, String> {
         let of_project = hook_programs(hook, &self.workspace);
         let programs = |programs| HookFiles { programs, plugin: None };
@@ -190,7 +190,7 @@ impl RunHooks {
         Ok(files)
     }
 
-    /// Returns the files outside the project that a hook of the user runs by path.
+    /// Returns the files outside the project that one of the user's hooks runs by path.
     fn own_programs(&self, hook: &Hook) -> Vec<PathBuf> {
         let HookAction::Command { line, .. } = &hook.action else { return Vec::new() };
         let words = simple_commands(line).into_iter().flatten();
@@ -210,7 +210,7 @@ impl RunHooks {
         files
     }
 
-    /// Pins the current hooks of the user. Returns the pinned files.
+    /// Pins the user's current hooks. Returns the pinned files.
     ///
     /// # Errors
     /// Returns an error if a file cannot be read, or the pins cannot be saved.

@@ -155,7 +155,7 @@ impl ProgramSearch<'_> {
     }
 }
 
-/// Returns the default toolchain of the user.
+/// Returns the user's default toolchain.
 fn default_toolchain(rustup_home: &Path) -> Result<String, String> {
     let file = rustup_home.join("settings.toml");
     let table = std::fs::read_to_string(&file).ok().and_then(|text| toml::from_str::<toml::Table>(&text).ok());

@@ -57,7 +57,7 @@ pub(crate) async fn fallback_local_model(
 #[derive(Debug, PartialEq, Eq)]
 enum LocalChoice {
     Nothing,
-    /// There are several models; a hint lists them.
+    /// There are several models to choose from; a hint lists them.
     Choose(Problem),
     Ask {
         name: String,

@@ -93,7 +93,7 @@ fn repair_prompt(mismatch: &str) -> String {
     )
 }
 
-/// Returns the content of a text that consists of a single code block, otherwise the text itself.
+/// Returns the content of the code block if the text consists of a single one; otherwise the text itself.
 fn strip_code_fence(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE)).filter(|inner| !inner.contains(FENCE));

@@ -51,7 +51,7 @@ pub(crate) struct PromptCommands {
 }
 
 impl PromptCommands {
-    /// Reads the commands of the user, and the commands of the project if it is trusted.
+    /// Reads the user's commands, and those of the project if it is trusted.
     pub(crate) fn find(place: &AppContext, project: &ProjectConfig) -> Self {
         let commands = CustomCommands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
         commands.trust(project);

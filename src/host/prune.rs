@@ -60,7 +60,7 @@ pub(crate) struct PruneReport {
     pub database_bytes: u64,
 }
 
-/// Prunes by the configured limits without output. Errors are logged, and pruning is tried again on another day.
+/// Prunes by the configured limits without output. Errors are logged, and pruning is retried on another day.
 pub(crate) fn prune_quietly(place: &AppContext, store: &Store) {
     let retention = place.settings.retention;
     let rules = PruneLimits { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };

@@ -1,4 +1,4 @@
-//! A registered session: what the session service knows, and the file with its policy.
+//! A registered session: its data from the session service, and the file with its policy.
 
 use super::policy_layers::ServiceSource;
 use crate::ports::ServiceSession;

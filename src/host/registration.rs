@@ -1,5 +1,5 @@
-//! Registration of a session with the session service: before the session starts, and again before its policy expires. The policy is
-//! a file, whose changes the session follows like those of the other policy files.
+//! Registration of a session with the session service: before the session starts, and again before its policy expires.
+//! The policy is a file, whose changes the session follows like those of the other policy files.
 
 use super::context::AppContext;
 use super::error::CliError;
@@ -28,13 +28,13 @@ const RENEWAL: Duration = Duration::from_secs(30);
 /// Delays between two attempts to renew it.
 const FIRST_DELAY: Duration = Duration::from_secs(2);
 const MAX_DELAY: Duration = Duration::from_secs(300);
-/// Maximum time between two looks at the wall clock, which goes on while the machine is suspended.
+/// Maximum time between two readings of the wall clock, which keeps running while the machine is suspended.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(60);
 /// Notice about a session that the service has ended.
 const ENDED: &str = "the session service ended this session; start aye again to register it";
 
-/// Registers a session, or resumes its registration. Returns notices. If the service cannot be reached and is not required, the
-/// last policy of the session applies, or there is no registration.
+/// Registers a session, or resumes its registration. Returns notices. If the service cannot be reached and is not
+/// required, the last policy of the session applies, or there is no registration.
 pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Option<RegisteredSession>, Vec<String>), CliError> {
     let Some((services, service)) = place.services.as_ref().and_then(|services| Some((services, services.sessions()?))) else {
         return Ok((None, Vec::new()));
@@ -159,7 +159,7 @@ fn check_owner(earlier: &ServiceSession, renewed: &ServiceSession) -> Result<(),
     Err(problem.hint("ask the owner of the session service to correct it"))
 }
 
-/// Waits for a time of the wall clock, which goes on while the machine is suspended.
+/// Waits for a time of the wall clock, which keeps running while the machine is suspended.
 async fn wait_on_clock(wait: Duration) {
     let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX);
     let end = Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX);

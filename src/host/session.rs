@@ -108,7 +108,7 @@ pub(crate) struct SharedToolState {
     search: SessionSearch,
     /// Skills, and those that the running task uses.
     skills: SessionSkills,
-    /// Questions of the model to the user.
+    /// Questions from the model to the user.
     questions: UserQuestions,
     /// The agents; `None` if the session starts none.
     agents: Option<AgentLinks>,
@@ -121,7 +121,7 @@ pub(crate) struct SharedToolState {
 }
 
 impl SharedToolState {
-    /// Starts accepting questions of the model, and returns their receiver.
+    /// Starts accepting questions from the model, and returns their receiver.
     fn open_questions(&mut self) -> mpsc::Receiver<UserQuestion> {
         let (asks, questions) = UserQuestions::new();
         self.questions = asks;

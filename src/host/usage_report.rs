@@ -47,7 +47,7 @@ impl UsageGroup {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsageFilter {
-    /// Start of the period; `None` for no start.
+    /// Start of the period; `None` for all time.
     pub since: Option<jiff::Timestamp>,
     /// Workspace to count; `None` for all.
     pub workspace: Option<WorkspaceId>,

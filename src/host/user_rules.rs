@@ -41,7 +41,7 @@ pub(crate) struct NamedRule {
 }
 
 impl UserRules {
-    /// Creates the rule files. `model`: the model in use; requests of a recorded model cannot save rules.
+    /// Creates the rule files. `model`: the model in use; requests from a recorded model cannot save rules.
     pub(crate) fn new(place: &AppContext, policy_file: Option<&Path>, model: &str) -> Self {
         let recorded = crate::llm::split_name(model).is_some_and(|(provider, _)| provider == DEMO);
         let refused = match (policy_file, Nesting::detect()) {

@@ -1,4 +1,4 @@
-//! Command files: conversion of prompts of other agents to aye's Markdown files.
+//! Command files: converts other agents' prompts to aye's Markdown files.
 
 use super::settings::{AgentSettings, CommandFile, SettingsOwner};
 

@@ -1,4 +1,4 @@
-//! Parser for command rules of Codex: calls of `prefix_rule(…)` in a subset of Starlark.
+//! Parser for Codex command rules: calls of `prefix_rule(…)` in a subset of Starlark.
 
 /// Maximum nesting of lists.
 const MAX_DEPTH: usize = 8;

@@ -53,7 +53,7 @@ impl SecretFinder {
         self.redactor.hide(text).into_owned()
     }
 
-    /// Returns the line of the first secret in a text.
+    /// Returns the line of the first secret in the text.
     pub(crate) fn line_of_secret(&self, text: &str) -> Option<usize> {
         if !self.redactor.holds_secret(text) {
             return None;

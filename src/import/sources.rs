@@ -16,9 +16,9 @@ const DEPTH: usize = 3;
 /// Files of one agent, for a user and a workspace.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    /// The user's directory of the agent.
+    /// The agent's directory for the user.
     user: PathBuf,
-    /// The project's directory of the agent.
+    /// The agent's directory in the project.
     project: PathBuf,
     home: PathBuf,
     workspace: PathBuf,
@@ -31,9 +31,9 @@ pub(crate) struct Sources {
 /// Directory that contains a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Root {
-    /// The user's directory of the agent.
+    /// The agent's directory for the user.
     User,
-    /// The project's directory of the agent.
+    /// The agent's directory in the project.
     Project,
     Home,
     Workspace,

@@ -1,4 +1,4 @@
-//! Binary event stream of AWS: messages with two checksums, each with one event of the model.
+//! AWS binary event stream: messages with two checksums, each of which contains one event from the model.
 
 use super::limits::{EVENT_BYTES, OTHER_BYTES};
 use super::sse::{Events, SseError, SseEvent};

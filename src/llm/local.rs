@@ -53,7 +53,7 @@ impl Model for Local {
         self.inner.facts(&self.name)
     }
 
-    /// Returns the context window that the server of the model reports.
+    /// Returns the context window that the model's server reports.
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         let (inner, name) = (Arc::clone(&self.inner), self.name.clone());
         Box::pin(async move {
@@ -90,7 +90,7 @@ impl Inner {
         }
     }
 
-    /// Returns the server of the model. A success is cached; a failure is not, because a server may be started later.
+    /// Returns the model's server. A success is cached; a failure is not, because a server may be started later.
     async fn remote(&self) -> Result<&Remote, ModelError> {
         if let Some(found) = self.found.get() {
             return Ok(&found.remote);

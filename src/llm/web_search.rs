@@ -1,5 +1,5 @@
 //! Web search by the provider. The separate request contains only the query, so that it can be approved first. Requests
-//! of the conversation never offer the provider's search.
+//! within the conversation never offer the provider's search.
 
 use super::provider_answer::ProviderAnswer;
 use super::{Api, anthropic, gemini, responses};

@@ -26,7 +26,7 @@ const METHOD_NOT_FOUND: i64 = -32_601;
 type End = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 type Response = Result<Value, ErrorBody>;
 
-/// Any message of a server. A request has an ID and a method; a response has only an ID.
+/// Any message from a server. A request has an ID and a method; a response has only an ID.
 #[derive(Deserialize)]
 struct ServerMessage<'a> {
     #[serde(default, borrow)]
@@ -356,7 +356,7 @@ impl ConnectionState {
     }
 }
 
-/// Returns text of a server as one clean line of limited length.
+/// Returns text from a server as one clean line of limited length.
 pub(super) fn shorten(message: &str) -> String {
     let mut end = message.len().min(MESSAGE_START_BYTES);
     while !message.is_char_boundary(end) {

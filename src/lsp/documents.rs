@@ -31,7 +31,7 @@ struct OpenFile {
     stamp: Option<(u64, SystemTime)>,
 }
 
-/// A text that a server sees.
+/// Text that a server sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SentText {
     pub version: i64,

@@ -16,7 +16,8 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Parses the errors of a text. Ignores diagnostics without a message, or at a position outside the text.
+    /// Parses the errors that a server reports for the text. Ignores diagnostics without a message, or at a position
+    /// outside the text.
     pub(super) fn read(items: &[Value], text: &str) -> Self {
         let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let error = |item: &Value| {

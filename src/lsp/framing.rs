@@ -29,7 +29,7 @@ impl<R: tokio::io::AsyncRead + Unpin> MessageReader<R> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the output is no message, or exceeds the limit on size or rate.
+    /// Returns an error if the output is not a message, or exceeds the limit on size or rate.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<u8>>, String> {
         let Some(length) = read_header(&mut self.from).await? else { return Ok(None) };
         self.count(length)?;

@@ -14,9 +14,9 @@ pub(super) const RESPONSE_TIME: Duration = Duration::from_secs(60);
 pub(super) const START_TIME: Duration = Duration::from_secs(60);
 /// Maximum time to load the project, for a server that reports it.
 pub(super) const LOAD_TIME: Duration = Duration::from_secs(300);
-/// Maximum time for a server to exit after a request.
+/// Maximum time for a server to exit after it was asked to.
 pub(super) const SHUTDOWN_TIME: Duration = Duration::from_millis(500);
-/// Maximum time for a process to end after that.
+/// Maximum time for the process to end after `SHUTDOWN_TIME`.
 pub(super) const END_TIME: Duration = Duration::from_secs(2);
 /// Pauses before the restarts. After the last one, the server stays off.
 pub(super) const RESTART_PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Servers of the enabled languages. A server starts with the first query about a file in its language.
 pub(crate) struct LanguageServers {
-    /// Directories of the session. Files outside of them are not sent.
+    /// Directories of the session. Files outside them are not sent.
     roots: Vec<PathBuf>,
     workspace: PathBuf,
     servers: Vec<LanguageServer>,

@@ -20,7 +20,7 @@ pub(super) fn truncate(text: &str, bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// Converts a server's message for use within a message of aye: on one line, and shortened.
+/// Converts a server's message for use in one of aye's messages: on one line, and shortened.
 pub(super) fn one_line(text: &str) -> String {
     let mut words = text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty());
     let mut said = String::new();

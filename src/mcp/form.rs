@@ -1,4 +1,4 @@
-//! Forms of a server (elicitation): conversion of the schema to fields, and validation of answers.
+//! Forms from a server (elicitation): conversion of the schema to fields, and validation of answers.
 
 use super::failure::truncate;
 use super::limits::{DESCRIPTION_BYTES, FORM_CHOICES, FORM_FIELDS, NAME_BYTES};

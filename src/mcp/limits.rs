@@ -30,7 +30,7 @@ pub(super) const QUESTIONS: usize = 4;
 
 /// Number of bytes of a program's stderr that are stored.
 pub(super) const ERROR_BYTES: usize = 4 * 1024;
-/// Maximum length in characters of a server's message within a message of aye.
+/// Maximum length of a server's message that one of aye's messages quotes, in characters.
 pub(super) const MAX_QUOTED_CHARS: usize = 600;
 
 /// Minimum time between two tool lists that a server triggers.

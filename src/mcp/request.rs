@@ -1,5 +1,5 @@
-//! Request to a server: rounds of elicitation, a timeout that pauses while the user is asked, and the cancellation
-//! message.
+//! Request to a server: rounds of elicitation, a timeout that pauses while a request waits for the user, and the
+//! cancellation message.
 
 use super::Spec;
 use super::failure::{one_line, request_error};

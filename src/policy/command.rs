@@ -63,8 +63,8 @@ fn working_directory(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> Opt
     (bad_operand(directory, scene).is_none() && scene.context.in_workspace(&path)).then_some(path)
 }
 
-/// Returns the directory in which the commands of a line run: its working directory, or the workspace directory that it changes
-/// to.
+/// Returns the directory in which the commands of a line run: its working directory, or the workspace directory that it
+/// changes to.
 pub(crate) fn command_directory(command: &str, scene: &CommandScene<'_>) -> PathBuf {
     entered(command).and_then(|entered| working_directory(&entered, scene)).unwrap_or_else(|| scene.cwd.to_owned())
 }

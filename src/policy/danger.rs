@@ -12,7 +12,7 @@ use super::shell::{COMPUTED, Invocation, SimpleCommand};
 use crate::protocol::Risk;
 use std::path::Path;
 
-/// Danger of a part of a line.
+/// Danger of one part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PartDanger {
     /// The worst effect; `None` if the part reads, or changes files of the workspace in the sandbox.

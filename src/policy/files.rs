@@ -191,8 +191,8 @@ struct FileScene<'a> {
 }
 
 impl FileScene<'_> {
-    /// Returns the verdict of a layer. Order: blocked and deny, protected paths, the allow list, then ask rules, allow rules
-    /// and approval. No rule covers paths outside the list.
+    /// Returns the verdict of a layer. Order: blocked and deny, protected paths, the allow list, then ask rules, allow
+    /// rules and approval. No rule covers paths outside the list.
     fn judge_layer(&self, layer: &CompiledLayer) -> Option<LayerVerdict> {
         let Some(rules) = self.access.rules(layer) else { return unlisted_verdict(self.capability, layer) };
         let mut decided = self.judge_by_rules(rules, layer.scope);

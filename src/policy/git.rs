@@ -153,8 +153,8 @@ pub(super) fn subcommand(invocation: &Invocation) -> Option<(&str, &[Arg])> {
     None
 }
 
-/// Returns the words of `git commit` without its messages: `-m TEXT`, `--message=TEXT`, and `-am TEXT` as `-a`. `None` for any
-/// other command, and if a message or another word is known only at run time.
+/// Returns the words of `git commit` without its messages: `-m TEXT`, `--message=TEXT`, and `-am TEXT` as `-a`. `None`
+/// for any other command, and if a message or another word is known only at run time.
 pub(super) fn without_messages(argv: &[Arg]) -> Option<Vec<Arg>> {
     let [git, commit, words @ ..] = argv else { return None };
     if git.text != "git" || commit.text != "commit" || argv.iter().any(|word| word.glob || !word.is_known()) {

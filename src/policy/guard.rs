@@ -36,7 +36,8 @@ pub fn catch_panic<T>(judge: impl FnOnce() -> T) -> Option<T> {
     result
 }
 
-/// Returns whether a panic on this thread would be contained. Panic hooks call this, because such a panic does not end aye.
+/// Returns whether a panic on this thread would be contained. Panic hooks call this, because such a panic does not end
+/// aye.
 pub fn contains_panics() -> bool {
     OPEN.with(|open| open.get() > 0)
 }

@@ -94,8 +94,8 @@ fn interpreter(name: &str) -> Option<&'static Interpreter> {
     INTERPRETERS.iter().find(|one| one.names.iter().any(|start| name.strip_prefix(start).is_some_and(version)))
 }
 
-/// Returns whether a rule may let this command run in a copy of the workspace: it is an interpreter or a task runner, and it
-/// names the program to run.
+/// Returns whether a rule may let this command run in a copy of the workspace: it is an interpreter or a task runner,
+/// and it names the program to run.
 pub(crate) fn is_kept_in_a_copy(part: &SimpleCommand) -> bool {
     let [invocation] = part.invocations.as_slice() else { return false };
     let is_plain = part.floors.is_empty() && part.redirects.is_empty() && !part.reads_code && !part.unknown_code;

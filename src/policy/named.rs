@@ -1,4 +1,5 @@
-//! Verdicts on named commands, which the user defined, which are unchanged, and whose paths are permitted.
+//! Verdicts on named commands. A policy must define the command, the call must match its definition, and its paths must
+//! be permitted.
 
 use super::bundle::NamedCommand;
 use super::command::denial_of_layer;

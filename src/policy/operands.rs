@@ -22,15 +22,15 @@ pub struct Operand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follows {
     Nothing,
-    /// Links among the entries of the directory.
+    /// Symlinks among the entries of the directory.
     Entries,
-    /// Links in the whole tree.
+    /// Symlinks in the whole tree.
     Tree,
-    /// Links in the whole tree if the program is configured to follow them.
+    /// Symlinks in the whole tree if the program is configured to follow them.
     TreeIfConfigured,
 }
 
-/// A program without an option table, and the options that make it follow links in a tree.
+/// A program without an option table, and the options that make it follow symlinks in a tree.
 struct Follower {
     program: &'static str,
     letters: &'static str,
@@ -149,8 +149,8 @@ fn is_cluster(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && !word.starts_with("--")
 }
 
-/// Returns the links that a program follows according to its options. A letter in the value of an option counts as an
-/// option too, so more than necessary may be checked.
+/// Returns the symlinks that a program follows according to its options. A letter in the value of an option counts as
+/// an option too, so more than necessary may be checked.
 fn follows(program: &str, words: &[Arg]) -> Follows {
     let has = |letter: char, long: &str| {
         words.iter().any(|word| is_cluster(&word.text) && word.text[1..].contains(letter) || word.text == long)

@@ -158,7 +158,7 @@ pub enum Verdict {
     Deny(Denial),
 }
 
-/// An approval that the user has to decide. Approving it creates a permit.
+/// An approval that requires the user's decision. Approving it creates a permit.
 #[derive(Debug)]
 pub struct Question {
     pub(super) actions: Vec<Action>,
@@ -188,7 +188,8 @@ impl Question {
         PreviewPermit { actions: self.actions.clone(), run: PreviewRun::Requested, hosts: Vec::new() }
     }
 
-    /// Returns a permit to run the command in a layer before its approval; `None` if the command itself must be approved.
+    /// Returns a permit to run the command in a layer before its approval; `None` if the command itself must be
+    /// approved.
     pub fn layer(&self) -> Option<PreviewPermit> {
         let permit =
             || PreviewPermit { actions: self.actions.clone(), run: PreviewRun::BeforeApproval, hosts: self.hosts.clone() };

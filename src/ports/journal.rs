@@ -340,7 +340,7 @@ pub(crate) enum Record {
     Unreadable,
 }
 
-/// Session of a session service, as which a session of aye is registered. It grants nothing.
+/// Session of a session service under which one of aye's sessions is registered. It grants nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServiceSession {
@@ -358,7 +358,7 @@ pub(crate) struct ServiceSession {
     pub user_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_bundle_version: Option<String>,
-    /// All flags as the service sent them, also those that aye does not know.
+    /// All flags as the service sent them, including those that aye does not know.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub feature_flags: BTreeMap<String, Value>,
 }

@@ -172,8 +172,8 @@ pub(crate) trait ToolRouter: Send + Sync {
         drop(stop);
         Box::pin(std::future::ready(plan))
     }
-    /// Runs the hooks after a command in the layer in which it ran, and adds their changes to its effects. On an error, nothing of the
-    /// layer can be applied.
+    /// Runs the hooks after a command in the layer in which it ran, and adds their changes to its effects. On an error,
+    /// nothing of the layer can be applied.
     fn add_hooks_to_effects(&self, plan: Plan, stop: CancellationToken) -> BoxFuture<'_, Result<Plan, ToolError>> {
         drop(stop);
         Box::pin(std::future::ready(Ok(plan)))

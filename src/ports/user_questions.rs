@@ -1,4 +1,4 @@
-//! Questions of the model to the user of a session, and their answers.
+//! Questions from the model to the user of a session, and their answers.
 
 use crate::protocol::{Elicitation, ElicitationAnswer};
 use tokio::sync::{mpsc, oneshot};

@@ -30,7 +30,7 @@ impl From<HostCommand> for SessionCommand {
 /// Command for the services around the turn: the MCP servers, the journal and the policy.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostCommand {
-    /// Answer a request of an MCP server.
+    /// Answer a request from an MCP server.
     AnswerElicitation { elicitation_id: String, answer: ElicitationAnswer },
     /// Close the connection to an MCP server and open a new one.
     ReconnectServer { name: String },

@@ -67,7 +67,7 @@ impl PlannedStep {
         steps.iter().filter(|step| step.status == StepStatus::Done).count()
     }
 
-    /// Returns the current step of the model, or else the next one; `None` if all are done.
+    /// Returns the model's current step, or else the next one; `None` if all are done.
     pub fn current(steps: &[Self]) -> Option<&Self> {
         let with = |status| steps.iter().find(|step| step.status == status);
         with(StepStatus::InProgress).or_else(|| with(StepStatus::Pending))

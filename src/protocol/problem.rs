@@ -95,7 +95,7 @@ impl Problem {
     }
 }
 
-/// The message without the hints: `failure: cause`.
+/// Formats the message without the hints: `failure: cause`.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why {

@@ -1,4 +1,4 @@
-//! Queries: requests of a front end outside the session. They never reach or delay the turn machine.
+//! Queries: requests from a front end outside the session. They never reach or delay the turn machine.
 
 use super::{ExportForm, HostRequest, ReviewQuery, SetupRequest, TaskId};
 use std::collections::BTreeMap;

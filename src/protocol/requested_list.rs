@@ -37,7 +37,7 @@ pub struct ListedGrant {
     pub name: String,
     /// Allowed calls, as text.
     pub rule: String,
-    /// Times of saving, use and expiry; empty for what is not saved.
+    /// Times of saving, use and expiry; empty for an action that is not saved as a rule.
     pub times: String,
 }
 

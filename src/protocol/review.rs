@@ -91,7 +91,7 @@ impl Severity {
     }
 }
 
-/// Confidence of the model in a finding.
+/// The model's confidence in a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
@@ -246,7 +246,7 @@ pub enum ReviewQuery {
 pub enum ReviewUpdate {
     /// The changes were read, and the model starts the review. Contains their summary.
     Started(String),
-    /// Current step of the model: `Read src/main.rs`.
+    /// The model's current step: `Read src/main.rs`.
     Step(String),
     /// The review ended. Without changes, no request was sent to the model.
     Ended(Box<Review>),

@@ -143,7 +143,7 @@ impl Effects {
         self.files.iter().map(|file| file.path.as_str()).chain(self.groups.iter().map(|group| group.folder.as_str()))
     }
 
-    /// Returns the changed paths in one line: `created a.rs, deleted b.rs and 3 more; build output in target/: 12
+    /// Returns the changed paths on one line: `created a.rs, deleted b.rs and 3 more; build output in target/: 12
     /// files`.
     pub fn summary(&self) -> String {
         const MAX_NAMED: usize = 3;
@@ -216,7 +216,7 @@ pub enum EffectKind {
     DirectoryDeleted {
         files: u64,
     },
-    /// Symbolic link, new or with a new target.
+    /// Symlink, new or with a new target.
     Linked {
         to: String,
     },

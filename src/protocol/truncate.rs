@@ -5,12 +5,12 @@ use std::borrow::Cow;
 /// Share of the limit for the start of a long text, in percent; the rest is for its end.
 const HEAD_PERCENT: usize = 80;
 
-/// Shortens a text to about `most_bytes`: its start, a marker with the number of omitted bytes, and its end.
+/// Shortens text to about `most_bytes`: its start, a marker with the number of omitted bytes, and its end.
 pub fn truncate(text: &str, most_bytes: usize) -> Cow<'_, str> {
     truncate_with_gap(text, most_bytes).0
 }
 
-/// Shortens a text like `truncate`. Also returns the number of omitted bytes, if any.
+/// Shortens text like `truncate`. Also returns the number of omitted bytes, if any.
 pub fn truncate_with_gap(text: &str, most_bytes: usize) -> (Cow<'_, str>, Option<u64>) {
     if text.len() <= most_bytes {
         return (Cow::Borrowed(text), None);

@@ -114,8 +114,8 @@ impl Services {
         self.0.sessions.as_ref()
     }
 
-    /// Tells the session service that a session has ended. The exit waits for it a moment; if that is not enough, the next process
-    /// tells it.
+    /// Notifies the session service that a session has ended. The exit waits for it briefly; if that is not long
+    /// enough, the next process notifies the service.
     pub(crate) async fn end_session(&self, store: &Store, session: &ServiceSession, reason: ServiceEndReason) {
         let (queue, entry, limit) = (store.clone(), sessions::end_entry(session, reason), self.0.limit);
         let queued = tokio::task::spawn_blocking(move || queue.enqueue(vec![entry], limit)).await;
@@ -129,8 +129,8 @@ impl Services {
         }
     }
 
-    /// Delivers the ends of sessions that are still in the outbox, for a limited time. Returns true if the end of this session may
-    /// still be there: the service would then end the session after it was resumed.
+    /// Delivers the ends of sessions that are still in the outbox, for a limited time. Returns true if the end of this
+    /// session may still be there: the service would then end the session after it was resumed.
     pub(crate) async fn has_queued_end(&self, store: &Store, session: &ServiceSession) -> bool {
         let own = self.0.receivers.iter().filter(|receiver| receiver.sink() == OutboxSink::Sessions);
         for receiver in own {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Function that replaces the secrets in a text.
+/// Function that replaces the secrets in text.
 pub(crate) type RedactText = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// Returns a value as redacted JSON. Strings are redacted before encoding, because JSON escapes quotation marks and

@@ -5,7 +5,7 @@ use crate::config::{Credentials, Environment, SecretReference};
 /// Returns a secret. May wait a few seconds for the keyring.
 ///
 /// # Errors
-/// The secret is not set or not saved.
+/// Returns an error if the secret is neither set nor saved.
 pub(super) async fn read_secret(
     reference: &SecretReference,
     environment: &Environment,

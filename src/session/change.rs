@@ -110,7 +110,7 @@ pub(crate) enum Change<'r> {
         rewound: &'r Rewound,
         effect: PromptRewind<'r>,
     },
-    /// A command of the user was started.
+    /// A user command was started.
     UserCommandStarted {
         task_id: &'r TaskId,
         step_id: &'r StepId,
@@ -147,7 +147,7 @@ pub(crate) enum Change<'r> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Payer<'r> {
     FailedRequest,
-    /// A request of an MCP server with this name.
+    /// A request from an MCP server with this name.
     Server(&'r str),
     /// A review alongside the session.
     Review,

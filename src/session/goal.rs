@@ -125,7 +125,7 @@ impl GoalProgress {
         }
     }
 
-    /// Records the end of a task. The check is next, once the goal continues.
+    /// Records the end of a task. The check runs next, once the goal continues.
     pub(crate) fn on_task_end(&mut self) {
         self.stage = GoalStage::Check;
     }

@@ -1,4 +1,4 @@
-//! Choice of a model by the user.
+//! The user's choice of a model.
 
 use crate::protocol::Effort;
 

@@ -7,12 +7,12 @@ use crate::protocol::{Message, StopReason};
 pub(crate) struct ResponseParts(String);
 
 impl ResponseParts {
-    /// Returns whether the model is asked to continue a response with this stop reason.
+    /// Returns whether aye asks the model to continue a response with this stop reason.
     pub(crate) fn continues(stop_reason: StopReason) -> bool {
         matches!(stop_reason, StopReason::MaxTokens | StopReason::PauseTurn)
     }
 
-    /// Adds a response of the model. A response with calls is complete, so the next one is a new response.
+    /// Adds a response from the model. A response with calls is complete, so the next one is a new response.
     pub(crate) fn note(&mut self, message: &Message, stop_reason: StopReason) {
         if message.tool_calls().next().is_some() {
             self.0.clear();

@@ -45,7 +45,7 @@ pub(crate) struct SessionState {
     pub pause: Option<Failure>,
     /// The goal that was set last.
     pub goal: Option<GoalProgress>,
-    /// The last choice of the user.
+    /// The user's last choice.
     pub model: Option<ModelChoice>,
     /// The model of the last request.
     pub asked_model: String,
@@ -53,7 +53,7 @@ pub(crate) struct SessionState {
     pub policy: Option<Vec<PolicyLayer>>,
     pub mode: Option<Mode>,
     pub policy_bundle_version: Option<String>,
-    /// Session of the session service as which this session was registered last.
+    /// Session of the session service under which this session was last registered.
     pub service_session: Option<ServiceSession>,
     /// Tenant and user: of an imported session at its origin, or as the session service knows them.
     pub tenant_id: Option<String>,

@@ -24,7 +24,7 @@ pub(crate) struct Folder {
     /// Path for display: `~/.claude/skills`.
     pub shown: String,
     pub origin: Origin,
-    /// Directory that must contain the folder, its skills and the targets of their links; `None` for no restriction.
+    /// Directory that must contain the folder, its skills and the targets of their symlinks; `None` for no restriction.
     pub boundary: Option<PathBuf>,
     /// Directories that a skill must not contain, such as the home directory.
     pub kept_apart: Vec<PathBuf>,
@@ -49,7 +49,7 @@ pub(crate) enum CandidateContents {
     Read {
         /// Content of `SKILL.md`.
         text: Vec<u8>,
-        /// All files with their hashes; `None` for a skill of the user, whose files are not pinned.
+        /// All files with their hashes; `None` for one of the user's own skills, whose files are not pinned.
         files: Option<Vec<PinnedFile>>,
         /// Entries that are not part of the skill, each with the reason.
         left_out: Vec<(String, String)>,

@@ -35,7 +35,7 @@ const OF_OTHERS: &[&str] = &[
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub name: String,
-    /// Description in one line, without control characters.
+    /// Description on one line, without control characters.
     pub description: String,
     pub argument_hint: Option<String>,
     /// Tools that the skill needs; `None` if the file lists none. While the skill is active, other tools need approval.
@@ -183,7 +183,8 @@ impl SkillFields {
         ReadManifest { manifest, errors: self.errors, warnings: self.warnings }
     }
 
-    /// Returns the name of the skill, which is that of its directory: many public skills have another name in their front matter.
+    /// Returns the name of the skill, which is that of its directory: many public skills have another name in their
+    /// front matter.
     fn take_name(&mut self, directory: &str) -> String {
         match self.name.take() {
             None => {

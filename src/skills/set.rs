@@ -25,7 +25,7 @@ pub(crate) struct SkillSet {
 pub(crate) struct SkillFolders {
     /// Skills of a trusted project, with the content that the user trusted.
     pub project: Vec<FolderContents>,
-    /// Workspace that must contain the targets of the skills' links.
+    /// Workspace that must contain the targets of the skills' symlinks.
     pub workspace: PathBuf,
     /// The user's folders.
     pub own: Vec<Folder>,
@@ -36,7 +36,7 @@ pub(crate) struct SkillFolders {
 pub(crate) struct PluginSkills {
     /// Name of the plugin.
     pub plugin: String,
-    /// Directory of the plugin, which must contain the targets of all links.
+    /// Directory of the plugin, which must contain the targets of all symlinks.
     pub root: PathBuf,
     pub candidates: Vec<Candidate>,
 }
@@ -88,7 +88,8 @@ impl SkillSet {
         self.skills.iter().find(|skill| skill.has_changed(real))
     }
 
-    /// Describes how the plugin skill that contains a file differs from what the user added; `None` if it is unchanged.
+    /// Describes how the plugin skill that contains a file differs from the version that the user added; `None` if it
+    /// is unchanged.
     pub(crate) fn changed_plugin_skill(&self, real: &Path) -> Option<String> {
         let skill = self.skills.iter().find(|skill| skill.origin == Origin::Plugin && real.starts_with(&skill.real))?;
         Some(format!("the skill `{}`: {} {}", skill.name(), skill.change()?, skill.reviewed_when()))

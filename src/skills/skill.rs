@@ -31,7 +31,7 @@ pub(crate) struct Skill {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HashedFiles {
     pub files: Vec<PinnedFile>,
-    /// Directory that must contain the targets of all links of the skill.
+    /// Directory that must contain the targets of all symlinks of the skill.
     pub boundary: PathBuf,
 }
 
@@ -137,7 +137,8 @@ impl Skill {
         self.pinned.is_some()
     }
 
-    /// Returns whether a file of the skill is new or differs from the content that the user reviewed; false for other files.
+    /// Returns whether a file of the skill is new or differs from the content that the user reviewed; false for other
+    /// files.
     pub(crate) fn has_changed(&self, real: &Path) -> bool {
         let Some(pinned) = &self.pinned else { return false };
         let Ok(below) = real.strip_prefix(&self.real) else { return false };

@@ -1,4 +1,4 @@
-//! Files of a skill, found and hashed within limits. Links that leave the boundary of the skill are not followed.
+//! Files of a skill, found and hashed within limits. Symlinks that leave the boundary of the skill are not followed.
 
 use std::collections::VecDeque;
 use std::path::Path;

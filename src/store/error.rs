@@ -100,7 +100,7 @@ fn explain_error(error: &rusqlite::Error) -> (String, Option<&'static str>) {
     (reason.to_owned(), Some(remedy))
 }
 
-/// Explains an SQLite error and its remedy in one line.
+/// Explains an SQLite error and its remedy on one line.
 pub(super) fn explain(error: &rusqlite::Error) -> String {
     match explain_error(error) {
         (reason, Some(remedy)) => format!("{reason}; {remedy}"),

@@ -1,8 +1,8 @@
 //! Packed records: many finished records in one compressed row, without duplicate strings.
 //!
-//! A row is a format number and one zlib stream, whose checksum detects damage. Each record follows its time and length. A string
-//! that occurred earlier in the row is a *copy*: the byte 1, which never occurs in JSON, its distance, and its length. Unpacking
-//! restores the exact bytes.
+//! A row is a format number and one zlib stream, whose checksum detects damage. Each record follows its time and
+//! length. A string that occurred earlier in the row is a *copy*: the byte 1, which never occurs in JSON, its distance,
+//! and its length. Unpacking restores the exact bytes.
 
 use flate2::Compression;
 use flate2::bufread::ZlibDecoder;

@@ -27,7 +27,8 @@ pub(super) struct FreeSpace {
 /// Way of returning free pages to the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReleaseMode {
-    /// In small steps that do not block other processes. A store from an older version of aye reuses its free pages instead.
+    /// In small steps that do not block other processes. A store from an older version of aye reuses its free pages
+    /// instead.
     InSteps,
     /// Complete rewrite, if it is worthwhile and no running process owns a session lock.
     Whole,

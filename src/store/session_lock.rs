@@ -143,7 +143,7 @@ pub(super) fn delete(database: &Arc<Database>, id: &SessionId) -> Result<(), Sto
     deleted.map(drop)
 }
 
-/// Returns the holder of a lock if its process is running. An unreadable entry is no lock.
+/// Returns the holder of a lock if its process is running. An unreadable entry is not a lock.
 pub(super) fn live_holder(owner: Option<&str>) -> Option<Holder> {
     parse_holder(owner).filter(|holder| holder.instance.is_alive())
 }

@@ -30,7 +30,7 @@ pub(crate) enum AgentOrigin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentDefinition {
     pub name: String,
-    /// Description in one line, without control characters.
+    /// Description on one line, without control characters.
     pub description: String,
     /// The tools of the agent, as written; `None` if the file does not list any.
     pub tools: Option<Vec<String>>,

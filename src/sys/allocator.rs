@@ -43,8 +43,8 @@ pub(crate) fn release_free_memory() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn release_free_memory() {}
 
-/// Drops the pages of the program's own code, most of which ran only at start. Code that runs again is loaded from the file
-/// cache, a few pages at a time.
+/// Drops the pages of the program's own code, most of which ran only at start. Code that runs again is loaded from the
+/// file cache, a few pages at a time.
 #[cfg(target_os = "linux")]
 pub(crate) fn release_code_pages() {
     let (Ok(maps), Ok(program)) = (std::fs::read_to_string("/proc/self/maps"), std::fs::read_link("/proc/self/exe")) else {

@@ -9,7 +9,7 @@ const FATAL: [c_int; 6] = [libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGI
 static CALL: OnceLock<fn()> = OnceLock::new();
 /// Settings of the terminal before aye changed them.
 static LINES: OnceLock<libc::termios> = OnceLock::new();
-/// Signal handlers that were set before those of aye.
+/// Signal handlers that were set before aye's own.
 static BEFORE: OnceLock<Vec<(c_int, libc::sigaction)>> = OnceLock::new();
 
 /// Restores the terminal and runs `call` before a fatal signal takes effect. `call` must not lock or allocate.

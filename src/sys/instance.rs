@@ -33,8 +33,8 @@ impl Instance {
         self.boot_id == boot_id() && running_since(self.pid) == Some(self.start_time)
     }
 
-    /// Sends SIGTERM to exactly this process; `false` if it has already ended. Another process with the same ID never gets the
-    /// signal.
+    /// Sends SIGTERM to exactly this process; `false` if it has already ended. Another process with the same ID never
+    /// gets the signal.
     #[cfg(target_os = "linux")]
     pub(crate) fn terminate(&self) -> std::io::Result<bool> {
         use rustix::io::Errno;

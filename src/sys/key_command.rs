@@ -1,4 +1,4 @@
-//! A program of the user that prints an API key, such as `pass show …`. It is started without a shell and without a
+//! A user's program that prints an API key, such as `pass show …`. It is started without a shell and without a
 //! terminal, with limits on time and output.
 
 use super::process::program_environment;

@@ -1,5 +1,5 @@
-//! Desktop integration: opens a file or shows its location with a program that gets the path as one argument, never through a
-//! shell or a URL.
+//! Desktop integration: opens a file or shows its location with a program that gets the path as one argument, never
+//! through a shell or a URL.
 
 use super::process::{EnvironmentSelection, command_environment};
 use super::programs::find_outside;

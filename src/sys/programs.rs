@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Returns the directories of a `PATH` outside these roots. A project must not choose a program of the user.
+/// Returns the directories of a `PATH` outside these roots. A project must not choose the user's programs.
 pub(crate) fn find_outside(path: &OsStr, roots: &[PathBuf]) -> OsString {
     let is_outside = |place: &PathBuf| {
         let real = place.canonicalize();

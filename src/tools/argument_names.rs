@@ -91,7 +91,7 @@ const REMARKS: &[&str] = &["description", "explanation", "justification", "instr
 const MAX_SHOWN_CHARACTERS: usize = 80;
 
 /// Converts `value` to the names and types of `schema`. Unknown or ambiguous arguments are errors, because ignoring
-/// them would run a different call than intended.
+/// them would run a different call from the intended one.
 pub(super) fn normalize(value: &mut Value, schema: &Value, at: &str) -> Result<(), ToolError> {
     list(value, schema);
     retype(value, kind(schema), at)?;

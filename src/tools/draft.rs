@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// A planned call before any effect.
 pub(super) struct CallDraft<Work> {
-    /// Summary for the user in one line.
+    /// Summary for the user, on one line.
     pub summary: String,
     pub actions: Vec<Action>,
     pub proposal: Option<Proposal>,

@@ -31,8 +31,8 @@ struct ReadEntry {
 }
 
 impl ReadState {
-    /// Records that the model is about to see this file. Must be called before the file is read: a change in between then
-    /// counts as unseen, never the reverse.
+    /// Records that the model is about to see this file. Must be called before the file is read: a change in between
+    /// then counts as unseen, never the reverse.
     pub(in crate::tools) fn begin_read(&self, real: &Path) {
         if let Ok(content) = Fingerprint::from_file(real) {
             self.lock_files().keep(real, content);

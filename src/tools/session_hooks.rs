@@ -5,7 +5,7 @@ use crate::protocol::{AskingAgent, HookEvent, HookEvents, SessionId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Checks that a hook matches what the user trusts or pinned. Returns the files that it runs.
+/// Checks that a hook matches the content that the user trusts or has pinned. Returns the files that it runs.
 pub(crate) type CheckHook = Arc<dyn Fn(&Hook) -> Result<HookFiles, String> + Send + Sync>;
 
 /// Files outside the workspace that a hook must be able to read.
@@ -80,7 +80,7 @@ impl SessionHooks {
         self.hooks.iter().filter(move |hook| hook.event == event)
     }
 
-    /// Returns the files that a hook runs, if they match what the user trusts or pinned. Reads them.
+    /// Returns the files that a hook runs, if they match the content that the user trusts or has pinned. Reads them.
     pub(crate) fn check(&self, hook: &Hook) -> Result<HookFiles, String> {
         (self.check)(hook)
     }

@@ -45,7 +45,7 @@ pub(crate) struct ToolSettings {
     pub(crate) search: SessionSearch,
     /// Skills of the session; unaffected by policy changes.
     pub(crate) skills: SessionSkills,
-    /// Questions of the model to the user; unaffected by policy changes.
+    /// Questions from the model to the user; unaffected by policy changes.
     pub(crate) questions: UserQuestions,
     /// Memory inbox of the workspace; `None` if proposals are not collected.
     pub(crate) memory: Option<Arc<dyn MemoryInbox>>,

@@ -3,8 +3,8 @@
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
 use std::path::Path;
 
-/// Names of restricted tools in lower case without underscores. The last ones are aliases of ReadFile, WriteFile, Grep and
-/// Delete, which are not restricted under their own names.
+/// Names of restricted tools in lower case without underscores. The last ones are aliases of ReadFile, WriteFile, Grep
+/// and Delete, which are not restricted under their own names.
 const NAMES: &[&str] = &["textinspect", "textpatch", "textread", "textcreate", "textsearch", "textdelete"];
 
 /// Extension that is assumed for file names without one.

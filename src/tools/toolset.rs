@@ -93,7 +93,8 @@ impl Toolset {
         self.finder.as_deref()
     }
 
-    /// Returns the local tools: built-in ones, then those that load skills and start agents, then named commands of the policy, then custom tools.
+    /// Returns the local tools: built-in ones, then those that load skills and start agents, then named commands of the
+    /// policy, then custom tools.
     pub(super) fn local(&self) -> impl Iterator<Item = &SharedTool> {
         enabled_built_in(&self.settings).map(|tool| tool as &SharedTool).chain(&self.skills).chain(&self.agents).chain(&self.own)
     }

@@ -4,7 +4,7 @@
 use crate::protocol::Message;
 use crate::session::{Change, PromptRewind};
 
-/// A view of the changes of a session.
+/// A view of a session's changes.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     /// The messages, in order.

@@ -1,5 +1,5 @@
-//! Rendering of a session as Markdown. Text of the model and its tools can neither imitate another part of the page nor
-//! add markup.
+//! Rendering of a session as Markdown. Text from the model and its tools can neither imitate another part of the page
+//! nor add markup.
 
 use super::html::is_web_link;
 use super::transcript::{SessionTranscript, TranscriptCall, TranscriptItem, truncate};

@@ -33,7 +33,7 @@ pub(crate) struct SessionTranscript {
 }
 
 pub(crate) enum TranscriptItem {
-    /// A message of the user.
+    /// A user message.
     Said {
         words: String,
         text: String,

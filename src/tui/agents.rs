@@ -14,7 +14,7 @@ const MAX_CALLS: usize = 200;
 #[derive(Debug, Default)]
 pub(crate) struct AgentOverview {
     entries: Vec<AgentEntry>,
-    /// Open text about agents, which is updated while it is open.
+    /// Text about agents that is open, and is updated while it is.
     pub view: Option<AgentsView>,
 }
 

@@ -1,4 +1,4 @@
-//! Browse mode, in which the transcript has the keyboard.
+//! Browse mode, in which the transcript has keyboard focus.
 
 use super::transcript::{Marks, SearchMatches, Transcript};
 

@@ -27,7 +27,7 @@ use tokio::sync::{Notify, mpsc};
 const EVENTS_A_FRAME: usize = 8192;
 /// Time to wait at exit for pending terminal replies, so that the next program does not read them.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
-/// Time after which a reply of the terminal is no longer expected.
+/// Time after which a reply from the terminal is no longer expected.
 const ANSWERED_BY: Duration = Duration::from_secs(1);
 /// Time after which aye redraws the screen if the stop signal was not delivered.
 const STOP_GRACE: Duration = Duration::from_millis(200);
@@ -349,7 +349,7 @@ impl Host {
         update(&mut self.model, msg, at)
     }
 
-    /// Releases the terminal and keyboard to the user's editor, and processes the result. Earlier typed text goes to
+    /// Releases the terminal and keyboard to the user's editor, and processes the result. Text typed earlier goes to
     /// the draft and never answers a dialog.
     async fn run_with_terminal_released<T: Send + 'static>(
         &mut self,

@@ -46,7 +46,7 @@ pub(crate) enum UiEffect {
     Copy(Clip),
     /// Opens content in the user's editor, which replaces the screen.
     Show(super::interface::EditorTarget),
-    /// Turns mouse reports of the terminal on or off.
+    /// Turns mouse reporting in the terminal on or off.
     Mouse(bool),
     /// Turns on a terminal feature.
     Push(TerminalMode),
@@ -84,7 +84,7 @@ pub(crate) struct UiModel {
     pub keys: KeyboardState,
     /// Lists and viewers over the conversation.
     pub layers: LayerStack,
-    /// Browse mode, in which the transcript has the keyboard.
+    /// Browse mode, in which the transcript has keyboard focus.
     pub browse: Option<Browse>,
     /// State of the start.
     pub startup: Startup,
@@ -266,13 +266,14 @@ impl UiModel {
         self.has_room_for_question() && (self.has_finished_typing() || is_idle())
     }
 
-    /// Returns whether the last key was an answer or sent the draft, so that the next dialog gets the focus immediately.
+    /// Returns whether the last key was an answer or sent the draft, so that the next dialog gets the focus
+    /// immediately.
     fn has_finished_typing(&self) -> bool {
         let last = self.keys.answered.max(self.keys.sent);
         last.is_some_and(|at| self.keys.last_key.is_none_or(|key| key <= at))
     }
 
-    /// Returns whether the draft is empty and no panel has the keyboard, so that a dialog may open.
+    /// Returns whether the draft is empty and no panel has keyboard focus, so that a dialog may open.
     pub(crate) fn has_room_for_question(&self) -> bool {
         let reads = self.layers.covers_questions() || self.draft.search.is_some() || self.browse.is_some() || self.has_layer();
         !self.is_too_small() && !reads && self.composer.is_empty()

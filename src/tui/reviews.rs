@@ -15,7 +15,7 @@ pub(crate) struct Reviews {
 pub(crate) struct RunningReview {
     /// Summary of the reviewed changes, once they are known.
     pub changes: Option<String>,
-    /// Current step of the model, on one line.
+    /// The model's current step, on one line.
     pub step: Option<String>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,

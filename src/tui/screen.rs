@@ -7,7 +7,7 @@ use super::terminal::TerminalCapabilities;
 use super::theme::Theme;
 use ratatui::layout::Size;
 
-/// Screen and terminal of the user.
+/// The user's screen and terminal.
 pub(crate) struct Screen {
     pub theme: Theme,
     /// Background colour of the terminal, once reported.

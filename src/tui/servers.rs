@@ -12,7 +12,7 @@ pub(crate) struct ServerOverview {
     pub statuses: Vec<ServerStatus>,
     /// Latest resource results, and their search text.
     pub resources: Option<(String, Vec<ServerResource>)>,
-    /// Prompts the servers offer.
+    /// Prompts that the servers offer.
     pub prompts: Vec<ServerPrompt>,
     /// Requested prompt: its server and its name.
     pub asked: Option<(String, String)>,
@@ -42,7 +42,7 @@ impl ServerOverview {
         self.any_answers() || named.is_some_and(|named| matches!(named.state, ServerState::Asleep | ServerState::Starting))
     }
 
-    /// Returns whether the draft contains text of a server that the user had no time to read.
+    /// Returns whether the draft contains text from a server that the user has had no time to read.
     pub(crate) fn are_fresh(&self, now: u64) -> bool {
         self.put_at.is_some_and(|at| now < at + FRESH_MS)
     }

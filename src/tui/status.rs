@@ -307,7 +307,7 @@ fn hints(model: &UiModel, now: u64) -> Vec<&'static str> {
     composer_hints(model, now)
 }
 
-/// Returns the key hints while the composer has the keyboard and nothing is pending.
+/// Returns the key hints while the composer has keyboard focus and nothing is pending.
 fn composer_hints(model: &UiModel, now: u64) -> Vec<&'static str> {
     let running = model.is_running();
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };

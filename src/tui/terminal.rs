@@ -14,9 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Once, OnceLock};
 use tokio::sync::Notify;
 
-/// Alternate screen, no auto-wrap (so that wide characters stay in their row), bracketed paste, focus reports.
+/// Mode sequences for the alternate screen, no auto-wrap (so that wide characters stay in their row), bracketed paste
+/// and focus reports.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[?1004h";
-/// Reports of buttons, drags and the wheel, in the SGR form.
+/// Mode sequences for mouse reports: buttons, drags and the wheel, in the SGR format.
 pub(crate) const MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";
 pub(crate) const NO_MOUSE: &[u8] = b"\x1b[?1006l\x1b[?1002l\x1b[?1000l";
 pub(crate) const FENCE: &[u8] = b"\x1b[5n";

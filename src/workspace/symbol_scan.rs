@@ -135,8 +135,8 @@ pub(crate) fn scan_symbols(path: &str, text: &str) -> Vec<Symbol> {
     found
 }
 
-/// Returns the last line of a declaration: the line that closes it at the same indentation, or the last line that is indented
-/// further.
+/// Returns the last line of a declaration: the line that closes it at the same indentation, or the last line that is
+/// indented further.
 fn declaration_end(lines: &[&str], at: usize) -> usize {
     let depth = |line: &str| line.len() - line.trim_start().len();
     let from = depth(lines[at]);

@@ -65,7 +65,7 @@ impl PendingQuestions {
         self.answers.next().await
     }
 
-    /// Withdraws a question and tells the editor.
+    /// Withdraws a question and notifies the editor.
     pub(crate) fn withdraw(&mut self, id: &ApprovalId) {
         let own = |_: &u64, (question, _): &mut (Question, CancellationToken)| matches!(question, Question::Approval(asked, _) if asked == id);
         self.open.extract_if(own).for_each(|(_, (_, withdrawn))| withdrawn.cancel());

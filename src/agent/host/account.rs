@@ -18,7 +18,7 @@ pub(super) struct Charge {
 /// Work that counts toward the cost of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChargedWork {
-    /// A review, which belongs to no task.
+    /// A review, which does not belong to a task.
     Review,
     /// An agent, which counts toward the cost of the running task.
     Agent,
@@ -58,7 +58,7 @@ impl Account {
         self.charge(None, None).await
     }
 
-    /// Counts a request of an agent. Returns the reason why no further request may be sent, like
+    /// Counts a request from an agent. Returns the reason why no further request may be sent, like
     /// [`Self::spending_failure`].
     pub(crate) async fn count_agent(&self, spent: Expense) -> Option<Failure> {
         self.charge(Some((spent, ChargedWork::Agent)), None).await?.failure
@@ -74,7 +74,7 @@ impl Account {
         let _ = self.charge(None, Some(event)).await;
     }
 
-    /// Counts a request of a review. Returns the reason why no further request may be sent, like
+    /// Counts a request from a review. Returns the reason why no further request may be sent, like
     /// [`Self::spending_failure`].
     pub(crate) async fn count(&self, spent: Expense) -> Option<Failure> {
         self.charge(Some((spent, ChargedWork::Review)), None).await?.failure

@@ -73,7 +73,7 @@ impl DeferredEffects {
     }
 }
 
-/// Returns the result of a call that the user stopped before it could be saved.
+/// Returns the result of a call that the user stopped before it ran, while saving failed.
 pub(super) fn stopped_error() -> ToolError {
     ToolError::new(ErrorCode::Cancelled, "stopped before it ran")
 }

@@ -39,7 +39,7 @@ struct LogEntry<'a> {
     payload: Value,
 }
 
-/// Formats the log line of an event: its IDs, and the names, numbers and outcomes in its payload, but no text of the
+/// Formats the log line of an event: its IDs, and the names, numbers and outcomes in its payload, but no text from the
 /// user, the model or a tool.
 fn line(event: &Event, level: &'static str) -> String {
     let mut head = [0; HEAD_BYTES];
@@ -57,8 +57,8 @@ fn line(event: &Event, level: &'static str) -> String {
     serde_json::to_string(&logged).unwrap_or_default()
 }
 
-/// Returns the name of an event, which is at the start of its JSON. The rest, possibly the whole output of a command, is not
-/// serialized.
+/// Returns the name of an event, which is at the start of its JSON. The rest, possibly the whole output of a command,
+/// is not serialized.
 fn event_name<'a>(kind: &EventKind, head: &'a mut [u8; HEAD_BYTES]) -> &'a str {
     // Fails when the buffer is full.
     let _ = serde_json::to_writer(&mut head[..], kind);

@@ -109,7 +109,7 @@ impl ModelClient {
         self.response = Some(stream(&*model, redactor, request));
     }
 
-    /// Sends a sampling request of a server, with secrets redacted.
+    /// Sends a sampling request from a server, with secrets redacted.
     pub(crate) fn sample(&self, redactor: Arc<Redactor>, request: ModelRequest) -> ModelStream {
         // It has its own redaction cache, because it would evict the messages of the thread from theirs.
         let request = RequestRedactor::default().hide_in_request(&redactor, request);

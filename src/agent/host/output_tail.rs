@@ -1,4 +1,5 @@
-//! Last output of a running command, saved while it runs. After a crash, aye shows the output when it asks the user what to do.
+//! Last output of a running command, saved while it runs. After a crash, aye shows the output when it asks the user
+//! what to do.
 
 use crate::agent::limits::{TAIL_BEAT_MS, TAIL_BYTES, TAIL_SAVE_MS};
 use crate::protocol::cut_position_after;

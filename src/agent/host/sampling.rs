@@ -1,5 +1,5 @@
-//! Sampling requests of MCP servers to the session's model. The policy must allow them and can require approval by the
-//! user. They run one at a time, without tools and without the thread.
+//! Sampling requests from MCP servers to the session's model. The policy must allow them and can require approval by
+//! the user. They run one at a time, without tools and without the thread.
 
 mod request;
 
@@ -17,7 +17,7 @@ use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// Sampling request of a server, with the channel for its response.
+/// Sampling request from a server, with the channel for its response.
 pub(crate) struct Sampling {
     pub server: String,
     /// Parameters of `sampling/createMessage`.
@@ -56,8 +56,8 @@ impl ApprovedSampling {
     }
 }
 
-/// Queue of sampling requests. One is sent at a time: its estimate is checked against the remaining budget after the previous
-/// request is counted.
+/// Queue of sampling requests. One is sent at a time: its estimate is checked against the remaining budget after the
+/// previous request is counted.
 pub(super) struct SamplingQueue {
     waiting: VecDeque<ApprovedSampling>,
     busy: bool,

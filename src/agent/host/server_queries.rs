@@ -83,8 +83,8 @@ impl ServerQueries {
     }
 }
 
-/// Returns the resources whose server, URI or name contains all words. A complete server name restricts the result to that
-/// server.
+/// Returns the resources whose server, URI or name contains all words. A complete server name restricts the result to
+/// that server.
 fn matching(all: Vec<ServerResource>, words: &str) -> Vec<ServerResource> {
     let words = words.to_lowercase();
     let fits = |resource: &ServerResource| {

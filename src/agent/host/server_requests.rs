@@ -1,4 +1,5 @@
-//! Requests of MCP servers to the session: the handler that receives them, and the events for which the session waits.
+//! Requests from MCP servers to the session: the handler that receives them, and the events for which the session
+//! waits.
 
 use super::sampling::{Sampling, SamplingPhase};
 use crate::agent::limits::CHANNEL_DEPTH;
@@ -8,7 +9,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Request of a server, with the channel for its answer.
+/// Request from a server, with the channel for its answer.
 pub(crate) enum ServerRequest {
     Elicitation(Elicitation, oneshot::Sender<ElicitationAnswer>),
     Sampling(Sampling),

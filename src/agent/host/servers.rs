@@ -70,8 +70,8 @@ impl ServerStates {
         Some(now)
     }
 
-    /// Asks the user on behalf of a server. Requests that are too many or too large are cancelled, and aye reports the
-    /// reason to the user.
+    /// Asks the user on behalf of a server. A request that is too large or exceeds the limit on requests is cancelled,
+    /// and aye reports the reason to the user.
     pub(crate) fn ask(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
         if self.has_ended {
             return;
@@ -114,7 +114,7 @@ impl ServerStates {
     }
 
     /// Reads the resources mentioned in a prompt, in order, as truncated text with secrets redacted. If the policy
-    /// requires approval, the user is asked first. `kill`: cancelled when the session no longer needs them.
+    /// requires approval, aye asks the user first. `kill`: cancelled when the session no longer needs them.
     pub(crate) fn read_resources(
         &mut self,
         resources: Vec<Resource>,
@@ -156,7 +156,7 @@ impl ServerStates {
         Some(answer)
     }
 
-    /// Cancels all pending requests of the servers, and ends their processes.
+    /// Cancels all pending requests from the servers, and ends their processes.
     pub(crate) async fn end(&mut self) {
         self.has_ended = true;
         self.open.clear();

@@ -150,7 +150,7 @@ impl SessionJournal {
         Err(save_failure(&error, &format!(", and the {} buffered in memory have reached the limit", size(unsaved.bytes as u64))))
     }
 
-    /// Retries the save at the request of the user, and reports the result.
+    /// Retries the save at the user's request, and reports the result.
     pub(crate) async fn retry_save(&mut self) {
         if let Err(error) = self.save_in_order().await {
             let message = format!("{error}; the session is still unsaved, and a crash would lose it");

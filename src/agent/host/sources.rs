@@ -19,7 +19,7 @@ pub(super) struct InputSources {
     /// Background commands.
     pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
     pub servers: ServerEvents,
-    /// Requests of reviews and agents to be counted.
+    /// Requests from reviews and agents to be counted.
     pub charges: mpsc::Receiver<Charge>,
     pub room: Backpressure,
 }

@@ -26,7 +26,8 @@ const DISCARDED: &str = "; the command ran in a copy, its changes there were dis
 const OFFERS: usize = 32;
 
 impl CallRunner<'_> {
-    /// Returns the notes about a call for its approval: what hooks changed and requested, and a conflict with the plan.
+    /// Returns the notes about a call for its approval: the changes and requests of hooks, and a conflict with the
+    /// plan.
     fn call_notes(&self, call: &Call, plan: &Plan) -> impl Iterator<Item = String> {
         let outside = self.grants.outside_mandate(plan, &self.cx.policy).map(str::to_owned);
         call.rewriting().into_iter().chain(call.hook_question()).chain(outside)

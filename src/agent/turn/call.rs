@@ -320,8 +320,9 @@ impl Call {
         self.hooked.as_ref().is_some_and(|hooked| hooked.hooks.has_runs_after())
     }
 
-    /// Discards the runs of the hooks after a command in a copy, because its output is withheld or it runs again. Returns
-    /// the other hooks if there were such runs. Hooks on a proposal have seen no output, so their runs are kept.
+    /// Discards the runs of the hooks after a command in a copy, because its output is withheld or it runs again.
+    /// Returns the other hooks if there were such runs. Hooks on a proposal have seen no output, so their runs are
+    /// kept.
     pub(super) fn forget_hook_runs_after(&mut self) -> Option<CallHooks> {
         let hooked = self.hooked.as_mut().filter(|hooked| hooked.hooks.has_runs_after())?;
         if !self.previewed && !self.layered {

@@ -268,8 +268,8 @@ impl CallBatch {
     }
 
     /// Discards the layer of a running command, and asks whether to run the command in the background instead. Without
-    /// an ID, this applies to the first command in a layer, unless another call is running. Returns whether there is such
-    /// a layer.
+    /// an ID, this applies to the first command in a layer, unless another call is running. Returns whether there is
+    /// such a layer.
     pub(crate) fn leave_layer(&mut self, id: Option<&CallId>, runner: &mut CallRunner<'_>) -> bool {
         let is_in_front = |call: &Call| matches!(call.state, CallState::Running);
         if runner.cancelling || (id.is_none() && self.calls.iter().any(is_in_front)) {
@@ -290,7 +290,7 @@ impl CallBatch {
     }
 }
 
-/// Decisions of the user and of the policy.
+/// Decisions by the user and the policy.
 impl CallBatch {
     /// Carries out the user's decision about an approval. Returns whether a call waits for this approval.
     pub(crate) fn decide(

@@ -1,4 +1,4 @@
-//! Call runner: takes the calls of a step from planning to their results.
+//! Call runner: carries out the calls of a step, from planning to results.
 //!
 //! It borrows the state of the calls for the duration of one input.
 
@@ -317,7 +317,7 @@ impl CallRunner<'_> {
         if self.hooks_run_before(call) { Effect::HookCalls(planned) } else { Effect::Plan(planned) }
     }
 
-    /// Returns whether hooks have to run before the call is planned. Commands of the user have no hooks.
+    /// Returns whether hooks have to run before the call is planned. User commands have no hooks.
     pub(super) fn hooks_run_before(&self, call: &Call) -> bool {
         call.hooked.is_none() && !self.typed && self.cx.options.hooks.contains(HookEvent::PreToolUse)
     }
@@ -481,7 +481,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns whether the user is asked to allow blocked access before this result is sent to the model.
+    /// Returns whether aye asks the user to allow blocked access before it sends this result to the model.
     pub(super) fn can_escalate(&self, call: &Call, result: &ToolResult) -> bool {
         let stopping = self.quitting || self.cancelling;
         let person = self.cx.options.approver == Approver::User && self.cx.policy.mode() != Mode::Plan;

@@ -16,7 +16,7 @@ use crate::session::Mandate;
 /// Notice about a proposal without text.
 const NO_TEXT: &str = "this proposal has no text to show";
 
-/// Tool calls of a session: what outlives the calls of a step. Those are part of the task.
+/// State of tool calls that outlives a step. The calls of the current step belong to the task.
 #[derive(Debug, Default)]
 pub(super) struct TurnCalls {
     grants: Grants,
@@ -63,7 +63,7 @@ pub(super) enum CallsInput {
     },
     /// The task ends, so that every call needs a result.
     Closed,
-    /// The step ends with the results that there are.
+    /// The step ends with the results available so far.
     StepClosed,
     /// The session ends.
     SessionEnding,
@@ -87,7 +87,7 @@ pub(super) enum ApprovalInput {
         approval_id: ApprovalId,
         decision: Decision,
     },
-    /// The timer of an approval may be over.
+    /// The timer of an approval may have expired.
     Woken {
         ticket: u64,
     },
@@ -96,7 +96,7 @@ pub(super) enum ApprovalInput {
         approval_id: ApprovalId,
         query: RuleQuery,
     },
-    /// Recent commands, for the question which of them a rule would have allowed.
+    /// Recent commands, to determine which of them a rule would have allowed.
     RecentFound {
         approval_id: ApprovalId,
         offer: usize,
@@ -126,7 +126,8 @@ pub(super) struct CallsOutput {
 }
 
 impl TurnCalls {
-    /// Handles an input. `current`: the calls of the current step, if there are any; `quitting`: whether the session is ending.
+    /// Handles an input. `current`: the calls of the current step, if there are any; `quitting`: whether the session is
+    /// ending.
     pub(crate) fn handle(
         &mut self,
         input: CallsInput,
@@ -161,7 +162,7 @@ impl TurnCalls {
         self.grants.handle(input, cx);
     }
 
-    /// Reports what concerns calls while there are none.
+    /// Handles an input about calls while there are no calls.
     fn handle_without_calls(&mut self, input: CallsInput, cx: &mut TurnContext, at: InputTime) {
         match input {
             CallsInput::Approval(ApprovalInput::Decided { approval_id, .. }) => report_unknown_approval(&approval_id, cx),
@@ -187,7 +188,8 @@ impl TurnCalls {
     }
 }
 
-/// Passes an input to the calls of the step. Returns whether a call waited for it, and the results if the input completes them.
+/// Passes an input to the calls of the step. Returns whether a call waited for it, and the results if the input
+/// completes them.
 fn pass(input: CallsInput, batch: &mut CallBatch, runner: &mut CallRunner<'_>, at: InputTime) -> (bool, Option<Vec<Part>>) {
     match input {
         CallsInput::Planned(plans) => batch.on_plans(plans, runner, at),

@@ -41,7 +41,8 @@ pub(super) enum CompactionInput {
         focus: Option<String>,
         when: CompactionTime,
     },
-    /// The task has ended, so that a requested compaction runs before the next one. `forbidden`: why no request may be sent.
+    /// The task has ended, so that a requested compaction runs before the next one. `forbidden`: why no request may be
+    /// sent.
     TaskCompleted {
         forbidden: Option<Failure>,
     },
@@ -66,13 +67,14 @@ pub(super) enum CompactionInput {
         stop_reason: StopReason,
         spent: Expense,
     },
-    /// The summary request failed. `delay_ms`: the delay of the next attempt, if there is one; `wasted`: the counted usage.
+    /// The summary request failed. `delay_ms`: the delay of the next attempt, if there is one; `wasted`: the counted
+    /// usage.
     Failed {
         error: ModelError,
         wasted: Option<Expense>,
         delay_ms: Option<u64>,
     },
-    /// The delay before the next attempt is over, or the user does not want to wait for it.
+    /// The delay before the next attempt has elapsed, or the user does not want to wait for it.
     RetryDue,
     /// A fallback model is being opened.
     FallbackOpening {
@@ -115,7 +117,7 @@ pub(super) struct CompactionFacts<'a> {
 pub(super) enum CompactionOutput {
     /// A compaction has begun, and its request may be sent.
     Begun,
-    /// The summary request may be sent again, if it is not forbidden.
+    /// The summary request may be retried, if it is not forbidden.
     Ready,
     Send(Box<SummaryCall>),
     /// A summary replaces these messages.
@@ -435,8 +437,8 @@ impl Compactor {
         }
     }
 
-    /// Handles a request that may not be sent. A task that needs the summary waits or fails; in other cases, the reason is
-    /// reported.
+    /// Handles a request that may not be sent. A task that needs the summary waits or fails; in other cases, the reason
+    /// is reported.
     fn on_forbidden(&mut self, failure: Failure, cx: &mut TurnContext) -> Vec<CompactionOutput> {
         if self.precedes_request() {
             self.work = None;
@@ -447,7 +449,7 @@ impl Compactor {
         self.finish()
     }
 
-    /// Handles a failed request: it is sent again, by another model if necessary, or the compaction ends.
+    /// Handles a failed request: it is retried, with another model if necessary, or the compaction ends.
     fn on_error(
         &mut self,
         error: ModelError,
@@ -482,7 +484,8 @@ impl Compactor {
         Vec::new()
     }
 
-    /// Ends a summary whose retries are used up. A task that needs it waits for the user, because its request would fail too.
+    /// Ends a summary whose retries are used up. A task that needs it waits for the user, because its request would
+    /// fail too.
     fn on_no_fallback(&mut self, failure: Failure, cx: &mut TurnContext) -> Vec<CompactionOutput> {
         if !self.precedes_request() {
             return self.give_up(&failure.message, cx);
@@ -526,7 +529,7 @@ impl Compactor {
         Some(SummaryCall { request, model: work.model.clone().filter(|_| other.is_some()), estimated_input_tokens })
     }
 
-    /// Limits the messages to summarize after the window changed.
+    /// Limits the messages to summarize after the context window changed.
     fn limit_budget(&mut self, budget: u64) -> Vec<CompactionOutput> {
         if let Some(work) = &mut self.work {
             work.budget = work.budget.min(budget);
@@ -550,7 +553,7 @@ impl Compactor {
         Vec::new()
     }
 
-    /// Shortens a summary request that does not fit, so that it can be sent again.
+    /// Shortens a summary request that does not fit, so that it can be retried.
     fn shorten(&mut self, window: &ContextWindow, cx: &mut TurnContext) -> Vec<CompactionOutput> {
         let Some(work) = &mut self.work else { return Vec::new() };
         work.halvings += 1;

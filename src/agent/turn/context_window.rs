@@ -62,7 +62,7 @@ pub(super) enum ContextInput<'a> {
     RequestTooLong,
     /// An automatic compaction failed, or was stopped.
     AutomaticPaused,
-    /// The model, or its known window, changed.
+    /// The model, or its known context window, changed.
     ModelChanged,
 }
 
@@ -141,7 +141,7 @@ impl ContextWindow {
         }
     }
 
-    /// Restores the messages that the last summary replaced, on request of the user.
+    /// Restores the messages that the last summary replaced, at the user's request.
     fn undo_compaction(&mut self, cx: &mut TurnContext) {
         if !self.thread.has_summary() {
             return cx.out.notice("nothing to undo: this conversation has not been compacted");

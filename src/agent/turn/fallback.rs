@@ -1,5 +1,5 @@
-//! Fallback models: the model that continues a task while the provider of the chosen model is overloaded. The choice of
-//! the user is unchanged: the next task, and a later run of the session, begin with the chosen model again.
+//! Fallback models: the model that continues a task while the provider of the chosen model is overloaded. The user's
+//! choice is unchanged: the next task, and a later run of the session, begin with the chosen model again.
 
 use super::options::AgentOptions;
 use super::turn_context::TurnContext;
@@ -20,7 +20,7 @@ pub(super) struct FallbackModels {
 
 /// Result of opening a model, as far as it concerns a fallback.
 pub(super) enum OpenedFallback {
-    /// Result about a model that is not a fallback.
+    /// Result for a model that is not a fallback.
     Other(Result<ModelFacts, Failure>),
     Ready(ModelFacts, Failure),
     /// Reason why the fallback cannot be used, and the failure that it should have handled.

@@ -1,4 +1,4 @@
-//! Goal of the session: its rounds, its limits, and its state. A round is a task of the model followed by the check.
+//! Goal of the session: its rounds, its limits, and its state. A round is one task followed by one run of the check.
 
 use super::super::limits::{GOAL_OUTPUT_BYTES, SAME_CHECK_FAILURES};
 use super::goal_files;
@@ -84,7 +84,7 @@ pub(super) enum GoalInput<'a> {
     },
     /// The journal contains a change of the goal.
     ChangeRestored(&'a GoalChange),
-    /// The session is resumed. `continues`: whether its work continues at once.
+    /// The session is resumed. `continues`: whether its work continues immediately.
     SessionResumed {
         continues: bool,
     },
@@ -266,7 +266,7 @@ impl Goals {
         was_running.then_some(GoalOutput::WorkStopped)
     }
 
-    /// Notes the end of a task. The goal waits for the user unless the model has finished.
+    /// Records the end of a task. The goal waits for the user unless the model has finished.
     fn end_task(&mut self, end: &TaskEnd, cx: &mut TurnContext) {
         self.note_task_end();
         match end {
@@ -282,7 +282,7 @@ impl Goals {
         }
     }
 
-    /// Lets a running goal wait for the user, who learns why once that is committed.
+    /// Pauses a running goal until the user decides. The reason is reported once the pause is committed.
     fn pause_if_running(&mut self, reason: GoalReason, why: &str, cx: &mut TurnContext) {
         if self.is_running() {
             self.pause(reason, why.to_owned(), cx);
@@ -299,7 +299,7 @@ impl Goals {
         Some(GoalOutput::LimitReached)
     }
 
-    /// Pauses the goal of an earlier process, unless it continues at once, and reports it.
+    /// Pauses the goal of an earlier process, unless it continues immediately, and reports it.
     fn resume_session(&mut self, continues: bool, cost: Option<f64>, cx: &mut TurnContext) {
         if !self.is_active() {
             return;
@@ -315,7 +315,7 @@ impl Goals {
 
 /// Check.
 impl Goals {
-    /// Handles the end of the check. What it did and which files changed decide how the goal continues.
+    /// Handles the end of the check. Its outcome and the changed files determine how the goal continues.
     fn end_check(&mut self, outcome: CheckOutcome, cx: &mut TurnContext) -> Option<GoalOutput> {
         match outcome {
             CheckOutcome::Passed | CheckOutcome::Failed { .. } if self.is_running() => {

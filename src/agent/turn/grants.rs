@@ -27,7 +27,7 @@ pub(super) struct Grants {
 pub(super) enum GrantInput {
     /// The user removes the rule saved last.
     Undone,
-    /// The policy files of the user were changed or read.
+    /// The user's policy files were changed or read.
     FilesChanged(RuleFileResult),
     /// The task has ended, and its mandate with it.
     TaskEnded,

@@ -1,4 +1,4 @@
-//! Outcome of the hooks before a call, with the original arguments of the model.
+//! Outcome of the hooks before a call, with the model's original arguments.
 
 use crate::protocol::{CallArguments, CallHooks, ToolResult};
 
@@ -6,7 +6,7 @@ use crate::protocol::{CallArguments, CallHooks, ToolResult};
 #[derive(Debug)]
 pub(super) struct HookedCall {
     pub hooks: CallHooks,
-    /// Original arguments of the model.
+    /// The model's original arguments.
     pub requested: CallArguments,
 }
 

@@ -84,7 +84,7 @@ pub(crate) enum Input {
     PolicyChanged(Box<PolicyChange>),
     /// The user's policy files were changed or read.
     RuleFiles(RuleFileResult),
-    /// The delay of `Effect::Wake` is over.
+    /// The delay of `Effect::Wake` has elapsed.
     Woken {
         ticket: u64,
     },

@@ -57,7 +57,7 @@ impl LoopGuard {
         rows
     }
 
-    /// Notes the outcomes of a step's calls, in order. A denied call has no outcome and changes nothing.
+    /// Records the outcomes of a step's calls, in order. A denied call has no outcome and changes nothing.
     pub(super) fn on_results<'a>(&mut self, results: impl Iterator<Item = &'a ToolResult>) {
         let outcomes: Vec<Option<u64>> = results.map(outcome).collect();
         // Calls at the end that repeat the last one.

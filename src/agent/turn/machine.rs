@@ -234,7 +234,7 @@ impl TurnMachine {
     }
 }
 
-/// Session state, and queries of its host.
+/// Session state, and queries by its host.
 impl TurnMachine {
     /// Starts the session; call this once, before any input.
     pub(crate) fn begin_session(&mut self) -> Vec<Effect> {
@@ -352,13 +352,14 @@ impl TurnMachine {
         self.report_spending(SpendingInput::Completed(request));
     }
 
-    /// Counts a request of an agent.
+    /// Counts a request from an agent.
     fn count_agent(&mut self, spent: Expense) {
         self.spend(SpendingInput::AgentSpent(spent));
         self.report_spending(SpendingInput::UsageChanged);
     }
 
-    /// Passes an input to the spending, and what the task pays to the task. Returns the usage that was counted.
+    /// Passes an input to the spending, and charges the task's share of the usage to the task. Returns the usage that
+    /// was counted.
     pub(super) fn spend(&mut self, input: SpendingInput<'_>) -> Option<Expense> {
         match self.spending.handle(input, self.tasks.usage(), &mut self.cx)? {
             SpendingOutput::Spent(spent) => {
@@ -374,7 +375,7 @@ impl TurnMachine {
         }
     }
 
-    /// Passes an input to the spending that concerns no other sub-machine.
+    /// Passes to the spending an input that concerns no other sub-machine.
     pub(super) fn report_spending(&mut self, input: SpendingInput<'_>) {
         let output = self.spending.handle(input, self.tasks.usage(), &mut self.cx);
         debug_assert!(output.is_none(), "a report changes no task");
@@ -392,7 +393,7 @@ impl TurnMachine {
         output
     }
 
-    /// Passes an input to the calls after which no call continues.
+    /// Passes to the calls an input after which no call continues.
     pub(super) fn report_calls(&mut self, input: CallsInput, at: InputTime) {
         self.pass_to_calls(input, at);
     }
@@ -546,14 +547,14 @@ impl TurnMachine {
     }
 }
 
-/// Goals: commands of the user, ends of tasks, and limits.
+/// Goals: user commands, the ends of tasks, and limits.
 impl TurnMachine {
     /// Passes an input to the goal.
     pub(super) fn pass_to_goal(&mut self, input: GoalInput<'_>) -> Option<GoalOutput> {
         self.goals.handle(input, self.spending.totals().cost_usd, &mut self.cx)
     }
 
-    /// Passes an input to the goal that concerns no other sub-machine.
+    /// Passes to the goal an input that concerns no other sub-machine.
     pub(super) fn report_to_goal(&mut self, input: GoalInput<'_>) {
         let output = self.pass_to_goal(input);
         debug_assert!(output.is_none(), "nothing follows a report");
@@ -652,7 +653,7 @@ impl TurnMachine {
         self.rewinds.handle(input, self.window.thread(), &mut self.cx.out)
     }
 
-    /// Passes an input to the rewinds that concerns no other sub-machine.
+    /// Passes to the rewinds an input that concerns no other sub-machine.
     pub(super) fn report_rewind(&mut self, input: RewindInput<'_>) {
         let output = self.pass_to_rewinds(input);
         debug_assert!(output.is_none(), "nothing was rewound");

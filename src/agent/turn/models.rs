@@ -38,7 +38,7 @@ pub(super) enum ModelInput<'a> {
     RequestDue,
     /// A request is sent to this model.
     RequestSent(&'a ModelFacts),
-    /// The journal contains a choice of the user.
+    /// The journal contains a choice by the user.
     ChoiceRestored { name: String, effort: Option<Effort> },
     /// The journal contains an assumed price.
     PriceRestored { model: &'a str, price: AssumedPrice },

@@ -1,4 +1,5 @@
-//! Prompts from the user's message to the start of their task: queued, checked by hooks, and read with the files they mention.
+//! Prompts from the user's message to the start of their task: queued, checked by hooks, and read with the files they
+//! mention.
 
 use super::io::InputTime;
 use super::mentions::MentionReader;
@@ -48,7 +49,7 @@ pub(super) enum PromptInput {
         ticket: u64,
         results: Vec<ToolResult>,
     },
-    /// Queued messages steer no task any more.
+    /// Queued messages no longer steer a task.
     SteeringEnded,
     /// A message cannot be sent, and returns to the draft.
     Returned {

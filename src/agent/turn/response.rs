@@ -1,4 +1,4 @@
-//! Response of the model: its stream, its result, and the requests that continue or repeat it.
+//! Response from the model: its stream, its result, and the requests that continue or repeat it.
 
 use super::super::limits::PARTIAL_SAVE_MS;
 use super::super::retry::Backoff;

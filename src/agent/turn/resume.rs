@@ -354,7 +354,7 @@ impl TurnMachine {
         }
     }
 
-    /// Settles a command of the user after a crash. A command that was started but has no outcome is shown to the user;
+    /// Settles a user command after a crash. A command that was started but has no outcome is shown to the user;
     /// otherwise it ends.
     fn settle_user_command(&mut self, unfinished: ResumePolicy, at: InputTime) {
         if !self.tasks.is_user_command() {

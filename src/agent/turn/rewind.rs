@@ -30,7 +30,7 @@ pub(super) struct Rewinds {
     done: Vec<FinishedRewind>,
     count: u32,
     under_way: Option<RunningRewind>,
-    /// Note for the model with the next prompt.
+    /// Note for the model, sent with the next prompt.
     note: Option<String>,
 }
 
@@ -152,7 +152,7 @@ pub(super) enum RewindOutput {
 pub(super) enum ThreadChange {
     /// The messages from this one on are removed.
     CutFrom(MessageId),
-    /// The thread of an earlier time replaces the thread.
+    /// An earlier thread replaces the current one.
     Replaced(Thread),
 }
 
@@ -176,7 +176,7 @@ pub(super) struct AfterRewind {
 
 /// Inputs.
 impl Rewinds {
-    /// Handles an input. `thread`: the conversation before it.
+    /// Handles an input. `thread`: the conversation before the input.
     pub(crate) fn handle(&mut self, input: RewindInput<'_>, thread: &Thread, out: &mut Outputs) -> Option<RewindOutput> {
         match input {
             RewindInput::Prompted { prompt, number, first_step } => self.add_point(prompt, number, first_step),

@@ -1,9 +1,9 @@
-//! Model requests outside the steps: sampling requests of MCP servers, which are subject to the same policy and
+//! Model requests outside the steps: sampling requests from MCP servers, which are subject to the same policy and
 //! budgets, and tools that call a model. Their usage counts toward the totals.
 
 use crate::protocol::{ModelFacts, ModelUse, StopReason, Usage};
 
-/// Result of a request by a server or a tool.
+/// Usage and outcome of a model request by a server or a tool.
 #[derive(Debug)]
 pub(crate) struct SamplingUsage {
     /// Server or tool name, as recorded in the journal.

@@ -5,7 +5,7 @@ use crate::protocol::Action;
 
 const COMMAND_CHARS: usize = 120;
 
-/// Side effects of a call: its command in one line, and its lasting effects.
+/// Side effects of a call: its command on one line, and its lasting effects.
 #[derive(Debug, Default, Clone)]
 pub(super) struct SideEffects {
     pub command: Option<String>,

@@ -10,7 +10,7 @@ use crate::ports::{Delta, ModelError, Record};
 use crate::protocol::{AgentEvent, Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, ModelFacts, Part, Usage};
 use crate::session::{Expense, Totals};
 
-/// Name under which the journal counts the requests of agents.
+/// Name under which the journal counts the requests from agents.
 const AGENT: &str = "Agent";
 
 /// Input of the spending.
@@ -42,7 +42,7 @@ pub(super) enum SpendingInput<'a> {
     },
     /// A server or a tool used the model, or the journal contains usage.
     Counted(Expense),
-    /// A review used a model. It counts toward no task.
+    /// A review used a model. It does not count toward a task.
     Reviewed(Expense),
     /// The journal contains the usage of a review.
     ReviewRestored(Expense),
@@ -62,7 +62,7 @@ pub(super) enum SpendingInput<'a> {
     BudgetRestored(BudgetLimit),
     /// The user asks for the budgets.
     BudgetsRequested,
-    /// The task is paused, because a budget is used up if this is true.
+    /// The task is paused; true if the reason is an exhausted budget.
     Paused(bool),
 }
 
@@ -71,7 +71,7 @@ pub(super) enum SpendingInput<'a> {
 pub(super) enum SpendingOutput {
     /// The current task pays for this.
     Spent(Expense),
-    /// A budget is in effect, and with it this step limit, if there is one.
+    /// A budget is in effect, along with this step limit, if any.
     BudgetSet { max_steps: Option<u32> },
 }
 
@@ -184,7 +184,7 @@ impl Spending {
         self.warn(task, cx);
     }
 
-    /// Counts, records and reports a request of a review. It belongs to no task.
+    /// Counts, records and reports a request from a review. It does not belong to a task.
     fn count_review(&mut self, spent: Expense, task: Option<TaskUsage>, cx: &mut TurnContext) {
         let Expense { usage, cost_usd, estimated } = spent;
         self.usage.add(spent);
@@ -194,7 +194,7 @@ impl Spending {
         self.warn(task, cx);
     }
 
-    /// Counts, records and reports a request of an agent. It counts toward the running task.
+    /// Counts, records and reports a request from an agent. It counts toward the running task.
     fn count_agent(&mut self, spent: Expense, cx: &mut TurnContext) -> SpendingOutput {
         let Expense { usage, cost_usd, estimated } = spent;
         let output = self.count(spent);

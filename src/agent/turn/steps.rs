@@ -100,7 +100,7 @@ impl TurnMachine {
         self.pass_to_prompts(PromptInput::Hooked { ticket, outcome }, at);
     }
 
-    /// Passes an input to the prompts, and starts what follows.
+    /// Passes an input to the prompts, and starts the resulting action.
     pub(super) fn pass_to_prompts(&mut self, input: PromptInput, at: InputTime) {
         match self.prompts.handle(input, &mut self.cx, at) {
             Some(PromptOutput::Ready { text, attached }) => self.start(text, attached, at),
@@ -141,7 +141,7 @@ impl TurnMachine {
         self.next_step(at);
     }
 
-    /// Adds a prompt to the thread, with notes about changes since the last message of the model.
+    /// Adds a prompt to the thread, with notes about changes since the model's last message.
     pub(super) fn add_prompt(&mut self, prompt: Message) {
         let (number, first_step) = (self.cx.numbers.tasks(), u64::from(self.cx.numbers.steps()) + 1);
         self.report_rewind(RewindInput::Prompted { prompt: &prompt, number, first_step });
@@ -330,7 +330,7 @@ impl TurnMachine {
         }
     }
 
-    /// Ends the task that the model has finished, or continues it with the message of a hook.
+    /// Ends the task that the model has finished, or continues it with a message from a hook.
     fn stop_hooked(&mut self, outcome: EventHooks, at: InputTime) {
         let output = self.stop_hooks.handle(StopHookInput::Ran(outcome), &mut self.cx);
         let Some(StopHookOutput::Continued(text)) = output else { return self.complete(at) };
@@ -367,7 +367,7 @@ impl TurnMachine {
         }
     }
 
-    /// Continues at the request of the user: a paused task, a task that ended early, or the next queued message.
+    /// Continues at the user's request: a paused task, a task that ended early, or the next queued message.
     pub(super) fn continue_on_request(&mut self, at: InputTime) {
         if self.compactor.is_running() {
             return self.compaction(CompactionInput::Continued, at);
@@ -462,7 +462,7 @@ impl TurnMachine {
     }
 }
 
-/// Commands of the user.
+/// User commands.
 impl TurnMachine {
     /// Runs a command if nothing else is running. A paused task waits until the command has ended.
     pub(super) fn run_user_command(&mut self, line: &str, shared: bool, at: InputTime) {
@@ -478,7 +478,7 @@ impl TurnMachine {
         self.begin_user_command(UserCommand::from_line(line, shared));
     }
 
-    /// Starts a command of the user, or the check of the goal.
+    /// Starts a user command, or the check of the goal.
     pub(super) fn begin_user_command(&mut self, command: UserCommand) {
         let (task_id, step_id) = (self.cx.numbers.next_task(), self.cx.numbers.next_step());
         let (line, shared, check) = (command.line().to_owned(), command.is_shared(), command.is_check());
@@ -669,7 +669,8 @@ impl TurnMachine {
         }
     }
 
-    /// Discards a response that the provider withdrew. It is not added to the thread, where it would look like the model's own text.
+    /// Discards a response that the provider withdrew. It is not added to the thread, where it would look like the
+    /// model's own text.
     fn on_rejected_response(&mut self, failure: Failure, request: CompletedRequest, at: InputTime) {
         self.discard_response(&failure.message);
         if let Some(message) = self.message(Role::Assistant, Vec::new(), at) {
@@ -809,7 +810,7 @@ impl TurnMachine {
         shorter
     }
 
-    /// Retries a failed request immediately, at the request of the user.
+    /// Retries a failed request immediately, at the user's request.
     pub(super) fn retry_now(&mut self, at: InputTime) {
         if let Some(ticket) = self.compactor.ticket() {
             return self.on_timer(ticket, at);
@@ -837,7 +838,7 @@ impl TurnMachine {
 
 /// Compaction.
 impl TurnMachine {
-    /// Compacts the conversation at the request of the user.
+    /// Compacts the conversation at the user's request.
     pub(super) fn compact(&mut self, focus: Option<String>, at: InputTime) {
         let runs = self.tasks.current().is_some() && !self.tasks.is_paused();
         let when = if self.rewinds.is_running() {

@@ -23,13 +23,13 @@ pub(super) struct Task {
     max_steps: u32,
     totals: Totals,
     phase: Phase,
-    /// Response so far, while its model is asked to continue it.
+    /// Response so far, while aye asks the model to continue it.
     parts: ResponseParts,
-    /// Whether the task is being stopped. It ends where no data is lost.
+    /// Whether the task is being stopped. It ends at a point at which no data is lost.
     cancelling: bool,
     /// Counter of consecutive identical calls.
     guard: LoopGuard,
-    /// Command of the user, if this is a command and not a task.
+    /// User command, if this is a command and not a task.
     user_command: Option<UserCommand>,
 }
 
@@ -121,7 +121,7 @@ pub(super) struct Tasks {
     current: Option<Task>,
     /// Last task that ended early; `Continue` resumes it.
     ended: Option<Task>,
-    /// Paused task, set aside while a command of the user runs.
+    /// Paused task, set aside while a user command runs.
     aside: Option<Task>,
     states: States,
     /// Last reported state of the current or last task.
@@ -160,7 +160,7 @@ impl Tasks {
         self.current.as_ref().is_some_and(|task| task.cancelling)
     }
 
-    /// Returns whether a command of the user runs in place of a task.
+    /// Returns whether a user command runs instead of a task.
     pub(crate) fn is_user_command(&self) -> bool {
         self.current.as_ref().is_some_and(|task| task.user_command.is_some())
     }
@@ -329,7 +329,7 @@ impl Tasks {
         true
     }
 
-    /// Starts a command of the user in place of a task; a paused task is set aside.
+    /// Starts a user command instead of a task; a paused task is set aside.
     pub(crate) fn begin_user_command(
         &mut self,
         (id, step_id): (TaskId, StepId),
@@ -347,7 +347,7 @@ impl Tasks {
         self.set_scope(out);
     }
 
-    /// Ends a command of the user. The task that was set aside stays paused.
+    /// Ends a user command. The task that was set aside stays paused.
     pub(crate) fn end_user_command(&mut self, out: &mut Outputs) {
         let aside = self.aside.take();
         self.set_current(aside, out);
@@ -358,7 +358,7 @@ impl Tasks {
         self.set_scope(out);
     }
 
-    /// Sets the scope of later events. Commands of the user belong to no task.
+    /// Sets the scope of later events. User commands belong to no task.
     fn set_scope(&self, out: &mut Outputs) {
         let task = self.current.as_ref().filter(|task| task.user_command.is_none());
         out.set_scope(task.map(|task| task.id.clone()), task.and_then(|task| task.step_id.clone()));

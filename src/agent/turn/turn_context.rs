@@ -38,7 +38,7 @@ impl TurnContext {
         }
     }
 
-    /// Records a choice of the user. A session without messages is not saved, so before the first prompt the record
+    /// Records a choice by the user. A session without messages is not saved, so before the first prompt the record
     /// waits for it.
     pub(crate) fn record_setting(&mut self, record: Record) {
         if self.numbers.tasks() == 0 {

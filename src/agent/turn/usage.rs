@@ -58,7 +58,8 @@ impl UsageLedger {
         self.totals.add(spent);
     }
 
-    /// Starts a request with this many tokens. Its price is that of the model it is sent to, even if another model is chosen before the response.
+    /// Starts a request with this many tokens. Its price is that of the model it is sent to, even if another model is
+    /// chosen before the response.
     pub(crate) fn begin_request(&mut self, model: ModelFacts, tokens: u64) {
         self.request = Some(OpenRequest { model, tokens, received_bytes: 0 });
     }
@@ -81,8 +82,8 @@ impl UsageLedger {
         }
     }
 
-    /// Ends the current request with this usage. Returns its cost at the price of the model it was sent to, or else of `model`,
-    /// if the price is known.
+    /// Ends the current request with this usage. Returns its cost at the price of the model it was sent to, or else of
+    /// `model`, if the price is known.
     pub(crate) fn charge(&mut self, usage: Usage, model: &ModelFacts) -> Option<f64> {
         let request = self.request.take().map(|request| request.model);
         request.as_ref().unwrap_or(model).cost_usd(&usage)
@@ -109,8 +110,8 @@ impl UsageLedger {
         Expense { usage: counted, cost_usd, estimated }
     }
 
-    /// Ends the current request without a response. If its provider reported no usage, it is estimated from the received part; a
-    /// request without any response is not counted.
+    /// Ends the current request without a response. If its provider reported no usage, it is estimated from the
+    /// received part; a request without any response is not counted.
     pub(crate) fn end_without_answer(&mut self, error: Option<&ModelError>, model: &ModelFacts) -> Option<Expense> {
         let told = error.and_then(|error| error.usage).filter(|usage| *usage != Usage::default());
         let guessed = self.request.as_ref().filter(|request| request.received_bytes > 0).map(|request| Usage {

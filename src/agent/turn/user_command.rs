@@ -1,7 +1,8 @@
 //! User commands, typed after `!`: planned, judged, recorded, sandboxed and stopped like the model's commands.
 //!
-//! Such a command takes the place of a task, with one call and no request. Typing it and pressing Enter counts as approval at low and
-//! medium risk; higher risk still needs approval. `shared`: the model sees the result with the next message.
+//! Such a command takes the place of a task, with one call and no request. Typing it and pressing Enter counts as
+//! approval at low and medium risk; higher risk still needs approval. `shared`: the model sees the result with the next
+//! message.
 
 use super::guardrail::insert_after_prompt;
 use crate::agent::context::estimate;

@@ -43,7 +43,7 @@ pub(crate) struct ApplyRequest {
 /// Mode of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Show what would happen.
+    /// Only show the planned changes.
     Check,
     /// Ask on the terminal if a change needs approval.
     Ask,

@@ -1,4 +1,4 @@
-//! Help of the command line. Long help has examples, and only `aye --help` lists the global options.
+//! Command-line help. Long help has examples, and only `aye --help` lists the global options.
 
 use super::definition::Cli;
 use super::examples::examples;

@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-/// Formats an error of aye. An error without a hint gets a hint about the help of the command.
+/// Formats one of aye's own errors. An error without a hint gets a hint about the help of the command.
 pub(super) fn format_problem(problem: Problem, line: &[OsString]) -> String {
     let problem = if problem.hints.is_empty() { problem.hint(help_hint(line)) } else { problem };
     problem.text() + "\n"

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of decisions that are read from the log of the run.
 const MAX_DECISIONS: usize = 10_000;
-/// Maximum number of paths in a notice; the rest is counted.
+/// Maximum number of paths in a notice; the rest are only counted.
 const NAMES: usize = 5;
 
 /// Task in a layer, whose changes will be written to a file.

@@ -24,7 +24,7 @@ use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum number of entries on one line; the rest is counted.
+/// Maximum number of entries on one line; the rest are only counted.
 const NAMES: usize = 8;
 
 pub(crate) fn run(common: &Common, request: &ImportRequest) -> Result<Exit, CliError> {

@@ -29,7 +29,7 @@ pub(crate) enum LockOutcome {
     Left,
 }
 
-/// Last part of a session, as another process has written it.
+/// Last part of a session, as written by another process.
 pub(crate) struct ReadOnlySession {
     pub builder: SessionBuilder,
     pub id: SessionId,

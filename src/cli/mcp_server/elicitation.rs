@@ -123,7 +123,7 @@ pub(crate) struct PendingQuestion {
     pub question: Question,
 }
 
-/// Calls that wait to be repeated.
+/// Pending approvals of calls that the client must repeat with the user's answer.
 #[derive(Default)]
 pub(crate) struct PendingApprovals(Mutex<HashMap<String, PendingQuestion>>);
 

@@ -17,7 +17,7 @@ use crate::text::reveal_line;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};
 
-/// Maximum number of changes shown; the rest is counted.
+/// Maximum number of changes shown; the rest are only counted.
 const SHOWN: usize = 200;
 
 pub(crate) fn run(place: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliError> {

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 
-/// Maximum size in bytes of a line; no longer call could ever run.
+/// Maximum size of a line, in bytes. A longer call could never run.
 const LINE_BYTES: usize = 64 << 20;
 
 #[derive(Serialize)]

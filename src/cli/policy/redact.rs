@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::io::{BufRead, Read};
 
-/// Maximum size in bytes of a text, which is stored in memory.
+/// Maximum size of the text, in bytes. The whole text is held in memory.
 const TEXT_BYTES: u64 = 256 << 20;
 
 #[derive(Deserialize)]

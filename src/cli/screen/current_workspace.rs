@@ -24,7 +24,7 @@ impl CurrentWorkspace {
         Self(Arc::new(Mutex::new(Inner { place: place.clone(), rules: policy.redactions(), redactor: None })))
     }
 
-    /// Sets the place and the policy of the session.
+    /// Sets the context and the policy of the session.
     pub(crate) fn set(&self, place: &AppContext, policy: &Policy) {
         *self.lock() = Inner { place: place.clone(), rules: policy.redactions(), redactor: None };
     }

@@ -13,7 +13,7 @@ const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
 /// Default editor.
 const USUAL: &str = "vi";
 
-/// Opens a text in the editor, and returns the edited text when the editor exits. On an error, the original text is
+/// Opens text in the editor, and returns the edited text when the editor exits. On an error, the original text is
 /// unchanged.
 pub(crate) fn edit(name: &str, text: &str) -> Result<String, String> {
     edit_with(&find_editor(), name, text)

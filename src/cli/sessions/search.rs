@@ -14,7 +14,7 @@ use crate::transfer::format::one_line;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Maximum number of matches shown for each session; the rest is counted.
+/// Maximum number of matches shown for each session; the rest are only counted.
 const MAX_SHOWN: usize = 5;
 
 #[derive(Serialize)]

@@ -87,7 +87,7 @@ fn to_listed_skill(skill: &Skill) -> ListedSkill<'_> {
     }
 }
 
-/// Returns, in parentheses, whether the user or the model cannot use the skill.
+/// Returns a note in parentheses about who can use the skill; empty if both the user and the model can.
 fn users(skill: &Skill) -> &'static str {
     match (skill.manifest.for_model, skill.manifest.for_user) {
         (true, true) => "",

@@ -110,7 +110,7 @@ struct TaskWatch {
     check: Option<PendingCheck>,
     /// Pending approvals and other decisions.
     pending: HashSet<String>,
-    /// Pending questions of the model and of servers, whose calls are running.
+    /// Pending questions from the model and from servers, whose calls are running.
     questions: HashSet<String>,
     running: HashSet<CallId>,
     /// True once the session was asked to exit.

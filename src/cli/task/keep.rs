@@ -24,7 +24,7 @@ pub(crate) struct KeepRequest {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeepForm {
-    /// Show what would happen.
+    /// Only show the planned changes.
     Check,
     /// Ask on the terminal if a change needs approval.
     Ask,

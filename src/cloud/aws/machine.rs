@@ -5,9 +5,9 @@ use crate::cloud::{Surroundings, headers, json, metadata_server, read, server};
 use crate::protocol::Problem;
 use crate::sys::http::{Headers, HttpServer, Reply};
 
-/// Address of the credentials of containers.
+/// Address of the credentials endpoint for containers.
 const CONTAINER: &str = "http://169.254.170.2";
-/// Address of the metadata of machines.
+/// Address of the instance metadata service.
 const METADATA: &str = "http://169.254.169.254";
 const ROLE_PATH: &str = "/latest/meta-data/iam/security-credentials/";
 /// Lifetime of a metadata token, in seconds.

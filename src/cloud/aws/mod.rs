@@ -1,4 +1,4 @@
-//! Accounts of AWS: credentials from the environment, profiles, roles, programs, single sign-on and the machine; and
+//! AWS accounts: credentials from the environment, profiles, roles, programs, single sign-on and the machine; and
 //! signed requests.
 
 mod machine;

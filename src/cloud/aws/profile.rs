@@ -50,7 +50,7 @@ impl AwsProfile {
     }
 }
 
-/// Parses a file. Unknown lines are ignored, as by the tools of AWS. An indented line belongs to the key above it.
+/// Parses a file. Unknown lines are ignored, as in the AWS tools. An indented line belongs to the key above it.
 fn parse(text: &str) -> Sections {
     let mut sections = Sections::new();
     let mut current: Option<String> = None;

@@ -1,4 +1,4 @@
-//! Sources of credentials, in the same order as in the tools of AWS.
+//! Sources of credentials, in the same order as in the AWS tools.
 
 use super::profile::AwsProfile;
 use super::role::{AwsRole, Source};

@@ -34,7 +34,7 @@ pub(crate) struct GoogleAccount {
 struct AccessToken {
     text: String,
     until: Instant,
-    /// Project that is billed for requests of a user.
+    /// Project that is billed for a user's requests.
     quota_project: Option<String>,
 }
 

@@ -10,7 +10,7 @@ const MAX_PATH_BYTES: usize = 1024;
 /// Punctuation that ends a sentence and is not part of a path.
 pub(crate) const PUNCTUATION: [char; 8] = ['.', ',', ';', ':', '!', '?', ')', '"'];
 
-/// Returns the paths that a text imports, as written. Imports in code and HTML are ignored.
+/// Returns the paths that the text imports, as written. Imports in code and HTML are ignored.
 pub(crate) fn imports(text: &str) -> Vec<String> {
     let mut plain = text.as_bytes().to_vec();
     for (event, range) in Parser::new(text).into_offset_iter() {

@@ -47,7 +47,7 @@ pub(in crate::config) fn has_variable(text: &str) -> bool {
     !variable_names(text).is_empty()
 }
 
-/// Returns the names of the variables in a text, in order.
+/// Returns the names of the variables in the text, in order.
 pub(crate) fn variable_names(text: &str) -> Vec<&str> {
     let name = |(start, _): (usize, &str)| {
         let inside = &text[start + 2..];

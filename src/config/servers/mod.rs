@@ -82,7 +82,7 @@ type ConfigEdit = Result<Option<String>, ConfigError>;
 #[derive(Debug, Default)]
 pub(crate) struct ServerFile {
     pub servers: Vec<ServerDefinition>,
-    /// Sentences about invalid entries and about risks of others.
+    /// Sentences about invalid entries, and about risky valid ones.
     pub problems: Vec<String>,
     /// Secrets that the file contains in plain text.
     pub literal_secrets: Vec<String>,

@@ -244,9 +244,9 @@ impl Project {
         kept.map(|()| TrustProof(()))
     }
 
-    /// Preserves the trust in a project after the user approved a change of one file: records the new hash of the file,
-    /// if the recorded one is that of its previous content. Changes of other files still end the trust. `None`: the
-    /// file does not exist. Returns whether the record was changed.
+    /// Preserves trust in a project after the user approved a change of one file: records the new hash of the file, if
+    /// the recorded one is that of its previous content. Changes of other files still end the trust. `None`: the file
+    /// does not exist. Returns whether the record was changed.
     pub(crate) fn trust_change(
         real: &Path,
         config_dir: &Path,

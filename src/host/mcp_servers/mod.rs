@@ -52,7 +52,7 @@ pub(crate) struct McpServers {
     timeouts: Arc<Mutex<HashMap<String, Duration>>>,
     /// The policy applied to servers that connect.
     in_force: Arc<Mutex<Enforcer>>,
-    /// The tools at the time of the last router.
+    /// The tools at the time when the last router was built.
     taken: Arc<Mutex<ToolFingerprints>>,
 }
 

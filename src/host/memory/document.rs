@@ -5,7 +5,7 @@ use super::similarity::WordWeights;
 /// Heading of the section to which aye adds instructions.
 const HEADING: &str = "## Memory";
 
-/// A text with an added instruction, and the added part.
+/// Text with an added instruction, and the added part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Added {
     pub text: String,
@@ -72,12 +72,12 @@ pub(super) fn remove(text: &str, added: &str) -> Option<String> {
     places.next().is_none().then(|| format!("{}{}", &text[..at], &text[at + added.len()..]))
 }
 
-/// Returns whether a line of a text is exactly this instruction, as aye adds it.
+/// Returns whether a line of the text is exactly this instruction, as aye adds it.
 pub(super) fn has_line(text: &str, instruction: &str) -> bool {
     text.lines().any(|line| line.trim().strip_prefix("- ").is_some_and(|item| item.trim() == instruction))
 }
 
-/// Returns whether a line of a text has the same meaning as an instruction.
+/// Returns whether a line of the text has the same meaning as an instruction.
 pub(super) fn says(text: &str, instruction: &str) -> bool {
     let meaning = WordWeights::from_text(instruction);
     text.lines().any(|line| WordWeights::from_text(line).is_same(&meaning))

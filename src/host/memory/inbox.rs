@@ -228,8 +228,8 @@ impl InboxContent {
         AddOutcome::Added
     }
 
-    /// Removes the oldest proposal that gives way to a new one of this source, if there is one. It may be proposed again. Those of the
-    /// user stay, and the model replaces only its own.
+    /// Removes the oldest proposal that a new one from this source may replace, if there is one. That proposal may be
+    /// made again. The user's own proposals are never removed, and the model replaces only its own.
     fn make_room(&mut self, source: MemorySource) -> bool {
         let (own, weaker): (&[MemorySource], &[MemorySource]) = match source {
             MemorySource::Model => (&[MemorySource::Model], &[]),

@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maximum number of proposals of the model in one session, so that it cannot fill the inbox.
+/// Maximum number of proposals from the model in one session, so that it cannot fill the inbox.
 const MAX_SUGGESTED: usize = 10;
 /// Maximum length of a reason in characters.
 const REASON_CHARS: usize = 200;
@@ -33,7 +33,7 @@ pub(crate) struct Memory {
     place: AppContext,
     file: InboxFile,
     redactor: Arc<Redactor>,
-    /// Number of proposals of the model that this session added.
+    /// Number of proposals from the model that this session added.
     suggested: Arc<AtomicUsize>,
 }
 
@@ -118,7 +118,7 @@ impl Memory {
         })
     }
 
-    /// Adds a proposal of the user, or returns the open one with the same meaning.
+    /// Adds a proposal by the user, or returns the open one with the same meaning.
     pub(crate) fn add(&self, text: &str, target: MemoryTarget) -> Result<MemoryProposal, CliError> {
         let text = self.checked(text)?;
         let proposal = new_proposal(&text, target, MemorySource::User, None);

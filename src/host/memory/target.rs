@@ -126,7 +126,7 @@ impl PlannedInstruction {
     }
 }
 
-/// Returns the hash of a content.
+/// Returns the hash of the text.
 pub(super) fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }

@@ -43,7 +43,7 @@ const VARIABLES: [&str; 13] = [
 const OWN_VARIABLES: [&str; 5] = ["GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"];
 /// Shell line that runs git with limits: 256 MB per written file (in units of 512 bytes), and 300 seconds of CPU time.
 const LIMITED: &str = "ulimit -f 524288; ulimit -t 300; exec git \"$@\"";
-/// Total time for all runs of git.
+/// Total time for all git runs, which share one deadline.
 const TOTAL_TIME: Duration = Duration::from_secs(300);
 /// Maximum size of stdout, and of stderr, in bytes, for a run whose output is read as a whole.
 const OUTPUT_BYTES: u64 = 1 << 20;

@@ -264,7 +264,7 @@ fn with_revision(given: &str) -> Result<(&str, Option<String>), Problem> {
     }
 }
 
-/// Returns whether a text is a commit ID.
+/// Returns whether the text is a commit ID.
 fn is_commit(text: &str) -> bool {
     text.len() == COMMIT_DIGITS && text.chars().all(|digit| digit.is_ascii_hexdigit())
 }
@@ -281,7 +281,7 @@ fn check_commit(revision: Option<&str>, fetched: &str) -> Result<(), Problem> {
     }
 }
 
-/// Returns whether a text has the form `USER@HOST:PATH`.
+/// Returns whether an address has the form `USER@HOST:PATH`.
 fn is_ssh_address(address: &str) -> bool {
     let Some((user, rest)) = address.split_once('@') else { return false };
     let Some((host, path)) = rest.split_once(':') else { return false };

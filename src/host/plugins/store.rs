@@ -205,8 +205,8 @@ impl PluginStore {
         format!("-{}", hash.get(..DIGITS).unwrap_or_default())
     }
 
-    /// Removes folders of this config directory that belong to no plugin. Preserves all complete folders if some pins
-    /// cannot be read.
+    /// Removes folders of this config directory that do not belong to a plugin. Preserves all complete folders if some
+    /// pins cannot be read.
     fn remove_unused(&self) {
         let Some(folder) = &self.folder else { return };
         let Ok(entries) = std::fs::read_dir(folder) else { return };

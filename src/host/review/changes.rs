@@ -1,4 +1,4 @@
-//! Changes under review. Git runs as a read-only command of aye: in the sandbox, without starting programs of the
+//! Changes under review. aye runs git as a read-only command: in the sandbox, without starting programs of the
 //! repository.
 
 use crate::host::error::CliError;
@@ -129,7 +129,7 @@ impl ReviewGit<'_> {
     }
 }
 
-/// Returns the error of git or of the policy, with a hint.
+/// Returns the error from git or the policy, with a hint.
 fn unreadable(why: String) -> CliError {
     let errors = why.split_once(ERRORS).map_or("", |(_, errors)| errors).lines();
     let told = errors.filter_map(|line| line.split_once(": ").filter(|(label, _)| LABELS.contains(label)));

@@ -26,7 +26,7 @@ pub(crate) const SCHEMA: &str = r#"{
 /// Name of the schema in messages.
 pub(crate) const SCHEMA_NAME: &str = "the findings";
 
-/// The response of the model.
+/// The model's response.
 #[derive(Deserialize)]
 struct Response {
     summary: String,

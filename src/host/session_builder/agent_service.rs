@@ -1,4 +1,4 @@
-//! Agents started by a session: their number, their limits, and their end.
+//! Agents started by a session: their number, their limits, and their shutdown.
 
 use super::agent_error::{failed, stopped};
 use super::agent_run::{AgentRun, ChildSetup};

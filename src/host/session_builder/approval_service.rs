@@ -25,7 +25,7 @@ enum QuestionEnd {
     Answered(ApprovalAnswer),
     /// No valid answer arrived in time.
     Late,
-    /// The service cannot be asked, for this reason.
+    /// The service cannot be queried, for this reason.
     Impossible(String),
 }
 
@@ -106,8 +106,8 @@ impl ServiceDecisions {
         }
     }
 
-    /// Returns whether the service is asked about an approval. Plans, and access outside the sandbox, are decided only
-    /// by the user.
+    /// Returns whether aye asks the service about an approval. Only the user decides on plans and on access outside the
+    /// sandbox.
     fn may_approve(&self, approval: &Approval) -> bool {
         let is_for_user = approval.plan.is_some() || !approval.opens.is_empty();
         !is_for_user && approval.risk_level <= self.max_risk && !approval.critical

@@ -322,8 +322,8 @@ impl ClaimedSession {
         Ok(())
     }
 
-    /// Applies the policy with the layer of the session service. If the layer of the project is invalid, the session becomes
-    /// read-only, as without the service.
+    /// Applies the policy with the layer of the session service. If the layer of the project is invalid, the session
+    /// becomes read-only, as without the service.
     fn apply_registered_policy(&mut self) -> Result<(), CliError> {
         let (file, id) = (self.common.policy.as_deref(), self.session.id());
         let with = |project: Option<&ProjectConfig>| {

@@ -10,7 +10,7 @@ pub(crate) struct FrontEnd {
     pub approver: Approver,
     /// True if a configured approval service may be asked.
     pub asks_service: bool,
-    /// True if a user can answer the requests of MCP servers.
+    /// True if a user can answer the requests from MCP servers.
     pub answers_servers: bool,
     /// Handling of an earlier process's unfinished task.
     pub unfinished: ResumePolicy,

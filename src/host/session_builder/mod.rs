@@ -239,7 +239,8 @@ fn check_lock(store: &Store, id: &SessionId, handling: LockHandling, takes_over:
     }
 }
 
-/// Sets the mode of the session. Each session is registered by itself, and an agent with the session that started it.
+/// Sets the mode of the session. Each session gets its own registration, but an agent shares that of the session that
+/// started it.
 fn prepare_context(place: &mut AppContext, purpose: SessionPurpose, mode: Option<Mode>) {
     if purpose == SessionPurpose::Tasks {
         place.mode = place.session_mode(mode);

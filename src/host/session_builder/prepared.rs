@@ -185,7 +185,7 @@ impl StartedSession {
 }
 
 impl Resources {
-    /// Tells the session service that the session has ended.
+    /// Notifies the session service that the session has ended.
     async fn end_registration(&self) {
         let place = &self.place;
         if let (Some(services), Some(registration), None) = (&place.services, place.registration.get(), &place.parent) {

@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Provider name of the user's own server.
+/// Provider name for the user's own server.
 const CUSTOM: &str = "custom";
 /// Environment variable for a key that is being tested.
 const TRIED_KEY: &str = "AYE_SETUP_KEY";

@@ -16,7 +16,7 @@ pub(crate) enum StoredTaskState {
     Running,
     /// The task is open on a screen.
     Open,
-    /// An approval or another decision of the user is pending, and no process waits for it.
+    /// An approval or another decision by the user is pending, and no process waits for it.
     NeedsYou,
     Done,
     Failed,

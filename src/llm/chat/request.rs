@@ -199,7 +199,7 @@ fn is_answer(fragment: &Fragment) -> bool {
     fragment.role == Role::Assistant
 }
 
-/// Joins user messages: only text, with blank lines between the messages, or all their parts.
+/// Joins user messages into one. If all are plain text, separates them with blank lines; otherwise joins their parts.
 fn join(out: &mut Vec<u8>, pending: &[&[u8]]) {
     const HEAD: &[u8] = br#"{"role":"user","content":"#;
     let contents: Vec<&[u8]> = pending.iter().filter_map(|json| json.strip_prefix(HEAD)?.strip_suffix(b"}")).collect();

@@ -87,7 +87,8 @@ pub(crate) fn request_id(text: &str) -> Option<String> {
     is_word.then(|| text.to_owned())
 }
 
-/// Returns the longest reset time of the exhausted limits. Without remaining amounts, any limit may be exhausted.
+/// Returns the longest reset time of the exhausted limits. If the remaining amounts are not reported, any limit may be
+/// exhausted.
 fn limits<'a>(header: &impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Option<Duration> {
     let told = |(reset, left): &(&str, &str)| {
         let wait = header(reset).and_then(|text| parse_reset(text, now))?;

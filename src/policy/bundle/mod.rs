@@ -72,7 +72,8 @@ pub struct Bundle {
     pub expires_at: Option<Timestamp>,
     /// Whether the built-in policy applies to the capabilities that the file does not name: `extends = "built-in"`.
     pub extends: bool,
-    /// Whether capabilities that the file does not name are denied, even if the file can only tighten: `unlisted = "deny"`.
+    /// Whether capabilities that the file does not name are denied, even if the file can only tighten: `unlisted =
+    /// "deny"`.
     pub denies_unlisted: bool,
     pub llm: ModelLimits,
     pub read: Option<FileCapability>,

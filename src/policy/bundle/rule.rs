@@ -135,7 +135,7 @@ impl Rule {
         })
     }
 
-    /// Returns the program names with which the rule can start.
+    /// Returns the program names that the rule can start with.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.elements.iter().take(1).flatten().map(String::as_str)
     }

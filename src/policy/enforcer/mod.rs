@@ -179,8 +179,8 @@ impl Enforcer {
         self
     }
 
-    /// Returns the enforcer for a shell other than `bash`. Rules are written for `bash`, so commands that they allow still need
-    /// approval.
+    /// Returns the enforcer for a shell other than `bash`. Rules are written for `bash`, so commands that they allow
+    /// still need approval.
     #[must_use]
     pub fn with_shell(mut self, name: &'static str) -> Self {
         self.other_shell = Some(name);

@@ -32,8 +32,8 @@ pub struct SandboxRequirements {
     pub read_only: Vec<PathBuf>,
     /// Paths that are read-only if they exist.
     pub read_only_if_there: Vec<PathBuf>,
-    /// Additional readable paths outside the workspace: paths that the policy names for commands or for reading, and the user's
-    /// skills.
+    /// Additional readable paths outside the workspace: paths that the policy names for commands or for reading, and
+    /// the user's skills.
     pub readable: Vec<PathBuf>,
     /// Readable paths in aye's data directory, which is otherwise hidden: the skills of plugins.
     pub plugin_skills: Vec<PathBuf>,

@@ -194,7 +194,7 @@ fn rule_words(rule: &GrantRule) -> impl Iterator<Item = &str> {
     words.iter().map(String::as_str)
 }
 
-/// Returns whether `wide` covers all actions that `rule` covers; false in case of doubt.
+/// Returns whether `wide` covers all actions that `rule` covers; false when in doubt.
 fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     match (wide, rule) {
         (GrantRule::Command(wide), GrantRule::Command(narrow)) => {

@@ -1,5 +1,5 @@
-//! Path semantics of macOS, derived from the text and the given links. Nothing is read from disk, so the module can be
-//! tested on any machine.
+//! Path semantics of macOS, derived from the text and the given symlinks. Nothing is read from disk, so the module can
+//! be tested on any machine.
 #![cfg_attr(not(test), expect(dead_code, reason = "`sys` finds the real path; these rules are only tested"))]
 
 use super::names::{fold_name, without_case};
@@ -12,7 +12,7 @@ const MAX_NAME_BYTES: usize = 255;
 const MAX_LINKS: usize = 32;
 /// Mount point of the data volume, a second name for the same paths.
 const DATA: [&str; 3] = ["System", "Volumes", "Data"];
-/// Links that every system has.
+/// Symlinks that every system has.
 const LINKS: [(&str, &str); 4] =
     [("/var", "private/var"), ("/tmp", "private/tmp"), ("/etc", "private/etc"), ("/home", "System/Volumes/Data/home")];
 /// Prefixes that open files by number or under other rules.
@@ -24,7 +24,7 @@ pub(crate) enum Case {
     Kept,
 }
 
-/// Facts about the machine: the workspace, the home directory, and the targets of links.
+/// Facts about the machine: the workspace, the home directory, and the targets of symlinks.
 pub(crate) struct MacFacts<'a> {
     pub root: &'a str,
     pub home: &'a str,
@@ -79,7 +79,8 @@ fn comparison_key(name: &str, case: Case) -> String {
     }
 }
 
-/// Returns the components of an absolute path after resolving all links. `..` is resolved after the link before it.
+/// Returns the components of an absolute path after resolving all symlinks. `..` is resolved after the symlink before
+/// it.
 fn resolve_links(path: &str, machine: &MacFacts<'_>) -> Option<Vec<String>> {
     let queue =
         |text: &str| text.split('/').rev().filter(|name| !matches!(*name, "" | ".")).map(str::to_owned).collect::<Vec<_>>();

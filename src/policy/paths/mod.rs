@@ -82,8 +82,8 @@ impl Context {
         self.is_in_skill(path) && self.own.iter().any(|own| path.starts_with(own.join(PLUGINS)))
     }
 
-    /// Returns whether a target was named by its URI and is in the artifact directory. Both are required: a link with
-    /// that name could lead anywhere, and artifacts of other sessions are not accessible.
+    /// Returns whether a target was named by its URI and is in the artifact directory. Both are required: a symlink
+    /// with that name could lead anywhere, and artifacts of other sessions are not accessible.
     pub fn is_artifact(&self, target: &Target) -> bool {
         let digits = target.given.strip_prefix(ARTIFACT_SCHEME).unwrap_or_default();
         let kept = |own: &PathBuf| {
@@ -92,8 +92,8 @@ impl Context {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) && self.own.iter().any(kept)
     }
 
-    /// Returns whether the workspace is so broad that all access in it needs approval: the home directory, the root, or a parent
-    /// of aye's own directories.
+    /// Returns whether the workspace is so broad that all access in it needs approval: the home directory, the root, or
+    /// a parent of aye's own directories.
     pub fn is_too_wide(&self) -> bool {
         let wide = |root: &PathBuf| {
             self.home.starts_with(root) || root.parent().is_none() || self.own.iter().any(|own| own.starts_with(root))

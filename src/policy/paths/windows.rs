@@ -14,7 +14,7 @@ const MAX_UNITS: usize = 32_767;
 const MAX_NAME_UNITS: usize = 255;
 const MAX_LINKS: usize = 31;
 
-/// Facts about the machine: the workspace, and the targets of junctions and links.
+/// Facts about the machine: the workspace, and the targets of junctions and symlinks.
 pub(crate) struct WindowsFacts<'a> {
     pub root: &'a str,
     pub link: &'a dyn Fn(&str) -> Option<String>,
@@ -166,7 +166,7 @@ fn is_device(name: &str) -> bool {
     DEVICES.contains(&stem.as_str()) || PORTS.iter().any(|port| stem.strip_prefix(port).is_some_and(number))
 }
 
-/// Resolves every junction and link; `None` for a loop.
+/// Resolves every junction and symlink; `None` for a loop.
 fn resolve_links(mut path: DrivePath, machine: &WindowsFacts<'_>) -> Option<Result<DrivePath, PathJudgement>> {
     let (mut checked, mut links) = (0, 0);
     while checked < path.names.len() {

@@ -9,7 +9,7 @@ use crate::protocol::cut_position_after;
 const NAME_BYTES: usize = 80;
 const VALUE_BYTES: usize = 8 * 1024;
 
-/// A name and its value in a text.
+/// A name and its value in the text.
 struct NamedValue<'a> {
     text: &'a str,
     name: &'a str,

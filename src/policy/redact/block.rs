@@ -36,8 +36,8 @@ pub(super) fn from_begin(text: &str, at: usize) -> Option<Range<usize>> {
     Some(at..at + head + body(&rest[head..until]))
 }
 
-/// Returns whether the text only mentions the beginning of a key: the quote closes after it, and the line continues without
-/// another string.
+/// Returns whether the text only mentions the beginning of a key: the quote closes after it, and the line continues
+/// without another string.
 fn is_only_named(after: &str) -> bool {
     let Some(rest) = after.strip_prefix(['"', '\'', '`']) else { return false };
     let rest = rest.split('\n').next().unwrap_or_default().trim();

@@ -157,7 +157,7 @@ impl Redactor {
         self.spans(text).into_iter().find(|span| span.start < at && at < span.end).map_or(at, |span| span.start)
     }
 
-    /// Returns the lines of a text, counted from 1, with parts of a private key.
+    /// Returns the ranges of lines that contain parts of a private key, counted from 1.
     pub fn lines_of_keys(text: &str) -> Vec<std::ops::RangeInclusive<u64>> {
         block::lines(text)
     }

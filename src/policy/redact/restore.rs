@@ -93,7 +93,7 @@ impl Restorer {
     }
 }
 
-/// Returns the first marker in a text, or similar text.
+/// Returns the first marker in the text, or text that resembles one.
 pub fn has_marker(text: &str) -> Option<&str> {
     // Most texts have no marker and need no second look.
     let piece = marker::find_markers(text).into_iter().next()?;

@@ -10,7 +10,8 @@ use super::word::{Parameter, Word, WordPart};
 /// Maximum number of fields of one text that `read` may assign.
 const MAX_FIELDS: usize = 16;
 
-/// Collects the assignments of a whole text before any of its commands is judged, regardless of the order in which they run.
+/// Collects the assignments of a whole text before any of its commands is judged, regardless of the order in which they
+/// run.
 pub(crate) fn collect(values: &mut LineAssignments, scan: &Scan) {
     for assignment in scan.commands.iter().flat_map(|command| &command.assignments).chain(&scan.loops) {
         values.assign(assignment);

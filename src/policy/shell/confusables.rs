@@ -20,8 +20,8 @@ pub(crate) fn oddities(line: &str) -> Vec<&'static str> {
     found
 }
 
-/// Returns whether a combining character has no base: a mark at the start of a line or word, or half a Hangul syllable among
-/// other letters.
+/// Returns whether a combining character has no base: a mark at the start of a line or word, or half a Hangul syllable
+/// among other letters.
 fn has_stray_mark(line: &str) -> bool {
     line.graphemes(true).any(|grapheme| {
         let stands_alone = |first: char| !first.is_control() && first.width() == Some(0);
@@ -29,8 +29,8 @@ fn has_stray_mark(line: &str) -> bool {
     })
 }
 
-/// Returns whether a character is invisible or misleading: non-ASCII spaces, joiners, direction marks, variation selectors,
-/// fillers, tags, and full-width letters.
+/// Returns whether a character is invisible or misleading: non-ASCII spaces, joiners, direction marks, variation
+/// selectors, fillers, tags, and full-width letters.
 fn is_invisible(c: char) -> bool {
     (!c.is_ascii() && c.is_whitespace())
         || matches!(u32::from(c),

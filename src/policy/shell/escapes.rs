@@ -14,7 +14,7 @@ pub(crate) enum Style {
     Format,
 }
 
-/// Decodes the escapes in a text. Characters that depend on the locale, and bytes that are not text, become unknown.
+/// Decodes the escapes in the text. Characters that depend on the locale, and bytes that are not text, become unknown.
 pub(crate) fn decode(text: &str, style: Style) -> String {
     let mut decoder = EscapeDecoder { rest: text.as_bytes(), out: Vec::with_capacity(text.len()) };
     while let Some((&byte, rest)) = decoder.rest.split_first() {

@@ -40,7 +40,7 @@ pub(crate) struct Redirect {
     pub target: Word,
 }
 
-/// The result of scanning a text.
+/// Result of scanning text.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     pub commands: Vec<ScannedCommand>,
@@ -85,7 +85,8 @@ struct Scanner<'t> {
     inside: bool,
 }
 
-/// Scans text. It never fails: text that cannot be parsed becomes an oddity, and the commands in it are still found.
+/// Scans text. It never fails: text that cannot be parsed is recorded in `oddities`, and the commands in it are still
+/// found.
 pub(crate) fn scan(text: &str) -> Scan {
     let mut scanner = Scanner::new(WordReader::new(text));
     while !scanner.reader.is_at_end() {

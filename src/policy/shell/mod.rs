@@ -139,7 +139,7 @@ pub(crate) struct FileRedirect {
     pub target: Option<Arg>,
 }
 
-/// Parses a line. It never fails: unknown parts become floors.
+/// Parses a line. It never fails: for an unknown part, `floors` contains the reason why no allow rule covers it.
 pub(crate) fn read(line: &str) -> ParsedLine {
     if line.len() >= MAX_BYTES {
         return ParsedLine { too_long: true, ..ParsedLine::default() };

@@ -4,8 +4,8 @@ use super::arg::Arg;
 use super::builtins;
 use super::option_verdict::OptionVerdict;
 
-/// Options of one program. Long options: `name`, `name?` (`=value` possible), `name=` (value needed), `name=@` (the value is a
-/// path).
+/// Options of one program. Long options: `name`, `name?` (`=value` possible), `name=` (value needed), `name=@` (the
+/// value is a path).
 struct OptionTable {
     program: &'static str,
     flags: &'static str,

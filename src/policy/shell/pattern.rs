@@ -6,8 +6,8 @@ use super::escapes::{Style, decode};
 /// Maximum length of a value that is trimmed by a pattern, which takes cubic time.
 const MAX_TRIMMED: usize = 256;
 
-/// Applies a parameter operator: `${x,,}`, `${x#prefix}`, `${x/a/b}`, `${x:1:2}`. A result that cannot be computed exactly is
-/// unknown.
+/// Applies a parameter operator: `${x,,}`, `${x#prefix}`, `${x/a/b}`, `${x:1:2}`. A result that cannot be computed
+/// exactly is unknown.
 pub(crate) fn apply(text: &str, operator: &str, operand: &str) -> String {
     let unknown = || UNKNOWN.to_string();
     let cuts = matches!(operator.as_bytes(), [b'#' | b'%' | b'/', ..]);

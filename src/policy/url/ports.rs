@@ -83,7 +83,7 @@ const SERVICES: &[(u16, &str)] = &[
 /// A port that is not for the web.
 pub(crate) struct UnusualPort {
     pub reason: String,
-    /// Whether another service usually listens there.
+    /// Whether a service other than a web server usually listens on the port.
     pub is_service: bool,
 }
 

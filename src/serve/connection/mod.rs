@@ -95,8 +95,8 @@ impl ClientConnection {
         !matches!(self.stage, ConnectionStage::Opening { .. }) && self.waiting.len() < MAX_WAITING && !self.is_getting_ready()
     }
 
-    /// Returns true if a response must be sent first, because the next request of the client relies on the state after
-    /// it.
+    /// Returns true if a response must be sent first, because the next request from the client relies on the state
+    /// after it.
     pub(crate) fn is_answer_due(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -301,7 +301,8 @@ impl ClientConnection {
         first.is_some()
     }
 
-    /// Sends the response to the running request about memory, and runs the next one. Returns false if none was running.
+    /// Sends the response to the running request about memory, and runs the next one. Returns false if none was
+    /// running.
     fn settle_memory(&mut self, outcome: Result<Value, RpcError>) -> bool {
         let is_settled = self.settle_first(|wait| matches!(wait, WaitCondition::Memory), outcome);
         if is_settled && let Some(next) = self.look_ups.pop_front() {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Maximum time to wait for the response to a decision record.
 const RECORD_TIME: Duration = Duration::from_secs(15);
-/// Maximum time for which a request for a decision stays open. The service responds once somebody decides.
+/// Maximum time for which a request for a decision stays open. The service responds once a decision is made.
 pub(super) const QUESTION_TIME: Duration = Duration::from_secs(60);
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Maximum size of a response, in bytes.
@@ -48,7 +48,7 @@ impl ApprovalService {
         Self(Arc::new(Inner { settings, environment, credentials, records, questions }))
     }
 
-    /// Returns true if the service is asked for decisions.
+    /// Returns true if aye asks the service for decisions.
     pub(crate) fn decides(&self) -> bool {
         self.0.settings.ask
     }

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 const REQUESTED: &str = "approval.requested";
 /// Type of the answer.
 const ANSWERED: &str = "approval.answered";
-/// Delay before the service is asked again, if it has no decision yet and requests no delay.
+/// Delay before aye asks the service again, if the service has no decision yet and requests no delay.
 const LATER: Duration = Duration::from_secs(2);
 const MIN_LATER: Duration = Duration::from_secs(1);
 
@@ -73,7 +73,7 @@ impl ApprovalService {
     /// time.
     ///
     /// # Errors
-    /// Returns an error if the service cannot be asked at all.
+    /// Returns an error if no request can be sent to the service.
     pub(crate) async fn decide(
         &self,
         facts: &SessionFacts,

@@ -85,7 +85,7 @@ pub(super) fn shown_request(approval: &Approval) -> Value {
     request
 }
 
-/// Returns the decider: the user, the approval service, or nobody in time.
+/// Returns the decider: the user, the approval service, or the reason why neither decided.
 fn decider(decision: &Decision) -> &'static str {
     match decision {
         Decision::ApprovedByService => "service",

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Service at the end of a sink.
+/// Service that receives the rows of a sink.
 pub(crate) trait Receiver: Send + Sync {
     fn sink(&self) -> OutboxSink;
 

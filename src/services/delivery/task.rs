@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 const OTHER_OWNER: Duration = Duration::from_secs(30);
 /// Maximum time to wait at the end for the response to a request, so that its records are not sent again.
 const GRACE: Duration = Duration::from_millis(200);
-/// Delay before an unusable store is tried again.
+/// Delay before access to an unusable store is retried.
 const STORE_ERROR: Duration = Duration::from_secs(60);
 
 /// Running delivery, which ends when this is dropped. Rows that are not acknowledged by then remain in the outbox.

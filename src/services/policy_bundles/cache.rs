@@ -44,8 +44,8 @@ impl PolicyCache {
         self.directory.join("state.json")
     }
 
-    /// Returns whether there is a policy of this source that was checked since `earliest`. A time in the future counts
-    /// as unchecked.
+    /// Returns whether there is a policy from this source that was checked since `earliest`. A time in the future
+    /// counts as unchecked.
     pub(crate) fn is_current(&self, source: &str, earliest: Timestamp) -> bool {
         self.state(source).is_some_and(|state| state.checked >= earliest && state.checked <= Timestamp::now())
     }
@@ -59,7 +59,7 @@ impl PolicyCache {
         notices
     }
 
-    /// Returns whether there is a policy of this source.
+    /// Returns whether there is a policy from this source.
     pub(crate) fn is_there(&self, source: &str) -> bool {
         self.state(source).is_some()
     }

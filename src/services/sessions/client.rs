@@ -27,7 +27,7 @@ const ATTEMPTS: u32 = 3;
 const DELAY: Duration = Duration::from_millis(200);
 /// Maximum size of a response, in bytes.
 const RESPONSE_BYTES: usize = 4 << 20;
-/// Maximum number and size of rows that are read at once; each is sent by itself.
+/// Maximum number and size of rows that are read at once. Each row is sent separately.
 const BATCH: (usize, usize) = (64, 64 << 10);
 
 /// The configured session service. Cheap to clone.
@@ -216,7 +216,8 @@ impl SessionService {
         }
     }
 
-    /// Returns the headers of a request. All attempts have the same key, so that the service registers only one session.
+    /// Returns the headers of a request. All attempts have the same key, so that the service registers only one
+    /// session.
     async fn headers(&self, key: &str) -> Result<Headers, HandshakeError> {
         let mut headers: Headers =
             vec![("accept".into(), "application/json".to_owned()), ("idempotency-key".into(), key.to_owned())];
@@ -234,8 +235,8 @@ impl SessionService {
         server.post_as("application/json", headers, body.to_string().into()).await.map_err(|error| error.to_string())
     }
 
-    /// Sends the end of a session, and returns the number of ends that the service permanently rejected. A service that does not
-    /// know the session needs to know nothing.
+    /// Sends the end of a session, and returns the number of ends that the service permanently rejected. A service that
+    /// does not know the session needs no notification.
     async fn send_end(&self, row: &OutboxRow) -> Result<u64, SendFailure> {
         let Some((url, path, body)) = cancel_request(&row.body).filter(|(url, ..)| url == self.url()) else { return Ok(0) };
         let headers = self.headers(&row.id).await.map_err(|error| SendFailure::new(error.one_line()))?;

@@ -41,7 +41,7 @@ pub(in super::super) fn end_entry(session: &ServiceSession, reason: ServiceEndRe
     OutboxEntry { sink: OutboxSink::Sessions, kind: END, body: body.to_string().into_bytes() }
 }
 
-/// Returns true if the outbox has the end of a session, or if that cannot be found out now.
+/// Returns true if the outbox has the end of a session, or if that cannot be determined now.
 pub(in super::super) fn is_end_queued(store: &Store, session: &ServiceSession) -> bool {
     let claim = match store.claim_sink(OutboxSink::Sessions, true) {
         Ok(ClaimResult::Taken(claim)) => claim,
@@ -65,7 +65,7 @@ fn cancel_path(id: &str) -> String {
     format!("/sessions/{id}/cancel")
 }
 
-/// Returns the address of the service, the path and the body of the request for a row. Another row has none.
+/// Returns the address of the service, the path and the body of the request for a row. `None` for any other row.
 pub(super) fn cancel_request(row: &[u8]) -> Option<(String, String, Value)> {
     let row: Value = serde_json::from_slice(row).ok()?;
     let text = |name: &str| Some(row.get(name)?.as_str()?.to_owned());

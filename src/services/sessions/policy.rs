@@ -25,7 +25,7 @@ pub(super) const CAPABILITIES: [&str; 11] = [
     "Tool.Custom",
     "Workspace.Upload",
 ];
-/// Members that say where a bundle belongs, and have no effect.
+/// Members that describe the bundle and its owner, and have no effect.
 const DESCRIPTIONS: [&str; 7] = ["bundleId", "createdAt", "issuedAt", "policyBundleId", "tenantId", "userId", "workspaceId"];
 /// Supported version of the schema: `1`, `\"1\"` or `\"1.0\"`.
 const SCHEMA: &str = "1";
@@ -46,7 +46,8 @@ impl SessionPolicy {
     /// Converts the bundle of a session.
     ///
     /// # Errors
-    /// aye does not understand a part of the bundle, or the bundle belongs to another session or has expired.
+    /// Returns an error if aye does not understand a part of the bundle, or if the bundle belongs to another session or
+    /// has expired.
     pub(super) fn new(bundle: &Value, session_id: &str, flags: &BTreeMap<String, Value>, now: Timestamp) -> Result<Self, String> {
         let members = bundle.as_object().ok_or("`policyBundle` is not an object")?;
         check_schema(members.get("schemaVersion"))?;

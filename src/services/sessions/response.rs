@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Maximum length of a text from the service, in characters.
+/// Maximum length of text from the service, in characters.
 const TEXT_CHARS: usize = 200;
 /// Maximum number of feature flags.
 const MAX_FLAGS: usize = 200;
@@ -155,7 +155,7 @@ fn status(members: &Map<String, Value>) -> Result<Option<String>, String> {
     Ok(text(members, "sessionStatus")?.or(text(members, "status")?))
 }
 
-/// Returns a text without control characters, or an error for another type.
+/// Returns a text member without control characters, or an error for a member of another type.
 fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(None),

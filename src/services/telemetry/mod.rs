@@ -29,7 +29,7 @@ pub(super) struct TelemetryReceiver {
     ahead: Mutex<DoneRows>,
 }
 
-/// Finished rows that follow rows that still wait.
+/// Finished rows that follow unfinished ones.
 #[derive(Default)]
 struct DoneRows {
     /// IDs of the rows.
@@ -48,7 +48,7 @@ impl TelemetryReceiver {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends the rows of one kind that are not done yet.
+    /// Sends the unfinished rows of one kind.
     async fn send_kind(&self, kind: &str, rows: &[OutboxRow]) -> Option<SendFailure> {
         let rows: Vec<&OutboxRow> = {
             let ahead = self.ahead();

@@ -44,7 +44,7 @@ impl WorkspaceError {
         Self::new(WorkspaceProblem::Local, problem)
     }
 
-    /// Converts an error of the library, whose text may contain data from a server.
+    /// Converts an error from the library, whose text may contain data from a server.
     pub(super) fn from_library(what: String, error: &object_store::Error) -> Self {
         use object_store::Error;
         let (kind, why, hint) = match error {

@@ -78,7 +78,7 @@ pub(super) struct SessionOwner {
     pub machine: Machine,
     /// Time by the clock of that machine, only for messages.
     pub since: Timestamp,
-    /// Whether a task is running there.
+    /// Whether a task is running on that machine.
     pub busy: bool,
 }
 

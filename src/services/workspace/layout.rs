@@ -36,7 +36,7 @@ pub(super) fn artifact(digest: &str) -> String {
     format!("artifacts/{}/{digest}", digest.get(..2).unwrap_or_default())
 }
 
-/// Returns whether a text is a BLAKE3 digest: 64 lower-case hexadecimal digits.
+/// Returns whether the text is a BLAKE3 digest: 64 lower-case hexadecimal digits.
 pub(super) fn is_digest(text: &str) -> bool {
     text.len() == DIGEST_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }

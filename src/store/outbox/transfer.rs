@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// Maximum number and size in bytes of rows that are moved at a time.
 const BATCH: (usize, usize) = (256, 1 << 20);
 
-/// Moves all rows that no process is delivering to another store, with their idempotency keys, and the numbers of records that are
-/// missing or were dropped. After a crash in between, a row or a number may be in both.
+/// Moves all rows that no process is delivering to another store, with their idempotency keys, and the numbers of
+/// records that are missing or were dropped. After a crash in between, a row or a number may be in both.
 pub(in super::super) fn transfer(from: &Arc<Database>, to: &Database) -> Result<(), StoreError> {
     for sink in OutboxSink::ALL {
         while let ClaimResult::Taken(claim) = claim(from, sink, true)? {

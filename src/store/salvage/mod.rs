@@ -1,5 +1,5 @@
-//! Recovery of a damaged store into a new one. The damaged files are read page by page and never written. An unreadable page
-//! loses only its own rows, and no index is needed.
+//! Recovery of a damaged store into a new one. The damaged files are read page by page and never written. An unreadable
+//! page loses only its own rows, and no index is needed.
 
 mod pages;
 mod rows;

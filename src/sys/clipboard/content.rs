@@ -1,4 +1,4 @@
-//! Clipboard content: an image, files, or a text.
+//! Clipboard content: an image, files, or text.
 
 use super::is_remote;
 use crate::sys::programs;

@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
-/// Copies the user's extended attributes and the access control list of the old file to the new one, if both can be accessed. A
-/// default list of the directory is removed, because it could admit users that the old file excluded.
+/// Copies the user's extended attributes and the access control list of the old file to the new one, if both can be
+/// accessed. A default list of the directory is removed, because it could admit users that the old file excluded.
 pub(super) fn keep_attributes(directory: &OwnedFd, name: &OsStr, new: &File) {
     const MAX_BYTES: usize = 64 * 1024;
     const ACCESS_LIST: &[u8] = b"system.posix_acl_access";

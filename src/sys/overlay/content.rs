@@ -67,8 +67,8 @@ struct ContentChoice {
     new: bool,
 }
 
-/// Compares the content of each changed file with the old one, and records both: the content that the change replaces or deletes,
-/// and the content that it writes.
+/// Compares the content of each changed file with the old one, and records both: the content that the change replaces
+/// or deletes, and the content that it writes.
 pub(super) fn compare(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd) -> io::Result<()> {
     let noted = contents_to_record(entries);
     let chunks = entries.chunks_mut(CHUNK_ITEMS).zip(noted.chunks(CHUNK_ITEMS));

@@ -1,5 +1,5 @@
-//! Overlays: reads the upper directories of a command's copy-on-write view, and commits them to the real directories as a
-//! whole.
+//! Overlays: reads the upper directories of a command's copy-on-write view, and commits them to the real directories as
+//! a whole.
 
 mod apply;
 mod commit;
@@ -189,7 +189,7 @@ impl Changes {
 }
 
 impl Change {
-    /// Returns the kind of both states if it is the same.
+    /// Returns the kind of the entry if it is the same before and after the command.
     pub(crate) fn kind(&self) -> Option<NodeKind> {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => (before.kind == after.kind).then_some(after.kind),

@@ -10,7 +10,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 impl Changes {
-    /// Removes the changes at these paths. Returns the changes that are removed with them, each with the path that caused it.
+    /// Removes the changes at these paths. Returns the changes that are removed with them, each with the path that
+    /// caused it.
     ///
     /// If a directory is not created, neither are its entries. A directory is kept if one of its entries is kept. Both
     /// ends of a move happen or neither does, so that nothing is lost.

@@ -214,7 +214,7 @@ impl Walk {
     }
 
     /// Returns whether entries were added to the parent directory since then, so that an entry may belong to a
-    /// different directory than the command used.
+    /// different directory from the one that the command used.
     fn is_refilled(&self, path: &Path) -> bool {
         let above = open_below(&self.lower, path.parent().unwrap_or(Path::new("")), LISTING);
         above.ok().and_then(|above| fstat(&above).ok()).is_none_or(|stat| Node::from_stat(&stat).modified > self.changes.began)
@@ -332,8 +332,8 @@ fn is_as_it_was(before: &Node, after: &Node) -> bool {
     same && (after.kind == NodeKind::Link || (before.mode, before.modified) == (after.mode, after.modified))
 }
 
-/// Removes entries that are unchanged since before the command. Attributes that were set without effect are listed as not
-/// applied.
+/// Removes entries that are unchanged since before the command. Attributes that were set without effect are listed as
+/// not applied.
 fn drop_unchanged(changes: &mut Changes) {
     let unkept = &mut changes.unkept;
     changes.entries.retain(|change| {

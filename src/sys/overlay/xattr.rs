@@ -97,8 +97,8 @@ fn read_value(get: impl FnOnce(&mut [u8]) -> rustix::io::Result<usize>) -> Optio
     Some(value)
 }
 
-/// Returns a path to an entry through the descriptor of its directory, which cannot be replaced. The entry is not opened, because
-/// its mode may not allow that.
+/// Returns a path to an entry through the descriptor of its directory, which cannot be replaced. The entry is not
+/// opened, because its mode may not allow that.
 fn entry(directory: &OwnedFd, name: &OsStr) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(name)
 }
@@ -109,13 +109,14 @@ fn is_preserved(name: &[u8]) -> bool {
     access || program || name.starts_with(b"user.") && !name.starts_with(MARKS)
 }
 
-/// Returns whether an entry has different attributes than the old one; for a new entry, whether it has any.
+/// Returns whether the attributes of an entry differ from those of the old one; for a new entry, whether it has any.
 pub(super) fn differ(upper: (&OwnedFd, &OsStr), before: Option<(&OwnedFd, &OsStr)>) -> bool {
     read_attributes(upper.0, upper.1)
         != before.map_or_else(AttributeMap::new, |(directory, name)| read_attributes(directory, name))
 }
 
-/// Returns whether an open file has different attributes than the old one; without an old one, whether it has any.
+/// Returns whether the attributes of an open file differ from those of the old one; without an old one, whether it has
+/// any.
 pub(super) fn files_differ(new: &File, before: Option<&File>) -> bool {
     read_file_attributes(new) != before.map_or_else(AttributeMap::new, read_file_attributes)
 }

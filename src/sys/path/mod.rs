@@ -225,7 +225,7 @@ impl PathWalk {
     }
 }
 
-/// Returns whether a link refers to a kernel object, regardless of its text: `/proc/PID/cwd`, `root`, `exe`, `fd/N`.
+/// Returns whether a symlink refers to a kernel object, regardless of its text: `/proc/PID/cwd`, `root`, `exe`, `fd/N`.
 fn is_magic(link: &Path) -> bool {
     link.strip_prefix("/proc").is_ok_and(|below| below.components().count() > 1)
 }

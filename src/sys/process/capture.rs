@@ -68,8 +68,8 @@ impl OutputCapture {
     }
 }
 
-/// Maximum distance in bytes by which a cut is moved to a gap between words, so that a search for secrets does not see half of
-/// one.
+/// Maximum distance in bytes by which a cut is moved to a gap between words, so that a search for secrets does not see
+/// half of one.
 const GAP_BYTES: usize = 4 * 1024;
 
 fn is_gap(byte: u8) -> bool {

@@ -151,7 +151,8 @@ pub(super) struct HostDescriptors {
     pub input: Option<tokio::net::unix::pipe::Sender>,
 }
 
-/// Receives the first message of the helper: the descriptors, or a report of a failed start. Unexpected descriptors are refused.
+/// Receives the first message of the helper: the descriptors, or a report of a failed start. Unexpected descriptors are
+/// refused.
 pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result<HostDescriptors, HelperReport>> {
     let mut descriptors = Vec::new();
     let report = receive_with(control, &mut descriptors).await?;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-/// Prefix of a link in `/proc/PID/fd` to an unnamed file in memory.
+/// Prefix of the target of a symlink in `/proc/PID/fd` that refers to an unnamed file in memory.
 const NAMELESS: &str = "/memfd:";
 /// Minimum pause after a check, as a multiple of its duration.
 const REST: u32 = 50;

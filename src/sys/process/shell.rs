@@ -1,4 +1,4 @@
-//! Shells that can run a line, with options that prevent them from reading configuration of the user or the project.
+//! Shells that can run a line, with options that prevent them from reading the user's or the project's configuration.
 
 use std::fmt;
 

@@ -31,8 +31,8 @@ const SWEEP: Duration = Duration::from_millis(5);
 /// Maximum interval, for processes that no signal of this user can end.
 const SLOWEST_SWEEP: Duration = Duration::from_secs(1);
 
-/// Runs one command for the aye process at the other end of stdin, and exits. Must be called first in `main`, before any thread
-/// starts.
+/// Runs one command for the aye process at the other end of stdin, and exits. Must be called first in `main`, before
+/// any thread starts.
 pub(crate) fn supervise_main() -> ! {
     close_inherited();
     let _ = setsid();

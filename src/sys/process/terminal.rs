@@ -42,7 +42,7 @@ pub(crate) struct TerminalOutput {
     stop: CancellationToken,
 }
 
-/// Input of the terminal.
+/// Input to the terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct TerminalInput {
     master: Arc<AsyncFd<OwnedFd>>,
@@ -149,8 +149,8 @@ impl TerminalInput {
     }
 }
 
-/// Returns whether the terminal passes every character unchanged. A program can leave a terminal on which `#` deletes the line
-/// typed so far, and a shell keeps that setting.
+/// Returns whether the terminal passes every character unchanged. A program can leave a terminal on which `#` deletes
+/// the line typed so far, and a shell keeps that setting.
 fn is_raw_input(modes: &Termios) -> bool {
     const NUMBERS: [SpecialCharacterIndices; 2] = [SpecialCharacterIndices::VMIN, SpecialCharacterIndices::VTIME];
     let is_key = |(at, character): (usize, &u8)| {

@@ -59,5 +59,5 @@ async fn greeting(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>)
     }
 }
 
-/// TLS alert `access_denied` (RFC 8446, 6.2), so that the program tells its user.
+/// TLS alert `access_denied` (RFC 8446, 6.2), so that the program reports it to its user.
 pub(super) const ALERT: &[u8] = &[21, 3, 3, 0, 2, 2, 49];

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Devices that are not hardware.
 pub(super) const NODES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/// Links below `/dev` with their targets.
+/// Symlinks below `/dev` with their targets.
 pub(super) const LINKS: [(&str, &str); 5] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),

@@ -36,7 +36,7 @@ struct Quota {
     next: Instant,
 }
 
-/// Reason why a command must not write any more data.
+/// Reason why a command must not write more data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sys) enum Excess {
     /// The disk is nearly full.
@@ -67,7 +67,7 @@ impl LayerDirectories {
         !self.layers.is_empty()
     }
 
-    /// Returns the reason why the command must not write any more: a disk has less free space than required, or the
+    /// Returns the reason why the command must not write more data: a disk has less free space than required, or the
     /// layers exceed their limit.
     pub(in crate::sys) fn excess(&mut self) -> io::Result<Option<Excess>> {
         for layer in &self.layers {
@@ -99,7 +99,7 @@ pub(super) fn is_too_little(all: u64, free: u64) -> bool {
     free < KEPT_FREE_BYTES.min(all / KEPT_FREE_SHARE)
 }
 
-/// Adds the bytes of all files below a directory. Does not follow links, and skips entries that the command is
+/// Adds the bytes of all files below a directory. Does not follow symlinks, and skips entries that the command is
 /// removing.
 fn add_written(directory: &impl AsFd, written: &mut u64) {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;

@@ -173,7 +173,7 @@ pub(crate) struct Substitute {
 pub(crate) enum NetworkAccess {
     /// A separate loopback interface. Programs that use a proxy find aye's proxy there, if it is running.
     Proxied,
-    /// The network of the user.
+    /// The user's network.
     Open,
 }
 

@@ -146,7 +146,7 @@ pub(in crate::sys) fn map_own(uid: u32, gid: u32) -> io::Result<()> {
     std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
-/// Returns the paths that are private to each command, and the links in them.
+/// Returns the paths that are private to each command, and the symlinks in them.
 fn built_in_paths() -> (PrivatePaths, Vec<(PathBuf, PathBuf)>) {
     let real = |path: &str| std::fs::canonicalize(path).ok().filter(|path| path.is_dir());
     let mut own: Vec<_> = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter_map(real).collect();

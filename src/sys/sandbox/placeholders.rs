@@ -131,8 +131,8 @@ impl ReservedPlaceholders {
         self.0.iter().any(|held| path.file_name() == Some(&held.name) && held.is_at(path))
     }
 
-    /// Releases the placeholders. Must be called by the process that created them, after the command and all its processes have
-    /// ended.
+    /// Releases the placeholders. Must be called by the process that created them, after the command and all its
+    /// processes have ended.
     pub(super) fn release(self) {
         for held in self.0 {
             // Other users of the placeholder hold the lock too, and remove it in turn.
@@ -218,7 +218,7 @@ fn hold_placeholder(path: &Path) -> io::Result<Option<LockedPlaceholder>> {
     Err(io::Error::other("other commands create and remove it repeatedly"))
 }
 
-/// Returns whether the command could not create the name either, even after changing its own permissions.
+/// Returns whether the command could not create the name either, even by changing the permissions of its directory.
 fn is_for_nobody(error: &io::Error, path: &Path) -> bool {
     let refused = matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EACCES | Errno::EPERM | Errno::EROFS));
     let parent = path.parent().and_then(|parent| std::fs::symlink_metadata(parent).ok());

@@ -82,7 +82,7 @@ pub(in crate::sys) fn enter(_confinement: &Confinement) -> Result<ForkSide, Stri
     Err(NO_NAMESPACES.to_owned())
 }
 
-/// Reason why a command must not write any more data.
+/// Reason why a command must not write more data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sys) enum Excess {
     Disk,

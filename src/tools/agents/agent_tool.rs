@@ -183,7 +183,7 @@ impl AnyTool for AgentTool {
     }
 }
 
-/// Shortens a text to at most this many bytes.
+/// Shortens text to at most this many bytes.
 fn shortened(text: String, most_bytes: usize) -> String {
     if text.len() <= most_bytes {
         return text;

@@ -142,12 +142,12 @@ impl BackgroundCommand {
         let _ = self.keys.set(keys);
     }
 
-    /// Returns the input of the terminal; `None` without a terminal, or before the start.
+    /// Returns the input to the terminal; `None` without a terminal, or before the start.
     pub(crate) fn keys(&self) -> Option<&TerminalInput> {
         self.keys.get()
     }
 
-    /// Adds output, and returns the responses of the terminal.
+    /// Adds output, and returns the terminal's responses.
     pub(crate) fn push(&self, bytes: &[u8]) -> Vec<u8> {
         let mut output = lock_ignoring_poison(&self.output);
         let (answers, total) = match &mut *output {

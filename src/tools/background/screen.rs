@@ -30,7 +30,7 @@ struct Scrollback {
     /// Number of rows dropped from the scrollback.
     dropped: u64,
     captured: BasicFormattedCaptureState,
-    /// Pending responses of the terminal.
+    /// The terminal's pending responses.
     answers: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ impl CommandScreen {
         Self { parser: Parser::new_with_callbacks(rows, columns, 0, scrolled), seen: Vec::new(), seen_from: 0, total: 0 }
     }
 
-    /// Adds output of the program, and returns the responses of the terminal.
+    /// Adds output of the program, and returns the terminal's responses.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.total += bytes.len() as u64;
         self.parser.process(bytes);

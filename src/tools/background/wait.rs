@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Maximum number of pieces of live output that wait to be shown.
+/// Maximum number of pieces of live output that have not been shown yet.
 const LIVE_DEPTH: usize = 64;
 
 /// Outcome of a foreground command.

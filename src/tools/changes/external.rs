@@ -229,7 +229,8 @@ fn add(watch: &Mutex<Option<TreeWatch>>, directory: &Path) {
     }
 }
 
-/// Lists the files below a directory. Each directory is watched before it is read, so that no change is missed in between.
+/// Lists the files below a directory. Each directory is watched before it is read, so that no change is missed in
+/// between.
 fn tree(
     root: &Path,
     depth: Depth,

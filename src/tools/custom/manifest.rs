@@ -48,7 +48,7 @@ pub(crate) enum ToolOwner {
 }
 
 impl ToolOwner {
-    /// Returns the root of the tool's files, and their hashes; `None` for a tool of the user.
+    /// Returns the root of the tool's files, and their hashes; `None` for one of the user's own tools.
     pub(super) fn reviewed_files(&self) -> Option<(&Path, &BTreeMap<String, String>)> {
         match self {
             Self::User => None,

@@ -1,5 +1,5 @@
-//! Custom tools, defined in manifests of the user or a trusted project: a program with a JSON Schema, or a sequence of
-//! tools.
+//! Custom tools, defined in the manifests of the user or of a trusted project: a program with a JSON Schema, or a
+//! sequence of tools.
 
 mod manifest;
 pub(in crate::tools) mod pipeline;

@@ -1,5 +1,5 @@
 //! Custom tools with several steps. A call is judged by the actions of all its steps, so that no step gets more
-//! permissions than it has by itself. The actions of each step must therefore be known before the first one runs.
+//! permissions than it has on its own. The actions of each step must therefore be known before the first one runs.
 
 use super::manifest::{CustomTool, Step, ToolBody, for_each_text, step_index};
 use super::template::{TemplatePart, pieces, to_word};

@@ -54,7 +54,7 @@ impl ToolSchema {
         self.mismatches(value, "is not an argument of this tool")
     }
 
-    /// Checks a response of the model. The errors are the same.
+    /// Checks a response from the model, with the same errors as `check`.
     pub(crate) fn check_response(&self, value: &Value) -> Result<(), String> {
         self.mismatches(value, "is not in the schema")
     }

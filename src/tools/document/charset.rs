@@ -58,7 +58,7 @@ fn find(label: &str) -> Option<&'static Encoding> {
     })
 }
 
-/// Detects the encoding of a text that starts with `sample`. `charset`: the encoding of the locale.
+/// Detects the encoding of text that starts with `sample`. `charset`: the encoding of the locale.
 pub(in crate::tools) fn detect(sample: &[u8], charset: Option<&str>, read_as: ReadAs) -> Result<&'static Encoding, NotText> {
     let form = Form::detect(sample)?;
     match (form, read_as) {

@@ -148,7 +148,8 @@ impl EditorConnection {
         state.telling = Some(told.map(drop).boxed().shared());
     }
 
-    /// Sends the saved text to the editor if its buffer still has the old text. Otherwise the buffer is current or has unsaved edits.
+    /// Sends the saved text to the editor if its buffer still has the old text. Otherwise the buffer is current or has
+    /// unsaved edits.
     async fn send_saved(&self, real: &Path) {
         let Some(BufferComparison { disk, stands: BufferState::Behind, .. }) = self.compare(real, BUFFER_BYTES).await else {
             return;

@@ -17,7 +17,8 @@ pub(super) async fn on_disk(real: &Path, most_bytes: u64) -> Option<Document> {
     read.await.ok().flatten()
 }
 
-/// Hashes the lines of text. Line endings, a BOM and the final newline are ignored, because editors store them separately.
+/// Hashes the lines of text. Line endings, a BOM and the final newline are ignored, because editors store them
+/// separately.
 pub(super) fn line_hash(text: &str) -> blake3::Hash {
     let text = text.strip_prefix(BOM).unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     blake3::hash(text.strip_suffix('\n').unwrap_or(&text).as_bytes())

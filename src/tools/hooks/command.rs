@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum size of a hook's output, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
-/// Maximum number of symbolic links on the way to a program, as in the kernel.
+/// Maximum number of symlinks in the path of a program, as in the kernel.
 const MAX_LINKS: usize = 40;
 
 /// Outcome of a hook command.
@@ -85,15 +85,15 @@ pub(super) async fn run_command(
     }
 }
 
-/// Returns whether a program is at one of these paths or below it: by its name, by its real path, or by a link on the way
-/// to it.
+/// Returns whether a program is at one of these paths or below it: by its name, by its real path, or through a symlink
+/// in its path.
 fn is_reached_over(program: &Path, paths: &[PathBuf]) -> bool {
     let way = way_to(program);
     paths.iter().any(|path| way.iter().any(|step| step.starts_with(path)))
 }
 
-/// Returns the paths over which a program is reached: its name, and each directory, link and file that resolving the name
-/// visits.
+/// Returns the paths through which a program is reached: its name, and each directory, link and file that resolving the
+/// name visits.
 fn way_to(program: &Path) -> Vec<PathBuf> {
     let (mut way, mut links, mut at) = (vec![program.to_owned()], 0, PathBuf::new());
     let parts_of = |path: &Path| path.components().rev().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
-//! Hooks after a command that ran in a layer: they run in the same layer, on top of its effects. Their changes become part of the
-//! effects, so they are shown, decided and applied together with them.
+//! Hooks after a command that ran in a layer: they run in the same layer, on top of its effects. Their changes become
+//! part of the effects, so they are shown, decided and applied together with them.
 
 use super::call_hooks::{HookedTool, MAX_FILES};
 use super::command::{CommandOutcome, RunPlace};
@@ -33,9 +33,9 @@ pub(in crate::tools) struct CommandHooks<'a> {
 type LayerState = BTreeMap<PathBuf, Change>;
 
 impl<'a> CommandHooks<'a> {
-    /// Returns the hooks that can run in the layer of a command; `None` if there are none, or if the command failed, was
-    /// stopped or was blocked. They do not run in it either if the command changed nothing: otherwise a hook that writes a
-    /// log would make a command that only reads need an approval.
+    /// Returns the hooks that can run in the layer of a command; `None` if there are none, or if the command failed,
+    /// was stopped or was blocked. They do not run in it either if the command changed nothing: otherwise a hook that
+    /// writes a log would make a command that only reads need an approval.
     pub(in crate::tools) fn new(runner: &'a HookRunner, plan: &Plan) -> Option<Self> {
         let command = plan.payload.downcast_ref::<PreviewedCommand>()?;
         let effects = plan.effects.as_deref()?;
@@ -48,10 +48,11 @@ impl<'a> CommandHooks<'a> {
         (!hooks.is_empty()).then(|| Self { runner, call: plan.call.clone(), tool, hooks })
     }
 
-    /// Runs the hooks in the layer of the command. Returns its effects as the hooks left them; `None` if the hooks cannot run in it.
+    /// Runs the hooks in the layer of the command. Returns its effects as the hooks left them; `None` if the hooks
+    /// cannot run in it.
     ///
     /// # Errors
-    /// The layer cannot be read, so that nothing of it can be applied.
+    /// Returns an error if the layer cannot be read. In this case, none of its changes can be applied.
     pub(in crate::tools) async fn run(
         self,
         command: PreviewedCommand,
@@ -87,7 +88,7 @@ impl<'a> CommandHooks<'a> {
     }
 }
 
-/// Adds to a run what its hook said and changed.
+/// Adds a description of a hook's messages and changes to its run.
 fn describe(run: HookRun, outcome: CommandOutcome, changed: Vec<String>) -> HookRun {
     let mut words: Vec<String> = match outcome {
         CommandOutcome::Response(response) => {
@@ -104,7 +105,7 @@ fn describe(run: HookRun, outcome: CommandOutcome, changed: Vec<String>) -> Hook
     HookRun { context: (!words.is_empty()).then(|| words.join("\n")), changed, ..run }
 }
 
-/// Reads the state of the layer of a command, while nothing runs in it.
+/// Reads the state of a command's layer while nothing runs in it.
 async fn state_of(command: &Arc<PreviewedCommand>) -> Result<LayerState, ToolError> {
     let command = Arc::clone(command);
     let read = move || -> Result<LayerState, ToolError> {
@@ -115,8 +116,8 @@ async fn state_of(command: &Arc<PreviewedCommand>) -> Result<LayerState, ToolErr
     off_thread(read).await?
 }
 
-/// Returns the paths whose content is not that of the workspace. A hook whose program is one of them, or below one, would run what nobody
-/// has approved yet.
+/// Returns the paths whose content differs from the workspace. A hook whose program is one of them, or below one, would
+/// run content that nobody has approved yet.
 fn replaced_paths(state: &LayerState) -> Vec<PathBuf> {
     let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == NodeKind::Directory);
     let is_same = |change: &Change| is_directory(&change.before) && is_directory(&change.after);

@@ -52,8 +52,8 @@ impl ProposedFiles {
 }
 
 impl HookRunner {
-    /// Returns the proposal of a call whose hooks can run before it, in a layer; `None` if there are no such hooks, or if the call does
-    /// more than change text files.
+    /// Returns the proposal of a call whose hooks can run before it, in a layer; `None` if there are no such hooks, or
+    /// if the call does more than change text files.
     pub(in crate::tools) fn hooked_proposal(&self, plan: &Plan) -> Option<HookedProposal> {
         let hooked = self.tool(&plan.call)?;
         let is_sandboxed = |hook: &&Hook| matches!(hook.action, HookAction::Command { unsandboxed: false, .. });
@@ -151,7 +151,7 @@ impl HookRunner {
     }
 
     /// Creates a new layer for the next hook if a hook removed a file, or a failed hook changed one. aye never writes
-    /// into a layer in which a hook has run, because links in it can lead out of it.
+    /// into a layer in which a hook has run, because symlinks in it can lead out of it.
     async fn restore(&self, files: &mut ProposedFiles) {
         let (layer, paths, texts) = (Arc::clone(&files.layer), files.paths.clone(), files.texts.clone());
         let settings = Arc::clone(self.settings());
@@ -231,7 +231,7 @@ impl ProposalHooks {
     }
 }
 
-/// Returns the notes for a proposal, one for each hook that did or said something.
+/// Returns the notes for a proposal, one for each hook that changed files or returned a message.
 pub(in crate::tools) fn notes(runs: &[HookRun]) -> Vec<String> {
     let note = |run: &HookRun| {
         let says = run.context.as_deref().and_then(|context| context.lines().find(|line| !line.trim().is_empty()));

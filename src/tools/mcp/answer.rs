@@ -1,4 +1,5 @@
-//! Results of MCP tools for the model: limited in size, free of terminal control sequences, and labelled with their origin.
+//! Results of MCP tools for the model: limited in size, free of terminal control sequences, and labelled with their
+//! origin.
 
 use super::schema::{CompiledSchema, Fit};
 use crate::ports::{RemoteContent, RemoteResult, RemoteTool};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Maximum number of pieces that wait to be written.
+/// Maximum number of pieces that have not been written yet.
 const DEPTH: usize = 4;
 
 /// Collector of stdout and stderr of a command. If it is dropped, nothing is stored.

@@ -127,7 +127,7 @@ impl FileState {
         Self { sha256: Self::digest(content), mode: mode.to_owned() }
     }
 
-    /// Returns the SHA-256 digest of a content as hexadecimal digits.
+    /// Returns the SHA-256 digest of some content as hexadecimal digits.
     pub(crate) fn digest(content: &[u8]) -> String {
         hex(&Sha256::digest(content))
     }

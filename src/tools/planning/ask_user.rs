@@ -135,7 +135,8 @@ fn within(place: &str, text: String, most: usize) -> Result<String, ToolError> {
     }
 }
 
-/// Asks the questions one by one, and returns the answers as text. Stops at the first question that the user does not answer.
+/// Asks the questions one by one, and returns the answers as text. Stops at the first question that the user does not
+/// answer.
 async fn answers(asked: Vec<CheckedQuestion>, questions: &UserQuestions) -> String {
     let (mut text, count) = (String::new(), asked.len());
     for (at, CheckedQuestion { text: question, options }) in asked.into_iter().enumerate() {

@@ -14,7 +14,7 @@ const MAX_LINES: usize = 100;
 /// Maximum number of characters of a title.
 const TITLE_CHARS: usize = 80;
 
-/// Returns the document for a text and the files, commands and hosts.
+/// Returns the document with the text, the files, the commands and the hosts.
 ///
 /// # Errors
 /// Returns a description of the problem if the text or one of the entries is invalid.

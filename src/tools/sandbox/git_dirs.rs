@@ -145,7 +145,8 @@ pub(in crate::tools) fn take_away(paths: &[PathBuf]) -> Option<String> {
     (!gone.is_empty()).then(|| format!("removed {}: git would have read configuration from it", gone.join(", ")))
 }
 
-/// Lists directories below that contain a `HEAD`. Module names may contain slashes. Symlinks are not followed.
+/// Lists the directories below `above` that contain a `HEAD`. Module names may contain slashes. Symlinks are not
+/// followed.
 pub(super) fn git_directories(above: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if !above.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {

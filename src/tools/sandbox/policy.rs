@@ -28,7 +28,8 @@ pub(crate) struct SandboxPolicy {
     pub read_only_if_there: Vec<PathBuf>,
     /// Writable paths inside read-only ones.
     pub reopened: Vec<PathBuf>,
-    /// Paths hidden from all commands: aye's own directories, credentials, and paths that the policy blocks for reading.
+    /// Paths hidden from all commands: aye's own directories, credentials, and paths that the policy blocks for
+    /// reading.
     pub hidden: Vec<PathBuf>,
     /// Visible exceptions from the hidden and private paths.
     pub shown: Vec<PathBuf>,
@@ -263,8 +264,8 @@ impl SandboxPolicy {
         format!("sandbox on: {tier} · net {network}")
     }
 
-    /// Returns the text for an approval prompt: `on: reads the workspace, programs and caches, writes ~/src/greeter and a
-    /// private /tmp, …`.
+    /// Returns the text for an approval prompt: `on: reads the workspace, programs and caches, writes ~/src/greeter and
+    /// a private /tmp, …`.
     pub(crate) fn describe(&self, home: &Path) -> String {
         let for_people = |path: &PathBuf| crate::text::abbreviate_home(path, home);
         let mut places: Vec<String> = if self.writes { self.roots.iter().map(for_people).collect() } else { Vec::new() };

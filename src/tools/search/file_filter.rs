@@ -52,7 +52,8 @@ fn split_globs(globs: &str) -> impl Iterator<Item = &str> {
     globs.split(split).map(str::trim).filter(|glob| !glob.is_empty())
 }
 
-/// Compiles globs. A glob without a slash matches names at any depth; a glob with a final slash matches all paths below.
+/// Compiles globs. A glob without a slash matches names at any depth; a glob with a final slash matches all paths
+/// below.
 fn compile_globs(globs: &[&str], with_all_below: bool) -> Result<Option<GlobSet>, ToolError> {
     if globs.is_empty() {
         return Ok(None);

@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// Replacement for a line of a private key, which does not look secret by itself.
+/// Replacement for a line of a private key, which does not look secret on its own.
 const HIDDEN_KEY_LINE: &str = "[a line of a private key]";
 /// Replacement for a line whose bytes contain a secret that is not visible in its characters.
 const HIDDEN_BY_ENCODING: &str = "[a line with a redacted secret]";

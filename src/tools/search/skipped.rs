@@ -22,7 +22,7 @@ impl SkippedPlaces {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), reason));
     }
 
-    /// Records an error of the walk.
+    /// Records an error that the walk reports.
     pub(in crate::tools) fn add_error(&self, error: &ignore::Error) {
         match error {
             ignore::Error::WithPath { path, err } => {

@@ -1,5 +1,5 @@
-//! Tools that a skill lists in `allowed-tools`. The list only restricts: other calls need approval, and listed ones are judged as
-//! usual.
+//! Tools that a skill lists in `allowed-tools`. The list only restricts: other calls need approval, and listed ones are
+//! judged as usual.
 
 use crate::policy::{LinePrefix, from_other_agent, is_covered_by_prefixes, names_tool};
 use crate::protocol::Action;

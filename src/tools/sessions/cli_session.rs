@@ -85,7 +85,8 @@ impl SessionShell {
         }
     }
 
-    /// Returns a shell that runs exactly the given lines: without startup files, and without `!`, which would rewrite a line.
+    /// Returns a shell that runs exactly the given lines: without startup files, and without `!`, which would rewrite a
+    /// line.
     fn waiting_command(self) -> &'static str {
         match self {
             Self::Bash => "exec bash --noprofile --norc +H -i",

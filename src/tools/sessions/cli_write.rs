@@ -1,4 +1,5 @@
-//! CliWrite: types into a session. A line for a shell is judged as a command, other text as input of the running program.
+//! CliWrite: types into a session. A line for a shell is judged as a command, other text as input of the running
+//! program.
 
 use super::cli_read::wait_duration;
 use crate::policy::keeps_meaning;

@@ -1,4 +1,5 @@
-//! Fingerprint of the files that a custom tool runs, taken when the call is checked. Different content means a different tool.
+//! Fingerprint of the files that a custom tool runs, taken when the call is checked. Different content means a
+//! different tool.
 
 use crate::protocol::{ErrorCode, ToolError};
 use crate::sys::path::open_file;

@@ -113,7 +113,8 @@ fn list_paths(places: &[PathBuf]) -> Option<String> {
     (!places.is_empty()).then(|| join_names(places.iter().map(|place| format!("`{}`", place.display()))))
 }
 
-/// Renames a file in its directory to a name that no program looks for, and returns the new path. Symlinks are not followed.
+/// Renames a file in its directory to a name that no program looks for, and returns the new path. Symlinks are not
+/// followed.
 fn without_its_name(place: &Path) -> std::io::Result<PathBuf> {
     const MAX: usize = 100;
     let name = place.file_name().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Detection of symlinks that point outside the workspace. If no sandbox hides their targets, a line is checked before a rule
-//! allows it.
+//! Detection of symlinks that point outside the workspace. If no sandbox hides their targets, a line is checked before
+//! a rule allows it.
 //!
 //! Changes between this check and the run are not detected; only the sandbox can prevent them.
 

@@ -63,7 +63,8 @@ impl UnapprovedRun {
     }
 }
 
-/// Returns the real directory in which the commands of a line run: `cwd`, or the directory to which the line changes first.
+/// Returns the real directory in which the commands of a line run: `cwd`, or the directory to which the line changes
+/// first.
 fn run_directory(line: &str, cwd: &Path, settings: &ToolSettings) -> PathBuf {
     let change = entered(line).map(|entered| resolve(&entered.path(), cwd, settings.home.as_deref()));
     match change {

@@ -156,8 +156,8 @@ impl AnyTool for SkillTool {
     }
 }
 
-/// Returns the skill with its current instructions. A skill of a project or a plugin must be unchanged, because the user reviewed
-/// exactly that content.
+/// Returns the skill with its current instructions. A skill of a project or a plugin must be unchanged, because the
+/// user reviewed exactly that content.
 fn current(skill: &Skill) -> Result<Skill, ToolError> {
     if let Some(change) = skill.change() {
         let advice = match skill.origin {

@@ -1,4 +1,4 @@
-//! Replacement of lines in a text, with the line endings that the text uses.
+//! Replacement of lines in text, with the line endings that the text uses.
 
 use super::outline::Part;
 use crate::tools::document::replacement::{adapt_endings, ending_near};

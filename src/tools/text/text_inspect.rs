@@ -1,4 +1,4 @@
-//! TextInspect: returns the outline of a document, one section, or the lines that contain a text.
+//! TextInspect: returns the outline of a document, one section, or the lines that contain a string.
 
 use super::format;
 use super::outline::{Outline, line_count};

@@ -180,7 +180,7 @@ fn search_error(message: String) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, message)
 }
 
-/// Returns the start of an error response in one line. The key, which the service may repeat, is removed.
+/// Returns the start of an error response on one line. The key, which the service may repeat, is removed.
 fn excerpt(body: &[u8], key: Option<&str>) -> String {
     let text = String::from_utf8_lossy(body);
     if text.trim_start().starts_with('<') {

@@ -53,7 +53,7 @@ fn is_web_address(url: &str) -> bool {
     url.len() <= URL_BYTES && url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
-/// Returns a string in one line of limited length.
+/// Returns a string as one line of limited length.
 fn line(text: &str, most_chars: usize) -> String {
     let text = clean(text);
     let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");

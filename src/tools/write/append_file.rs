@@ -214,8 +214,8 @@ fn joins(old: &str, added: &str) -> bool {
     !old.is_empty() && !old.ends_with('\n') && !added.is_empty()
 }
 
-/// Converts the content to the line endings of the file unless it has CRLF itself, and removes a BOM that is not at the start
-/// of the file.
+/// Converts the content to the line endings of the file unless it has CRLF itself, and removes a BOM that is not at the
+/// start of the file.
 fn convert_endings(content: &str, form: Form, crlf: bool, first: bool) -> String {
     let keeps_bom = form == Form::Utf8 && first;
     let content = if keeps_bom { content } else { content.strip_prefix('\u{FEFF}').unwrap_or(content) };

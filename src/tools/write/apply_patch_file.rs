@@ -173,7 +173,8 @@ struct ShownChange {
     removed: usize,
 }
 
-/// Returns the diff between the content on disk and the content to be written, regardless of the lines of the patch file.
+/// Returns the diff between the content on disk and the content to be written, regardless of the lines of the patch
+/// file.
 fn describe_change(file: &PlannedFile<'_>, content: &[u8], settings: &ToolSettings) -> ShownChange {
     let name = display_path_one_line(&file.target.real, settings);
     let (base, result) = (&file.part.entry.base, &file.part.entry.result);

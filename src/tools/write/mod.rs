@@ -21,7 +21,7 @@ mod str_replace_editor;
 pub(in crate::tools) mod tree_change;
 pub(in crate::tools) mod write_file;
 
-/// Applies an edit to a text in the same way as EditFile, for `fuzz/`.
+/// Applies an edit to text in the same way as EditFile, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn edit_text(text: &str, old: &str, new: &str, all: bool) -> Result<String, String> {
     use super::document::replacement::{Occurrences, replace_ranges, with_lf};

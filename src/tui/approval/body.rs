@@ -78,7 +78,7 @@ impl Body {
         Self::Command { command: Box::new(command), laid: RefCell::new(None) }
     }
 
-    /// Builds the body of a plan: its text, and what approving it allows.
+    /// Builds the body of a plan: its text, and the actions that approving it allows.
     pub(super) fn for_plan(approval: &Approval) -> Self {
         let Some(plan) = &approval.plan else { return Self::from_text(String::new()) };
         let text = format!("{}\n\n{}", text::reveal(plan.text.trim_end()), text::reveal(&plan.effect_of_approval()));

@@ -82,7 +82,7 @@ pub(crate) enum ChoiceAction {
     Forget(YesNo),
     /// Action of the setup dialog.
     Setup(SetupChoice),
-    /// Action of a form or URL request of an MCP server.
+    /// Action of a form or URL request from an MCP server.
     Asking(elicitation::FormAction),
 }
 
@@ -163,7 +163,7 @@ fn choices_after_conflict() -> Vec<Choice> {
     ]
 }
 
-/// Returns the choices about the effects of a command that ran in a copy. They are no basis for a rule.
+/// Returns the choices about the effects of a command that ran in a copy. They cannot be the basis of a rule.
 pub(super) fn choices_for_effects(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
     let Some(effects) = &approval.effects else { return Vec::new() };
     if effects.conflict.is_some() {

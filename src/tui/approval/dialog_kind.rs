@@ -1,4 +1,4 @@
-//! Interface of the kinds of dialogs: what a dialog is about, and what only this kind does.
+//! Interface of the kinds of dialogs: the subject of a dialog, and the behaviour specific to its kind.
 
 use super::amend_field::AmendField;
 use super::choices::{Choice, ChoiceAction};
@@ -93,13 +93,13 @@ pub(crate) trait DialogKind: Any {
         false
     }
 
-    /// Returns whether the dialog is removed when the user closes it, because no task waits for the answer, or because a command
-    /// can give it too.
+    /// Returns whether the dialog is removed when the user closes it, because no task waits for the answer, or because
+    /// a command can give it too.
     fn is_called_for(&self) -> bool {
         false
     }
 
-    /// Returns whether the line field is part of a form, so that its text is no draft.
+    /// Returns whether the line field is part of a form, so that its text is not a draft.
     fn is_form(&self) -> bool {
         false
     }
@@ -107,7 +107,7 @@ pub(crate) trait DialogKind: Any {
     /// Closes the open field of a form.
     fn leave_field(&mut self) {}
 
-    /// Returns the line field that is open once the dialog has the keyboard.
+    /// Returns the line field that is open once the dialog has keyboard focus.
     fn field_when_armed(&self, _current: Option<TextField>) -> Option<TextField> {
         None
     }

@@ -1,4 +1,4 @@
-//! Stack of pending dialogs, of which at most one has the keyboard.
+//! Stack of pending dialogs, of which at most one has keyboard focus.
 
 use super::countdown::{self, begin_wait};
 use super::inbox::Inbox;
@@ -17,7 +17,7 @@ pub(crate) struct DialogStack {
     pub(super) open: bool,
     /// Whether the user closed the dialog, so that it does not open automatically.
     put_off: bool,
-    /// Whether the user typed over the dialog, so that it stays on the screen without the keyboard.
+    /// Whether the user typed over the dialog, so that it stays on the screen without keyboard focus.
     stays: bool,
     fence: Fence,
     /// The list of all dialogs, shown instead of a single one.
@@ -58,7 +58,7 @@ impl DialogStack {
         self.list.iter().filter(|panel| panel.is_card()).count()
     }
 
-    /// Returns whether a dialog, or the list of dialogs, has the keyboard.
+    /// Returns whether a dialog, or the list of dialogs, has keyboard focus.
     pub(crate) fn is_open(&self) -> bool {
         self.open || self.inbox.is_some()
     }
@@ -121,7 +121,7 @@ impl DialogStack {
     }
 
     /// Numbers the new dialogs and starts their time limits. Returns text that was typed into a removed dialog, if no
-    /// dialog has the keyboard.
+    /// dialog has keyboard focus.
     pub(crate) fn flush_guard(&mut self, now: u64) -> String {
         for panel in self.list.iter_mut().filter(|panel| panel.came.is_none()) {
             self.came += 1;
@@ -146,8 +146,7 @@ impl DialogStack {
         countdown::next(shown.ends()?, now)
     }
 
-    /// Moves unfinished input from the dialog that has the keyboard to the next one that receives
-    /// it.
+    /// Moves unfinished input from the dialog that has keyboard focus to the next one that receives it.
     pub(super) fn take_unfinished_input(&mut self) {
         let typed = match (&mut self.inbox, self.open) {
             (Some(inbox), _) => inbox.guard.take_draft_text(),
@@ -170,7 +169,7 @@ impl DialogStack {
         self.list.get(self.current).filter(|_| self.open).map(Dialog::visible)
     }
 
-    /// Returns the dialog that is on the screen without the keyboard.
+    /// Returns the dialog that is on the screen without keyboard focus.
     pub(crate) fn staying(&self) -> Option<&Dialog> {
         self.list.get(self.current).filter(|_| self.stays && !self.is_open()).map(Dialog::visible)
     }
@@ -298,7 +297,7 @@ impl DialogStack {
         self.list.get(self.current)
     }
 
-    /// Adds a dialog. It receives the keyboard only if `focus` is set and no other dialog has it.
+    /// Adds a dialog. It receives keyboard focus only if `focus` is set and no other dialog has it.
     pub(crate) fn add(&mut self, panel: Dialog, focus: bool, last_text: Option<u64>) {
         self.list.push(panel);
         if !self.is_open() && !self.put_off && focus {
@@ -346,7 +345,7 @@ impl DialogStack {
         (self.put_off, self.stays) = (!self.list.is_empty(), false);
     }
 
-    /// Returns the keyboard to the draft; the prompt remains on the screen.
+    /// Returns keyboard focus to the draft; the prompt remains on the screen.
     pub(crate) fn stay(&mut self) {
         let stays = self.open && self.inbox.is_none() || self.stays;
         self.close();
@@ -375,7 +374,7 @@ impl DialogStack {
         self.list.iter_mut().find(|panel| panel.kind.is::<Onboarding>())
     }
 
-    /// Gives the keyboard to the setup dialog.
+    /// Gives keyboard focus to the setup dialog.
     pub(crate) fn focus_setup(&mut self, last_text: Option<u64>) {
         let at = self.list.iter().position(|panel| panel.kind.is::<Onboarding>());
         if let Some(at) = at {
@@ -470,8 +469,8 @@ impl DialogStack {
         true
     }
 
-    /// Handles the terminal's response to the oldest query. Returns whether it concerns the dialog that has the
-    /// keyboard.
+    /// Handles the terminal's response to the oldest query. Returns whether it concerns the dialog that has keyboard
+    /// focus.
     pub(crate) fn on_fence_answered(&mut self) -> bool {
         self.fence.on_response() && self.is_open()
     }

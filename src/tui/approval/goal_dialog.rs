@@ -6,7 +6,7 @@ use super::{Body, ChoiceAction, Confirm, Dialog, DialogAnswer, GoalChoice, choic
 use crate::protocol::{Goal, GoalReason, GoalState};
 use crate::text;
 
-/// Goal that cannot continue by itself.
+/// Goal that cannot continue automatically.
 pub(crate) struct GoalDialog {
     goal: Goal,
 }

@@ -116,8 +116,8 @@ impl Inbox {
         }
     }
 
-    /// Returns the reason why a dialog must be reviewed individually, for example because the list truncates its command
-    /// and the user has not opened it.
+    /// Returns the reason why a dialog must be reviewed individually, for example because the list truncates its
+    /// command and the user has not opened it.
     fn individual_reason(&self, panel: &Dialog) -> Option<String> {
         let is_hidden = self.cut.contains(&panel.number) && panel.unseen() > 0;
         let hidden = is_hidden.then(|| "this command is not fully shown here; enter opens it".to_owned());

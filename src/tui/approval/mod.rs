@@ -113,7 +113,7 @@ pub(crate) enum DialogAnswer {
     ForgetNot,
 }
 
-/// Dialog on the screen: what all kinds of dialogs have, and the kind.
+/// Dialog on the screen: the state common to all kinds of dialogs, and the kind.
 pub(crate) struct Dialog {
     /// Unique number on this screen, and time of arrival. Both are set when the dialog is added.
     pub number: u64,
@@ -298,7 +298,7 @@ impl Dialog {
         }
     }
 
-    /// Gives the keyboard to the dialog. Earlier highlights are removed.
+    /// Gives keyboard focus to the dialog. Earlier highlights are removed.
     pub(crate) fn arm(&mut self, guard: impl FnOnce(Vec<ChoiceKey>) -> Guard) {
         // Nothing can be typed into a form before it is chosen.
         self.kind.leave_field();
@@ -317,7 +317,7 @@ impl Dialog {
         }
     }
 
-    /// Returns whether a field of the dialog has the keyboard.
+    /// Returns whether a field of the dialog has keyboard focus.
     pub(crate) fn has_field(&self) -> bool {
         self.words.is_some() || self.amend_field().is_some()
     }

@@ -1,4 +1,4 @@
-//! Approval prompt for a plan of the model.
+//! Approval prompt for a plan from the model.
 
 use super::amend_field::{AmendField, AmendTarget};
 use super::body::Body;
@@ -19,12 +19,12 @@ pub(crate) struct PlanDialog {
     editing: PlanEditing,
 }
 
-/// State of the edit of a plan in its prompt.
+/// State of editing a plan in its prompt.
 enum PlanEditing {
     Closed,
     /// The session was asked for the text of the plan.
     Requested,
-    /// The dialog lost the keyboard before the text came.
+    /// The dialog lost keyboard focus before the text arrived.
     Cancelled,
     /// The field is open with this text.
     Open(String),
@@ -35,7 +35,7 @@ impl PlanDialog {
         Self { prompt: CallPrompt::new(approval), amend_field: None, editing: PlanEditing::Closed }
     }
 
-    /// Notes that the text of the plan was requested to be edited here.
+    /// Records that the text of the plan was requested for editing in this dialog.
     pub(crate) fn await_text(&mut self) {
         self.editing = PlanEditing::Requested;
     }

@@ -87,7 +87,7 @@ pub(crate) fn summary(approval: &Approval) -> String {
     if summary.is_empty() { text::reveal_line(&approval.title) } else { text::reveal_name(summary) }
 }
 
-/// Returns the title of a command that has not run yet: its worst effect, or what runs.
+/// Returns the title of a command that has not run yet: its worst effect, or the kind of call.
 pub(crate) fn of_command(approval: &Approval) -> String {
     let tool = approval.tool_name.as_str();
     if !approval.opens.is_empty() {

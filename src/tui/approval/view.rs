@@ -39,7 +39,7 @@ pub(crate) struct DrawContext<'a> {
     pub place: (usize, usize),
     /// First line of the unsent draft.
     pub draft: &'a str,
-    /// Whether the dialog has the keyboard.
+    /// Whether the dialog has keyboard focus.
     pub is_focused: bool,
 }
 

@@ -346,7 +346,7 @@ fn number(text: &str, whole: bool, minimum: Option<f64>, maximum: Option<f64>) -
     Ok(value)
 }
 
-/// Checks the format of a text; unknown formats are accepted.
+/// Checks the format of the text; unknown formats are accepted.
 fn check_format(text: &str, format: &str) -> Result<(), String> {
     let has_blank = text.contains(char::is_whitespace);
     let fits = match format {

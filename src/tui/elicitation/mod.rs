@@ -1,4 +1,4 @@
-//! Input requests of MCP servers: a form to fill in, or a URL to open; and questions from the model, with options.
+//! Input requests from MCP servers: a form to fill in, or a URL to open; and questions from the model, with options.
 //! Nothing is sent before the user confirms, and nothing can be typed before the user chooses to.
 //!
 //! This module only turns inputs into an answer. The dialog shares its panel and guard with all other dialogs.
@@ -13,7 +13,7 @@ use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind
 use crate::text;
 use serde_json::Map;
 
-/// Input request of a server, and its answers so far.
+/// Input request from a server, and its answers so far.
 #[derive(Debug)]
 pub(crate) struct ElicitationForm {
     pub id: String,
@@ -60,7 +60,7 @@ pub(crate) enum FormAction {
     Send,
     Fill,
     Copy,
-    /// Answers the question of the model with this option.
+    /// Answers the model's question with this option.
     Pick(usize),
     Decline,
     /// Dismisses the request without an answer.

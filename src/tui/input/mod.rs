@@ -31,7 +31,7 @@ pub(crate) enum UiInput {
     Size(u16, u16),
     /// Background colour of the terminal.
     Background(u8, u8, u8),
-    /// Any other reply of the terminal.
+    /// Any other reply from the terminal.
     Answer(TerminalReply),
     /// End of the terminal input.
     Closed,

@@ -1,4 +1,4 @@
-//! Reports of the terminal: replies and requested notifications.
+//! Reports from the terminal: replies and requested notifications.
 //!
 //! Every sequence with the syntax of a report is treated as one and never becomes a key, even if it
 //! is unknown.

@@ -82,7 +82,8 @@ impl Chord {
         KeyEvent::new(self.code, self.modifiers)
     }
 
-    /// Normalizes a key event: `shift+tab` has its own code, and a letter includes its case.
+    /// Normalizes a key event: `shift+tab` gets its own code, shift becomes the case of a letter, and ctrl makes a
+    /// letter lower case.
     fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
         let modifiers = modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
         let (code, modifiers) = match code {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Maximum number of reported problems; the rest is only counted.
+/// Maximum number of reported problems; the rest are only counted.
 const MAX: usize = 8;
 
 struct KeymapReader<'a> {

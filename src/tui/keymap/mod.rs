@@ -20,7 +20,7 @@ const BUILT_IN: &str = include_str!("../../../assets/keymap.toml");
 /// Text shown for an action without keys.
 const NO_KEY: &str = "(no key)";
 
-/// Part of the screen that has the keyboard.
+/// Part of the screen that has keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Focus {

@@ -73,7 +73,7 @@ pub(crate) enum ShownList {
     Tasks,
 }
 
-/// View over the conversation. The topmost layer has the keyboard, unless a dialog is open.
+/// View over the conversation. The topmost layer has keyboard focus, unless a dialog is open.
 pub(crate) trait ScreenLayer: Any {
     /// Returns the part of the screen whose key bindings apply.
     fn focus(&self) -> Focus {

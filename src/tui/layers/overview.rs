@@ -1,5 +1,5 @@
-//! Overviews of the session: its state, cost, context window, policy, saved rules, use of tools, background commands, queued
-//! messages, planned steps, artifacts and findings of a review, each a list with a preview.
+//! Overviews of the session: its state, cost, context window, policy, saved rules, use of tools, background commands,
+//! queued messages, planned steps, artifacts and findings of a review, each a list with a preview.
 
 use super::{LayerContext, LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{ContextUse, RequestedList};

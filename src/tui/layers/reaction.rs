@@ -19,11 +19,11 @@ pub(crate) enum Reaction {
     CloseWith(LayerRequest),
 }
 
-/// Request of a layer.
+/// Request from a layer.
 pub(crate) enum LayerRequest {
     /// Shows a notice above the composer.
     ShowToast(String),
-    /// Opens a text above this layer.
+    /// Opens a text viewer above this layer.
     OpenText {
         title: String,
         text: String,

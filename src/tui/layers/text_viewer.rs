@@ -1,4 +1,4 @@
-//! Viewer of a long text in place of the transcript: its title and the visible rows.
+//! Viewer for long text, shown instead of the transcript: its title and the visible rows.
 
 use super::{Canvas, LayerContext, Reaction, ScreenLayer};
 use crate::protocol::{Artifact, size};
@@ -32,7 +32,7 @@ impl TextViewer {
         Self::from_text(format!("{name}, {}, {}", size(artifact.bytes), artifact.uri), content)
     }
 
-    /// Creates a viewer for a text with a title.
+    /// Creates a viewer for text with a title.
     pub(crate) fn with_title(title: &str, content: &str) -> Self {
         Self::from_text(text::reveal_line(title), content)
     }

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 /// Number of lines printed from the start and the end of a long output.
 const HEAD: usize = 3;
 const TAIL: usize = 5;
-/// Maximum number of printed models; the rest is counted.
+/// Maximum number of printed models; the rest are only counted.
 const MODELS: usize = 40;
 
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use super::terminfo;
 use crate::tui::theme::ColourDepth;
 
-/// Names of the terminal in the environment. They may be wrong, so replies of the terminal take precedence.
+/// Names of the terminal in the environment. They may be wrong, so replies from the terminal take precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Emulator {
     /// Value of the variable `TERM`.

@@ -448,8 +448,8 @@ impl Card {
         applied.into_iter().chain(&self.note).map(row).collect()
     }
 
-    /// Returns the exit code, the rule that allowed the call, and the sandbox. A command that ran in a copy and was denied
-    /// afterwards was not allowed by a rule.
+    /// Returns the exit code, the rule that allowed the call, and the sandbox. A command that ran in a copy and was
+    /// denied afterwards was not allowed by a rule.
     fn terms(&self, glyphs: &Glyphs) -> Option<String> {
         if self.rule.is_empty() || matches!(self.state, CardState::Denied { .. }) {
             return None;

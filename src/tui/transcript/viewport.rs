@@ -286,7 +286,7 @@ impl Transcript {
     }
 }
 
-/// Queries of browse mode.
+/// Queries for browse mode.
 impl Transcript {
     /// Returns the height of the view in the last frame.
     pub(crate) fn view_height(&self) -> u16 {

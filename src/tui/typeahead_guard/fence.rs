@@ -6,7 +6,7 @@ pub(crate) struct Fence {
     wanted: bool,
     sent: u64,
     answered: u64,
-    /// Number of the request for the dialog that has the keyboard.
+    /// Number of the request for the dialog that has keyboard focus.
     own: Option<u64>,
 }
 

@@ -115,7 +115,7 @@ pub(crate) struct ChoiceKey {
     pub confirm: Confirm,
 }
 
-/// Input while the panel has the keyboard.
+/// Input while the panel has keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuardInput {
     /// A printable character without ctrl or alt.
@@ -145,7 +145,7 @@ pub(crate) enum GuardResult {
     Nothing,
     /// The choice with this index is decided.
     Decided(usize),
-    /// These characters belong to the draft, in this order. The prompt releases the keyboard.
+    /// These characters belong to the draft, in this order. The prompt gives up keyboard focus.
     Draft(String),
     /// This key is not a choice. The valid keys must be shown.
     NoChoice(char),
@@ -179,7 +179,7 @@ enum PendingChoice {
     },
 }
 
-/// State of one prompt while it has the keyboard.
+/// State of one prompt while it has keyboard focus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Guard {
     keys: Vec<ChoiceKey>,
@@ -222,14 +222,14 @@ impl Echo {
         self.letter == letter && now.saturating_sub(self.at) < ECHO_MS
     }
 
-    /// Returns whether a letter in an empty draft repeats the key of the last answer. The time limit is longer than in a
-    /// prompt, because the letter has no effect.
+    /// Returns whether a letter in an empty draft repeats the key of the last answer. The time limit is longer than in
+    /// a prompt, because the letter has no effect.
     pub(crate) fn is_in_draft(self, letter: char, now: u64) -> bool {
         self.letter == letter && now.saturating_sub(self.at) < DRAFT_ECHO_MS
     }
 }
 
-/// Returns whether a new panel may take the keyboard without a request from the user.
+/// Returns whether a new panel may take keyboard focus without a request from the user.
 pub(crate) fn may_take_focus(draft_is_empty: bool, last_key: Option<u64>, now: u64) -> bool {
     draft_is_empty && last_key.is_none_or(|at| now.saturating_sub(at) >= IDLE_MS)
 }
@@ -281,7 +281,7 @@ impl Guard {
         Self { acted: !self.pace.strict && !typed.is_empty(), typed, ..self }
     }
 
-    /// Disarms the prompt when it loses the keyboard. The highlight is removed, and the next frame arms the prompt.
+    /// Disarms the prompt when it loses keyboard focus. The highlight is removed, and the next frame arms the prompt.
     pub(crate) fn disarm(&mut self) {
         (self.shown, self.answered) = (None, None);
         self.take_back();

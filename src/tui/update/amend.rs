@@ -172,7 +172,8 @@ fn on_amended(model: &mut UiModel, approval_id: ApprovalId, decision: Decision, 
     effects.push(UiEffect::Send(Command::Decide { approval_id, decision }));
 }
 
-/// Opens the text of a plan in a field of its dialog. Returns false if the user has not asked for it there.
+/// Opens the text of a plan in a field of its dialog. Returns false if the user has not requested the edit in the
+/// dialog.
 fn write_plan(model: &mut UiModel, approval_id: &ApprovalId, text: &str, now: u64) -> bool {
     let Some(panel) = model.dialogs.iter_mut().find(|panel| panel.is_for(approval_id)) else { return false };
     let Some(plan) = panel.kind.find_mut::<PlanDialog>() else { return false };
@@ -186,8 +187,8 @@ fn write_plan(model: &mut UiModel, approval_id: &ApprovalId, text: &str, now: u6
     true
 }
 
-/// Opens the resulting text of a file in an editor, with the decisions so far. A plan that the user wants to edit in its
-/// dialog is opened there.
+/// Opens the resulting text of a file in an editor, with the decisions so far. A plan that the user wants to edit in
+/// its dialog is opened there.
 pub(crate) fn on_proposed_text(model: &mut UiModel, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
     if write_plan(model, approval_id, text, now) {
         return;
@@ -231,7 +232,7 @@ pub(crate) fn on_edited(
     }
 }
 
-/// Handles pasted text while a dialog has the keyboard.
+/// Handles pasted text while a dialog has keyboard focus.
 pub(crate) fn on_paste(model: &mut UiModel, text: &str) -> bool {
     model.dialogs.open_mut().is_some_and(|panel| paste(panel, text))
 }

@@ -99,7 +99,7 @@ pub(crate) fn on_clipboard(model: &mut UiModel, clipped: ClipboardData, now: u64
     }
 }
 
-/// Inserts text into the draft. A dialog that has opened since keeps the keyboard.
+/// Inserts text into the draft. A dialog that has opened since keeps keyboard focus.
 fn insert_text(model: &mut UiModel, words: &str, now: u64) {
     if model.dialogs.is_open() || model.has_layer() {
         model.composer.insert(words);

@@ -128,7 +128,7 @@ fn on_started(model: &mut UiModel, id: &CallId, rule: &str, summary: Option<&str
 }
 
 /// Shows that the command runs in a preview. It cannot move to the background, but a command without approval can
-/// restart there.
+/// restart in the background.
 fn on_preview_started(model: &mut UiModel, id: &CallId, is_layer: bool, now: u64) {
     model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };

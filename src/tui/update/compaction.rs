@@ -68,7 +68,7 @@ pub(crate) fn context_aside(filled: &ContextUse) -> String {
     format!("{} %, {} of {} tokens", used.saturating_mul(100) / window.max(1), tokens(used), tokens(window))
 }
 
-/// Returns what `/compact` would free, and how the tokens were counted.
+/// Returns notes on how much `/compact` would free, and on how the tokens were counted.
 pub(crate) fn context_notices(model: &UiModel, filled: &ContextUse) -> Vec<String> {
     let frees = match filled.compactable {
         0 => "/compact would free nothing now".to_owned(),

@@ -1,4 +1,4 @@
-//! Keys while a dialog has the keyboard.
+//! Keys while a dialog has keyboard focus.
 
 use super::dialog_text::to_draft;
 use super::draft::on_draft_changed;
@@ -21,7 +21,7 @@ const RETURN_MS: u64 = 3000;
 /// Number of wide characters without a space that count as more than one word.
 const WIDE_WORDS: usize = 4;
 
-/// Adds an approval prompt. An updated one replaces the former one.
+/// Adds an approval prompt. An updated prompt replaces the earlier one.
 pub(crate) fn on_approval_requested(model: &mut UiModel, approval: Approval, focus: bool) {
     let last_text = model.keys.last_text;
     if !model.dialogs.replace_pending(&approval, last_text) {

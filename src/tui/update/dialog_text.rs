@@ -6,7 +6,7 @@ use crate::tui::browse;
 use crate::tui::layers::RewindList;
 use crate::tui::model::UiModel;
 
-/// Moves text to the draft, and makes the panel release the keyboard.
+/// Moves text to the draft, and makes the panel give up keyboard focus.
 pub(crate) fn to_draft(model: &mut UiModel, text: &str, now: u64) {
     amend::take_back(model, now);
     model.dialogs.stay();

@@ -29,7 +29,7 @@ pub(crate) fn on_ended(model: &mut UiModel, id: &str, outcome: ElicitationOutcom
     }
 }
 
-/// Returns the request that has the keyboard.
+/// Returns the request that has keyboard focus.
 fn open(model: &mut UiModel) -> Option<&mut ElicitationForm> {
     model.dialogs.open_mut()?.kind.find_mut()
 }
@@ -95,7 +95,7 @@ pub(crate) fn escapes(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>
     true
 }
 
-/// Gives the keyboard to the current field.
+/// Gives keyboard focus to the current field.
 fn show(model: &mut UiModel) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     if let Some(asking) = panel.kind.find::<ElicitationForm>() {
@@ -199,7 +199,7 @@ pub(crate) fn on_paste(model: &mut UiModel, words: &str) -> bool {
     true
 }
 
-/// Returns whether a form field has the keyboard.
+/// Returns whether a form field has keyboard focus.
 pub(crate) fn is_filling(model: &UiModel) -> bool {
     let form = model.dialogs.open().and_then(|panel| panel.kind.find::<ElicitationForm>());
     form.is_some_and(ElicitationForm::is_filling)

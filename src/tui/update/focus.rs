@@ -4,8 +4,8 @@ use crate::tui::keymap::Focus;
 use crate::tui::model::UiModel;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Returns the part of the screen that has the keyboard: a layer above all dialogs, the open dialog, the topmost layer,
-/// or the conversation.
+/// Returns the part of the screen that has keyboard focus: a layer above all dialogs, the open dialog, the topmost
+/// layer, or the conversation.
 pub(crate) fn focus(model: &UiModel) -> Focus {
     if let Some(layer) = model.layers.top().filter(|layer| layer.covers_questions()) {
         return layer.focus();

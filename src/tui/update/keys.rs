@@ -1,4 +1,4 @@
-//! Keys while the composer has the keyboard.
+//! Keys while the composer has keyboard focus.
 
 use super::draft::{on_draft_changed, take_draft};
 use super::quit::{ask_to_quit, leave};

@@ -1,4 +1,4 @@
-//! Input for the topmost layer, and requests of layers.
+//! Input for the topmost layer, and requests from layers.
 
 use super::{
     changes, findings, memory, models, overview, palette, queue, rewind, servers, sessions, slash, tasks, theme_command, tree,
@@ -83,7 +83,7 @@ fn close_top(model: &mut UiModel) {
     model.screen.dirty = true;
 }
 
-/// Requests what the layer needs for the newly highlighted row.
+/// Requests the data that the layer needs for the newly highlighted row.
 pub(super) fn on_highlight_moved(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if let Some(request) = model.layers.top_mut().and_then(|layer| layer.on_highlight_moved()) {
         serve(model, request, now, effects);
@@ -102,7 +102,7 @@ fn perform(model: &mut UiModel, reaction: Reaction, now: u64, effects: &mut Vec<
     }
 }
 
-/// Performs a request of a layer.
+/// Performs a request from a layer.
 fn serve(model: &mut UiModel, request: LayerRequest, now: u64, effects: &mut Vec<UiEffect>) {
     match request {
         LayerRequest::ShowToast(words) => model.show_toast(words, now),
@@ -147,7 +147,7 @@ fn run_command(model: &mut UiModel, command: &str, now: u64, effects: &mut Vec<U
     overview::refresh(model);
 }
 
-/// Performs a request of the session list.
+/// Performs a request from the session list.
 fn serve_session_list(model: &mut UiModel, request: LayerRequest, now: u64, effects: &mut Vec<UiEffect>) {
     match request {
         LayerRequest::ListSessions => sessions::request_list(model, effects),

@@ -66,7 +66,7 @@ fn state(model: &mut UiModel) -> Option<&mut Onboarding> {
     model.dialogs.setup()?.kind.find_mut()
 }
 
-/// Returns the setup that has the keyboard.
+/// Returns the setup that has keyboard focus.
 fn open_state(model: &mut UiModel) -> Option<&mut Onboarding> {
     model.dialogs.open_mut()?.kind.find_mut()
 }

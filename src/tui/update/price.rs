@@ -41,13 +41,13 @@ pub(crate) fn forget(model: &mut UiModel) {
     model.dialogs.forget(|panel| panel.kind.is::<PriceForm>(), model.keys.last_text);
 }
 
-/// Returns the dialog that has the keyboard.
+/// Returns the dialog that has keyboard focus.
 fn open(model: &mut UiModel) -> Option<(&mut PriceForm, &mut Option<TextField>)> {
     let panel = model.dialogs.open_mut()?;
     Some((panel.kind.find_mut()?, &mut panel.words))
 }
 
-/// Handles a key of the dialog. Returns whether the dialog has the keyboard.
+/// Handles a key of the dialog. Returns whether the dialog has keyboard focus.
 pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if open(model).is_none() {
         return false;
@@ -106,7 +106,7 @@ fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     }
 }
 
-/// Handles pasted text. Returns whether the dialog has the keyboard.
+/// Handles pasted text. Returns whether the dialog has keyboard focus.
 pub(crate) fn on_paste(model: &mut UiModel, words: &str) -> bool {
     let Some((_, field)) = open(model) else { return false };
     if let Some(field) = field {

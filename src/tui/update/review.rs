@@ -106,7 +106,7 @@ pub(crate) fn on_usage(
     }
 }
 
-/// Reports the end of a review. Opens the list of findings if no panel has the keyboard.
+/// Reports the end of a review. Opens the list of findings if no panel has keyboard focus.
 fn on_ended(model: &mut UiModel, review: Review) {
     let used = model.reviews.running.take().and_then(|running| used(model, &running));
     if review.changes.diffs.is_empty() {

@@ -14,7 +14,7 @@ use crate::tui::transcript::{NoteTone, TranscriptEntryKind, last_standing_answer
 const REST_MS: u64 = 3000;
 /// Maximum time in milliseconds between the two Escapes.
 const TWICE_MS: u64 = 1500;
-/// Maximum number of unchanged paths that are named; the rest is counted.
+/// Maximum number of unchanged paths that are named; the rest are only counted.
 const MAX_NAMED: usize = 8;
 
 /// Opens the list of prompts to which the session can be rewound.
@@ -109,7 +109,7 @@ pub(crate) fn on_planned(model: &mut UiModel, plan: RewindPlan) {
     }
 }
 
-/// Treats a notice of the session as the response to the request.
+/// Treats a notice from the session as the response to the request.
 pub(crate) fn on_notice(model: &mut UiModel) {
     if model.info.rewind.awaits.take().is_some() {
         model.layers.close::<RewindList>();

@@ -119,7 +119,7 @@ fn first_line(draft: &str) -> &str {
     draft.split('\n').next().unwrap_or_default()
 }
 
-/// Returns whether a layer has the keyboard and replaces the composer.
+/// Returns whether a layer has keyboard focus and replaces the composer.
 fn has_no_composer(model: &UiModel) -> bool {
     model.has_layer() && !model.dialogs.is_open()
 }

@@ -156,7 +156,7 @@ impl Vim {
         self.inserted.clear();
     }
 
-    /// Handles a key while the draft has the keyboard.
+    /// Handles a key while the draft has keyboard focus.
     pub(crate) fn key(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         if !self.repeats {
             self.typed.push((key, self.mode));

@@ -108,7 +108,7 @@ impl Repository {
         UNDER_WAY.iter().find(|(name, _)| self.git.join(name).symlink_metadata().is_ok()).map(|(_, what)| *what)
     }
 
-    /// Describes the branch and the operation in one line: `main at 1a2b3c4d5, a rebase is in progress`.
+    /// Describes the branch and the operation on one line: `main at 1a2b3c4d5, a rebase is in progress`.
     pub(crate) fn describe(&self) -> Option<String> {
         let branch = self.branch()?;
         let commit = self.commit().filter(|commit| *commit != branch).map_or_else(String::new, |commit| format!(" at {commit}"));

@@ -42,8 +42,8 @@ pub(super) fn plain_text(content: &[Part]) -> String {
     texts.collect::<String>().trim().to_owned()
 }
 
-/// Returns the message that replaces `older`: the model's summary, the user's messages, the file names and the planned steps. `earlier` is
-/// the summary at the start of the replaced messages.
+/// Returns the message that replaces `older`: the model's summary, the user's messages, the file names and the planned
+/// steps. `earlier` is the summary at the start of the replaced messages.
 pub(super) fn content(
     summary: &str,
     older: &[Arc<Message>],

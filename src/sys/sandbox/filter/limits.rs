@@ -67,8 +67,8 @@ pub(super) fn prepare(confinement: &Confinement) -> io::Result<Limits> {
     Ok(Limits { each })
 }
 
-/// Converts the limit to what the kernel counts: with namespaces, the command's own processes and the first one;
-/// otherwise all processes of the user.
+/// Converts the limit to the count that the kernel uses: with namespaces, the command's own processes and the first
+/// one; otherwise all processes of the user.
 fn countable(processes: u64, strength: Backend) -> Option<u64> {
     match strength {
         Backend::Namespaces if kernel_version() < PROCESSES_PER_NAMESPACE => None,
@@ -89,7 +89,8 @@ impl Limits {
     }
 }
 
-/// Makes the kernel kill this process first when memory runs out. The sandbox's own `/proc` is writable only during setup.
+/// Makes the kernel kill this process first when memory runs out. The sandbox's own `/proc` is writable only during
+/// setup.
 pub(crate) fn end_before_others() {
     // Best effort: without /proc there is no alternative.
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);

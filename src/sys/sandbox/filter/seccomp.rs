@@ -73,7 +73,8 @@ const OPEN_TREE_ATTR: c_long = 467;
 pub(super) const UNKNOWN: &[c_long] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_openat2];
 
-/// System calls that are also refused if only this filter and Landlock separate the command from the user's other processes.
+/// System calls that are also refused if only this filter and Landlock separate the command from the user's other
+/// processes.
 pub(super) const FORBIDDEN_AMONG_OTHERS: &[c_long] =
     &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_pidfd_getfd, libc::SYS_kcmp];
 

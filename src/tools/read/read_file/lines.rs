@@ -189,7 +189,7 @@ impl LineReader {
         LineSelection { text: self.text, seen, folded, rest, in_key: false }
     }
 
-    /// Cuts after the last complete line, or within a line that exceeds the limit by itself.
+    /// Cuts after the last complete line, or within a line that exceeds the limit on its own.
     fn cut(&mut self, redactor: &Redactor) -> RemainingText {
         if let Some(end) = self.text.as_bytes()[..self.most_bytes].iter().rposition(|byte| *byte == b'\n') {
             self.text.truncate(end + 1);

@@ -37,7 +37,7 @@ const UNUSED: Duration = Duration::from_secs(7 * 86_400);
 #[derive(Debug, Clone)]
 pub(crate) struct GitConfigPaths {
     pub home: PathBuf,
-    /// `GIT_CONFIG_GLOBAL` and `XDG_CONFIG_HOME` of the user.
+    /// The user's `GIT_CONFIG_GLOBAL` and `XDG_CONFIG_HOME`.
     pub named: Option<PathBuf>,
     pub xdg: Option<PathBuf>,
     pub workspace: PathBuf,

@@ -25,7 +25,7 @@ const OF_ANOTHER: &[u8] = &[0, 0, 0xe0, 0];
 const MAX_INDEX_BYTES: u64 = 256 << 20;
 const CHUNK: usize = 64 << 10;
 
-/// Trust of the user in the project.
+/// The user's trust in the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum RepositoryTrust {
     Trusted,

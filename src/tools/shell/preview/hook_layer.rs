@@ -1,5 +1,5 @@
-//! Layer for hooks after a call: it has the proposed files, or the effects of a command, so that hooks can check and format them before
-//! anything is written.
+//! Layer for hooks after a call: it has the proposed files, or the effects of a command, so that hooks can check and
+//! format them before anything is written.
 
 use super::overlay_dir::Call;
 use super::run::{PreparedPreview, PreviewedCommand};
@@ -37,11 +37,12 @@ impl HookLayer {
         PreparedPreview::new(&call, Vec::new(), &settings).map(|prepared| Self { prepared })
     }
 
-    /// Returns the layer in which a command ran, for hooks that run after it. They have none of the access of the command beyond the
-    /// workspace. The command must outlive the hooks.
+    /// Returns the layer in which a command ran, for hooks that run after it. They do not get the command's access
+    /// beyond the workspace. The command must outlive the hooks.
     ///
     /// # Errors
-    /// This system or the policy has no layers, or the directories of the workspace have changed.
+    /// Returns an error if this system or the policy does not provide layers, or if the directories of the workspace
+    /// have changed.
     pub(in crate::tools) fn of_command(command: &PreviewedCommand, settings: &ToolSettings) -> Result<Self, ToolError> {
         let Self { mut prepared } = Self::make(settings)?;
         if !prepared.layers.iter().map(|layered| &layered.directory).eq(command.layers.iter().map(|layered| &layered.directory)) {
@@ -69,7 +70,7 @@ impl HookLayer {
     /// Writes a file into the layer before any hook has run in it. Returns whether the layer covers the path.
     ///
     /// # Errors
-    /// The file cannot be written, or something other than directories is on the way to it.
+    /// Returns an error if the file cannot be written, or if its path leads through anything other than directories.
     pub(in crate::tools) fn write(&self, real: &Path, text: &str) -> io::Result<bool> {
         let Some((upper, below, directory)) = self.place(real) else { return Ok(false) };
         let mode_of = |path: &Path| {

@@ -140,8 +140,8 @@ impl OtherChanges {
     }
 }
 
-/// Returns whether a change creates a link whose target is outside its workspace directory. Links to programs of the
-/// system or of a toolchain, as in a virtual environment, do not count.
+/// Returns whether a change creates a symlink whose target is outside its workspace directory. Symlinks to programs of
+/// the system or of a toolchain, as in a virtual environment, do not count.
 fn is_escaping_link(change: &Change, changes: &Changes, settings: &ToolSettings) -> bool {
     if change.after.is_none_or(|node| node.kind != NodeKind::Link) {
         return false;

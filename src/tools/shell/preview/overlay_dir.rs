@@ -47,7 +47,7 @@ pub(super) struct OverlayDir {
     held: File,
     /// Whether the directory is kept after this value is dropped.
     stays: bool,
-    /// Commands of the session. If they have ended with the session, the directory is kept too.
+    /// Commands of the session. If they ended together with the session, the directory is also kept.
     session: Option<Commands>,
     direct: Option<DirectOutput>,
 }
@@ -174,8 +174,8 @@ impl OverlayDir {
         }
     }
 
-    /// Makes the files whose changes are discarded newer than the build output of the command. Must be called before the copies
-    /// are removed.
+    /// Makes the files whose changes are discarded newer than the build output of the command. Must be called before
+    /// the copies are removed.
     pub(crate) fn discard_direct(&mut self) {
         if let Some(direct) = &self.direct {
             direct.discard();

@@ -52,7 +52,7 @@ pub(in crate::tools) struct PreviewedCommand {
     pub(super) build: Vec<PathBuf>,
     /// Time at which the run ended, by the clock of file times.
     pub(super) ended_at: overlay::Time,
-    /// End of the run, and what its effects are computed from.
+    /// End of the run, with the data from which its effects are computed.
     pub(super) run_end: RunEnd,
     pub(super) layers: Vec<LayeredDirectory>,
     pub(super) began: overlay::Time,
@@ -186,7 +186,7 @@ impl PreviewedCommand {
     /// Reads the changes in the layer as they are now. Performs blocking I/O.
     ///
     /// # Errors
-    /// The layer cannot be read.
+    /// Returns an error if the layer cannot be read.
     pub(in crate::tools) fn changes_now(&self) -> Result<Vec<Changes>, ToolError> {
         let found = self.layers.iter().map(|layered| overlay::changes(layered, self.began)).collect::<io::Result<Vec<_>>>();
         let mut found = found.map_err(|error| io_error("cannot read the changes of the command", &error))?;
@@ -199,7 +199,7 @@ impl PreviewedCommand {
     /// Reads the effects again, after hooks have run in the layer. Performs blocking I/O.
     ///
     /// # Errors
-    /// The layer cannot be read.
+    /// Returns an error if the layer cannot be read.
     pub(in crate::tools) fn read_again(self) -> Result<PreviewRunResult, ToolError> {
         let mut changes = self.changes_now()?;
         let RunEffects { effects, proposal, parts, listed, build, end } =

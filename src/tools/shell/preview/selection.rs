@@ -86,7 +86,8 @@ fn choices(changes: &Changes, effects: &[&ListedEffect], discarded: &[DiscardedE
     choices
 }
 
-/// Returns the paths whose changes are applied. A new directory that is not listed is created if an entry in it is created.
+/// Returns the paths whose changes are applied. A new directory that is not listed is created if an entry in it is
+/// created.
 fn applied_paths(changes: &Changes, choices: &BTreeMap<PathBuf, bool>) -> BTreeSet<PathBuf> {
     let mut kept: BTreeSet<PathBuf> = choices.iter().filter(|(_, applies)| **applies).map(|(path, _)| path.clone()).collect();
     let is_made = |path: &&std::path::Path| {

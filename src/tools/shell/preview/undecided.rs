@@ -91,8 +91,8 @@ pub(crate) fn undecided_use(bases: &[PathBuf]) -> Vec<UndecidedUse> {
     measured.collect()
 }
 
-/// Removes undecided layers that are not in use, those that ended first, until the rest fits the budget. With
-/// `dry_run`, removes nothing. Returns the number of freed bytes.
+/// Removes undecided layers that are not in use, starting with those that ended first, until the rest fits the budget.
+/// With `dry_run`, removes nothing. Returns the number of freed bytes.
 pub(crate) fn prune_undecided(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) -> u64 {
     let mut all = undecided_use(bases);
     all.sort_by_key(|one| one.ended);

@@ -189,8 +189,8 @@ impl SandboxedCommand<'_> {
         }
     }
 
-    /// Returns the access to an existing hidden path: its directory, or only the file if the directory is too broad. To create a
-    /// path, its directory must be writable.
+    /// Returns the access to an existing hidden path: its directory, or only the file if the directory is too broad. To
+    /// create a path, its directory must be writable.
     fn access_to_hidden(&self, real: &Path, kind: PathKind, written: bool) -> AccessMethod {
         let is_wide = |directory: &Path| self.is_too_wide(directory) || self.is_shared(directory);
         let parent = real.parent().filter(|parent| !is_wide(parent));
@@ -254,7 +254,7 @@ fn existing(path: &Path) -> PathBuf {
     path.ancestors().find(|level| level.symlink_metadata().is_ok()).unwrap_or(path).to_owned()
 }
 
-/// Returns whether the user can write there. An approval cannot allow paths of other users.
+/// Returns whether the user can write to this path. An approval cannot allow paths of other users.
 fn could_write(path: &Path) -> bool {
     crate::sys::path::may_write(&existing(path))
 }

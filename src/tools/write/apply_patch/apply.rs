@@ -1,4 +1,4 @@
-//! Application of hunks to a text. Unchanged lines are preserved; new lines get the line endings around them.
+//! Application of hunks to text. Unchanged lines are preserved; new lines get the line endings around them.
 
 use super::choose::{AmbiguousHunks, choose, span};
 use super::find::{HunkNotFound, HunkPositions, Lines};

@@ -99,7 +99,8 @@ impl FoldedText {
         self.pieces.push(FoldedRange { folded: start..self.text.len(), original });
     }
 
-    /// Maps a range back to the original, with or without the text dropped at its end. `None` if an end is inside a replacement.
+    /// Maps a range back to the original, with or without the text dropped at its end. `None` if an end is inside a
+    /// replacement.
     pub(super) fn original(&self, range: Range<usize>, with_rest: bool) -> Option<Range<usize>> {
         let (_, start) = self.dropped_span(range.start)?;
         let (near, far) = self.dropped_span(range.end)?;
@@ -147,8 +148,8 @@ pub(in crate::tools::write) fn typed_equivalent(letter: char) -> Option<&'static
     })
 }
 
-/// Returns whether a space between two characters is significant: between words, and between symbols that would otherwise
-/// merge.
+/// Returns whether a space between two characters is significant: between words, and between symbols that would
+/// otherwise merge.
 fn is_space_significant(left: char, right: char) -> bool {
     let word = |letter: char| letter.is_alphanumeric() || letter == '_';
     let sign = |letter: char| "+-*/<>=&|!~^%?:.@#$\\'\"`".contains(letter);

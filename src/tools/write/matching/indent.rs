@@ -93,8 +93,8 @@ impl Indents {
     }
 }
 
-/// Returns the new text unchanged if its lines already have the indentation of the file and not of the old text, judged by
-/// every kept line and the least indentation.
+/// Returns the new text unchanged if its lines already have the indentation of the file and not of the old text, judged
+/// by every kept line and the least indentation.
 pub(super) fn as_there(there: &str, old: &str, new: &str) -> Option<String> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (there_lines, old, new_lines) = (lines(there), lines(old), lines(new));
@@ -133,7 +133,7 @@ pub(super) fn margin(text: &str) -> &str {
     })
 }
 
-/// Returns the indentation width of a text in spaces: the most frequent step between lines.
+/// Returns the indentation width of the text in spaces: the most frequent step between lines.
 pub(super) fn unit(text: &str) -> usize {
     const MAX_EXAMINED: usize = 5_000;
     const WIDEST: usize = 8;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// Time limit for the line comparison. Beyond it, the diff is coarser and reports more lines as new.
 const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
-/// Merges `new` into `there`, which matches `old` line by line. Lines in both `old` and `new` are copied from the file; others
-/// are converted by `changed`. `None` if `changed` fails for a line.
+/// Merges `new` into `there`, which matches `old` line by line. Lines in both `old` and `new` are copied from the file;
+/// others are converted by `changed`. `None` if `changed` fails for a line.
 pub(super) fn merge(there: &str, old: &str, new: &str, changed: impl Fn(&str) -> Option<String>) -> Option<String> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (there, old, new) = (lines(there), lines(old), lines(new));

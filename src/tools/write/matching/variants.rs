@@ -137,7 +137,8 @@ fn occurs_only_unindented(text: &str, lines: &str) -> bool {
         .all(|line| line.strip_prefix(' ').is_some_and(|rest| known.contains(rest.trim_end())))
 }
 
-/// Parses the number of a line, the separator, and the remaining text. A line with only a number has no separator; it was empty.
+/// Parses the number of a line, the separator, and the remaining text. A line with only a number has no separator; it
+/// was empty.
 fn number(line: &str) -> Option<(u64, Option<char>, &str)> {
     const DIGITS: usize = 7;
     let text = line.trim_start_matches([' ', '\t']);

@@ -3,8 +3,8 @@
 use crate::tools::write::find_lines::occurrences;
 use std::ops::Range;
 
-/// Returns the ranges of `text` whose normalized lines equal `needle`. Whitespace at the end of the last line is excluded if
-/// the needle does not end its line.
+/// Returns the ranges of `text` whose normalized lines equal `needle`. Whitespace at the end of the last line is
+/// excluded if the needle does not end its line.
 pub(super) fn find(text: &str, folded: &str, needle: &str) -> Vec<Range<usize>> {
     let wanted: Vec<&str> = needle.lines().map(str::trim).collect();
     if wanted.iter().all(|line| line.is_empty()) {

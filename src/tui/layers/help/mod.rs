@@ -211,8 +211,8 @@ pub(crate) fn help_sections(
     sections
 }
 
-/// Returns whether a text contains the word. A word with a capital is case-sensitive, because `N` and `n` are different
-/// keys.
+/// Returns whether one of the texts contains the word. A word with a capital is case-sensitive, because `N` and `n` are
+/// different keys.
 fn has(word: &str, texts: [&str; 3]) -> bool {
     if word.chars().any(char::is_uppercase) {
         return texts.iter().any(|text| text.contains(word));
