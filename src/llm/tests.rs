@@ -226,8 +226,8 @@ async fn where_the_chunks_are_split_makes_no_difference(recordings: Vec<Recordin
         (seed >> 33) as usize % limit + 1
     };
     for recording in recordings {
-        for limit in [1, 7, 97, 4096] {
-            if recording.stream.len() / limit > 60_000 {
+        for limit in [1, 97, 4096] {
+            if recording.stream.len() / limit > 30_000 {
                 continue;
             }
             let mut rest = recording.stream.as_slice();
@@ -245,8 +245,11 @@ async fn where_the_chunks_are_split_makes_no_difference(recordings: Vec<Recordin
 
 async fn every_place_to_split_a_short_answer_makes_no_difference(recordings: Vec<Recording>) {
     for recording in recordings.into_iter().filter(|recording| recording.stream.len() < 2_500) {
-        for at in 1..recording.stream.len() {
-            let (one, two) = recording.stream.split_at(at);
+        // Places inside words are alike, so one in eight of them is enough.
+        let stream = &recording.stream;
+        let is_boundary = |at: usize| stream[at - 1..=at].iter().any(|byte| !byte.is_ascii_alphanumeric());
+        for at in (1..stream.len()).filter(|at| is_boundary(*at) || at % 8 == 0) {
+            let (one, two) = stream.split_at(at);
             let chunks = vec![Bytes::copy_from_slice(one), Bytes::copy_from_slice(two)];
             let (deltas, end) = play(reader(recording.dialect), chunks).await;
             check_recording(&recording, &deltas, &end);

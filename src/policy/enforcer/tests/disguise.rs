@@ -148,7 +148,7 @@ fn many_unknown_values_do_not_cause_a_denial() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 256, ..ProptestConfig::default() })]
 
     #[test]
     fn blocked_programs_are_found_in_every_disguise(line in disguised()) {

@@ -204,7 +204,7 @@ const WORDS: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2048, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 768, ..ProptestConfig::default() })]
 
     #[test]
     fn a_rule_never_opens_other_hosts_or_hosts_for_other_commands(

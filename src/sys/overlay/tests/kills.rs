@@ -3,7 +3,7 @@ use crate::sys::overlay::recovery::recover_with_hook;
 use std::io::Read;
 use std::process::{Child, Stdio};
 
-const KILLS: usize = 40;
+const KILLS: usize = 24;
 /// Maximum number of kills per round, so that some rounds complete.
 const KILLS_OF_ONE: usize = 6;
 const CHILD: &str = "sys::overlay::tests::kills::a_process_killed_during_a_commit";

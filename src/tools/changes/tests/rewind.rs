@@ -298,7 +298,7 @@ fn act(session: &Session, act: &Act) {
 }
 
 fn cases() -> u32 {
-    std::env::var("AYE_REWIND_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(100)
+    std::env::var("AYE_REWIND_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(60)
 }
 
 fn start() -> Session {
