@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AgentEvent {
-    /// An agent starts work on a call, in its own session.
+    /// An agent starts to work on a call, in its own session.
     Started {
         tool_call_id: CallId,
         /// Session of the agent.

@@ -25,7 +25,7 @@ impl Risk {
     }
 }
 
-/// Verdicts, ordered from the mildest to the strictest: the verdict on a whole line is the `max` over its parts.
+/// Verdicts, from the mildest to the strictest. The verdict on a whole line is the strictest verdict on its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VerdictKind {
@@ -114,7 +114,7 @@ pub struct Part {
     /// Most notable effect, as a verb with its object: `publishes commits to origin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<String>,
-    /// Part of that effect that the sandbox still permits, if known.
+    /// Part of this effect that the sandbox permits, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<Containment>,
     /// Index of the part whose output this part reads, counted from 0.
@@ -240,7 +240,7 @@ impl Approval {
     }
 }
 
-/// Exact actions of a call, in the terms of the policy.
+/// Exact actions of a call, as the policy describes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Details {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Errors of one file before and after a change, as reported by a language server.
+/// Errors in one file before and after a change, as reported by a language server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDiagnostics {
@@ -23,7 +23,7 @@ pub struct FileDiagnostics {
 /// Error in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// Line, counted from 1.
+    /// Line number, counted from 1.
     pub line: usize,
     /// Message on one line, without control characters.
     pub message: String,

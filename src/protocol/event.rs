@@ -115,8 +115,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A request by a review alongside the session ended. It counts toward the totals of the session, but is not part
-    /// of its conversation.
+    /// A request by a review that runs alongside the session ended. It counts toward the totals of the session, but is
+    /// not part of its conversation.
     ReviewSpent {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -214,7 +214,8 @@ pub enum EventKind {
         /// Summary of the call that runs, if the user edited the command line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
-        /// Effects that are applied without approval, of a command that ran in a copy; without its output.
+        /// Effects of a command that ran in a copy, if they are applied without approval. The command's output is not
+        /// included.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effects: Option<Box<Effects>>,
         /// Reason why the command needed no approval. Sent only for the first such command of a session.
@@ -243,7 +244,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifact_uris: Vec<String>,
     },
-    /// A crash left this call without an outcome. It waits for `Command::Resolve`.
+    /// A crash left this call without an outcome. `aye serve` tells the model so; the UI asks the user how to resolve
+    /// it.
     ToolInterrupted {
         tool_call_id: CallId,
         tool_name: String,
@@ -291,7 +293,7 @@ pub enum EventKind {
         tier: SandboxTier,
         /// Status row text: `sandbox on · net off`.
         words: String,
-        /// Features that this system lacks, with instructions to install them, if any.
+        /// Missing features of this system, if any, with instructions to install them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         missing: Option<String>,
     },
@@ -303,8 +305,8 @@ pub enum EventKind {
     ServersChanged {
         servers: Vec<ServerStatus>,
     },
-    /// An MCP server requests input from the user, or the model asks a question. `HostCommand::AnswerElicitation`
-    /// answers it.
+    /// An MCP server requests input from the user, or the model asks a question. In `aye serve`, `AnswerQuestion`
+    /// answers questions from the model.
     ElicitationRequested(Elicitation),
     /// The input request was answered or withdrawn.
     ElicitationEnded {
@@ -354,7 +356,7 @@ pub enum EventKind {
     ModeChanged {
         mode: Mode,
     },
-    /// Another model is in use, or more is known about the current one.
+    /// Another model is in use, or aye has new information about the current one.
     ModelChanged {
         facts: ModelFacts,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -404,11 +406,11 @@ pub enum EventKind {
         failure: Failure,
         step_count: u32,
     },
-    /// A hook blocked the prompt: nothing was sent and no task began. The prompt is a draft again.
+    /// A hook blocked the prompt: nothing was sent, and no task started. The prompt becomes the draft again.
     PromptBlocked {
         /// The hook: its file, event and number.
         hook: String,
-        /// Reason of the hook; empty if it gave none.
+        /// Reason given by the hook; empty if it gave none.
         reason: String,
         #[serde(flatten)]
         failure: Failure,
@@ -422,7 +424,7 @@ pub enum EventKind {
     SessionPaused {
         failure: Failure,
     },
-    /// Saving fails and a crash would lose the session, which continues; or everything is saved again.
+    /// Saving failed, and the session continues although a crash would lose it; or everything is saved again.
     SavingChanged {
         saved: bool,
         message: String,

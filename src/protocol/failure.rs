@@ -32,7 +32,7 @@ pub enum FailureKind {
     Internal,
 }
 
-/// Change that lets the task continue, as data. Front ends choose the words in which they offer it.
+/// Change that lets the task continue, in machine-readable form. Each front end chooses the wording for its users.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Remedy {
@@ -45,7 +45,7 @@ pub enum Remedy {
         /// Suggested limit, in units of `unit`.
         limit: f64,
     },
-    /// Assume a price for the model, whose price is unknown, then continue the task.
+    /// Assume a price for the model, because its price is unknown, then continue the task.
     AssumePrice,
     /// Change the policy that sets the limit, then continue the task; or start a new session.
     ChangePolicy,

@@ -18,12 +18,12 @@ pub const GOAL_FORM: &str = "/goal \"TEXT\" --until \"COMMAND\" [--budget 2usd] 
 pub struct Goal {
     /// Prompt for the model.
     pub text: String,
-    /// Command that decides: the goal is reached once it exits with 0.
+    /// Check command. The goal is reached once it exits with 0.
     pub check: String,
     /// Maximum cost in US dollars, from the moment the goal is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
-    /// Maximum time in milliseconds, without pauses.
+    /// Maximum time in milliseconds, excluding pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
     /// Number of failed checks after which the goal ends.
@@ -249,9 +249,9 @@ fn closing_quote(c: char) -> Option<char> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GoalStatus {
-    /// The model works on it.
+    /// The model is working on the goal.
     Working,
-    /// The check runs.
+    /// The check is running.
     Checking,
     /// The goal waits for the user.
     Paused,
@@ -285,7 +285,7 @@ pub enum GoalReason {
     Rejected,
 }
 
-/// Goal of the session, as front ends show it.
+/// Goal of the session, as shown by front ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GoalState {
@@ -293,15 +293,15 @@ pub struct GoalState {
     pub status: GoalStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<GoalReason>,
-    /// Number of the current round, from 1. A round is a task and the check that follows it.
+    /// Number of the current round, counted from 1. A round is a task and the check that follows it.
     pub round: u32,
     /// Cost in US dollars since the goal was set, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Time in milliseconds since the goal was set, without pauses.
+    /// Time in milliseconds since the goal was set, excluding pauses.
     pub elapsed_ms: u64,
-    /// Files that the check may read and that changed since the goal was set: tests, its configuration, and files that
-    /// it names.
+    /// Files that the check may read and that changed since the goal was set: tests, configuration files, and files
+    /// that the check names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_check_files: Vec<String>,
     /// Message for the user about a change; absent if only numbers changed.

@@ -211,7 +211,7 @@ pub enum HostResponse {
     /// Open proposals for instruction files, oldest first.
     Memory {
         proposals: Vec<MemoryProposal>,
-        /// Result of the request, as a sentence.
+        /// The result of the request, as a sentence.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notice: Option<String>,
         /// Reason for a failure of the request.

@@ -65,7 +65,7 @@ impl MemorySource {
     }
 }
 
-/// Sentence of a prompt, with the time of the prompt.
+/// Sentence from a prompt, with the time of the prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryQuote {
@@ -73,7 +73,7 @@ pub struct MemoryQuote {
     pub text: String,
 }
 
-/// Proposal as the user sees it: the change of a file, and the source of the instruction.
+/// Proposal as the user sees it: the change to a file, and the source of the instruction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryProposal {
@@ -82,7 +82,7 @@ pub struct MemoryProposal {
     /// The instruction, on one line.
     pub text: String,
     pub target: MemoryTarget,
-    /// File that would change, as shown to users.
+    /// File that would change, as displayed to users.
     pub file: String,
     pub source: MemorySource,
     #[serde(default, skip_serializing_if = "Option::is_none")]

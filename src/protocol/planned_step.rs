@@ -7,7 +7,7 @@ use std::fmt;
 /// Name of the tool that replaces the list.
 pub const UPDATE_STEPS: &str = "UpdateSteps";
 
-/// One step of the list. The model writes it; aye only shows it.
+/// One step of the list, as written by the model; aye only shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedStep {

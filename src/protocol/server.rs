@@ -90,7 +90,7 @@ impl ServerStatus {
 /// Key of the answer to a question from the model, in the content of `ElicitationAnswer::Accept`.
 pub const QUESTION_ANSWER: &str = "answer";
 
-/// Request for input from the user during a call, from a server or as a question from the model.
+/// Request for user input during a call: a request from a server or a question from the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Elicitation {
@@ -122,7 +122,7 @@ pub enum ElicitationKind {
     #[serde(rename_all = "camelCase")]
     Question {
         options: Vec<QuestionOption>,
-        /// Number of the question in the call, from 1, and the number of questions.
+        /// Number of the question in the call, counted from 1. `count` is the number of questions.
         number: usize,
         count: usize,
     },

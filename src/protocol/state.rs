@@ -19,7 +19,7 @@ pub enum SessionStatus {
     Cancelled,
 }
 
-/// Status of a task in a running session.
+/// State of a task in a running session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TaskStatus {

@@ -122,7 +122,7 @@ impl ToolError {
     }
 }
 
-/// Secrets of one kind that were hidden in a text.
+/// Secrets of one kind that were hidden in the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Redaction {

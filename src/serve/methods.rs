@@ -84,7 +84,7 @@ pub(crate) struct TaskOptions {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskGoal {
-    /// The command that decides: the goal is reached once it exits with 0.
+    /// The check command. The goal is reached once it exits with 0.
     pub check: String,
     /// Maximum cost in US dollars.
     #[serde(default)]
@@ -184,7 +184,7 @@ pub(crate) struct AnswerQuestion {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StopAgent {
-    /// The agent's session, as named in its events.
+    /// The ID of the agent's session, as in its events.
     pub agent_session_id: SessionId,
 }
 
@@ -205,7 +205,7 @@ pub(crate) struct DecideMemory {
 pub(crate) enum MemoryDecision {
     /// Writes the instruction to its file.
     Apply,
-    /// Drops the proposal for good.
+    /// Drops the proposal permanently.
     Drop,
 }
 
@@ -295,7 +295,7 @@ pub(crate) struct SessionStateTold {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PatchPreview {
     pub files: Vec<Patch>,
-    /// Notes, such as which files were not inspected and why.
+    /// Notes, for example about files that were not inspected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -359,7 +359,7 @@ pub(crate) struct StoppingAgent {
 pub(crate) struct MemoryListed {
     /// The open proposals, oldest first.
     pub proposals: Vec<MemoryProposal>,
-    /// Result of the request, as a sentence.
+    /// The result of the request, as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
 }

@@ -34,7 +34,7 @@ pub(crate) enum GoalStage {
     Prompt,
     /// The model works.
     Task,
-    /// The check runs.
+    /// The check is running.
     Check,
 }
 
