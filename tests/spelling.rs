@@ -12,13 +12,13 @@ use unicase::UniCase;
 
 /// Words that look misspelled but are right here: names, abbreviations, and examples of misspellings.
 const PROJECT_WORDS: &str = include_str!("spelling/words.txt");
-/// Documents and texts outside `src`.
+/// Documents and other text files outside `src`.
 const DIRECTORIES: &[&str] = &["docs", "assets", ".github"];
 const ROOT_FILES: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Cargo.toml"];
 const TEXT_EXTENSIONS: &[&str] = &["md", "toml", "txt", "yml", "yaml"];
 
-/// Splits a text at everything but letters and where a lower-case letter precedes an upper-case one, so that names in code are
-/// checked as well. A word next to a letter outside ASCII is left out, because it is only a part of one.
+/// Splits text at all characters except letters, and between a lower-case and an upper-case letter, so that names in
+/// code are checked as well. Omits words next to a letter outside ASCII, because they are only parts of words.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let (mut start, mut last, mut foreign) = (0, ' ', false);
@@ -38,7 +38,7 @@ fn words(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// Returns the misspelled words of a text as `line: word (suggestions)`.
+/// Returns the misspelled words in `text` as `line: word (suggestions)`.
 fn misspellings(text: &str, allowed: &BTreeSet<String>) -> Vec<String> {
     let misspelled = words(text).into_iter().filter(|(_, word)| word.len() > 2).filter_map(|(at, word)| {
         let corrections = typos_dict::WORD.find(&UniCase::new(word))?;

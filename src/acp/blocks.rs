@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn long_content_and_content_that_would_mention_files_becomes_an_artifact() {
+    fn long_content_and_content_that_would_mention_files_become_artifacts() {
         let kept = prompt_text(vec![along("file:///w/a.ts", "import x from \"@types/node\";")]).unwrap();
         assert_eq!(kept, "a.ts, current content in the editor: @artifact:28");
         assert!(prompt_text(vec![along("untitled:1", &"x".repeat(40_000))]).unwrap().ends_with("@artifact:40000"));

@@ -186,7 +186,7 @@ impl SharedState {
         if let ClientNotification::CancelNotification(CancelNotification { session_id, .. }) = notification
             && let Some(session) = self.session(&session_id.to_string())
         {
-            // If the queue is full of cancellations, no other one is needed.
+            // If the queue is full of cancellations, no further one is needed.
             let _ = session.try_send(Ask::Cancel);
         }
     }

@@ -30,7 +30,7 @@ fn apply(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
             Direction::Forth => (old, new, hunk.old_start),
             Direction::Back => (new, old, hunk.new_start),
         };
-        // A hunk without context lines only fits an empty text.
+        // A hunk without context lines fits only empty text.
         if from.is_empty() && !lines.is_empty() {
             return None;
         }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_file_has_its_old_name_and_each_file_its_own_hunks() {
+    fn deleted_files_keep_their_old_name_and_each_file_has_its_own_hunks() {
         let files = FileDiffs::read(
             "diff --git a/x b/x\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\ndiff --git a/y b/z\nsimilarity index 100%\n--- a/k\n+++ b/k\n@@ -2 +2 @@\n-a\n+b\n",
         );

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_uris_of_the_editor_become_mentions() {
+    fn file_uris_from_the_editor_become_mentions() {
         let directory = Path::new("/home/me/app");
         for (uri, expected) in [
             ("file:///home/me/app/src/main.rs", Some("@src/main.rs")),

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn mentions_of_line_ranges_are_read_and_mentions_of_directories_are_listed() {
+    fn mentioned_line_ranges_are_read_and_mentioned_directories_are_listed() {
         let call = |text: &str| mentions(text, &[])[0].call(1);
         let read = call("@a.rs#L10-12");
         assert_eq!(read.tool_name, "ReadFile");

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn the_retry_delay_of_the_provider_is_a_minimum() {
+    fn retries_wait_at_least_as_long_as_the_provider_requests() {
         let backoff = Backoff::default();
         assert_eq!(backoff.delay_ms(1, Some(Duration::from_secs(20)), 0.0), Some(20_000));
         assert_eq!(backoff.delay_ms(1, Some(Duration::from_secs(86_400)), 0.0), None);

@@ -230,7 +230,7 @@ impl Thread {
             return false;
         }
         let named = self.messages.iter().position(|message| message.message_id == *until);
-        // If its record is missing, the messages before it are meant: IDs are numbered.
+        // If its record is missing, the summary ends at the last message before it, because IDs are numbered.
         let older = |message: &Arc<Message>| number(&message.message_id) <= number(until);
         let first = usize::from(self.has_summary());
         let place = named.or_else(|| self.messages.iter().skip(first).rposition(older).map(|at| at + first));

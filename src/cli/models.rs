@@ -57,7 +57,7 @@ pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str
     }
     print_text(&table(&models));
     let from = origin.map_or_else(|| "built in".to_owned(), |origin| format!("from {}", clean(&origin)));
-    print_text(&format!("\ncatalogue of {}, {from}; --json shows the source of each entry\n", date.unwrap_or_default()));
+    print_text(&format!("\ncatalogue dated {}, {from}; --json shows the source of each entry\n", date.unwrap_or_default()));
     Ok(Exit::Completed)
 }
 

@@ -119,7 +119,7 @@ fn json(
 fn text(installation: &Installation, release: Option<&Release>, status: Option<ReleaseStatus>, commands: &[String]) -> String {
     let mut text = format!("installed     {}\n", version());
     if let Some(release) = release {
-        let _ = writeln!(text, "newest        {} of {}", release.version, release.date);
+        let _ = writeln!(text, "newest        {} ({})", release.version, release.date);
     }
     let _ = writeln!(text, "installation  {}", installation.describe());
     if let Some(notes) = release.and_then(|release| release.notes.as_ref()) {

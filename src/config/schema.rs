@@ -96,7 +96,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["model", "fallback"],
         ValueType::ModelNames,
         "[]",
-        "models, in order, that continue a task if the provider of the model in use is overloaded after all retries; the next \
+        "fallback models, in order, that finish a task if the current model's provider is overloaded after all retries; the next \
         task starts with the selected model",
     ),
     key(
@@ -129,7 +129,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["models", "catalogue_url"],
         ValueType::Text,
         "",
-        "list of models for `aye models update`: the URL of a catalogue in TOML, or of the JSON of models.dev",
+        "list of models for `aye models update`: the URL of a catalogue in TOML or of the models.dev JSON",
     ),
     key(
         &["models", "check_daily"],
@@ -141,7 +141,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["update", "url"],
         ValueType::Text,
         "",
-        "index of releases for `aye update --check`; https, or http on this machine; unset: the index of the release",
+        "release index for `aye update --check`; https, or http on this machine; unset: the index built into this release",
     ),
     key(&["profiles", "*", "model"], ValueType::ModelName, "", "model, as with -m, if `--profile NAME` chooses the profile"),
     key(&["profiles", "*", "mode"], ValueType::Choice(&MODES), "", "mode, as with --mode"),
@@ -166,7 +166,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["providers", "*", "service"],
         ValueType::Choice(&SERVICES),
         "",
-        "cloud service that offers the models; unset: the service with the name of the provider, if there is one",
+        "cloud service that offers the models; unset: the service with the provider's name, if there is one",
     ),
     key(
         &["providers", "*", "api_version"],
@@ -239,7 +239,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "seconds without data after which a response stream is closed",
     ),
     key(&["llm", "connect_timeout_seconds"], ValueType::Number { min: 1, max: 600 }, "10", "seconds to wait for a connection"),
-    key(&["llm", "max_retries"], ValueType::Number { min: 0, max: 100 }, "3", "maximum retries of a failed request"),
+    key(&["llm", "max_retries"], ValueType::Number { min: 0, max: 100 }, "3", "maximum number of retries of a failed request"),
     key(
         &["llm", "retry_base_ms"],
         ValueType::Number { min: 1, max: 60_000 },
@@ -312,7 +312,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["search", "provider"],
         ValueType::Choice(&SEARCH_PROVIDERS),
         "",
-        "web search service; model: the search of the model's provider; unset: the same, if the provider offers a search",
+        "web search service; model: the model provider's own search; unset: the same, if the provider offers one",
     ),
     key(
         &["search", "base_url"],
@@ -353,13 +353,13 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["tools", "text", "allowed_extensions"],
         ValueType::TextList,
         "[\".md\", \".txt\"]",
-        "file types these tools may access; a name without extension counts as .txt; empty: all that the policy allows",
+        "file types that these tools may access; no extension is treated as .txt; empty: all that the policy allows",
     ),
     key(
         &["tools", "text", "max_file_size"],
         ValueType::Size,
         "\"10MB\"",
-        "maximum file size for these tools, for reading and writing",
+        "maximum size of a file that these tools read or write",
     ),
     key(&["tools", "text", "allow_create"], ValueType::Flag, "true", "false: TextCreate cannot create files"),
     key(&["tools", "text", "allow_delete"], ValueType::Flag, "false", "true: TextDelete can delete files"),
@@ -446,7 +446,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["services", "backend_tools", "manifest"],
         ValueType::Text,
         "",
-        "manifest of back-end tools, in TOML; relative paths start at the directory of config.toml; unset: none",
+        "back-end tool manifest, in TOML; relative paths start at the directory of config.toml; unset: none",
     ),
     key(
         &["services", "policy", "url"],
@@ -474,14 +474,14 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["services", "policy", "poll_seconds"],
         ValueType::Number { min: 10, max: MAX_SECONDS },
         "300",
-        "time between two requests for a newer bundle while a session runs",
+        "time between requests for a newer bundle while a session runs",
     ),
     key(
         &["services", "workspace", "url"],
         ValueType::Text,
         "",
         "object store for sessions: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY; \
-        credentials are in the environment only; unset: nothing is uploaded",
+        credentials come only from the environment; unset: nothing is uploaded",
     ),
     key(
         &["services", "workspace", "endpoint"],
@@ -494,9 +494,9 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["services", "workspace", "encryption"],
         ValueType::Choice(&ENCRYPTIONS),
         "",
-        "encryption by an S3 server; unset: the bucket's default",
+        "encryption on an S3 server; unset: the bucket's default",
     ),
-    key(&["services", "workspace", "kms_key"], ValueType::Text, "", "ID of the key for encryption aws:kms and aws:kms:dsse"),
+    key(&["services", "workspace", "kms_key"], ValueType::Text, "", "ID of the key for aws:kms and aws:kms:dsse encryption"),
     key(
         &["services", "workspace", "artifacts"],
         ValueType::Flag,
@@ -588,27 +588,27 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["agents", "per_response"],
         ValueType::Number { min: 1, max: 100 },
         "16",
-        "maximum number of agents that one response of the model starts",
+        "maximum number of agents that one model response can start",
     ),
-    key(&["agents", "steps"], STEPS, "50", "steps of an agent whose definition sets no number"),
+    key(&["agents", "steps"], STEPS, "50", "maximum number of steps of an agent whose definition sets none"),
     key(&["agents", "max_steps"], STEPS, "200", "maximum number of steps of an agent, regardless of its definition"),
     key(
         &["agents", "budget_percent"],
         ValueType::Number { min: 1, max: 100 },
         "25",
-        "share of the remaining amount of each budget that an agent may use, in percent",
+        "percentage of each budget's remaining amount that an agent may use",
     ),
     key(
         &["agents", "depth"],
         ValueType::Number { min: 0, max: 1 },
         "1",
-        "levels of agents: 1: the session starts agents, which start no others; 0: no agents",
+        "nesting depth of agents; 1: agents cannot start other agents; 0: no agents",
     ),
     key(
         &["lsp", "enabled"],
         ValueType::Flag,
         "true",
-        "false: ask no language servers about proposed changes; they run only in trusted projects, in the sandbox",
+        "false: do not check proposed changes with language servers, which run only in trusted projects, in the sandbox",
     ),
     key(&["lsp", "*", "enabled"], ValueType::Flag, "true", "false: do not use the server for this language"),
     key(
@@ -622,7 +622,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["mcp", "defer_over"],
         ValueType::Number { min: 0, max: 100 },
         "10",
-        "share of the context window, in percent, beyond which the definitions of MCP tools are loaded on demand; 0: \
+        "percentage of the context window beyond which MCP tool definitions are loaded on demand; 0: \
         always on demand",
     ),
     key(&["mcp", "servers", "*", "command"], ValueType::Text, "", "program of the server; set either this or url"),
@@ -631,7 +631,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["mcp", "servers", "*", "env"],
         ValueType::TextTable,
         "{}",
-        "environment variables, added to those of commands; ${VAR} in a value is replaced from the environment",
+        "environment variables, in addition to those that commands get; ${VAR} in a value is replaced from the environment",
     ),
     key(&["mcp", "servers", "*", "cwd"], ValueType::Text, "", "working directory of the program; unset: the workspace"),
     key(
@@ -659,7 +659,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["mcp", "servers", "*", "retry_attempts"],
         ValueType::Number { min: 0, max: 20 },
         "3",
-        "maximum retries of a failed connection",
+        "maximum number of retries of a failed connection",
     ),
     key(
         &["mcp", "servers", "*", "retry_delay_ms"],
@@ -678,7 +678,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         &["mcp", "servers", "*", "tool_timeouts"],
         ValueType::NumberTable { min: 1, max: MAX_SECONDS },
         "{}",
-        "maximum duration of calls to individual tools: { build = 600 }",
+        "maximum duration of a call, for individual tools: { build = 600 }",
     ),
     key(
         &["mcp", "servers", "*", "oauth", "client_id"],
@@ -871,7 +871,7 @@ mod tests {
     }
 
     #[test]
-    fn the_json_schema_accepts_what_the_parser_accepts() {
+    fn the_json_schema_accepts_everything_that_the_parser_accepts() {
         for text in [
             "",
             "[model]\ndefault = \"acme/one\"\neffort = \"low\"\n",

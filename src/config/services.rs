@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_service_has_an_optional_token_and_is_optional_unless_it_is_required() {
+    fn the_token_of_a_session_service_is_optional_and_so_is_the_service_by_default() {
         let sessions =
             |more: &str| read(&format!("[services.sessions]\nurl = \"https://s.example/v1/\"\n{more}")).unwrap().sessions;
         let plain = SessionServiceSettings { url: "https://s.example/v1".to_owned(), token: None, required: false };
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_secrets_and_unencrypted_addresses_are_rejected_without_repeating_the_secret() {
+    fn plain_text_secrets_and_unencrypted_addresses_are_rejected_without_repeating_the_secret() {
         let hook = "[services.approvals]\nurl = \"https://a.example\"\n";
         for (text, reason) in [
             (hook.to_owned(), "`services.approvals.secret` is missing"),

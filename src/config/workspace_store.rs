@@ -134,7 +134,7 @@ fn parse(url: &str) -> Result<(StoreKind, String, String), Problem> {
     let known = KINDS.iter().find(|(known, ..)| *known == scheme);
     let (_, kind, _) = known.ok_or_else(|| wrong("the scheme is unknown"))?;
     if rest.contains(['?', '#', '@', '\\']) || rest.chars().any(char::is_control) {
-        return Err(wrong("it contains a query, a fragment, a user name or a control character"));
+        return Err(wrong("the URL contains a query, a fragment, a user name or a control character"));
     }
     let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
     let prefix = prefix.trim_end_matches('/');

@@ -217,7 +217,7 @@ fn start_line(kind: &EventKind) -> Option<String> {
 /// Returns the line about input that a server requests. A question from the model is answered in the result of its
 /// call.
 fn elicitation_line(asked: &Elicitation) -> Option<String> {
-    (!asked.is_question()).then(|| format!("the MCP server {} asks for input that only a user can give", asked.server))
+    (!asked.is_question()).then(|| format!("the MCP server {} asks for input that only a user can provide", asked.server))
 }
 
 /// Returns the line about the planned steps or the goal.

@@ -82,7 +82,7 @@ fn action(hook: &Map<String, Value>) -> HookAction {
     match hook.get("type") {
         None => {}
         Some(Value::String(kind)) if kind == "command" => {}
-        Some(kind) => return HookAction::Unusable(format!("`type` is {kind}; aye runs only hooks of the type \"command\"")),
+        Some(kind) => return HookAction::Unusable(format!("`type` is {kind}; aye runs only hooks of type \"command\"")),
     }
     match hook.get("shell") {
         None | Some(Value::Null) => {}
@@ -134,7 +134,7 @@ mod tests {
     }"#;
 
     #[test]
-    fn the_usual_hooks_are_read_with_their_matchers_and_time_limits() {
+    fn typical_hooks_are_parsed_with_their_matchers_and_timeouts() {
         let file = read(USUAL);
         let told: Vec<String> = file
             .hooks
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_hooks_has_none() {
+    fn settings_without_hooks_define_no_hook() {
         for text in
             ["", "  \n", "{}", r#"{"permissions": {}}"#, r#"{"hooks": {}}"#, r#"{"hooks": null}"#, r#"{"hooks": {"Stop": []}}"#]
         {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_cannot_be_read_becomes_an_unusable_hook_and_is_not_dropped() {
+    fn an_invalid_part_becomes_an_unusable_hook_and_is_not_dropped() {
         let of_call = |inner: &str| format!(r#"{{"hooks": {{"PreToolUse": {inner}}}}}"#);
         for (text, why, matcher) in [
             ("[1, 2".to_owned(), "not valid JSON", "*"),
@@ -183,11 +183,7 @@ mod tests {
             (of_call(r#"[{"matcher": 1, "hooks": []}]"#), "`matcher` is not a string", "*"),
             (of_call(r#"[{"matcher": "Bash"}]"#), "no `hooks`", "Bash"),
             (of_call(r#"[{"matcher": "Bash", "hooks": ["x"]}]"#), "not an object", "Bash"),
-            (
-                of_call(r#"[{"matcher": "Bash", "hooks": [{"type": "prompt", "prompt": "ok?"}]}]"#),
-                "only hooks of the type",
-                "Bash",
-            ),
+            (of_call(r#"[{"matcher": "Bash", "hooks": [{"type": "prompt", "prompt": "ok?"}]}]"#), "only hooks of type", "Bash"),
             (of_call(r#"[{"matcher": "Bash", "hooks": [{"type": "command"}]}]"#), "`command` is missing", "Bash"),
             (of_call(r#"[{"matcher": "Bash", "hooks": [{"command": " "}]}]"#), "is empty", "Bash"),
             (of_call(r#"[{"matcher": "Bash", "hooks": [{"command": "x", "timeout": 0}]}]"#), "above 0", "Bash"),
@@ -218,20 +214,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_within_the_limits(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn arbitrary_bytes_yield_at_most_the_maximum_number_of_hooks(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let file = read_claude_file(&bytes, "f", HookOrigin::Project);
             prop_assert!(file.hooks.len() <= 101);
         }
 
         #[test]
-        fn a_changed_file_never_loses_its_guard_silently(at in 0_usize..700, letter in any::<char>()) {
+        fn a_changed_character_never_removes_a_hook_silently(at in 0_usize..700, letter in any::<char>()) {
             let mut letters: Vec<char> = USUAL.chars().collect();
             let at = at % letters.len();
             letters[at] = letter;
             let text: String = letters.into_iter().collect();
             let file = read(&text);
             let guards = file.hooks.iter().filter(|hook| hook.event == HookEvent::PreToolUse).count();
-            // Only the name of the event, of `hooks`, or a note tells why there are fewer.
+            // A hook may be missing only if the name of its event or of `hooks` was changed.
             let named = text.contains("\"PreToolUse\"") && text.contains("\"hooks\": {\n");
             prop_assert!(guards >= 1 || !named, "{}", text);
         }

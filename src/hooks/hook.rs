@@ -116,7 +116,7 @@ pub(super) fn command(line: &str, timeout: Option<f64>, unsandboxed: bool) -> Ho
     let timeout_seconds = match timeout {
         None => DEFAULT_TIMEOUT_SECONDS,
         Some(seconds) if seconds.is_finite() && seconds > 0.0 => {
-            // A fraction of a second becomes a second.
+            // Fractions of a second are rounded up.
             (seconds.ceil() as u64).clamp(1, MAX_TIMEOUT_SECONDS)
         }
         Some(seconds) => return unusable(format!("`timeout` is {seconds}; it must be a number of seconds above 0")),

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_names_match_exactly_and_expressions_anywhere_in_a_name() {
+    fn plain_names_match_exactly_and_regular_expressions_match_anywhere_in_a_name() {
         let cases: [(&str, &[&str], &[&str]); 7] = [
             ("", &["Bash", "mcp__docs__search"], &[]),
             ("*", &["Edit"], &[]),

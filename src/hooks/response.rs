@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_pass_block_or_fail() {
+    fn an_exit_code_passes_blocks_or_fails_the_hook() {
         assert_eq!(before(0, "any text", ""), Ok(HookResponse::default()));
         let blocked = before(2, r#"{"decision": "approve"}"#, " no rm here\n").unwrap();
         assert_eq!((blocked.decision, blocked.reason.as_deref()), (HookDecision::Deny, Some("no rm here")));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn allow_and_approve_are_no_opinion() {
+    fn allow_and_approve_have_no_effect() {
         for output in
             [&specific(r#""permissionDecision": "allow", "permissionDecisionReason": "fine""#), r#"{"decision": "approve"}"#]
         {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn deny_ask_and_block_tighten_and_the_strictest_applies() {
+    fn deny_ask_and_block_tighten_the_verdict_and_the_strictest_applies() {
         for (output, decision, reason) in [
             (specific(r#""permissionDecision": "deny", "permissionDecisionReason": "r""#), HookDecision::Deny, Some("r")),
             (specific(r#""permissionDecision": "ask""#), HookDecision::Ask, None),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn input_context_and_message_are_read() {
+    fn updated_input_context_and_message_are_read_from_the_output() {
         let output = r#"{"systemMessage": "m", "hookSpecificOutput": {"hookEventName": "PreToolUse",
             "updatedInput": {"command": "ls"}, "additionalContext": " c "}}"#;
         let response = before(0, output, "").unwrap();
@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_output_makes_a_verdict_less_strict(code in 0..5_i32, out in ".{0,200}", errors in ".{0,50}") {
+        fn hook_output_never_loosens_a_verdict(code in 0..5_i32, out in ".{0,200}", errors in ".{0,50}") {
             if let Ok(response) = before(code, &out, &errors) {
                 prop_assert!(response.decision >= HookDecision::None);
                 prop_assert!(code == 0 || code == 2 && response.decision == HookDecision::Deny);

@@ -116,13 +116,13 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_of_a_project_cannot_leave_the_sandbox() {
+    fn a_project_hook_cannot_run_outside_the_sandbox() {
         let file = read("[[Stop]]\ncommand = \"x\"\nsandbox = false\n", HookOrigin::Project);
         assert!(matches!(&file.hooks[0].action, HookAction::Unusable(why) if why.contains("only in your own hooks")));
     }
 
     #[test]
-    fn a_part_that_cannot_be_read_becomes_an_unusable_hook() {
+    fn an_invalid_part_becomes_an_unusable_hook() {
         for (text, why) in [
             ("[[PreToolUse]\n", "line 1"),
             ("x = 1\n[[PreToolUse]]\ny = \n", "line 3"),
@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_within_the_limits(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn arbitrary_bytes_yield_at_most_the_maximum_number_of_hooks(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             prop_assert!(read_toml_file(&bytes, "f", HookOrigin::User).hooks.len() <= 101);
         }
     }

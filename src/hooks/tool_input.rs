@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_edits_and_files_have_the_usual_names() {
+    fn commands_edits_and_files_are_passed_to_hooks_under_their_usual_names() {
         let (told, own) = rewrite("RunCommand", json!({"command": "a", "timeout": 5, "cwd": "x"}), |input| {
             input.insert("command".to_owned(), "b".into());
             input.insert("timeout".to_owned(), 1500.into());
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_that_changes_files_can_be_matched_as_one() {
+    fn every_tool_that_changes_files_is_matched_as_edit_or_write() {
         for tool in
             ["WriteFile", "AppendFile", "EditFile", "ApplyPatch", "TextPatch", "CreateDirectory", "Copy", "Move", "Delete"]
         {
@@ -233,7 +233,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_hook_that_changes_nothing_leaves_the_call_as_it_was(
+        fn a_hook_that_changes_nothing_leaves_the_call_unchanged(
             tool in 0..SHAPES.len(),
             arguments in prop::collection::hash_map("(path|command|timeout|edits|text|[a-z]{1,4})", 0_u64..9, 0..5),
         ) {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const GOES_BEFORE: &str = "takes precedence";
 
 /// The same notice for a key entered while aye runs.
-pub(crate) const GOES_BEFORE_LATER: &str = "takes precedence from the next start";
+pub(crate) const GOES_BEFORE_LATER: &str = "takes precedence the next time aye starts";
 
 /// Maximum size of a key, in bytes; longer text is rejected.
 pub(crate) const KEY_BYTES: u64 = 8 << 10;

@@ -56,7 +56,7 @@ pub(crate) async fn read(source: &ListSource, place: &AppContext, in_use: &Catal
         let problem = Problem::new(format!("the list from `{origin}` was not used")).because(&error);
         match error {
             UpdateError::Malformed(_) => {
-                problem.hint("nothing was changed; the list must be a catalogue in TOML, or the JSON of models.dev")
+                problem.hint("nothing was changed; the list must be a TOML catalogue or the models.dev JSON")
             }
             UpdateError::Older { .. } => problem.hint("nothing was changed; the catalogue in use is newer"),
             UpdateError::InFuture { .. } => {

@@ -111,7 +111,7 @@ impl ConfiguredTools {
         if let Some(lists) = project.tool_lists() {
             match lists {
                 Ok(lists) => self.limit(&lists),
-                Err(error) => self.problems.push(format!("{error}\nthe project's settings for tools are ignored")),
+                Err(error) => self.problems.push(format!("{error}\nthe project's tool settings are ignored")),
             }
         }
         // An error here was already reported for the lists above.
@@ -134,7 +134,7 @@ impl ConfiguredTools {
                 match read {
                     Ok(bytes) => self.add(&bytes, Source { file, owner: ToolOwner::Plugin { name, root, hashes } }),
                     Err(why) => {
-                        self.problems.push(format!("ignored a tool of the plugin `{name}` (`{}`): {why}", file.display()));
+                        self.problems.push(format!("ignored a tool from the plugin `{name}` (`{}`): {why}", file.display()));
                     }
                 }
             }
@@ -169,7 +169,7 @@ fn truncate_list(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(MAX);
     lines.truncate(MAX);
     if more > 0 {
-        lines.push(format!("{more} more settings of the project are ignored; `aye config show` lists them"));
+        lines.push(format!("{more} more project settings are ignored; `aye config show` lists them"));
     }
     lines
 }

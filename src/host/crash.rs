@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_without_a_failure_reports_no_trouble() {
+    fn a_crash_handler_without_a_crash_reports_no_error() {
         let watch = CrashHandler::default();
         assert!(watch.error().is_none());
         watch.set_session(PathBuf::from("logs"), "aye --resume".to_owned());

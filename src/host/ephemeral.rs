@@ -89,7 +89,7 @@ pub(crate) fn remove_abandoned(data: &Path) {
 /// Removes a directory, unless a command's changes could not be applied completely. Applying them continues at the next
 /// start.
 fn remove(path: &Path) -> Result<(), Problem> {
-    let failed = || Problem::new(format!("cannot remove `{}`, the data of a run with `--ephemeral`", path.display()));
+    let failed = || Problem::new(format!("cannot remove `{}`, the data of an `--ephemeral` run", path.display()));
     // Changes that were being applied in a layer must not reach the real files.
     if !path.join(LAYER).exists() {
         let finished = finish_commits(path);

@@ -199,7 +199,7 @@ impl RunHooks {
                 let below_home = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|start| word.strip_prefix(start));
                 let path = below_home.map_or_else(|| PathBuf::from(&word), |rest| self.home.join(rest));
                 let real = path.is_absolute().then(|| path.canonicalize().ok()).flatten()?;
-                // Programs of the system change with its updates.
+                // System programs change with system updates, so they are not pinned.
                 let is_own =
                     !["/usr", "/bin", "/sbin", "/lib", "/dev", "/proc", "/sys"].iter().any(|part| real.starts_with(part));
                 (is_own && real.is_file()).then_some(real)

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_program_in_its_record_the_installation_method_is_unknown() {
+    fn the_installation_method_is_unknown_if_no_package_record_lists_the_program() {
         for record in ["", "{", "{\"installs\": {}}", &crates("x", "release").replace("\"aye\"]", "\"other\"]")] {
             let system = System::new().with("home/.cargo/.crates2.json", record);
             assert_eq!(system.updated("home/.cargo/bin/aye", None).0, "unknown", "{record}");

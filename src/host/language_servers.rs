@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn rustup_uses_the_default_toolchain_of_the_user() {
+    fn rustup_uses_the_users_default_toolchain() {
         let directory = tempfile::tempdir().unwrap();
         assert!(default_toolchain(directory.path()).is_err_and(|error| error.contains("rustup default")));
         fs::write(directory.path().join("settings.toml"), "default_toolchain = \"stable-x\"\nversion = \"12\"\n").unwrap();

@@ -94,7 +94,7 @@ async fn warning(model: &dyn Model) -> Option<String> {
     let tokens = model.query_facts().await?.context_window;
     (tokens < LITTLE).then(|| {
         format!(
-            "{} runs with a context window of {tokens} tokens, too small for most tasks: text beyond it is lost. \
+            "{} runs with a context window of {tokens} tokens, too small for most tasks: text beyond that is lost. \
             Start the server with a larger one (Ollama: OLLAMA_CONTEXT_LENGTH=32768)",
             model.name()
         )

@@ -61,8 +61,7 @@ impl Agent {
 /// Returns a sentence for each agent whose settings exist on this machine.
 pub(crate) fn describe_found(place: &AppContext) -> Vec<String> {
     let has_settings = |agent: &Agent| agent.directory(&place.home, &place.environment).is_dir();
-    let sentence = |agent: Agent| {
-        format!("Settings of {} were found; `aye import {}` shows what aye can import.", agent.title(), agent.name())
-    };
+    let sentence =
+        |agent: Agent| format!("Found settings of {}; `aye import {}` shows what aye can import.", agent.title(), agent.name());
     Agent::ALL.into_iter().filter(has_settings).map(sentence).collect()
 }

@@ -113,7 +113,7 @@ pub(super) async fn renew(
                 wait = delay;
                 delay = (delay * 2).min(MAX_DELAY);
                 let is_known = reported.replace(why.clone()).as_ref() == Some(&why);
-                let line = format!("cannot renew the policy of the session service: {why}");
+                let line = format!("cannot renew the policy from the session service: {why}");
                 if is_known { Vec::new() } else { vec![line] }
             }
         };
@@ -197,7 +197,7 @@ fn without_answer(
             let notice = format!("{reason}; its last policy for this session stays in effect");
             Ok((Some(RegisteredSession { facts: Arc::new(earlier), file, expires_at: Some(Timestamp::now()) }), vec![notice]))
         }
-        None => Ok((None, vec![format!("{reason}; this session is not registered, and uses only the policies of this machine")])),
+        None => Ok((None, vec![format!("{reason}; this session is not registered, and uses only this machine's policies")])),
     }
 }
 
@@ -206,7 +206,7 @@ fn file(place: &AppContext, id: &SessionId) -> PathBuf {
 }
 
 fn cannot_store(file: &Path, error: &std::io::Error) -> Problem {
-    Problem::new(format!("cannot store the policy of the session service in `{}`", file.display())).because(error)
+    Problem::new(format!("cannot store the policy from the session service in `{}`", file.display())).because(error)
 }
 
 fn until_renewal(expires_at: Timestamp) -> Duration {

@@ -121,7 +121,7 @@ fn plugin_programs(argv: &[String], directory: Option<&Path>, root: &Path) -> Ve
     let programs = |resolve: &dyn Fn(PathBuf) -> PathBuf| {
         let absolute = |word: &str| resolve(directory.join(word)).to_string_lossy().into_owned();
         let word = |(at, word): (usize, &String)| match word.split_once('=') {
-            // A first word without a slash is searched for in PATH.
+            // A first word without a slash is looked up in PATH.
             _ if at == 0 && !word.contains('/') => word.clone(),
             Some((option, value)) if word.starts_with('-') => format!("{option}={}", absolute(value)),
             _ if word.starts_with('-') => word.clone(),

@@ -406,7 +406,7 @@ pub(super) fn choose(
     }
     if summary.workspace_id != place.workspace_id() {
         let workspace = std::path::Path::new(&summary.workspace).canonicalize().map_err(|error| {
-            let what = format!("cannot use the directory of this session, `{}`", summary.workspace);
+            let what = format!("cannot use this session's directory, `{}`", summary.workspace);
             SessionError::Failed(CliError::failed(Problem::new(what).because(error)))
         })?;
         place.roots[0].clone_from(&workspace);
@@ -435,7 +435,7 @@ pub(crate) enum LoadScope {
 
 fn unreadable(loaded: &LoadedSession) -> Option<String> {
     let count = loaded.skipped;
-    (count > 0).then(|| format!("this version cannot read {count} records of this session; they are kept but not shown"))
+    (count > 0).then(|| format!("this version cannot read {count} records in this session; they are kept but not shown"))
 }
 
 /// Claims the chosen session for this process, or creates a new one.

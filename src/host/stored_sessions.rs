@@ -53,10 +53,10 @@ pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Resul
 /// Deletes the data of a session outside the store. Data that cannot be deleted now expires later.
 pub(crate) fn delete_outside_store(place: &AppContext, id: &SessionId) {
     if let Err(error) = place.snapshots().forget(id) {
-        tracing::warn!(%error, "cannot delete the snapshots of the session");
+        tracing::warn!(%error, "cannot delete the session's snapshots");
     }
     if let Err(error) = place.artifacts(Some(id)).forget() {
-        tracing::warn!(%error, "cannot delete the artifacts of the session");
+        tracing::warn!(%error, "cannot delete the session's artifacts");
     }
     forget_undecided(&abandoned_bases(&place.directories.data), id);
 }

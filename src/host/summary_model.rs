@@ -34,7 +34,7 @@ pub(super) fn open(
             None
         }
     };
-    let notice = notice.map(|notice| format!("{notice}\nThe model of the session writes summaries."));
+    let notice = notice.map(|notice| format!("{notice}\nThe session's model writes the summaries instead."));
     Ok((SummaryModelSetup { name: Some(name.to_owned()), model }, notice))
 }
 

@@ -27,12 +27,12 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("sandbox", "the sandbox is on by default; `aye doctor` shows what it can do"),
 ];
 /// Reason why directories of skills need no import.
-const SKILLS_STAY: &str = "nothing to import: aye reads these skills directly, and those of a project once you trust it";
+const SKILLS_STAY: &str = "nothing to import: aye reads these skills directly, and a project's skills once you trust it";
 /// Reason why hooks need no import.
 const HOOKS_STAY: &str =
-    "nothing to import: aye reads the hooks of a project itself, once you trust it; put your own in `hooks.toml` (docs/HOOKS.md)";
+    "nothing to import: aye reads a project's hooks directly, once you trust it; put your own in `hooks.toml` (docs/HOOKS.md)";
 /// Reason why directories of agents need no import.
-const AGENTS_STAY: &str = "nothing to import: aye reads these agents directly, and those of a project once you trust it";
+const AGENTS_STAY: &str = "nothing to import: aye reads these agents directly, and a project's agents once you trust it";
 /// Directories that are not imported, with the reasons.
 const UNSUPPORTED_DIRECTORIES: &[(&str, &str)] = &[("agents", AGENTS_STAY), ("skills", SKILLS_STAY), ("hooks", HOOKS_STAY)];
 
@@ -182,7 +182,7 @@ fn read_servers(sources: &mut Sources, secrets: &SecretFinder, settings: &mut Ag
     }
     if sources.exists(Root::Workspace, ".mcp.json") {
         let place = sources.display_path(Root::Workspace, ".mcp.json");
-        settings.leave_out(&place, "MCP servers", "aye reads this file itself, once you trust the project");
+        settings.leave_out(&place, "MCP servers", "aye reads this file directly, once you trust the project");
     }
 }
 
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permission_entries_are_parsed_like_claude_code_parses_them() {
+    fn permission_entries_are_parsed_as_by_claude_code() {
         let command = |text: &str| Subject::Command(CommandPattern::parse(text));
         let paths = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         for (text, expected) in [

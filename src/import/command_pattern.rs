@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn command_patterns_are_parsed_like_other_agents_parse_them() {
+    fn command_patterns_are_parsed_as_by_other_agents() {
         for (text, expected) in [
             ("*", CommandPattern::Every),
             ("", CommandPattern::Every),

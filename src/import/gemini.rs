@@ -132,7 +132,7 @@ fn read_servers(
     for name in list.entries.keys() {
         let Some(entry) = list.object(name, sources) else { continue };
         if level == SettingsOwner::Project {
-            let reason = "servers of a project belong in its `.mcp.json`, which aye reads";
+            let reason = "a project's servers belong in its `.mcp.json`, which aye reads";
             settings.leave_out(file.place, format!("MCP server `{name}`"), reason);
             continue;
         }
@@ -161,7 +161,7 @@ fn read_servers(
             settings.leave_out(
                 file.place,
                 format!("`trust` of `{name}`"),
-                "each call of a tool needs approval until you allow the tool",
+                "each call to a tool needs approval until you allow the tool",
             );
         }
         for key in ["includeTools", "excludeTools"].into_iter().filter(|key| entry.entries.contains_key(*key)) {

@@ -22,7 +22,7 @@ pub(super) fn with_block(text: Option<&str>, place: &str, content: &str) -> Resu
     let new = match old.split_once(&format!("{begin}\n")) {
         Some((before, rest)) => {
             let Some((_, after)) = rest.split_once(&format!("{END}\n")) else {
-                return Err(format!("the end of the imported block in your AGENTS.md is missing; add a line `{END}`"));
+                return Err(format!("the end marker of the imported block in your AGENTS.md is missing; add a line `{END}`"));
             };
             format!("{before}{block}{after}")
         }

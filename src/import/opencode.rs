@@ -157,7 +157,7 @@ fn add(place: &str, level: SettingsOwner, entry: &Entry<'_>, sources: &mut Sourc
     let subject = match subject(tool, pattern) {
         Subject::Command(CommandPattern::Every) | Subject::Tools(_) if verdict != VerdictKind::Allow && has_exceptions => {
             Subject::Other(
-                "a general deny or ask has no exceptions in aye, which asks about everything that matches no rule".to_owned(),
+                "in aye, a general deny or ask cannot have exceptions; aye asks about everything that no rule matches".to_owned(),
             )
         }
         subject => subject,
@@ -222,7 +222,7 @@ fn read_servers(
         let Some(entry) = list.object(name, sources) else { continue };
         let label = format!("MCP server `{name}`");
         if level == SettingsOwner::Project {
-            settings.leave_out(file.place, label, "servers of a project belong in its `.mcp.json`, which aye reads");
+            settings.leave_out(file.place, label, "a project's servers belong in its `.mcp.json`, which aye reads");
             continue;
         }
         let mut words: Vec<String> = entry.texts("command", sources).into_iter().map(str::to_owned).collect();

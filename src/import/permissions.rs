@@ -159,13 +159,13 @@ impl Judge<'_> {
                 );
             }
             Subject::Read(_) => {
-                return Err("files of the workspace can be read without approval; add other paths to `allowed_paths` of \
+                return Err("workspace files can be read without approval; add other paths to `allowed_paths` of \
                             File.Read"
                     .to_owned());
             }
             Subject::Web(_) => return Err("each request needs its own approval".to_owned()),
             Subject::Search => {
-                return Err("each web search needs its own approval; `Network.Search` of your policy can allow some".to_owned());
+                return Err("each web search needs its own approval; `Network.Search` in your policy can allow some".to_owned());
             }
             Subject::Server(server, _) => {
                 return Err(format!(
@@ -273,9 +273,8 @@ impl Judge<'_> {
             // These need approval in any case.
             Subject::Server(..) | Subject::Web(_) | Subject::Search if !is_deny => return Ok(PermissionResult::InForce),
             Subject::Web(_) | Subject::Search | Subject::Tools(_) if permission.level == SettingsOwner::Project && is_deny => {
-                return Err(
-                    "only a policy for all projects can express it: see `blocked_domains` and `[tools] disabled`".to_owned()
-                );
+                return Err("only a policy for all projects can express this rule: see `blocked_domains` and `[tools] disabled`"
+                    .to_owned());
             }
             Subject::Web(Some(domain)) => PolicyEdit::BlockDomain(domain.clone()),
             Subject::Web(None) => PolicyEdit::DisableTools(vec!["HttpRequest".to_owned()]),

@@ -56,7 +56,7 @@ fn convert(name: &str, found: ServerDescription, secrets: &SecretFinder) -> Resu
         return Err("the command contains a variable, which aye expands only in `env` and `headers`".to_owned());
     }
     if secrets.has_secret_argument(&words) {
-        return Err("the arguments contain a secret; put the secret into an environment variable of the program".to_owned());
+        return Err("the arguments contain a secret; put the secret in an environment variable of the program".to_owned());
     }
     let mut variables = Vec::new();
     let protect = |variables: &mut Vec<String>, name: &str, value: &str, variable: String| {

@@ -99,7 +99,7 @@ impl AgentSettings {
         let imports: Vec<String> = instruction_imports(&text);
         let paths = imports.iter().map(|path| path.trim_end_matches(PATH_PUNCTUATION)).filter(|path| path.contains(['/', '.']));
         for path in paths {
-            self.leave_out(&place, format!("@{path}"), "imports are followed only in files of a workspace; copy the text");
+            self.leave_out(&place, format!("@{path}"), "imports are followed only in workspace files; copy the text");
         }
         self.instructions.push(InstructionText { place, text });
     }

@@ -26,7 +26,7 @@ pub(super) enum SseError {
     Http(#[from] HttpError),
     #[error("the response is not an event stream")]
     NotEvents(Bytes),
-    #[error("an event of the response is larger than {} MiB", EVENT_BYTES >> 20)]
+    #[error("an event in the response is larger than {} MiB", EVENT_BYTES >> 20)]
     TooLarge,
     #[error("the response is damaged: a checksum or a length is wrong")]
     Damaged,

@@ -185,7 +185,7 @@ fn check_calls(name: &str, completion: &Completion, expected: &Value) {
     }
 }
 
-async fn every_recorded_answer_is_read_as_it_was_meant(recordings: Vec<Recording>) {
+async fn every_recorded_response_is_read_as_expected(recordings: Vec<Recording>) {
     for recording in recordings {
         let (deltas, end) = play(reader(recording.dialect), vec![recording.stream.clone().into()]).await;
         check_recording(&recording, &deltas, &end);
@@ -206,7 +206,7 @@ fn variants(stream: &[u8]) -> Vec<Vec<u8>> {
     ]
 }
 
-async fn the_same_answer_in_other_bytes_is_the_same_answer(recordings: Vec<Recording>) {
+async fn differently_encoded_streams_give_the_same_response(recordings: Vec<Recording>) {
     for recording in recordings {
         // The largest recordings would only repeat what others cover.
         if recording.stream.len() > 200_000 {
@@ -219,7 +219,7 @@ async fn the_same_answer_in_other_bytes_is_the_same_answer(recordings: Vec<Recor
     }
 }
 
-async fn where_the_chunks_are_split_makes_no_difference(recordings: Vec<Recording>) {
+async fn chunk_boundaries_do_not_change_the_response(recordings: Vec<Recording>) {
     let mut seed = 1_u64;
     let mut next = |limit: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -243,9 +243,9 @@ async fn where_the_chunks_are_split_makes_no_difference(recordings: Vec<Recordin
     }
 }
 
-async fn every_place_to_split_a_short_answer_makes_no_difference(recordings: Vec<Recording>) {
+async fn no_split_position_changes_a_short_response(recordings: Vec<Recording>) {
     for recording in recordings.into_iter().filter(|recording| recording.stream.len() < 2_500) {
-        // Places inside words are alike, so one in eight of them is enough.
+        // Positions inside words are equivalent, so one in eight of them is enough.
         let stream = &recording.stream;
         let is_boundary = |at: usize| stream[at - 1..=at].iter().any(|byte| !byte.is_ascii_alphanumeric());
         for at in (1..stream.len()).filter(|at| is_boundary(*at) || at % 8 == 0) {
@@ -257,7 +257,7 @@ async fn every_place_to_split_a_short_answer_makes_no_difference(recordings: Vec
     }
 }
 
-async fn a_stream_cut_between_events_never_looks_whole(recordings: Vec<Recording>) {
+async fn a_stream_cut_between_events_is_never_taken_for_complete(recordings: Vec<Recording>) {
     for mut recording in recordings.into_iter().filter(|recording| recording.stream.len() < 20_000) {
         recording.stream.retain(|byte| *byte != b'\r');
         let ends: Vec<usize> =
@@ -276,14 +276,14 @@ async fn a_stream_cut_between_events_never_looks_whole(recordings: Vec<Recording
 /// Runs the checks above on the recordings of this project and on the shared ones.
 macro_rules! over_recordings {
     ($($check:ident),+ $(,)?) => {
-        mod of_this_project {
+        mod project_recordings {
             $(#[tokio::test]
             async fn $check() {
                 super::$check(super::own_recordings()).await;
             })+
         }
 
-        mod of_the_shared_material {
+        mod shared_material_recordings {
             $(#[tokio::test]
             #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
             async fn $check() {
@@ -294,11 +294,11 @@ macro_rules! over_recordings {
 }
 
 over_recordings!(
-    every_recorded_answer_is_read_as_it_was_meant,
-    the_same_answer_in_other_bytes_is_the_same_answer,
-    where_the_chunks_are_split_makes_no_difference,
-    every_place_to_split_a_short_answer_makes_no_difference,
-    a_stream_cut_between_events_never_looks_whole,
+    every_recorded_response_is_read_as_expected,
+    differently_encoded_streams_give_the_same_response,
+    chunk_boundaries_do_not_change_the_response,
+    no_split_position_changes_a_short_response,
+    a_stream_cut_between_events_is_never_taken_for_complete,
 );
 
 #[test]

@@ -283,7 +283,7 @@ impl ConnectionState {
                 let waiting = id.get().parse::<i64>().ok().and_then(|id| lock(&self.pending).remove(&id));
                 if let Some(waiting) = waiting {
                     let result = message.result.and_then(|result| serde_json::from_str(result.get()).ok()).unwrap_or_default();
-                    // If nobody waits any more, the response arrived too late.
+                    // If nobody is waiting any longer, the response arrived too late.
                     let _ = waiting.send(message.error.map_or(Ok(result), Err));
                 }
                 Ok(None)

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_that_only_moved_are_not_new() {
+    fn errors_that_only_moved_do_not_count_as_new() {
         let before = Findings::read(&[item(json!(0), "old"), item(json!(1), "twice")], "a\nb");
         let after = [item(json!(5), "old"), item(json!(2), "twice"), item(json!(3), "twice"), item(json!(1), "new")];
         let after = Findings::read(&after, &"x\n".repeat(9));

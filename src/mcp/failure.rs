@@ -109,7 +109,7 @@ impl ConnectFailure {
             ServiceError::TransportClosed => {
                 Self::Temporary("the connection closed before the server listed its tools".to_owned())
             }
-            ServiceError::UnexpectedResponse => Self::Final("the tool list of the server is invalid".to_owned()),
+            ServiceError::UnexpectedResponse => Self::Final("the server's tool list is invalid".to_owned()),
             error => Self::Temporary(error.to_string()),
         }
     }

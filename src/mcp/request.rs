@@ -142,7 +142,7 @@ async fn visits(spec: &Spec, talk: &ServerRequests, data: Option<Value>) -> Resu
             let urls: Vec<String> = asked.iter().map(|(_, url)| one_line(url)).collect();
             let (name, urls) = (&spec.name, urls.join(" "));
             let message = format!(
-                "the server `{name}` continues only after a visit to {urls} in a browser; visit it if you trust it, and call again"
+                "the server `{name}` continues only after the user opens {urls} in a browser; call again once the user has"
             );
             return Err(RemoteError::Refused { message });
         }

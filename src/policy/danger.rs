@@ -184,7 +184,7 @@ pub(crate) fn always_ask_reason(part: &SimpleCommand, danger: &PartDanger) -> Op
     } else if part.redirects.iter().any(|redirect| !redirect.reads_only) {
         "writes to a file"
     } else if !part.redirects.is_empty() {
-        "redirects its input from a file"
+        "redirects input from a file"
     } else if danger.never_remembered && !in_a_copy && part.floors.is_empty() {
         "needs approval each time"
     } else {

@@ -97,7 +97,7 @@ fn add_operands(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), S
     };
     let before = all.len();
     for text in texts.into_iter().filter(|text| !text.is_empty() && *text != "-") {
-        // Several words may have the same text; one that the shell expands counts.
+        // Several words may have the same text; if the shell expands one of them, that one decides.
         let of_text = |word: &&Arg| word.text.ends_with(text);
         let is_glob = words.iter().filter(of_text).any(|word| word.glob);
         let tilde = words.iter().filter(of_text).any(|word| word.tilde && word.text == text);

@@ -96,7 +96,7 @@ impl Bundle {
     pub fn built_in_section(capability: &str) -> Option<String> {
         let is_header = |line: &str| line.starts_with('[');
         let is_about = |line: &str| line.trim_start_matches('[').starts_with(&format!("capabilities.\"{capability}\""));
-        // A paragraph is what stands between blank lines; the first one of a capability has its header.
+        // A paragraph is the text between blank lines; the first one of a capability has its header.
         let paragraphs =
             DEFAULT.split("\n\n").filter(|paragraph| paragraph.lines().find(|line| is_header(line)).is_some_and(is_about));
         let section = paragraphs.map(str::trim_end).collect::<Vec<_>>().join("\n\n");

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_doubt_applies_only_to_its_own_kind_of_allow() {
+    fn a_doubt_applies_only_to_its_own_kind_of_allow_verdict() {
         let doubts = Doubts { by_name: Some("name".to_owned()), as_reading: Some("reading".to_owned()), ..Doubts::default() };
         let about = |as_reading, by_name| doubts.reason_to_ask(UnaskedConditions { as_reading, by_name }).map(str::to_owned);
         assert_eq!(about(false, false), None);

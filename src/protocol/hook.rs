@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_after_the_call_by_its_event_not_by_its_file() {
+    fn a_hook_run_is_after_the_call_because_of_its_event_and_not_its_file_name() {
         let run = |hook: &str| HookRun { hook: hook.to_owned(), ..HookRun::default() };
         let before = run("/home/PostToolUse 1/hooks.toml PreToolUse 1");
         let mut hooks = CallHooks { runs: vec![before.clone(), run("hooks.toml PostToolUse 2")], arguments: None };

@@ -274,7 +274,7 @@ mod tests {
         }
 
         #[test]
-        fn a_repeatedly_truncated_run_notes_where_to_continue_and_what_is_missing(
+        fn notes_of_repeatedly_truncated_output_state_the_continuation_and_the_missing_part(
             lines in prop::collection::vec("[a-z]{0,12}", 1..40),
             cuts in prop::collection::vec(1..200_usize, 1..4),
         ) {
@@ -296,7 +296,7 @@ mod tests {
         }
 
         #[test]
-        fn following_the_hints_of_truncated_lines_reads_the_whole_text(
+        fn following_the_hints_in_truncated_lines_reads_the_whole_text(
             lines in prop::collection::vec("[a-zä]{0,30}", 1..30),
             most in 4..80_usize,
         ) {

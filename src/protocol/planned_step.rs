@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_read_back_from_the_result_that_shows_it() {
+    fn a_step_list_is_parsed_back_from_the_result_that_shows_it() {
         let steps = [
             step("[x] looks done", StepStatus::Pending),
             step("Run the tests", StepStatus::InProgress),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_names_the_current_step_and_only_counts_once_all_are_done() {
+    fn progress_names_the_current_step_or_only_the_count_once_all_steps_are_done() {
         let steps = [step("Read", StepStatus::Done), step("Write", StepStatus::Pending), step("Test", StepStatus::InProgress)];
         assert_eq!(PlannedStep::progress(&steps), "1 of 3 steps done: Test");
         assert_eq!(PlannedStep::progress(&steps[..2]), "1 of 2 steps done: Write");

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_review_without_changes_is_one_sentence() {
+    fn a_review_without_changes_is_reported_in_one_sentence() {
         let changes = |title: &str, left_out: &[&str]| ReviewedChanges {
             title: title.to_owned(),
             left_out: left_out.iter().map(|name| (*name).to_owned()).collect(),

@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_allow_relies_only_on_sandbox_tiers_with_namespaces() {
+    fn an_allow_verdict_relies_only_on_sandbox_tiers_with_namespaces() {
         let tiers = [SandboxTier::Bare, SandboxTier::LandlockOnly, SandboxTier::Guarded, SandboxTier::Preview];
         assert_eq!(tiers.map(SandboxTier::is_enforcing), [false, false, true, true]);
         assert!(tiers.is_sorted());

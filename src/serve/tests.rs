@@ -334,7 +334,7 @@ fn server_elicitations_are_declined() {
 }
 
 #[test]
-fn questions_of_the_model_wait_for_the_client_and_are_answered_once() {
+fn questions_from_the_model_wait_for_the_client_and_are_answered_once() {
     let mut desk = live();
     let option = |label: &str| QuestionOption { label: label.to_owned(), description: None, preview: None };
     let wanted = ElicitationKind::Question { options: vec![option("a"), option("b")], number: 1, count: 1 };

@@ -162,7 +162,7 @@ impl TallyCounter {
                 self.started = number;
             }
             Step::Answered if self.started > 0 => self.complete(self.started),
-            // A task that is continued after its end counts on.
+            // If a task is continued after its end, its count continues too.
             Step::Completed(steps) | Step::TaskEnded(steps) => {
                 self.complete(steps);
                 self.started = 0;

@@ -243,7 +243,7 @@ fn calls_without_a_result_are_tracked_until_their_step_ends() {
 }
 
 #[test]
-fn denied_calls_are_done_and_an_unreadable_record_counts_as_a_start_of_the_others() {
+fn denied_calls_are_done_and_other_calls_count_as_started_after_an_unreadable_record() {
     let mut records = vec![prompt(1, "x"), answer(2, &["c1", "c2"]), intent("c1"), intent("c2")];
     records.push(decided("c1", Decision::Denied { reason: Some("no".to_owned()) }));
     records.push(Record::Unreadable);

@@ -104,7 +104,7 @@ impl Folder {
         let mut budget = HashBudget::default();
         for name in names {
             let path = self.path.join(&name);
-            // Most entries that are no skills are files, and directories with other content.
+            // Most entries that are not skills are files, or directories with other content.
             if path.join(SKILL_FILE).symlink_metadata().is_err() {
                 continue;
             }

@@ -99,7 +99,7 @@ pub(crate) fn read_tree(real: &Path, boundary: &Path, detail: Detail) -> Result<
 fn file(path: &Path, shown: String, boundary: &Path, detail: Detail) -> Result<PinnedFile, String> {
     let real = path.canonicalize().map_err(|_| "a dangling symlink, or not readable".to_owned())?;
     if !real.starts_with(boundary) {
-        return Err(format!("a symlink to `{}`, outside of the skill's folder", real.display()));
+        return Err(format!("a symlink to `{}`, outside the skill's folder", real.display()));
     }
     let metadata = real.metadata().map_err(|error| format!("cannot be read: {error}"))?;
     if metadata.is_dir() {

@@ -177,8 +177,8 @@ const CHILD_DIRECTORY: &str = "AYE_TEST_STORE_DIRECTORY";
 
 /// Run by the test below in its own process: prints each committed record until it is killed.
 #[test]
-#[ignore = "is killed by the test that starts it"]
-fn a_process_that_never_stops_writing() {
+#[ignore = "child process of another test"]
+fn records_are_written_until_the_process_is_killed() {
     use std::io::Write;
     let Some(directory) = std::env::var_os(CHILD_DIRECTORY) else {
         eprintln!("skipped: only another test starts this");
@@ -200,7 +200,7 @@ fn acknowledged_records_survive_a_kill() {
     for stop_at in [0, 1, 40] {
         let dir = TempDir::new().unwrap();
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["store::tests::a_process_that_never_stops_writing", "--exact", "--ignored", "--nocapture"])
+            .args(["store::tests::records_are_written_until_the_process_is_killed", "--exact", "--ignored", "--nocapture"])
             .env(CHILD_DIRECTORY, dir.path())
             .stdout(std::process::Stdio::piped())
             .stderr(std::process::Stdio::null())
@@ -244,7 +244,7 @@ fn empty_sessions_leave_no_row() {
 }
 
 #[test]
-fn sessions_are_listed_by_workspace_the_latest_first() {
+fn sessions_are_listed_by_workspace_latest_first() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let elsewhere = "ffff0000000000000000000000000000";

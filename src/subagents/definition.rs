@@ -107,7 +107,7 @@ impl DefinitionFields {
         if READING_MODES.contains(&name) {
             self.reads_only = true;
         } else if !name.is_empty() && name != "default" {
-            let message = format!("the mode `{}` has no effect: an agent works in the mode of the session", name.escape_debug());
+            let message = format!("the mode `{}` has no effect: an agent uses the session's mode", name.escape_debug());
             self.warnings.push(Fault::at(line, message));
         }
     }
@@ -119,7 +119,7 @@ impl DefinitionFields {
             return;
         }
         if !name.contains('/') {
-            let message = format!("`{name}` is not in the form PROVIDER/NAME; the agent uses the model of the session");
+            let message = format!("`{name}` is not in the form PROVIDER/NAME; the agent uses the session's model");
             self.warnings.push(Fault::at(line, message));
             return;
         }

@@ -38,7 +38,7 @@ fn lines(header: &str) -> Vec<FrontMatterEntry> {
                 let value = FrontMatterValue::Text(unquoted(value.trim()).to_owned());
                 entries.push(FrontMatterEntry { key: key.to_owned(), value, line: index + 2 });
             }
-            // A repeated key could change what the first one says.
+            // A repeated key could override the first value.
             Some(_) | None => continue_value(entries.last_mut(), line),
         }
     }

@@ -288,7 +288,7 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let words = words.strip_prefix("failed to lookup address information: ").unwrap_or(&words);
     // The server speaks another protocol, most likely plain http.
     let words = if words.ends_with("of type InvalidContentType") { "the server does not speak TLS" } else { words };
-    // The number is the system's; the text before it is enough.
+    // The number is specific to the system; the text before it is enough.
     let words = words.split_once(" (os error ").map_or(words, |(name, _)| name);
     format!("{place}{words}")
 }

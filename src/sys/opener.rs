@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn each_system_has_its_own_open_command_with_the_path_as_one_argument() {
+    fn each_system_has_its_own_open_command_that_gets_the_path_as_one_argument() {
         let path = || PathBuf::from("/w/-a b\n'c',d");
         let all = |system, opening| attempts(system, &opening, true).iter().map(command_line).collect::<Vec<_>>();
         assert_eq!(all(System::Freedesktop, Opening::Open(path())), ["xdg-open|/w/-a b\n'c',d"]);

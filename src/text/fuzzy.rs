@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn accented_and_non_latin_letters_match_like_other_letters() {
+    fn accented_and_non_latin_letters_match_in_the_same_way_as_other_letters() {
         let names = ["docs/größe.md", "docs/日本語.md"];
         assert_eq!(best("größ", &names), ["docs/größe.md"]);
         assert_eq!(best("grosse", &names), Vec::<&str>::new());

@@ -33,11 +33,11 @@ impl<'a> Paths<'a> {
         let Some(digits) = given.strip_prefix(ARTIFACT_SCHEME) else { return self.target(field, given, meant) };
         let unknown = |message: String| ToolError::new(ErrorCode::FileNotFound, format!("`{field}`: {message}"));
         let Some(artifacts) = &self.settings.artifacts else {
-            return Err(unknown(format!("this session has no artifacts; for a file of that name use `./{given}`")));
+            return Err(unknown(format!("this session has no artifacts; for a file with that name, use `./{given}`")));
         };
         let kept = artifacts.find(given).map_err(|error| {
             let a_name = !digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-            let hint = if a_name { format!("; for a file of that name use `./{given}`") } else { String::new() };
+            let hint = if a_name { format!("; for a file with that name, use `./{given}`") } else { String::new() };
             unknown(format!("{error}{hint}"))
         })?;
         Ok(Target { given: kept.artifact.uri, real: kept.path, place: Place::File { bytes: kept.artifact.bytes } })
@@ -77,7 +77,7 @@ impl<'a> Paths<'a> {
     /// Checks `tools.absolute_paths_only`. A path of the workspace itself is allowed too.
     fn form_may_be(&self, field: &str, given: &str) -> Result<(), ToolError> {
         if given.starts_with(ARTIFACT_SCHEME) {
-            let message = "names an artifact, which only ReadFile and Grep can read; for a file of that name use";
+            let message = "names an artifact, which only ReadFile and Grep can read; for a file with that name, use";
             return Err(invalid(format!("`{field}`: `{given}` {message} `./{given}`")));
         }
         let exact = given.is_empty() || given == "." || given.starts_with(['/', '~']);
@@ -179,7 +179,7 @@ pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
 
 fn changed_error(given: &str) -> ToolError {
     let message =
-        format!("`{given}` now resolves to a different path than when the call was checked; nothing was done, try again");
+        format!("`{given}` now resolves to a different path than when the call was checked, so nothing was done; try again");
     ToolError::new(ErrorCode::Conflict, message)
 }
 

@@ -77,7 +77,7 @@ impl ReadState {
         if self.is_current(&target.real) {
             return Ok(());
         }
-        let message = format!("`{}` changed since you read it; nothing was written, read it again", target.given);
+        let message = format!("`{}` changed since you read it, so nothing was written; read it again", target.given);
         Err(ToolError::new(ErrorCode::Conflict, message))
     }
 

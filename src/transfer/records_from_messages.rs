@@ -189,7 +189,7 @@ impl RecordBuilder {
                     let call = open.calls.remove(0);
                     results.push(crate::protocol::ToolResult::success(call.tool_call_id, call.tool_name, text));
                 }
-                Part::Text { text } => others.push(format!("[Result of a tool]\n{text}")),
+                Part::Text { text } => others.push(format!("[Tool result]\n{text}")),
                 Part::Reasoning { .. } | Part::ToolCall(_) | Part::Image(_) => {}
             }
         }

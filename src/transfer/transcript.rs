@@ -204,7 +204,7 @@ impl SessionTranscript {
         }
         if self.unreadable > 0 {
             let records = format_count(self.unreadable, "record");
-            self.note(format!("this version cannot read {records} of this session; they are omitted"));
+            self.note(format!("this version cannot read {records} in this session; they are omitted"));
         }
         if !draft.trim().is_empty() {
             let (text, at) = (draft.to_owned(), self.at);

@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
-const CHILD: &str = "tui::tests::inside_the_terminal";
+const CHILD: &str = "tui::tests::a_simulated_session_runs_inside_the_terminal";
 /// Long enough for a busy machine; no test measures this time.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -212,8 +212,8 @@ fn done(tell: &impl Fn(EventKind) -> bool) {
 }
 
 #[test]
-#[ignore = "is run by the other tests, in a terminal"]
-fn inside_the_terminal() {
+#[ignore = "run by other tests in a terminal"]
+fn a_simulated_session_runs_inside_the_terminal() {
     let Ok(scene) = std::env::var("AYE_TEST_SCENE") else { return };
     let is_panic = scene == "panic";
     if scene == "contained panic" {

@@ -1,5 +1,5 @@
-//! The program that the public conformance suite of MCP clients runs: `mcp-conformance URL`. It connects to the server as a session
-//! does, and uses every tool, resource and prompt that the server offers.
+//! The program that the public conformance suite of MCP clients runs: `mcp-conformance URL`. It connects to the server
+//! as a session does, and uses every tool, resource and prompt that the server offers.
 
 use aye::conformance::{
     BoxFuture, Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, HttpKind, McpDeps, Reach, RegisteredClient,

@@ -76,7 +76,7 @@ fn approvals_of_agent_calls_name_the_agent() {
 }
 
 #[test]
-fn without_a_user_an_agent_writes_only_what_the_policy_allows() {
+fn without_a_user_an_agent_writes_only_files_that_the_policy_allows() {
     let server = one_agent(|| {
         writes(&[write("w1", "first.txt")])
             .and_call("w2", "RunCommand", json!({"command": "touch second.txt"}))
@@ -100,7 +100,7 @@ fn without_a_user_an_agent_writes_only_what_the_policy_allows() {
 }
 
 #[test]
-fn a_client_approves_the_call_of_an_agent() {
+fn a_client_can_approve_a_call_by_an_agent() {
     let server = one_agent(|| writes(&[write("w1", "first.txt")]));
     let project = project(&server);
     let mut client = Rpc::start(&project, &["--trust"]);

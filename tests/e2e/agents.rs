@@ -166,7 +166,7 @@ fn project_agents_are_ignored_before_trust() {
 }
 
 #[test]
-fn steps_of_an_agent_and_agents_of_a_response_are_limited() {
+fn steps_per_agent_and_agents_per_response_are_limited() {
     let server = Server::with_responder(|request| match (title(request), request.tool_results().len()) {
         (None, 0) => {
             let calls: Vec<_> = (0..20).map(|number| start(&format!("c{number}"), "helper", &format!("part {number}"))).collect();
@@ -189,7 +189,7 @@ fn steps_of_an_agent_and_agents_of_a_response_are_limited() {
 }
 
 #[test]
-fn limits_of_agents_come_from_the_settings_and_a_policy_only_lowers_them() {
+fn agent_limits_come_from_the_settings_and_a_policy_can_only_lower_them() {
     let server = Server::with_responder(three);
     let limits = "[agents]\nsteps = 9\nbudget_percent = 10\nper_response = 2\n";
     let policy = format!("{OPEN}[agents]\nmax_steps = 7\nbudget_percent = 40\nper_response = 90\n");

@@ -1,4 +1,4 @@
-//! Approvals amended before approval: hunks left out or edited, another command, a file edited in an editor.
+//! Proposals amended before approval: hunks left out or edited, another command, a file edited in an editor.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::{Value, json};

@@ -298,7 +298,7 @@ fn in_serve_the_service_decides_if_it_answers_before_the_client() {
 }
 
 #[test]
-fn in_serve_an_answer_that_arrives_after_the_client_s_is_ignored() {
+fn in_serve_the_service_is_ignored_if_the_client_has_answered_before() {
     let (open, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
     let service = Service::new(move |call| {
@@ -359,7 +359,7 @@ fn in_serve_a_wrong_or_replayed_answer_decides_nothing() {
 }
 
 #[test]
-fn projects_cannot_configure_the_service_and_plain_secrets_are_rejected() {
+fn projects_cannot_configure_the_service_and_plain_text_secrets_are_rejected() {
     let service = Service::accepting();
     let server = script();
     let project = Project::with(&server).file("a.rs", EDIT).file(

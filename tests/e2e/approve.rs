@@ -1,4 +1,5 @@
-//! Approvals in the terminal: a response streams, an edit and a command wait for approval, and each answer takes effect.
+//! Approvals in the terminal: a response streams, an edit and a command wait for approval, and each answer takes
+//! effect.
 
 use crate::support::{Answer, Gate, Project, Server, Terminal, texts};
 use nix::sys::signal::Signal;

@@ -1,4 +1,4 @@
-//! Attachments of a draft: files dropped on the terminal, an image from the clipboard, symbols of files.
+//! Attachments of a draft: files dropped on the terminal, an image from the clipboard, symbols from files.
 
 use crate::support::{Answer, Project, Server, Terminal, texts};
 use base64::Engine;

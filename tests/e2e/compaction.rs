@@ -110,7 +110,7 @@ fn if_the_summary_model_fails_the_current_model_writes_the_summary() {
         let project = Project::with(&server).config(&config).policy(SMALL_WINDOW).file("note.txt", "remember\n");
         let output = project.aye(&["exec", "read it twice, please"]).exits(0);
         let start = format!("cannot use `{summary}` ([model] small in config.toml)");
-        drop(output.says(&[&start, why, "The model of the session writes summaries."]));
+        drop(output.says(&[&start, why, "The session's model writes the summaries instead."]));
         assert_eq!(models_asked(&server), vec!["claude-sonnet-5"; 4]);
     }
 }
@@ -126,7 +126,7 @@ fn a_forbidden_summary_model_is_an_error_in_exec_and_a_notice_on_the_screen() {
     let told = project.aye(&["doctor"]).stdout;
     assert!(told.contains("the policy does not allow `anthropic/claude-haiku-5-5`"), "{told}");
     let mut terminal = project.open_sized(&["read it twice, please"], 120, 40);
-    terminal.wait_for("The model of the session writes summaries.");
+    terminal.wait_for("The session's model writes the summaries instead.");
     terminal.wait_for("All done.");
     assert_eq!(models_asked(&server), vec!["claude-sonnet-5"; 4]);
     assert!(terminal.quit().success());
@@ -191,7 +191,7 @@ fn a_session_killed_after_compaction_continues_with_the_summary() {
 }
 
 #[test]
-fn a_conversation_rejected_as_too_long_is_compacted_and_sent_once_more() {
+fn a_conversation_rejected_as_too_long_is_compacted_and_resent_once() {
     let too_long = || Answer::error(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum");
     let server =
         Server::new([long("first-words"), long("second-words"), too_long(), Answer::text("The note was read."), too_long()]);

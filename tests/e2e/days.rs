@@ -81,7 +81,7 @@ impl Day {
 
 impl Call {
     /// Parses a line such as `before* $ git push` or `edit WriteFile {…}`: the subject of the approval, with a star if
-    /// `auto` mode also asks, and the call.
+    /// `auto` mode also requires it, and the call.
     fn read(line: &str) -> Option<Self> {
         let (asks, rest) = line.trim().split_once(' ').filter(|(first, _)| *first != "#")?;
         let (rest, always) = (rest.trim_start(), asks.ends_with('*'));
@@ -95,7 +95,7 @@ impl Call {
         };
         let (first, rest) = rest.split_once(' ').unwrap();
         let work = match first {
-            // `⏎` stands for a line break in a command.
+            // `⏎` represents a line break in a command.
             "$" => Work::Line(rest.replace('⏎', "\n")),
             tool => Work::Tool(tool.to_owned(), serde_json::from_str(rest).unwrap_or_else(|error| panic!("{error}: {line}"))),
         };

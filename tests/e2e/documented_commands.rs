@@ -1,7 +1,8 @@
 //! Commands in README and docs, executed as documented.
 //!
-//! Every line of a `sh` block that starts aye runs in a prepared project, and must end with exit code 0. Lines that open the
-//! screen, ask, or need the network are listed below with what must happen instead. Other programs of these lines are stand-ins.
+//! Every line of a `sh` block that starts aye runs in a prepared project, and must end with exit code 0. Lines that
+//! open the screen, ask a question, or need the network are listed below with the expected outcome. The other programs
+//! in these lines are stand-ins.
 
 use crate::support::{Answer, Output, Project, Server, Terminal};
 use serde_json::json;
@@ -97,7 +98,7 @@ struct Script {
     setup: String,
 }
 
-/// Returns the scripts of a document. `cd` and `export` add up within a block and end with it.
+/// Returns the scripts of a document. `cd` and `export` accumulate within a block and are reset at its end.
 fn scripts(text: &str) -> Vec<Script> {
     let mut scripts = Vec::new();
     let (mut setup, mut block) = (String::new(), 0);
@@ -282,7 +283,7 @@ macro_rules! documents {
 }
 
 documents! {
-    commands_of_the_readme_run: "README.md",
+    commands_in_the_readme_run: "README.md",
     commands_about_budgets_run: "docs/BUDGETS.md",
     commands_about_slash_commands_run: "docs/COMMANDS.md",
     commands_about_custom_tools_run: "docs/CUSTOM_TOOLS.md",
@@ -304,7 +305,7 @@ documents! {
     commands_about_agents_run: "docs/SUBAGENTS.md",
     commands_about_tasks_run: "docs/TASKS.md",
     commands_about_tools_run: "docs/TOOLS.md",
-    commands_of_the_tour_run: "docs/TOUR.md",
+    commands_in_the_tour_run: "docs/TOUR.md",
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Approval of effects on the screen: changes in a layer, blocked access that can be opened, and background commands.
+//! Approval of effects on the screen: changes in a layer, blocked access that can be allowed, and background commands.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, texts, wait_until};

@@ -42,7 +42,7 @@ fn check_hello(project: &Project, server: &Server, model: &str) {
 }
 
 #[test]
-fn hello_over_anthropic_messages() {
+fn a_prompt_is_answered_over_anthropic_messages() {
     let server = Server::new([hello()]);
     let project = Project::with(&server);
     check_hello(&project, &server, "anthropic/scripted");
@@ -51,7 +51,7 @@ fn hello_over_anthropic_messages() {
 }
 
 #[test]
-fn hello_over_chat_completions() {
+fn a_prompt_is_answered_over_chat_completions() {
     let server = Server::new([hello()]);
     let project = Project::with_chat(&server);
     check_hello(&project, &server, "openai-chat/scripted");
@@ -60,7 +60,7 @@ fn hello_over_chat_completions() {
 }
 
 #[test]
-fn hello_over_responses() {
+fn a_prompt_is_answered_over_the_responses_api() {
     let server = Server::new([hello()]);
     let project = Project::with_chat(&server);
     check_hello(&project, &server, "openai/scripted");
@@ -69,7 +69,7 @@ fn hello_over_responses() {
 }
 
 #[test]
-fn calls_over_responses_run_and_return_results() {
+fn calls_received_over_the_responses_api_run_and_return_results() {
     let call = Answer::text("Reading.").and_call("call_of_this_file", READ, json!({"path": "a.txt"}));
     let server = Server::new([call, Answer::text("Read.")]);
     let project = Project::with_chat(&server).file("a.txt", "alpha\n");
@@ -88,7 +88,7 @@ fn calls_over_responses_run_and_return_results() {
 }
 
 #[test]
-fn a_gateway_without_responses_is_reported_with_the_setting_to_change() {
+fn a_gateway_without_the_responses_api_is_reported_with_the_setting_to_change() {
     let server = Server::new([Answer::error(404, "not_found_error", "no such path")]);
     let output = Project::with_chat(&server).aye(&["exec", "-m", "openai/scripted", "hello"]);
     assert!(output.stderr.contains("providers.openai.api = \"openai-chat\""), "{}", output.stderr);

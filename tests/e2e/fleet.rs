@@ -66,7 +66,7 @@ fn a_job_that_the_scheduler_ends_is_continued_on_another_machine() {
     let messages = server.request(2).messages();
     assert!(messages.contains("I will write.") && messages.contains("--help count"), "{messages}");
     assert_eq!((second.exists("a.txt"), stored(&second).as_array().map(Vec::len)), (false, Some(1)));
-    // Another attempt of a finished job changes nothing.
+    // Another attempt at a finished job changes nothing.
     let before = stored(&second);
     run(&machine(&server, store.path(), "count"));
     assert_eq!(stored(&second)[0]["records"], before[0]["records"]);

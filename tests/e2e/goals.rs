@@ -52,7 +52,7 @@ fn only_the_last_response_of_a_goal_is_printed() {
 }
 
 #[test]
-fn the_check_changes_nothing_in_the_workspace() {
+fn a_goal_check_changes_nothing_in_the_workspace() {
     let server = Server::new([Answer::text("Done.")]);
     let project = project(&server);
     let output = project.aye(&["exec", "--json", "--until", "echo made > by-check.txt; echo x >> wanted.txt", "go"]).exits(0);

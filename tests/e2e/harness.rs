@@ -103,7 +103,7 @@ fn processes_are_counted_by_their_whole_command_line() {
     assert_eq!(processes_running(&["sleep", &seconds]), 0);
 }
 
-/// Returns the sources below `directory`, without the line breaks within a text.
+/// Returns the sources below `directory`, without the line breaks within strings.
 fn sources(directory: &Path) -> String {
     let mut text = String::new();
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -121,7 +121,7 @@ fn sources(directory: &Path) -> String {
 }
 
 #[test]
-fn every_text_in_the_table_occurs_in_the_program() {
+fn every_string_in_the_table_occurs_in_the_program() {
     let product = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
     let missing: Vec<_> = texts::ALL.iter().filter(|text| !product.contains(**text)).collect();
     assert!(missing.is_empty(), "changed in the program, but not in tests/support/texts.rs: {missing:?}");

@@ -1,4 +1,4 @@
-//! Hooks: calls denied, held for approval, rewritten and annotated; trust and pins; failing hooks.
+//! Hooks: calls denied, made to need approval, rewritten and annotated; trust and pins; failing hooks.
 
 use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, texts, wait_until};
 use serde_json::{Value, json};
@@ -6,12 +6,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// A policy that allows everything here, so that only a hook can deny a call or make it ask.
+/// A policy that allows everything here, so that only a hook can deny a call or require its approval.
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 
-/// A policy that asks for every write.
+/// A policy that requires approval of every write.
 const ASKING: &str =
     "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\nrequires_approval = true\n";
 
@@ -352,7 +352,7 @@ fn user_hooks_run_only_after_they_are_pinned() {
 }
 
 #[test]
-fn only_a_pinned_hook_of_the_user_leaves_the_sandbox() {
+fn only_a_pinned_user_hook_runs_outside_the_sandbox() {
     let server = Server::new([runs("c1", "echo one"), Answer::text("Done.")]);
     let project = Project::with(&server).policy(OPEN);
     let mark = project.directory("home").join("mark");
@@ -382,7 +382,7 @@ fn feedback_after_a_call_is_added_to_its_result() {
 const FORMATS: &str = "sed -i s/new/formatted/ a.txt";
 
 #[test]
-fn the_changes_of_a_hook_after_a_call_are_part_of_its_proposal() {
+fn changes_by_a_hook_after_a_call_are_part_of_the_proposal() {
     let server = Server::new([writes("c1", "a.txt"), Answer::text("Denied."), writes("c2", "a.txt"), Answer::text("Done.")]);
     let project = with_hook(&server, "PostToolUse", "Write", FORMATS).policy(ASKING);
     let mut terminal = project.open_sized(&["--trust"], 110, 40);
@@ -472,8 +472,8 @@ fn a_hook_does_not_run_on_a_call_that_changes_its_program() {
     assert!(result(&server, 1).contains("which the hook runs"), "{}", result(&server, 1));
 }
 
-/// A project whose commands run in a layer before their effects are approved, with a hook after commands; `None`, with a message, if
-/// this system cannot make layers.
+/// A project whose commands run in a layer before their effects are approved, with a hook after commands; `None`, with
+/// a message, if this system cannot make layers.
 fn formatting(server: &Server, command: &str) -> Option<Project> {
     let project = Project::with(server).policy(EFFECTS).approving_effects();
     let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
@@ -486,14 +486,14 @@ fn formatting(server: &Server, command: &str) -> Option<Project> {
     Some(project.file(".claude/settings.json", &hooks.to_string()))
 }
 
-/// A policy that asks about every command and its effects.
+/// A policy that requires approval of every command and its effects.
 const EFFECTS: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\n\
                        allowed_paths = [\"${workspace}\"]\nrequires_approval = true\n[capabilities.\"File.Delete\"]\n\
                        allowed_paths = [\"${workspace}\"]\nrequires_approval = true\n\
                        [capabilities.\"Shell.Exec\"]\nrequires_approval = true\n";
 
 #[test]
-fn the_changes_of_a_hook_after_a_command_are_part_of_its_effects() {
+fn changes_by_a_hook_after_a_command_are_part_of_the_effects() {
     let (first, second) = (runs("c1", "echo new > a.txt; echo said"), runs("c2", "echo new > a.txt; echo said"));
     let server = Server::new([first, Answer::text("Denied."), second, Answer::text("Done.")]);
     let Some(project) = formatting(&server, "grep -q said && sed -i s/new/formatted/ a.txt && echo hook > b.txt") else { return };
@@ -510,7 +510,7 @@ fn the_changes_of_a_hook_after_a_command_are_part_of_its_effects() {
     assert!(terminal.quit().success());
     assert_eq!((project.read("a.txt"), project.read("b.txt")), ("formatted\n".to_owned(), "hook\n".to_owned()));
     let told = result(&server, 3);
-    assert!(told.contains("It changed `a.txt`, `b.txt`; this is part of the changes of the command."), "{told}");
+    assert!(told.contains("It changed `a.txt`, `b.txt`; this is part of the command's changes."), "{told}");
     assert_eq!(told.matches("[From the hook").count(), 1, "the hook ran once: {told}");
 }
 
@@ -542,12 +542,12 @@ fn a_hook_after_a_command_has_no_access_beyond_its_layer() {
         let project =
             project.file("fmt.sh", "exit 0\n").file("tools/fmt.sh", "exit 0\n").file("other/fmt.sh", "echo stolen > b.txt\n");
         let project = project.file(".claude/settings.json", &hooks.to_string());
-        // Nobody approves the effects, so that nothing changes anywhere.
+        // Nobody approves the effects, so nothing changes.
         let events = project.aye(&["exec", "--trust", "--json", "go"]).exits(3).events();
         assert!(!project.exists("b.txt") && !project.exists("a.txt"), "{line}");
         assert_eq!(project.read("fmt.sh"), "exit 0\n");
         assert_eq!(fs::read_to_string(outside.join("a.txt")).unwrap(), "mine\n");
-        // The approval shows what the hook said. The model gets as little of it as of the output of the command.
+        // The approval shows the hook's message. The model gets neither the message nor the command's output.
         let shown = events.all("approval_requested")[0]["proposal"].to_string();
         assert!(shown.contains(told), "{line}, {command}: {shown}");
         let said = result(&server, 1);
@@ -560,7 +560,7 @@ fn a_hook_after_a_command_has_no_access_beyond_its_layer() {
 fn hooks_after_a_command_without_changes_can_only_report() {
     let server = Server::new([runs("c1", "ls"), Answer::text("Done.")]);
     let Some(project) = formatting(&server, "echo x > log.txt; echo listed >&2; exit 2") else { return };
-    // The log of the hook is no change of the command, so that nobody has to approve it.
+    // The log written by the hook is not a change by the command, so it needs no approval.
     project.aye(&["exec", "--trust", "go"]).exits(0);
     assert!(!project.exists("log.txt"));
     assert!(result(&server, 1).contains("listed"), "{}", result(&server, 1));
@@ -641,7 +641,7 @@ fn session_context_is_sent_with_the_first_prompt() {
 }
 
 #[test]
-fn session_context_is_sent_with_the_first_prompt_that_starts() {
+fn session_context_is_sent_with_the_first_prompt_that_hooks_do_not_block() {
     let server = Server::with_responder(|_| Answer::text("Done."));
     let hook = |command: &str| json!([{ "hooks": [{ "type": "command", "command": command }] }]);
     let hooks = json!({ "hooks": {

@@ -33,7 +33,7 @@ fn home(files: &[(&str, &str)]) -> Project {
     project
 }
 
-/// Returns all files below a directory with their texts.
+/// Returns all files below a directory with their content.
 fn files_below(directory: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {

@@ -36,7 +36,7 @@ impl Web {
     }
 }
 
-/// Creates a project with the default approval by effects, whose policy lets the user open this port; `None`, with a
+/// Creates a project with the default approval by effects, whose policy lets the user allow this port; `None`, with a
 /// message, if this system does not support layers or has no curl.
 fn project(server: &Server, web: &Web, limits: &str) -> Option<Project> {
     let policy = format!(

@@ -373,7 +373,7 @@ fn a_declined_sign_in_is_reported() {
 }
 
 #[test]
-fn mcp_allow_grants_the_tools_of_a_server_and_keeps_the_built_in_policy() {
+fn mcp_allow_grants_the_tools_of_a_server_and_the_built_in_policy_stays_in_force() {
     let project = Project::empty().config("[mcp.servers.docs]\nurl = 'https://docs.invalid/mcp'\n");
     let file = project.directory("config").join("policy.toml");
     let verdict = |call: &str| project.aye_with_input(&["policy", "check", "--jsonl"], &format!("{call}\n")).exits(0).stdout;

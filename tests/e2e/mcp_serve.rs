@@ -128,7 +128,7 @@ fn without_an_approver_calls_are_denied_with_the_policy_that_would_allow_them() 
 }
 
 #[test]
-fn only_an_accepted_yes_from_the_user_of_the_client_approves_a_call() {
+fn only_an_accepted_yes_from_the_client_user_approves_a_call() {
     let project = project().file("a.txt", "one\ntwo\n");
     let mut client = client(&project, &["--ask", "client"], asks_its_person());
     for answer in [
@@ -158,7 +158,7 @@ fn only_an_accepted_yes_from_the_user_of_the_client_approves_a_call() {
     assert_eq!(project.read("a.txt"), "one\n2\n");
     assert_eq!(client.leave(), 0);
     let log = project.aye(&["policy", "log", "--json"]).exits(0).stdout;
-    assert!(log.contains("the user of the client"), "{log}");
+    assert!(log.contains("the client's user"), "{log}");
 }
 
 #[test]

@@ -314,7 +314,7 @@ fn line_mode_prints_the_diffs_and_applies_by_id() {
 }
 
 #[test]
-fn damaged_inboxes_invalid_ids_and_invalid_texts_are_errors() {
+fn damaged_inboxes_invalid_ids_and_invalid_text_are_errors() {
     let project = Project::empty();
     add(&project, "Use nextest", "personal");
     project.aye(&["memory", "apply", "xyz", "--yes"]).exits(2).says(&["4 to 8 hex digits"]);

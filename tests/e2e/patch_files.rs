@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Returns a policy with these lines about writes, which also apply to deletions.
+/// Returns a policy with these lines for writes, which also apply to deletions.
 fn policy(lines: &str) -> String {
     let shell = "[capabilities.\"Shell.Exec\"]\nrequires_approval = false\nsandbox = \"off\"\n";
     format!(

@@ -26,7 +26,7 @@ fn a_session_can_be_picked_on_the_screen_and_continued() {
     let project = with_two(&server);
     let mut terminal = project.open_sized(&["--resume"], 120, 30);
     terminal.wait_that("both are listed", |screen| screen.contains("the first thing") && screen.contains("the second thing"));
-    // The latest session is previewed beside the list.
+    // The latest session is previewed next to the list.
     terminal.wait_for("Second.");
     terminal.type_text("first", 2);
     terminal.wait_until_gone("the second thing");

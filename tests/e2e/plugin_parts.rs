@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A policy that allows everything here, so that only a hook can deny a call or make it ask.
+/// A policy that allows everything here, so that only a hook can deny a call or require its approval.
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\nsandbox = \"workspace-write\"\n\

@@ -1,4 +1,4 @@
-//! Plugins: added from a folder after a plan, pinned by hash, used beside the user's files, and removed without a
+//! Plugins: added from a folder after a plan, pinned by hash, used alongside the user's files, and removed without a
 //! trace.
 
 use crate::support::{Answer, Project, Server, Terminal};
@@ -307,7 +307,7 @@ fn folders_without_a_plugin_are_rejected_with_a_reason() {
                     fs::remove_dir_all(root.join(name)).unwrap();
                 }
             },
-            "has no part that aye can use",
+            "contains nothing that aye can use",
         ),
     ];
     for (change, why) in prepare {

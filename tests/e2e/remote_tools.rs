@@ -1,4 +1,4 @@
-//! Tools of an MCP server beside the built-in tools. The server is a short shell script.
+//! Tools of an MCP server alongside the built-in tools. The server is a short shell script.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::json;
@@ -111,7 +111,7 @@ fn policy_that_expects(verdict: &str) -> String {
 }
 
 #[test]
-fn the_policy_commands_evaluate_server_tools_like_calls_without_starting_servers() {
+fn policy_commands_evaluate_server_tools_as_in_a_call_without_starting_servers() {
     let project = with_server(Project::empty(), "Says it again.").policy(&policy_that_expects("allow"));
     let call = |name: &str| project.aye(&["tool", "call", name, "--args", "{\"text\": \"hi\"}"]);
     call("docs__echo").exits(0);

@@ -1,4 +1,4 @@
-//! `/review`: a review beside the session, a list of its findings, and tasks to fix them.
+//! `/review`: a review alongside the session, a list of its findings, and tasks to fix them.
 
 use crate::review::{finding, git, repository, response};
 use crate::support::{Answer, Editor, Gate, Project, Server, TIMEOUT, Terminal, wait_until};
@@ -18,7 +18,7 @@ fn open(project: &Project, server: &Server) -> Terminal {
     terminal
 }
 
-/// Types a line. Sent together with its line end, it would count as a paste.
+/// Types a line. Sent together with its line end, it would be treated as a paste.
 fn types(terminal: &mut Terminal, line: &str) {
     terminal.send(line);
     terminal.send("\n");

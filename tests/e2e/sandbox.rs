@@ -277,7 +277,7 @@ fn package_managers_write_to_a_persistent_private_cache() {
 }
 
 #[test]
-fn an_inherited_cache_is_the_cache_of_the_user() {
+fn an_inherited_cache_is_the_users_own_cache() {
     let Some(project) = held(&format!("{ALLOWED}cache = \"inherit\"\n")) else { return };
     let cache = project.directory("home").join(".npm");
     fs::create_dir(&cache).unwrap();

@@ -10,7 +10,7 @@ fn result(project: &Project, tool: &str, arguments: &Value) -> String {
 }
 
 #[test]
-fn denials_do_not_reveal_what_exists_outside_the_workspace() {
+fn denials_do_not_reveal_which_files_exist_outside_the_workspace() {
     let project = Project::empty().file("mine", "mine");
     let home = project.directory("home");
     fs::write(home.join("isthere"), "secret\n").unwrap();

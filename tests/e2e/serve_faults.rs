@@ -206,7 +206,7 @@ fn many_requests_are_answered_in_order_with_backpressure() {
     assert!(wait_until(TIMEOUT, || child.try_wait().unwrap().is_some()));
 }
 
-/// Returns a text larger than a pipe and the queue together, and the response that streams it in many chunks.
+/// Returns text larger than a pipe and the queue together, and the response that streams it in many chunks.
 fn long_answer() -> (String, Answer) {
     let long: Vec<String> = (0..400).map(|number| format!("{number} {}", "word ".repeat(4_000))).collect();
     let answer = long.iter().fold(Answer::empty(), |answer, piece| answer.and(piece));

@@ -90,7 +90,7 @@ fn a_service_bundle_never_loosens_the_policy() {
     web.write(BUNDLE, &archive(&[("policy.toml", loose)]));
     let project = project(&server, &web).policy("schema_version = 1\n[capabilities.\"File.Read\"]\n");
     let output = writes(&project, false);
-    assert!(output.stderr.contains("can only tighten; ignored"), "{}", output.stderr);
+    assert!(output.stderr.contains("can only add restrictions; ignored"), "{}", output.stderr);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The session service: a stand-in that knows only the protocol registers, resumes and ends sessions, and fails in every way.
+//! The session service: a stand-in that knows only the protocol registers, resumes and ends sessions, and fails in
+//! every way.
 
 use crate::support::service::{Call, Response, Service, closed_port};
 use crate::support::{Answer, Output, Project, Rpc, Server, TIMEOUT, wait_until};
@@ -102,7 +103,7 @@ fn a_session_is_registered_before_its_first_request_and_ended_after_its_last() {
 }
 
 #[test]
-fn the_policy_of_the_service_tightens_and_never_loosens() {
+fn a_policy_from_the_service_tightens_and_never_loosens_permissions() {
     let server = model();
     // A capability that the bundle does not list is not granted.
     let strict = service(json!([]));
@@ -114,7 +115,7 @@ fn the_policy_of_the_service_tightens_and_never_loosens() {
     writes(&own, false);
     let shell = json!([{"name": "File.Write"}, {"name": "Shell.Exec", "sandbox": "off"}]);
     let told = writes(&project(&server, &service(shell).url(), ""), true);
-    assert!(told.stderr.contains("can only tighten; ignored `sandbox"), "{}", told.stderr);
+    assert!(told.stderr.contains("can only add restrictions; ignored `sandbox"), "{}", told.stderr);
 }
 
 #[test]
@@ -169,7 +170,7 @@ fn changed(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Box<dyn Fn(&C
 
 type Mind = Box<dyn Fn(&Call) -> Response + Send + Sync>;
 
-/// Every complete response that is no permission, with its exit code and a part of its message.
+/// Every complete response that does not permit the session, with its exit code and part of its message.
 fn refusals() -> Vec<(&'static str, Mind, i32, &'static str)> {
     let status = |status: u16, body: &'static str| -> Mind {
         Box::new(move |_| Response { body: body.as_bytes().to_vec(), ..Response::status(status) })

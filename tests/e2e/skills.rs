@@ -190,7 +190,7 @@ fn changed_skill_scripts_need_approval() {
     fs::write(project.path(".claude/skills/pdf/scripts/run.sh"), "echo other\n").unwrap();
     terminal.prompt("again");
     let screen = terminal.wait_for("changed since you trusted the project");
-    assert!(screen.contains("`scripts/run.sh` of the skill `pdf`"), "{screen}");
+    assert!(screen.contains("`scripts/run.sh` in the skill `pdf`"), "{screen}");
     terminal.kill();
 }
 

@@ -1,4 +1,5 @@
-//! Startup: the screen appears before the store is opened, keys typed meanwhile are kept, and errors are reported.
+//! Startup: the screen appears before the store is opened, keys typed in the meantime are kept, and errors are
+//! reported.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
 use serde_json::json;

@@ -5,7 +5,7 @@ use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 use std::process::Stdio;
 
-/// Returns a policy with these lines about writes; commands run without approval.
+/// Returns a policy with these lines for writes; commands run without approval.
 fn policy(lines: &str) -> String {
     let shell = "[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
     format!(

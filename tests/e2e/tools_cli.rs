@@ -69,7 +69,7 @@ fn tool_descriptions_are_short_and_in_a_fixed_order() {
 }
 
 #[test]
-fn a_read_succeeds() {
+fn a_read_call_returns_the_file_content() {
     let project = Project::empty().file("a.txt", "alpha\nbeta\n");
     let result = call(&project, "ReadFile", &json!({"path": "a.txt"}), &[]).exits(0).json();
     assert_eq!((&result["toolName"], &result["status"]), (&json!("ReadFile"), &json!("succeeded")));

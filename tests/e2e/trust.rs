@@ -6,7 +6,7 @@ use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A policy that denies actions for which the user's policy asks.
+/// A policy that denies actions for which the user's policy requires approval.
 const TIGHT: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/notes.txt\"]\n\
                      [capabilities.\"File.Write\"]\nrequires_approval = true\n\
                      [capabilities.\"File.Delete\"]\nrequires_approval = true\n\

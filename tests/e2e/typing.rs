@@ -1,7 +1,8 @@
-//! Measurements with the built program: answers typed as people do, and sentences typed while prompts appear. They take long, so
-//! they run on request: `cargo test --test e2e typing:: -- --ignored --nocapture`.
+//! Measurements with the built program: answers typed as people type them, and sentences typed while prompts appear.
+//! They take long, so they run on request: `cargo test --test e2e typing:: -- --ignored --nocapture`.
 //!
-//! `AYE_TYPED_ANSWERS` and `AYE_TYPED_SENTENCES` set how many are typed, `AYE_TYPED_TERMINALS` in how many terminals at once.
+//! `AYE_TYPED_ANSWERS` and `AYE_TYPED_SENTENCES` set how many are typed, `AYE_TYPED_TERMINALS` the number of
+//! simultaneous terminals.
 
 use crate::support::{Answer, Project, Server, Terminal, texts};
 use serde_json::json;
@@ -45,7 +46,7 @@ fn pause(ms: u64) {
     thread::sleep(Duration::from_millis(ms));
 }
 
-/// A server whose model writes one file after the other, each after a delay of at most so many milliseconds.
+/// A server whose model writes one file after another, each after a delay below `delay_ms` milliseconds.
 fn writer(delay_ms: u64) -> Server {
     Server::with_responder(move |request| {
         let number = request.tool_results().len() as u64;
@@ -76,8 +77,9 @@ fn in_terminals(count: u64, session: impl Fn(u64, u64) + Sync) {
     });
 }
 
-/// Types one intended `y` as a person does: most often one key after reading, sometimes at once, sometimes twice. Right after
-/// a message was typed, nobody answers faster than a change on the screen can be noticed. Returns the number of keys.
+/// Types one intended `y` as a person does: most often one key after reading, sometimes at once, sometimes twice. Right
+/// after a message was typed, nobody answers faster than a change on the screen can be noticed. Returns the number of
+/// keys.
 fn type_yes(terminal: &mut Terminal, numbers: &mut Numbers, follows_message: bool) -> u64 {
     if follows_message {
         pause(250);
@@ -115,7 +117,7 @@ fn intended_answers_are_never_lost() {
             while !project.exists(&name) {
                 let is_marked = terminal.screen().contains(texts::ENTER_CONFIRM);
                 if is_marked && !confirmed && pressed.elapsed() > Duration::from_millis(900) {
-                    // The screen asks for Enter, and the person presses it.
+                    // The screen asks for Enter, and the user presses it.
                     terminal.send("\r");
                     keys.fetch_add(1, Ordering::Relaxed);
                     confirmed = true;
@@ -155,7 +157,7 @@ fn type_sentence(terminal: &mut Terminal, sentence: &str, numbers: &mut Numbers)
 
 #[test]
 #[ignore = "takes hours in full"]
-fn sentences_decide_nothing() {
+fn typed_sentences_decide_nothing() {
     let count = setting("AYE_TYPED_SENTENCES", 10_000);
     let (accidents, during) = (AtomicU64::new(0), AtomicU64::new(0));
     in_terminals(count, |session, sentences| {

@@ -63,7 +63,7 @@ fn a_newer_version_has_its_own_exit_code() {
     let output = project.aye(&["update", "--check"]).exits(100);
     let installed = concat!("installed     ", env!("CARGO_PKG_VERSION"), " (");
     for words in
-        [installed, "newest        99.0.0-rc.1 of 2026-11-20", "https://dl.example/notes/9", "A newer version is available"]
+        [installed, "newest        99.0.0-rc.1 (2026-11-20)", "https://dl.example/notes/9", "A newer version is available"]
     {
         assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
     }
@@ -83,7 +83,7 @@ fn the_same_version_is_up_to_date_and_an_older_one_is_an_error() {
     assert_eq!(project.aye(&["update", "--check", "--json"]).exits(0).json()["status"], "up_to_date");
     let project = ReleaseServer::with_index(&index("0.0.1")).project();
     let output = project.aye(&["update", "--check"]).exits(1).says(&["this build is newer than the newest release"]);
-    assert!(output.stdout.contains("newest        0.0.1 of") && !output.stdout.contains("up to date"), "{}", output.stdout);
+    assert!(output.stdout.contains("newest        0.0.1 (") && !output.stdout.contains("up to date"), "{}", output.stdout);
     let output = project.aye(&["update", "--check", "--json"]).exits(1);
     assert_eq!(output.json()["status"], "build_is_newer");
 }

@@ -194,7 +194,7 @@ fn overloaded_and_lost_requests_are_retried_without_a_second_effect() {
     store.fail("PUT", "heads/", 1, Fault::LostAnswer);
     project.aye(&["sessions", "push", &id]).exits(0);
     assert_eq!(head_of(&store, &id)["records"], json!(records(&project, &id).len()));
-    // Another machine replaced the head meanwhile, so the push compares again.
+    // Another machine has replaced the head in the meantime, so the push compares again.
     project.aye(&["exec", "--resume", &id, "more"]).exits(0);
     store.fail("PUT", "heads/", 1, Fault::Status(412));
     project.aye(&["sessions", "push", &id]).exits(0);

@@ -147,7 +147,7 @@ impl Editor {
         }
     }
 
-    /// Waits until such a message arrived: an update or a request.
+    /// Waits until such a message has arrived: an update or a request.
     #[track_caller]
     pub fn wait_for(&mut self, what: impl Fn(&Self) -> bool) {
         while !what(self) {
@@ -235,7 +235,7 @@ impl Editor {
         self.updates.iter().map(|update| &update["update"]).filter(|update| update["sessionUpdate"] == kind).collect()
     }
 
-    /// The text of the agent, of one session or of all.
+    /// The text from the agent, for one session or for all.
     pub fn text(&self, session: Option<&str>) -> String {
         let own = self.updates.iter().filter(|update| session.is_none_or(|session| update["sessionId"] == session));
         let chunks = own.map(|update| &update["update"]).filter(|update| update["sessionUpdate"] == "agent_message_chunk");

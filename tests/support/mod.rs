@@ -1,6 +1,7 @@
 //! The environment of the built binary: a scripted model, a terminal, a project on disk.
 
-/// A path in the shared test material, which `build.rs` finds. A test that uses it is ignored where `cfg(aye_shared)` is not set.
+/// A path in the shared test material, which `build.rs` finds. A test that uses it is ignored where `cfg(aye_shared)`
+/// is not set.
 macro_rules! shared {
     ($path:literal) => {
         std::path::Path::new(env!("AYE_SHARED_DIR")).join($path)
@@ -33,6 +34,6 @@ pub use terminal::Terminal;
 
 use std::time::Duration;
 
-/// Time limit of a wait for something that should come soon. It is generous because a busy machine is not a failure; a test that
-/// passes never waits so long.
+/// Maximum wait for an event that should occur soon. It is generous, because a busy machine is not a failure; a passing
+/// test never waits this long.
 pub const TIMEOUT: Duration = Duration::from_secs(180);

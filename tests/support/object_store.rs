@@ -7,22 +7,22 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// What a request gets instead of its answer.
+/// Fault in the response to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// An error with this status. Nothing is done.
+    /// An error with this status; the request has no effect.
     Status(u16),
-    /// The response of S3 to a request whose time is too far off.
+    /// S3's response to a request whose clock is too far off.
     Skewed,
-    /// The object is written, and the connection ends without an answer.
+    /// The object is written, and the connection ends without a response.
     LostAnswer,
     /// Half of the body.
     Half,
-    /// No answer, and the connection stays open.
+    /// No response, and the connection stays open.
     Silence,
 }
 
-/// The requests that a fault is for, and how many of them.
+/// The requests that a fault affects, and their remaining number.
 struct Planned {
     method: &'static str,
     part: String,
@@ -88,7 +88,7 @@ impl ObjectServer {
         format!("[services.workspace]\nurl = \"s3://team/aye\"\nendpoint = \"{}\"\n", self.url())
     }
 
-    /// Answers the next requests with this method, whose path contains a text, with a fault.
+    /// Applies a fault to the next `times` requests with this method whose path contains `part`.
     pub fn fail(&self, method: &'static str, part: &str, times: usize, fault: Fault) {
         self.state().faults.push(Planned { method, part: part.to_owned(), left: times, fault });
     }
@@ -113,7 +113,7 @@ impl ObjectServer {
         self.state().put(&format!("team/{name}"), content.to_vec());
     }
 
-    /// The requests until now: method and path.
+    /// The requests so far: method and path.
     pub fn log(&self) -> Vec<String> {
         self.state().log.iter().cloned().collect()
     }

@@ -79,7 +79,7 @@ impl Running {
     }
 }
 
-/// Gives a command the default action for `SIGHUP`, also if the tests were started with `nohup`.
+/// Gives a command the default action for `SIGHUP`, even if the tests were started with `nohup`.
 #[expect(unsafe_code, reason = "no safe call changes what a child does on a signal")]
 pub(super) fn restore_hangup_signal(command: &mut Command) {
     let reset = || {

@@ -1,4 +1,4 @@
-//! A project in a temporary directory, with its own home, config and data directories beside it.
+//! A project in a temporary directory, with its own home, config and data directories next to it.
 
 use super::server::Server;
 use super::{Output, Running, Terminal};
@@ -34,7 +34,8 @@ impl Project {
         Self::below(&std::env::temp_dir())
     }
 
-    /// Like `empty`, but not below `/tmp`, unless all of this is there; `AYE_TEST_DIR` names another parent directory.
+    /// Like `empty`, but outside `/tmp`, unless the build directory is there; `AYE_TEST_DIR` names another parent
+    /// directory.
     pub fn outside_tmp() -> Self {
         let place = std::env::var("AYE_TEST_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
         let project = Self::below(std::path::Path::new(&place));
@@ -142,7 +143,7 @@ impl Project {
         self.root.path().join("work").join(path)
     }
 
-    /// A directory beside the project: `home`, `config` or `data`.
+    /// A directory next to the project: `home`, `config` or `data`.
     pub fn directory(&self, directory: &str) -> PathBuf {
         self.root.path().join(directory)
     }

@@ -1,4 +1,4 @@
-//! A client of `aye serve`, and of what else speaks JSON-RPC in lines: as small as one can be.
+//! A minimal client of `aye serve`, and of other programs that speak line-based JSON-RPC.
 
 use super::{Project, TIMEOUT};
 use nix::sys::signal::{Signal, kill};
@@ -32,7 +32,7 @@ impl Rpc {
         Self::start_with(project, &words)
     }
 
-    /// Starts another program that speaks JSON-RPC in lines.
+    /// Starts another program that speaks line-based JSON-RPC.
     pub fn start_with(project: &Project, words: &[&str]) -> Self {
         let mut command = project.command(words);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -184,7 +184,7 @@ impl Rpc {
         kill(Pid::from_raw(self.pid() as i32), signal).unwrap();
     }
 
-    /// stderr of the process until now.
+    /// stderr of the process so far.
     pub fn stderr(&self) -> String {
         self.errors.try_iter().collect::<Vec<_>>().join("\n")
     }

@@ -1,4 +1,4 @@
-//! A model on loopback that gives the answers of a script, in order, and keeps what it was asked.
+//! A model on loopback that gives the responses of a script, in order, and records the requests.
 
 use super::{TIMEOUT, wire};
 use serde_json::Value;
@@ -19,7 +19,7 @@ impl Gate {
         self.0.1.notify_all();
     }
 
-    /// Waits until the gate opens, or until the test is long over.
+    /// Waits until the gate opens, or until long after the test has ended.
     fn pass(&self) {
         let open = lock(&self.0.0);
         drop(self.0.1.wait_timeout_while(open, TIMEOUT * 3, |open| !*open));
@@ -48,9 +48,9 @@ pub(super) enum End {
     Reason(&'static str),
     /// The connection is dropped in the middle.
     Dropped,
-    /// The body ends regularly, but the response is incomplete.
+    /// The body ends normally, but the response is incomplete.
     Short,
-    /// Nothing more comes, and the connection stays open.
+    /// No more data follows, and the connection stays open.
     Stalled,
 }
 
@@ -190,7 +190,7 @@ type Mind = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
 #[derive(Default)]
 struct Shared {
     script: Mutex<VecDeque<Answer>>,
-    /// Responses when the script is over.
+    /// Responses after the end of the script.
     mind: Option<Mind>,
     requests: Mutex<Vec<Request>>,
     /// The list of models, and the requests for it.
@@ -262,17 +262,17 @@ impl Server {
         self
     }
 
-    /// Requests for the list of models until now.
+    /// Requests for the list of models so far.
     pub fn lists(&self) -> Vec<Request> {
         lock(&self.shared.lists).clone()
     }
 
-    /// All requests until now.
+    /// All requests so far.
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.shared.requests).clone()
     }
 
-    /// The request with this number, from 0; waits until it comes.
+    /// The request with this number, from 0; waits until it arrives.
     #[track_caller]
     pub fn request(&self, number: usize) -> Request {
         let asked = lock(&self.shared.requests);

@@ -1,4 +1,5 @@
-//! A service on loopback that records requests and answers them as a test says: complete, slow, cut off, or not at all.
+//! A service on loopback that records requests and responds as a test specifies: completely, slowly, with a truncated
+//! body, or not at all.
 
 use super::TIMEOUT;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -73,7 +74,7 @@ impl Service {
         Self::new(|_| Response::status(200))
     }
 
-    /// A service on a port that an earlier one used.
+    /// A service on a port that an earlier service used.
     pub fn at(port: u16, mind: impl Fn(&Call) -> Response + Send + Sync + 'static) -> Self {
         let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         // An earlier service on this port may still be closing.
@@ -102,7 +103,7 @@ impl Service {
         self.address.port()
     }
 
-    /// All requests until now.
+    /// All requests so far.
     pub fn calls(&self) -> Vec<Call> {
         lock(&self.shared.calls).clone()
     }

@@ -1,4 +1,4 @@
-//! A session that does a bit of everything, told again and again with a fault somewhere in it; and what must be true whatever happened.
+//! A session that does a bit of everything, repeated with a fault at varying points, and the guarantees that must hold.
 
 #[path = "story/acknowledged.rs"]
 mod acknowledged;
@@ -33,11 +33,12 @@ pub enum Commands {
     Bare,
     /// Each in a preview that is kept without approval.
     Previewed,
-    /// Each in a layer before any approval; the mode keeps its effects. It deletes nothing, because deletions ask.
+    /// Each in a layer before any approval; the mode keeps its effects. It deletes nothing, because deletions need
+    /// approval.
     Layered,
 }
 
-/// One run of the story: a project, a model, and everything that aye reported until now.
+/// One run of the story: a project, a model, and everything that aye has reported so far.
 pub struct Story {
     commands: Commands,
     project: Project,
@@ -45,7 +46,7 @@ pub struct Story {
     known: Acknowledged,
     /// Number of completed prompts.
     ended: usize,
-    /// The longest time that a process of it outlived aye.
+    /// The longest time that one of its processes outlived aye.
     pub orphans: Duration,
     /// Number of starts that met their fault.
     pub faults: usize,
@@ -174,7 +175,7 @@ impl Story {
         Some(counts)
     }
 
-    /// Checks the state after a start and returns what is wrong.
+    /// Checks the state after a start and returns the first violation.
     pub fn judge(&mut self, traced: &Traced) -> Result<(), String> {
         let since = Instant::now();
         let gone = wait_until(TIMEOUT, || !files::is_used(&self.project));
@@ -214,7 +215,8 @@ impl Story {
         Ok(())
     }
 
-    /// Runs the story to its end with these faults in its starts, one after the other; checks it after each start and at the end.
+    /// Runs the story to its end with these faults in its starts, one after the other; checks it after each start and
+    /// at the end.
     pub fn tell(&mut self, points: &[Option<Point>]) -> Result<(), String> {
         let mut points = points.iter().copied();
         let mut calm = 0;

@@ -1,4 +1,4 @@
-//! A terminal with aye in it: keys go in, the screen comes out as text, and questions to the terminal are answered.
+//! A terminal with aye in it: keys go in, the screen comes out as text, and queries to the terminal are answered.
 
 use super::project::Invocation;
 use super::texts;
@@ -112,7 +112,7 @@ impl Terminal {
         Self { child, master: pair.master, writer, view, settings, line: Some(pair.slave) }
     }
 
-    /// Delays replies of the terminal by so many milliseconds, or suppresses them.
+    /// Delays replies of the terminal by `line_ms` milliseconds, or suppresses them if it is `None`.
     pub fn set_reply_delay(&self, line_ms: Option<u16>) {
         self.view.line_ms.store(line_ms.map_or(-1, i64::from), Ordering::Release);
     }
@@ -342,7 +342,7 @@ fn row(screen: &str, letter: char) -> Option<&str> {
     })
 }
 
-/// Whether a prompt has just opened and nothing decides yet.
+/// Whether a prompt has just opened and no key decides yet.
 fn is_arming(screen: &str) -> bool {
     screen.contains('◔')
 }

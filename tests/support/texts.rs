@@ -1,4 +1,4 @@
-//! Texts of the program that tests wait for. Each is written here once, so that a change of the wording is a change of one line.
+//! Strings of the program that tests wait for. Each is written only here, so that rewording it changes one line.
 
 pub const TAB_TO_REVIEW: &str = "tab to review";
 pub const TRUST_THE_PROJECT: &str = "Trust the project";
@@ -51,11 +51,11 @@ pub const PREVIOUS_POLICY: &str = "the previous policy applies";
 pub const POLICY_INVALID: &str = "policy file invalid";
 pub const NO_BYPASS: &str = "no option skips the policy";
 pub const COMMAND_NOT_RUN: &str = "the command did not run, so the model does not see it";
-pub const KEY_PREFIX: &str = "The prefix of the key identifies";
+pub const KEY_PREFIX: &str = "Its prefix identifies";
 pub const READ_AGAIN: &str = "read it again";
 pub const NO_SESSION: &str = "no session in";
 
-/// All texts of this table.
+/// All strings of this table.
 pub const ALL: &[&str] = &[
     TAB_TO_REVIEW,
     TRUST_THE_PROJECT,

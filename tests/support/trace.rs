@@ -1,4 +1,4 @@
-//! A process under a tracer: what it does to files is counted, and at one of these effects it is killed or the effect fails.
+//! A process under a tracer: its effects on files are counted, and at one of them it is killed or the effect fails.
 #![expect(unsafe_code, reason = "the kernel's tracer has no safe face; each call below says why it is sound")]
 
 #[path = "trace/calls.rs"]
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A process without an effect for so long is stuck.
+/// Time without an effect after which a process is considered stuck.
 const STUCK: Duration = Duration::from_secs(180);
 
 /// Kind of fault at an effect.
@@ -65,16 +65,17 @@ impl Traced {
     }
 }
 
-/// Runs a command to its end. System calls that change something below one of the `roots` are counted, in any of its threads, but
-/// not in processes that it starts. The error says why processes cannot be traced here.
+/// Runs a command to its end. System calls that change something below one of the `roots` are counted, in any of its
+/// threads, but not in processes that it starts. The error says why processes cannot be traced here.
 pub fn trace(mut command: Command, roots: &[PathBuf], point: Option<Point>) -> Result<Traced, String> {
     // The tracer is a thread, not a process: it starts this process and waits for nothing else.
     let roots: Vec<PathBuf> = roots.iter().map(|root| root.canonicalize().unwrap_or_else(|_| root.clone())).collect();
     thread::scope(|scope| scope.spawn(|| follow(&mut command, &roots, point)).join().unwrap())
 }
 
-/// Follows a running process, which was started and is awaited elsewhere, to its end, and returns its effects from here on. Nothing
-/// may wait for the process until the thread has finished: that would take the status that the tracer waits for.
+/// Follows a running process, which was started and is awaited elsewhere, to its end, and returns its effects from here
+/// on. Nothing may wait for the process until the thread has finished: that would take the status that the tracer waits
+/// for.
 pub fn follow_running(process: u32, roots: &[PathBuf], point: Point) -> Result<thread::JoinHandle<Vec<String>>, String> {
     let roots: Vec<PathBuf> = roots.iter().map(|root| root.canonicalize().unwrap_or_else(|_| root.clone())).collect();
     let (began, begun) = std::sync::mpsc::channel();
@@ -118,7 +119,7 @@ fn collect(mut from: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     })
 }
 
-/// Kills a process that does not end; `true` if it had to.
+/// Kills a process that does not end. Returns whether that was necessary.
 fn watch(leader: i32, over: &Arc<AtomicBool>) -> thread::JoinHandle<bool> {
     let (over, deadline) = (Arc::clone(over), Instant::now() + STUCK);
     thread::spawn(move || {

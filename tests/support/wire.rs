@@ -1,4 +1,4 @@
-//! How the protocols look on the wire: Anthropic Messages, Chat Completions, Responses and Gemini, streamed.
+//! Wire formats of the protocols: Anthropic Messages, Chat Completions, Responses and Gemini, streamed.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ impl Protocol {
 pub(super) struct Emitter {
     protocol: Protocol,
     model: String,
-    /// Number of content blocks (Anthropic), calls (Chat Completions) or items (Responses) until now.
+    /// Number of content blocks (Anthropic), calls (Chat Completions) or items (Responses) so far.
     count: usize,
 }
 
@@ -66,7 +66,7 @@ impl Emitter {
         }
     }
 
-    /// The arguments come in two chunks; real ones come in many.
+    /// The arguments arrive in two chunks; from real servers they arrive in many.
     pub fn call(&mut self, id: &str, name: &str, arguments: &str) -> String {
         let middle = arguments.char_indices().map(|(at, _)| at).find(|&at| at * 2 >= arguments.len());
         let (first, second) = arguments.split_at(middle.unwrap_or(0));
@@ -204,7 +204,7 @@ pub(super) fn tool_results(body: &Value) -> Vec<(String, String)> {
     results
 }
 
-/// Text of a content: a string, a list of text blocks, or anything else as JSON.
+/// Text of message content: a string, a list of text blocks, or any other value as JSON.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

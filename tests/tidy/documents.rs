@@ -1,4 +1,4 @@
-//! Promises of README, CHANGELOG and the files at the root of the repository.
+//! Promises made by README, CHANGELOG and the files at the root of the repository.
 
 use crate::source::{package, read, sources};
 use std::fs;

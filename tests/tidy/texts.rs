@@ -1,8 +1,8 @@
-//! Texts for programs and the model: no key names and no slash commands, which exist only on the screen.
+//! Text for programs and the model: no key names and no slash commands, which exist only on the screen.
 
 use crate::source::{Source, products};
 
-/// Modules whose texts programs, the model or all front ends receive.
+/// Modules with text that programs, the model or all front ends receive.
 const SPEAKERS: &[&str] = &["agent", "tools", "serve", "acp", "headless", "protocol", "llm", "policy", "mcp", "ports", "store"];
 /// Files that respond to slash commands from an editor.
 const ANSWERS_SLASH_COMMANDS: &[&str] = &["src/acp/slash.rs", "src/acp/commands.rs", "src/acp/session.rs"];
@@ -66,7 +66,7 @@ fn slash_command(line: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn texts_for_programs_and_the_model_contain_no_key_names_or_slash_commands() {
+fn text_for_programs_and_the_model_contains_no_key_names_or_slash_commands() {
     let mut wrong = Vec::new();
     for source in &products() {
         if !source.module().is_some_and(|module| SPEAKERS.contains(&module)) {

@@ -42,7 +42,7 @@ const BANNED: &[&str] = &[
 /// Words with which a doc comment must not begin. It describes the item or its action.
 const BANNED_STARTS: &[&str] = &["What", "Whoever", "Those", "That", "It", "Its", "Nobody"];
 
-/// Texts of earlier versions that are still recognized in stored sessions.
+/// Phrases from earlier versions that are still recognized in stored sessions.
 const PHRASES: &[Exception] = &[Exception { modules: &["agent"], count: 1 }, Exception { modules: &["protocol"], count: 1 }];
 const STARTS: &[Exception] = &[];
 
@@ -60,7 +60,7 @@ fn texts(source: &Source) -> Vec<(usize, Kind, String)> {
     found
 }
 
-/// Returns the banned phrase in a text.
+/// Returns the first banned phrase in `text`.
 fn banned(text: &str) -> Option<&'static str> {
     let lower = text.to_lowercase();
     let text = lower.split_whitespace().filter(|word| *word != "\\").collect::<Vec<_>>().join(" ");

@@ -82,7 +82,7 @@ impl PolicySource {
     /// Requests a reload of the files without waiting for it. Returns whether the session has a source.
     pub(crate) fn reload_later(&self) -> bool {
         if let Some(source) = &self.0 {
-            // A closed channel means that nothing reloads any more.
+            // A closed channel means that there are no further reloads.
             let _ = source.reload.send(ReloadRequest::Files(oneshot::channel().0));
         }
         self.0.is_some()

@@ -52,7 +52,7 @@ fn a_thread_that_fits_is_sent_in_full() {
 }
 
 #[test]
-fn the_oldest_messages_are_dropped_but_the_prompt_of_the_task_is_kept() {
+fn the_oldest_messages_are_dropped_but_the_task_prompt_is_kept() {
     let mut thread = thread(&[(User, 10), (Assistant, 40), (Tool, 40), (Assistant, 10), (Tool, 10), (Assistant, 5)]);
     assert_eq!(window(&mut thread, 60), ["[Earlier conversation truncated — 2 messages removed] 0", "3", "4", "5"]);
     for index in 6..9 {
@@ -81,7 +81,7 @@ fn a_response_is_never_separated_from_its_tool_results() {
 }
 
 #[test]
-fn a_summary_comes_first_and_the_prompt_of_the_task_is_kept() {
+fn a_summary_comes_first_and_the_task_prompt_is_kept() {
     let mut thread = Thread::default();
     for (index, role) in [User, Assistant, User, Assistant, Tool, Assistant, Tool].into_iter().enumerate() {
         thread.push(message(index, role, 10, if index < 2 { "task_001" } else { "task_002" }));
@@ -123,7 +123,7 @@ fn a_summary_written_twice_is_applied_once() {
 }
 
 #[test]
-fn a_summary_whose_last_message_is_missing_ends_at_the_message_before() {
+fn a_summary_whose_last_message_is_missing_ends_at_the_preceding_message() {
     let mut thread = thread(&[(User, 10), (Assistant, 10)]);
     thread.push(message(4, User, 10, "task_001"));
     assert!(thread.compact(&MessageId::new("msg_00003"), &[], summary(5, 5)));
@@ -131,7 +131,7 @@ fn a_summary_whose_last_message_is_missing_ends_at_the_message_before() {
 }
 
 #[test]
-fn input_of_a_summary_is_truncated_at_its_start() {
+fn the_input_for_a_summary_is_truncated_at_its_start() {
     let thread = thread(&[(User, 10), (Assistant, 40), (Tool, 40), (Assistant, 10), (Tool, 10), (User, 5)]);
     assert_eq!(texts(&thread.messages_before(5, 200)), ["0", "1", "2", "3", "4"]);
     assert_eq!(texts(&thread.messages_before(5, 60)), ["[Earlier conversation truncated — 3 messages removed] ", "3", "4"]);
@@ -156,7 +156,8 @@ fn dropped_messages_are_packed_to_save_memory() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Steps, compactions, cuts and undos in any order: every window is valid for providers, and every message can be restored.
+    /// Steps, compactions, cuts and undos in any order: every thread is valid for providers, and every message can be
+    /// restored.
     #[test]
     fn any_sequence_of_cuts_leaves_a_valid_thread_and_can_be_undone(happenings in prop::collection::vec(any::<[u8; 2]>(), 1..60)) {
         let mut thread = Thread::default();

@@ -431,7 +431,7 @@ impl CallRunner<'_> {
 
     /// Commits the intents of the batch, then performs its actions.
     pub(super) fn commit_and_dispatch(&mut self, calls: &[Call], batch: FollowUpActions) {
-        // A question of the model may stay open for long, so it must survive the process.
+        // A question from the model may stay open for a long time, so it must survive the process.
         let waits_for_user = batch.runs.iter().any(|(_, plan, _)| plan.waits_for_user);
         if batch.runs.iter().any(|(_, plan, _)| plan.changes) {
             self.cx.out.commit(Durability::Power);
@@ -446,7 +446,7 @@ impl CallRunner<'_> {
             }
         }
         for (ticket, PreviewRequest { index, mut plan, permit, approval_id, unasked: _ }) in batch.previews {
-            // Hooks are about the calls of the model.
+            // Hooks apply only to the model's calls.
             plan.hook_runs = plan.hook_runs.or_else(|| self.check.then(Vec::new));
             let tool_call_id = calls[index].call.tool_call_id.clone();
             self.cx.out.event(EventKind::PreviewStarted { approval_id, tool_call_id });
@@ -492,7 +492,7 @@ impl CallRunner<'_> {
     /// Records a result, and withholds it from the model until the user decides.
     pub(super) fn defer_result(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
         let mut result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
-        // Another run needs what the last one had, too.
+        // Another run also needs the access that the last one had.
         let had = call.held.as_ref().map_or_else(|| call.hosts.clone(), |held| held.requested_access().to_vec());
         result.denied.retain(|denied| !had.contains(denied));
         result.denied.splice(0..0, had);

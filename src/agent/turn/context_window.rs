@@ -195,7 +195,7 @@ impl ContextWindow {
             return Err(Failure::new(
                 FailureKind::ContextTooLong,
                 format!("this prompt has about {own} tokens, but {limit} at most {window}; nothing was sent"),
-                format!("put the text into a file and name that file, so that the model can read it in parts, or {larger}"),
+                format!("put the text in a file and name that file, so that the model can read it in parts, or {larger}"),
             ));
         }
         Ok(())
@@ -280,7 +280,7 @@ impl ContextWindow {
     /// estimated tokens of its messages. `None`: the request does not fit the model.
     pub(crate) fn summary_input(&self, model: &ModelFacts, messages: u64, cx: &TurnContext) -> Option<(u64, u64)> {
         let estimated = self.counting.fixed + messages;
-        // Little is known about how the other model counts, so the larger number applies.
+        // Little is known about the other model's token counts, so the larger estimate applies.
         let input = self.counting.to_model_tokens(&model.name, estimated).max(self.to_model_tokens(estimated, cx));
         let own = model.max_output_tokens.unwrap_or(u64::MAX).min(model.context_window * RESERVED_PERCENT / 100);
         let of_policy = cx.policy.llm().filter_map(|limits| limits.max_output_tokens);

@@ -107,7 +107,7 @@ mod tests {
     use super::may_read;
 
     #[test]
-    fn tests_configuration_and_files_named_in_the_check_may_affect_it() {
+    fn tests_configuration_and_files_named_in_a_goal_check_may_affect_the_check() {
         for path in [
             "tests/a.rs",
             "crates/x/tests/data/in.json",

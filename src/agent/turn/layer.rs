@@ -29,7 +29,7 @@ impl CallRunner<'_> {
         let may = matches!(plan.layer, LayerRun::Possible) && plan.preview == PreviewOffer::Possible;
         let may = may && plan.doubts.hook.is_none();
         let permit = wanted.filter(|_| is_first && is_asked && may)?;
-        // A rule knows a program by its name; the one that would run must not be another program of that name.
+        // A rule identifies a program by its name, so a different program of that name must not run.
         Some(if plan.doubts.by_name.is_some() { permit.without_hosts() } else { permit })
     }
 
@@ -66,9 +66,9 @@ impl CallRunner<'_> {
         if end.stopped {
             return self.end_killed(call, end, effects);
         }
-        // A run with access that is blocked again has done what it could, unless more can be allowed.
+        // A run that was given access and is blocked again is complete, unless further access can be allowed.
         let is_blocked = call.held.as_ref().map_or(!effects.denied.is_empty(), |held| held.is_extended_by(&effects.denied));
-        // Where nobody can allow more, a command that the mode allows has done what it could.
+        // If nobody can allow further access, a command that the mode allows is complete.
         if is_blocked && (!Self::is_by_mode(&verdict) || self.can_escalate(call, &blocked_result(call, effects))) {
             let access = if call.hosts.is_empty() { ", without network," } else { "" };
             call.no_layer = Some(format!("in a copy{access} the sandbox blocked {}", format_access(&effects.denied)));

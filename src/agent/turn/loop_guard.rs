@@ -209,7 +209,7 @@ mod tests {
         let thrice = vec![poll[0].clone(); 3];
         assert_eq!(rows(&[(poll, &["10 %"]), (poll, &["20 %"]), (poll, &["20 %"]), (poll, &["30 %"])]), [1, 1, 2, 1]);
         assert_eq!(rows(&[(&thrice, &["a", "a", "b"]), (&thrice, &["b", "b", "b"])]), [1, 4]);
-        // Another call in between resets the row, regardless of its result.
+        // Another call in between resets the count, regardless of its result.
         let other = [call("Stat", "{}"), poll[0].clone()];
         assert_eq!(rows(&[(poll, &["a"]), (&other, &["x", "a"]), (poll, &["a"])]), [1, 1, 2]);
         // A denial is not an outcome.
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_differ_only_in_times_and_durations_are_the_same() {
+    fn results_that_differ_only_in_times_and_durations_are_treated_as_equal() {
         let test = [call("RunCommand", "{}")];
         let test: &[ToolCall] = &test;
         let same = ["1 failed in 0.02s at 12:04:33", "1 failed in 0.41s at 12:05:01", "1 failed in 1s at 12:05:01.100"];

@@ -199,7 +199,7 @@ impl TurnMachine {
             }
             Input::ToolOutput { index, text } => self.report_calls(CallsInput::Printed { index, text }, at),
             Input::Command(Command::SaveDraft { text }) => self.cx.out.effect(Effect::SaveDraft(text)),
-            // Too late to start, but kept.
+            // Prompts are too late to start, but are kept.
             Input::Command(Command::Prompt { text }) => self.pass_to_prompts(PromptInput::Queued { text, steer: false }, at),
             Input::Command(Command::Steer { text }) => self.pass_to_prompts(PromptInput::Queued { text, steer: true }, at),
             Input::Command(Command::EditWaiting { id, text }) => self.pass_to_prompts(PromptInput::Edited { id, text }, at),

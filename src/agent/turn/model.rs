@@ -66,7 +66,7 @@ impl ModelChoices {
                 cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
                 ModelUpdate::Learned
             }
-            // There is no news, or the facts are about a model that is no longer in use.
+            // The facts are unchanged, or belong to a model that is no longer in use.
             _ => ModelUpdate::None,
         }
     }

@@ -439,7 +439,7 @@ impl Rewinds {
         let under_way = self.under_way.as_mut()?;
         (under_way.begins_next, under_way.then) = (begins_next, Some(then));
         let (number, overwrite) = (under_way.number, under_way.overwrite.clone());
-        // Without files there is nothing to restore, but aye tells the user in the same way.
+        // Without files there is nothing to restore, but the result is reported in the same way.
         let since = if under_way.aim.scope.files() { under_way.aim.since } else { RewindStart::Rewind(u32::MAX) };
         Some(Effect::Rewind(FileRewind { number, since, step, overwrite }))
     }

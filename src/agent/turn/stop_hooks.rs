@@ -75,7 +75,7 @@ impl StopHooks {
         let ticket = cx.numbers.next_ticket();
         self.pending = Some(ticket);
         let occasion = HookOccasion::Stop { response, repeated: self.blocks > 0 };
-        // The response is saved before a hook takes its time.
+        // The response is saved before the hooks run, because they may take long.
         cx.out.commit(Durability::Process);
         cx.out.effect(Effect::Hook { ticket, occasion });
         true

@@ -249,7 +249,7 @@ impl Tasks {
 /// State changes.
 impl Tasks {
     pub(crate) fn set_session_status(&mut self, to: SessionStatus, out: &mut Outputs) {
-        // The session is paused for the disk, whatever happens behind that.
+        // The session stays paused while nothing can be saved, whatever else changes.
         if to == Running && self.states.is_stalled() {
             return;
         }

@@ -1,4 +1,5 @@
-//! Cases of the turn machine: `tests/cases/turn/*.txt` contain inputs (`> …`) and the expected effects. `UPDATE=1` rewrites the effects.
+//! Cases of the turn machine: `tests/cases/turn/*.txt` contain inputs (`> …`) and the expected effects. `UPDATE=1`
+//! rewrites the effects.
 
 use super::super::retry::Backoff;
 use super::call_batch::CallBatch;
@@ -139,8 +140,8 @@ fn bare() -> SandboxStatus {
     SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None }
 }
 
-/// Parses `%a.rs,-b.rs`, `%killed`, `%@example.com`, `%:target`: the result of a run in a layer, with files, deletions, its end, blocked
-/// access, and build output.
+/// Parses `%a.rs,-b.rs`, `%killed`, `%@example.com`, `%:target`: the result of a run in a layer, with files, deletions,
+/// its end, blocked access, and build output.
 fn layer_effects(mark: &str) -> Option<Box<Effects>> {
     let (ended, output, digest) = ("exit 0".to_owned(), "said".to_owned(), "d1".to_owned());
     let mut effects = Effects { ended, output, digest, ..Effects::default() };
@@ -280,8 +281,8 @@ impl Sim {
         self.now += jiff::SignedDuration::from_millis(100);
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let input = match verb {
-            // Reports of the host about the session: it started, it ended, nothing can be saved, or it can be again; and step limits of
-            // later processes.
+            // Reports of the host about the session: it started, it ended, nothing can be saved, or it can be again;
+            // and step limits of later processes.
             "steps" => {
                 self.max_steps = rest.parse().unwrap();
                 return Vec::new();
@@ -530,7 +531,7 @@ impl Sim {
             "replace" => ResumePolicy::Discard,
             other => panic!("unfinished {other}"),
         };
-        // Through the text format, as in a store.
+        // Converts the records to JSON and back, as a store does.
         let records =
             self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
         self.machine = machine_with(self.approver, self.max_steps, self.limits.clone(), self.approval_timeout);
@@ -577,9 +578,10 @@ impl Sim {
         Completion { content, stop_reason, usage, model: None }
     }
 
-    /// Parses `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`. Before a line: `?` if it can be previewed, `!` if it ran in a
-    /// preview without effects, `!PATH` if it wrote there, `!PATH:CODE:OUTPUT` if it exited with this code, `+example.com,…` or `+network` for access it asks for; before a path: `#2` for two
-    /// hunks, `=WORDS` for the user's changes.
+    /// Parses `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`. Before a line: `?` if it can be previewed,
+    /// `!` if it ran in a preview without effects, `!PATH` if it wrote there, `!PATH:CODE:OUTPUT` if it exited with
+    /// this code, `+example.com,…` or `+network` for access it asks for; before a path: `#2` for two hunks, `=WORDS`
+    /// for the user's changes.
     fn plan(&self, item: &str) -> (usize, Result<Plan, ToolError>) {
         let (index, what) = item.split_once('=').unwrap();
         let (verb, rest) = what.split_once(' ').unwrap();
@@ -620,9 +622,9 @@ impl Sim {
             "read" | "absent" => Some(Action::Read { target: target(rest) }),
             "write" => Some(Action::Write { target: target(rest) }),
             "exec" => Some(Action::Exec { command: rest.to_owned(), cwd: target("") }),
-            // It would write there, but finds nothing to change.
+            // The call would write there, but finds nothing to change.
             "same" => Some(Action::Read { target: target(rest) }),
-            // It checks something inside aye.
+            // The call only reads output of a running command, so it has no action.
             "poll" => None,
             "error" | "missing" | "missing-to-read" => return (index, Err(ToolError::new(ErrorCode::FileNotFound, rest))),
             other => panic!("plan {other}"),
@@ -675,8 +677,8 @@ impl Sim {
         (index, Ok(plan))
     }
 
-    /// Parses `^` for a line that can run in a layer, `^+HOST` for one that can run there with access, `^WHY` for one that cannot, and `%` for one that ran there, with its effects:
-    /// `%a.rs,-b.rs`.
+    /// Parses `^` for a line that can run in a layer, `^+HOST` for one that can run there with access, `^WHY` for one
+    /// that cannot, and `%` for one that ran there, with its effects: `%a.rs,-b.rs`.
     fn layer(mark: &str) -> LayerRun {
         if let Some(reason) = mark.strip_prefix('^') {
             let reason = reason.replace('_', " ");
@@ -707,8 +709,8 @@ impl Sim {
         })
     }
 
-    /// Parses a plan, with the actions based on its arguments: `missing PATH` and `same PATH` would write there, `missing-to-read PATH`
-    /// would read there.
+    /// Parses a plan, with the actions based on its arguments: `missing PATH` and `same PATH` would write there,
+    /// `missing-to-read PATH` would read there.
     fn planned(&self, item: &str) -> PlanResult {
         let target = |path: &str| Target { given: path.to_owned(), real: PathBuf::from("/w").join(path), place: Place::Missing };
         let named = item.split_once('=').and_then(|(_, what)| what.split_once(' '));
@@ -879,7 +881,7 @@ fn sim_of(text: &str) -> Sim {
     let seconds = options.split("timeout=").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
     sim.approval_timeout = seconds.map(Duration::from_secs);
     sim.machine = machine_with(sim.approver, sim.max_steps, sim.limits.clone(), sim.approval_timeout);
-    // A small context window is filled by few words.
+    // A few words fill a small context window.
     if options.contains("window=10000") {
         sim.window = 10_000;
         sim.machine.cx.options.model.context_window = sim.window;
@@ -910,8 +912,8 @@ fn sim_of(text: &str) -> Sim {
     sim
 }
 
-/// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700 window=10000
-/// laxest=auto fallback=other/model summary=50000 hooks=PreToolUse,Stop`.
+/// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700
+/// window=10000 laxest=auto fallback=other/model summary=50000 hooks=PreToolUse,Stop`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();
     let mut sim = sim_of(&text);

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_mapped_to_the_directories_of_the_editor_and_outside_paths_have_none() {
+    fn paths_are_mapped_to_editor_directories_and_outside_paths_to_none() {
         let directories = [("/data/p".into(), "/home/me/p".into()), ("/data/p/lib".into(), "/home/me/lib".into())];
         let name = |real: &str| editor_path_in(&directories, Path::new(real)).map(|path| path.display().to_string());
         assert_eq!(name("/data/p/a.rs").as_deref(), Some("/home/me/p/a.rs"));

@@ -13,7 +13,7 @@ pub(crate) enum AgentsSub {
     },
     /// Show an agent: its file, tools, model and instructions
     Show {
-        /// Name of the agent, as `aye agents list` shows it
+        /// Name of the agent, as shown by `aye agents list`
         name: String,
     },
     /// Check agents for errors

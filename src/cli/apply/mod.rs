@@ -83,7 +83,7 @@ pub(crate) fn run(common: &Common, request: &ApplyRequest) -> Result<Exit, CliEr
     let application = Application {
         prompt: format!("Apply a patch file: {files}, SHA-256 {}", patch.digest()),
         subject: "the patch file",
-        conflict_hint: "run the task again, with `aye exec --patch`, to get a patch for the files as they are now".to_owned(),
+        conflict_hint: "run the task again, with `aye exec --patch`, to get a patch for the current files".to_owned(),
         has_terminal: request.file != Path::new("-"),
     };
     apply_patch(common, place, patch, request.form, &application)

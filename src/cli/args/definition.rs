@@ -63,7 +63,7 @@ pub(super) struct CommonArgs {
     pub profile: Option<String>,
     /// Use this model [default: from config.toml or the API keys]
     ///
-    /// The default is `[model] default` of the configuration. Without it, aye uses the first provider that has an API
+    /// The default is `[model] default` in the configuration. Without it, aye uses the first provider that has an API
     /// key.
     #[arg(short = 'm', long, value_name = "PROVIDER/NAME", global = true, value_parser = model)]
     pub model: Option<String>,
@@ -76,7 +76,7 @@ pub(super) struct CommonArgs {
     /// Add a directory to the workspace; repeatable
     #[arg(long = "add-dir", value_name = "DIR", global = true, action = ArgAction::Append)]
     pub add_dirs: Vec<PathBuf>,
-    /// Trust the files of this project for this run
+    /// Trust this project's files for this run
     ///
     /// These are the files in `.aye/`, `.mcp.json`, AGENTS.md, hooks, skills and agents. Without trust, `aye exec` and
     /// `aye tool` ignore them.
@@ -229,10 +229,10 @@ pub(super) struct RunArgs {
     /// fails, its output is the next prompt. The run ends when the command passes, or when a limit is reached.
     #[arg(long, value_name = "COMMAND", value_parser = check_command, conflicts_with = "output_schema")]
     pub until: Option<String>,
-    /// Stop the goal of --until after this time, such as 30m
+    /// Stop the --until goal after this time, such as 30m
     #[arg(long = "for", value_name = "TIME", value_parser = parse_time, requires = "until")]
     pub time_ms: Option<u64>,
-    /// Stop the goal of --until after this many failed checks [default: 25]
+    /// Stop the --until goal after this many failed checks [default: 25]
     #[arg(long, value_name = "N", value_parser = parse_rounds, requires = "until")]
     pub rounds: Option<u32>,
 }
@@ -267,9 +267,9 @@ pub(super) enum FormatArg {
     Text,
     /// One JSON object at the end: the event that ended the task
     Json,
-    /// Every event as one line of JSON, as it happens
+    /// Every event as a JSON line, as it happens
     Events,
-    /// Messages as lines of JSON, in the format of Claude Code
+    /// Messages as JSON lines, in Claude Code's format
     StreamJson,
 }
 
@@ -334,7 +334,7 @@ pub(super) enum Sub {
     },
     /// Show tokens, cost and approvals by model, project or day
     ///
-    /// The figures come from the stored sessions; deleted sessions do not count.
+    /// The figures cover only stored sessions, not deleted ones.
     Usage(UsageArgs),
     /// Review changes, read-only, and print the findings
     ///
@@ -343,7 +343,7 @@ pub(super) enum Sub {
     Review(ReviewArgs),
     /// Apply a patch file from `aye exec --patch`
     ///
-    /// The file is untrusted data: every change is checked against the files and judged by the policy.
+    /// The file is untrusted data: every change is checked against the files and against the policy.
     Apply(ApplyArgs),
     /// Run tasks in their own copies of the workspace
     Task {
@@ -429,7 +429,7 @@ pub(super) enum Sub {
     Update(UpdateArgs),
     /// Deliver waiting records to services
     ///
-    /// Services are set in `[services]` of config.toml. The exit code is 1 if records remain.
+    /// Services are configured under `[services]` in config.toml. The exit code is 1 if records remain.
     Sync {
         /// Print JSON
         #[arg(long)]
@@ -481,7 +481,7 @@ pub(super) enum ModelsSub {
 
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub(crate) struct ModelsUpdate {
-    /// URL or path of a catalogue: TOML, or the JSON of models.dev
+    /// URL or path of a catalogue: TOML, or the models.dev JSON
     pub source: Option<String>,
     /// Show what would change, without writing it
     #[arg(long)]
@@ -501,7 +501,7 @@ pub(super) enum ToolSub {
     },
     /// Print the definition of a tool
     Schema {
-        /// Name of the tool, as `aye tool list` shows it
+        /// Name of the tool, as shown by `aye tool list`
         #[arg(required_unless_present = "manifest")]
         name: Option<String>,
         /// Print the JSON Schema of custom tool manifests instead
@@ -510,7 +510,7 @@ pub(super) enum ToolSub {
     },
     /// Call a tool as a model would, under the policy
     Call {
-        /// Name of the tool, as `aye tool list` shows it
+        /// Name of the tool, as shown by `aye tool list`
         name: String,
         /// Set the arguments: JSON, `@FILE`, or `-` for stdin
         #[arg(long, value_name = "JSON|@FILE|-", default_value = "{}")]

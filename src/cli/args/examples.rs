@@ -263,7 +263,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("Show what each model cost in the last 30 days", "aye usage"),
             ("Show what each day of the last week cost", "aye usage --since 7d --by day"),
-            ("Print the usage of this project as JSON", "aye usage --since all --project --json"),
+            ("Print this project's usage as JSON", "aye usage --since all --project --json"),
         ],
     ),
     (
@@ -451,7 +451,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("sync", &[("Deliver waiting records, for example at the end of a job", "aye sync")]),
     ("doctor", &[("Check the installation", "aye doctor"), ("Check the installation in a script", "aye doctor --json")]),
     ("update", &[("Show the commands that update aye", "aye update"), ("Check for a newer version", "aye update --check")]),
-    ("acp", &[("Set this as the agent command of your editor", "aye acp")]),
+    ("acp", &[("Set this as the agent command in your editor", "aye acp")]),
     (
         "setup",
         &[

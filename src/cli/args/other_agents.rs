@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_listed_once_are_foreign_and_have_existing_equivalents() {
+    fn options_of_other_agents_are_unique_unknown_to_aye_and_have_existing_equivalents() {
         let command = Cli::command();
         let own: Vec<String> = command.get_arguments().flat_map(names_of).collect();
         let mut seen = Vec::new();

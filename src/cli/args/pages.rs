@@ -18,9 +18,9 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("AYE_CONFIG_DIR", "The directory for your settings and policy. The default is ~/.config/aye."),
     ("AYE_DATA_DIR", "The directory for sessions, artifacts and logs. The default is ~/.local/share/aye."),
     ("AYE_LOG", "Log filter, for example aye=debug, or off. It overrides --verbose."),
-    ("AYE_REDUCE_MOTION", "Reduces motion in the full-screen UI if it is neither empty nor 0."),
+    ("AYE_REDUCE_MOTION", "Reduces motion in the full-screen UI, unless empty or 0."),
     ("AYE", "Set to 1 in commands that aye runs. aye then rejects options that would extend permissions, such as --trust."),
-    ("NO_COLOR", "Disables colours if it is not empty."),
+    ("NO_COLOR", "Disables colours, unless empty."),
     ("VISUAL, EDITOR", "The editor for drafts. The default is vi."),
     ("HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy for requests to model providers."),
     ("LC_ALL, LC_CTYPE, LANG", "The locale. Without UTF-8, aye draws with ASCII characters only."),
@@ -116,7 +116,7 @@ fn environment() -> Vec<(String, String)> {
     let (keys, addresses) = provider_variables();
     let own = ENVIRONMENT.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
     let of_providers = [
-        (keys.join(", "), "API keys of the model providers. They take precedence over saved keys.".to_owned()),
+        (keys.join(", "), "API keys for the model providers. They take precedence over saved keys.".to_owned()),
         (addresses.join(", "), "Addresses of the model providers, for proxies and gateways.".to_owned()),
     ];
     own.chain(of_providers).collect()
@@ -139,12 +139,12 @@ fn files() -> Vec<(String, String)> {
         (Some(PathBuf::from(MANAGED)), "The managed policy of this system. No other policy can loosen it."),
         (
             Some(PathBuf::from(".aye/")),
-            "Settings, policy, slash commands and tools of a project. aye uses them once you trust it.",
+            "A project's settings, policy, slash commands and tools. aye uses them once you trust it.",
         ),
-        (Some(PathBuf::from(".mcp.json")), "MCP servers of a project. aye uses them once you trust it."),
-        (Some(PathBuf::from("AGENTS.md")), "Instructions of a project for the model. aye uses them once you trust it."),
+        (Some(PathBuf::from(".mcp.json")), "A project's MCP servers. aye uses them once you trust it."),
+        (Some(PathBuf::from("AGENTS.md")), "A project's instructions for the model. aye uses them once you trust it."),
         (Some(data("aye.db")), "Sessions."),
-        (Some(data("artifacts/")), "Long outputs and images of sessions."),
+        (Some(data("artifacts/")), "Long outputs and images from sessions."),
         (Some(data("logs/")), "Logs, one file per day."),
         (Some(data("history.jsonl")), "Prompt history of the full-screen UI."),
     ];

@@ -4,9 +4,9 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuthSub {
-    /// Save the API key of a provider
+    /// Save an API key for a provider
     ///
-    /// aye reads the key from the terminal without showing it. It saves the key in the keyring of the system, or in
+    /// aye reads the key from the terminal without showing it. It saves the key in the system keyring, or in
     /// credentials.toml if there is no keyring.
     Login {
         /// Provider: anthropic, openai, gemini, … or one from config.toml
@@ -15,7 +15,7 @@ pub(crate) enum AuthSub {
         #[arg(long)]
         key_stdin: bool,
     },
-    /// Delete the saved API key of a provider
+    /// Delete a provider's saved API key
     Logout {
         /// Provider whose key to delete
         #[arg(required_unless_present = "all")]

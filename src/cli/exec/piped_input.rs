@@ -248,7 +248,7 @@ mod tests {
     const SHORT: Patience = Patience { quiet: Duration::from_millis(1), first_byte: Duration::from_millis(5) };
 
     #[test]
-    fn reading_stops_if_no_input_arrives_and_both_waits_are_reported() {
+    fn reading_stops_if_no_input_arrives_and_notices_report_the_wait_and_its_end() {
         let (tell, told) = sync_channel(1);
         let mut said = Vec::new();
         let collected = collect(&told, SHORT, &mut |notice| said.push(notice.text())).unwrap();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn started_input_is_read_to_the_end() {
+    fn input_is_read_to_the_end_once_it_has_started() {
         let (tell, told) = sync_channel(2);
         tell.send(Ok(b"one ".to_vec())).unwrap();
         let writer = thread::spawn(move || {

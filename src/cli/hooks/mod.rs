@@ -79,7 +79,10 @@ fn list(set: &HookSet, json: bool) -> Exit {
         }
     }
     if listed.is_empty() {
-        text.push_str("No hooks. aye reads `.aye/hooks.toml` and `.claude/settings.json` of a trusted project, and your own `hooks.toml`.\n");
+        text.push_str(
+            "No hooks. aye reads `.aye/hooks.toml` and `.claude/settings.json` in a trusted project, and your own \
+            `hooks.toml`.\n",
+        );
     } else {
         text.push_str("\nA hook can deny a call, ask for approval, rewrite the call or add context. None can allow a call.\n");
     }

@@ -120,7 +120,7 @@ fn import(place: &AppContext, request: &ImportRequest, plan: &ImportPlan, target
         if written.is_empty() {
             return error;
         }
-        error.hint("the files above are written; run the import again to complete it")
+        error.hint("the files above were written; run the import again to complete it")
     };
     outcome.map(|()| Exit::Completed).map_err(interrupted)
 }

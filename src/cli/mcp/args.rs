@@ -22,12 +22,12 @@ pub(crate) enum McpSub {
         url: Option<String>,
         /// Send this header with every request; repeatable
         ///
-        /// `${VAR}` is replaced by the environment variable VAR.
+        /// `${VAR}` is replaced with the value of the environment variable VAR.
         #[arg(long = "header", value_name = "NAME: VALUE", conflicts_with = "command")]
         headers: Vec<String>,
         /// Set an environment variable for the program; repeatable
         ///
-        /// `${VAR}` is replaced by the environment variable VAR.
+        /// `${VAR}` is replaced with the value of the environment variable VAR.
         #[arg(long = "env", value_name = "NAME=VALUE", conflicts_with = "url")]
         env: Vec<String>,
         /// Allow the program network access, which `npx` needs
@@ -38,7 +38,7 @@ pub(crate) enum McpSub {
         /// Read the bearer token from this environment variable
         #[arg(long, value_name = "VAR", conflicts_with = "command")]
         bearer_token_env: Option<String>,
-        /// Set the transport of the server [default: auto]
+        /// Set the server's transport [default: auto]
         #[arg(long = "type", value_name = "TYPE", value_parser = transports(), conflicts_with = "command")]
         kind: Option<String>,
         /// Program to start, with its arguments, after `--`
@@ -47,35 +47,35 @@ pub(crate) enum McpSub {
     },
     /// Remove an MCP server and delete its tokens
     Remove {
-        /// Name of the server, as `aye mcp list` shows it
+        /// Name of the server, as shown by `aye mcp list`
         name: String,
     },
     /// Sign in to an MCP server in the browser
     Login {
-        /// Name of the server, as `aye mcp list` shows it
+        /// Name of the server, as shown by `aye mcp list`
         name: String,
         /// Print the sign-in address instead of opening a browser
         #[arg(long)]
         no_browser: bool,
     },
-    /// Delete the tokens of an MCP server
+    /// Delete an MCP server's tokens
     Logout {
-        /// Name of the server, as `aye mcp list` shows it
+        /// Name of the server, as shown by `aye mcp list`
         name: String,
     },
     /// Connect to an MCP server and show its tools and verdicts
     Test {
-        /// Name of the server, as `aye mcp list` shows it
+        /// Name of the server, as shown by `aye mcp list`
         name: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Allow the tools of an MCP server in your policy
+    /// Allow an MCP server's tools in your policy
     ///
     /// Each call needs approval. Without a policy.toml, aye creates one that extends the built-in policy.
     Allow {
-        /// Name of the server, as `aye mcp list` shows it
+        /// Name of the server, as shown by `aye mcp list`
         name: String,
     },
     /// Serve aye's tools to another agent, as an MCP server
@@ -92,7 +92,7 @@ pub(crate) enum McpSub {
 pub(crate) enum AskArg {
     /// No user: calls that need approval are denied
     Never,
-    /// The user of the client, for clients that do not approve themselves
+    /// The client's user, for clients that do not ask for approval on their own
     Client,
 }
 

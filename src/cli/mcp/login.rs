@@ -77,7 +77,7 @@ pub(crate) fn log_in(place: &AppContext, common: &Common, name: &str, no_browser
 
 pub(crate) fn log_out(place: &AppContext, name: &str) -> Result<Exit, CliError> {
     let text = if forget(place, name)? {
-        format!("deleted the tokens of `{name}`; its authorization server may still list aye\n")
+        format!("deleted the tokens for `{name}`; its authorization server may still list aye\n")
     } else {
         format!("no tokens are saved for `{name}`\n")
     };

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Approver in the decision log.
-const CLIENTS_PERSON: &str = "the user of the client";
+const CLIENTS_PERSON: &str = "the client's user";
 
 /// State shared by all calls.
 pub(crate) struct CallService {
@@ -247,7 +247,7 @@ impl CallService {
         self.bench.keep(&plan, "deny", "no user can approve this call", &question.reason).await;
         let asks = match self.asks {
             ApprovalMode::Nobody => {
-                "this server does not ask for approval (start it with `--ask client` to ask the user of the client)"
+                "this server does not ask for approval (start it with `--ask client` to ask the client's user)"
             }
             ApprovalMode::Client => "the client cannot show a form to the user (elicitation)",
         };

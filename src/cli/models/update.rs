@@ -64,7 +64,7 @@ fn source(place: &AppContext, args: &ModelsUpdate) -> Result<ListSource, CliErro
 
 /// Returns the changes as text.
 fn describe_changes(update: &CatalogueUpdate, allowed: &AllowedModels) -> String {
-    let date = update.date().map(|date| format!(" of {date}")).unwrap_or_default();
+    let date = update.date().map(|date| format!(" dated {date}")).unwrap_or_default();
     if update.changes.is_empty() {
         return format!("no changes: the catalogue in use matches the list{date}\n");
     }

@@ -8,7 +8,7 @@ pub(crate) struct SourceArgs {
     /// Folder, archive (file or https URL), or repository with #BRANCH/@COMMIT
     #[arg(value_name = "SOURCE")]
     pub source: String,
-    /// Folder of the plugin in the repository or the archive
+    /// Plugin folder in the repository or archive
     #[arg(long, value_name = "DIR")]
     pub path: Option<String>,
     /// Let git use your credential helpers and SSH keys
@@ -38,7 +38,7 @@ pub(crate) enum PluginSub {
     },
     /// Show the contents of a plugin
     Show {
-        /// Name of the plugin, as `aye plugin list` shows it
+        /// Name of the plugin, as shown by `aye plugin list`
         name: String,
         /// Print JSON
         #[arg(long)]
@@ -54,9 +54,9 @@ pub(crate) enum PluginSub {
         #[arg(long)]
         json: bool,
     },
-    /// Add a plugin again from its source, after showing the difference
+    /// Update a plugin from its source, after showing the difference
     Update {
-        /// Name of the plugin, as `aye plugin list` shows it
+        /// Name of the plugin, as shown by `aye plugin list`
         name: String,
         /// Let git use your credential helpers and SSH keys
         #[arg(long)]
@@ -67,17 +67,17 @@ pub(crate) enum PluginSub {
     },
     /// Remove a plugin with all of its files
     Remove {
-        /// Name of the plugin, as `aye plugin list` shows it
+        /// Name of the plugin, as shown by `aye plugin list`
         name: String,
     },
     /// Enable a disabled plugin
     Enable {
-        /// Name of the plugin, as `aye plugin list` shows it
+        /// Name of the plugin, as shown by `aye plugin list`
         name: String,
     },
     /// Disable a plugin without removing it
     Disable {
-        /// Name of the plugin, as `aye plugin list` shows it
+        /// Name of the plugin, as shown by `aye plugin list`
         name: String,
     },
 }

@@ -60,7 +60,7 @@ fn add_staged(
     }
     let contents = Contents::read(&staged.plugin);
     if contents.is_empty() {
-        let problem = Problem::new(format!("the plugin `{name}` has no part that aye can use"));
+        let problem = Problem::new(format!("the plugin `{name}` contains nothing that aye can use"));
         return Err(CliError::failed(problem.hint(format!("run `aye plugin check {shown}` to see why"))));
     }
     // An installed plugin whose pins cannot be read is replaced.

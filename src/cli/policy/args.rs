@@ -95,7 +95,7 @@ pub(crate) enum GrantsSub {
         #[arg(long)]
         json: bool,
     },
-    /// Revoke saved rules, by the names `list` shows
+    /// Revoke saved rules, by the names that `list` shows
     Revoke {
         /// Names of the rules, such as `mine-here:14` or `user:31`
         #[arg(value_name = "RULE", required_unless_present_any = ["all", "expired"])]
@@ -131,7 +131,7 @@ pub(crate) struct ExplainArgs {
     args: Option<String>,
     /// Command, after `--`; a single argument is parsed as a shell line
     ///
-    /// Several arguments are a program and its arguments.
+    /// Several arguments are treated as a program and its arguments.
     #[arg(last = true, required_unless_present = "tool")]
     command: Vec<String>,
 }
@@ -141,7 +141,7 @@ pub(crate) struct InitArgs {
     /// Choose which actions need no approval
     #[arg(long, value_enum, default_value_t, conflicts_with = "project")]
     preset: Preset,
-    /// Write the policy of this project, `.aye/policy.toml`
+    /// Write this project's policy, `.aye/policy.toml`
     ///
     /// It applies to everyone who works on the project, and can only tighten their own policies.
     #[arg(long)]

@@ -240,14 +240,16 @@ impl ExplainedCall {
         let mut notes = Vec::new();
         if self.by_rules.needs.is_some() {
             let until = if self.now.verdict == VerdictKind::Ask {
-                "requires approval at run time without one"
+                "without one, approval is required at run time"
             } else {
                 "allowed only in a sandbox"
             };
             notes.push(format!("needs a sandbox: {until}"));
         }
         if self.by_rules.approve == Some(ApproveWhen::Effects) {
-            notes.push("approved by its effects: it runs in a copy first, and aye asks only if it would change files".to_owned());
+            notes.push(
+                "approved by effects: the command runs in a copy first, and aye asks only if it would change files".to_owned(),
+            );
         }
         if !self.by_rules.hosts.is_empty() {
             let hosts: Vec<String> = self.by_rules.hosts.iter().map(ToString::to_string).collect();

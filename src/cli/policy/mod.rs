@@ -110,7 +110,7 @@ fn judge_call(
     }
     let actions = toolset.actions_for(tool, arguments).map_err(|error| error.message)?;
     let mut told = enforcer.explain(&actions, jiff::Timestamp::now());
-    // Sessions and background commands do not end by themselves, so their effects cannot be
+    // Sessions and background commands do not end on their own, so their effects cannot be
     // reviewed.
     let is_awaited = tools::canonical_name(tool) == Some("RunCommand") && !in_background(arguments);
     told.approve = told.approve.map(|when| if is_awaited { when } else { ApproveWhen::Before });

@@ -210,14 +210,14 @@ fn text(outcome: &TestTotals, suites: &[Suite], paint: &OutputStyle) -> String {
         out.push('\n');
     }
     let count = |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
-    let (tests, examples) = (count(outcome.tests, "test"), count(outcome.examples, "example"));
+    let (tests, examples) = (count(outcome.tests, "test"), count(outcome.examples, "rule example"));
     let summary = match (outcome.tests, outcome.failed) {
         (0, _) => {
             let files: Vec<String> = suites.iter().map(|suite| suite.file.display().to_string()).collect();
-            format!("no [[tests]] in {}; {examples} of rules passed", files.join(", "))
+            format!("no [[tests]] in {}; {examples} passed", files.join(", "))
         }
-        (_, 0) => format!("{tests} passed, {examples} of rules passed"),
-        (_, failed) => format!("{failed} of {tests} failed, {examples} of rules passed"),
+        (_, 0) => format!("{tests} passed, {examples} passed"),
+        (_, failed) => format!("{failed} of {tests} failed, {examples} passed"),
     };
     let tone = if outcome.failed == 0 { OutputTone::Good } else { OutputTone::Bad };
     out.push_str(&paint.tone(tone, &crate::text::reveal(&summary)));

@@ -194,7 +194,7 @@ fn target(request: &RewindRequest, points: &[RewindPoint]) -> Result<RewindTarge
             Err(problem.hint(if known.is_empty() {
                 "this session has no prompts yet".to_owned()
             } else {
-                format!("the prompts of this session are {}", known.join(", "))
+                format!("this session's prompts are {}", known.join(", "))
             }))
         }
     }

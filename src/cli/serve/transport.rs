@@ -166,7 +166,7 @@ fn read(mut from: impl Read, to: &mpsc::Sender<BoundedLine>) {
 
 fn write(mut to: impl Write, mut queue: mpsc::UnboundedReceiver<Vec<u8>>, backlog: &watch::Sender<usize>) -> io::Result<()> {
     while let Some(mut bytes) = queue.blocking_recv() {
-        // Write messages that have arrived since together.
+        // Write all messages that have arrived since then at once.
         while bytes.len() < PIECE_BYTES
             && let Ok(more) = queue.try_recv()
         {

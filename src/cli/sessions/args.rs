@@ -130,7 +130,7 @@ pub(crate) enum SessionsSub {
         dry_run: bool,
         /// Delete sessions of this project not used for this many days
         ///
-        /// This replaces the limits for sessions in `[retention]`.
+        /// This overrides the session limits in `[retention]`.
         #[arg(long, value_name = "DAYS")]
         older_than: Option<u32>,
         /// With `--older-than`, delete sessions of all projects

@@ -13,7 +13,7 @@ pub(crate) enum SkillsSub {
     },
     /// Show a skill: its location, tools, files and text
     Show {
-        /// Name of the skill, as `aye skills list` shows it
+        /// Name of the skill, as shown by `aye skills list`
         name: String,
     },
     /// Check skills for errors

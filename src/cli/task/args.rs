@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 pub(crate) enum TaskSub {
     /// Start a task in its own copy of the workspace
     ///
-    /// The copy is a copy-on-write layer over the workspace: it needs no git and includes your build output and
+    /// The copy is a copy-on-write layer over the workspace: it does not need git, and includes your build output and
     /// caches. Your files are unchanged until you apply the changes. The command waits for the task and prints its
     /// progress.
     Start {
@@ -81,9 +81,9 @@ pub(crate) enum TaskSub {
         /// Show only these files
         paths: Vec<String>,
     },
-    /// Apply the changes of a task to the workspace
+    /// Apply a task's changes to the workspace
     ///
-    /// Every change is judged by the policy, recorded, and can be undone with `aye rewind`. A file that was also
+    /// Every change is checked against the policy and recorded, and can be undone with `aye rewind`. A file that was also
     /// changed in the workspace is a conflict: it is reported and not changed. Changes that are not applied remain in
     /// the task.
     Keep {

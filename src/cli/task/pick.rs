@@ -116,7 +116,7 @@ mod tests {
     const DIFF: &str = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n@@ -9 +9 @@\n-c\n+d\n@@ -20 +20 @@\n-e\n+f\n";
 
     #[test]
-    fn hunks_are_chosen_by_lines_and_the_end_of_the_input_skips_the_rest() {
+    fn each_input_line_answers_for_one_hunk_and_the_end_of_the_input_skips_the_rest() {
         let diffs = FileDiffs::read(DIFF);
         for (lines, chosen, quits) in [
             ("y\nn\ny\n", vec![0, 2], false),

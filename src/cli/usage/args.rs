@@ -11,7 +11,7 @@ pub(crate) struct UsageArgs {
     /// Group by model, project or day
     #[arg(long, value_enum, default_value = "model")]
     by: GroupArg,
-    /// Count only the sessions of this project
+    /// Count only this project's sessions
     #[arg(long)]
     project: bool,
     /// Print JSON

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn profiles_are_parsed_like_the_aws_cli_does() {
+    fn profiles_are_parsed_as_by_the_aws_cli() {
         let sections = parse(
             "# comment\nstray = 1\n[default]\nregion=eu-west-1 # near\naws_access_key_id = A\n\n[profile  work]\nsso_session = corp\n\
              s3 =\n  max_concurrent_requests = 20\nRegion = us-west-2\n[sso-session corp]\nsso_start_url = https://x.awsapps.com/start#/\n",

@@ -97,7 +97,7 @@ fn variables_and_defaults_are_expanded_once() {
 }
 
 #[test]
-fn project_server_files_are_parsed_like_other_tools_parse_them() {
+fn project_server_files_are_parsed_as_by_other_tools() {
     let found = project(
         r#"{"mcpServers": {
             "a": {"command": "${NOPE:-node}", "args": ["x", "${TOKEN}"], "env": {"T": "${TOKEN}"}, "cwd": "sub"},

@@ -97,7 +97,7 @@ impl Description<'_> {
                 let secret = value.split_once(' ').map_or(value.as_str(), |(_, token)| token);
                 found.literal_secrets.push(secret.to_owned());
                 found.problems.push(format!(
-                    "{}: the header `{header}` of `{}` contains a secret in plain text; put the secret into an \
+                    "{}: the header `{header}` of `{}` contains a secret in plain text; put the secret in an \
                     environment variable and write `${{VARIABLE}}`",
                     self.key_location(&["headers"]),
                     self.name

@@ -111,13 +111,13 @@ impl Item {
     /// Returns a short description: the kind, and the reason why the item is ignored.
     pub(crate) fn summary(&self) -> String {
         let kind = match self.kind {
-            TrustItemKind::Policy => "policy, can only tighten",
+            TrustItemKind::Policy => "policy, restrictions only",
             TrustItemKind::Config => "settings",
             TrustItemKind::Command => "command",
             TrustItemKind::Tool => "tool",
             TrustItemKind::Program => "program of a tool",
             TrustItemKind::McpServers => "MCP servers",
-            TrustItemKind::Hooks => "hooks, which run at certain events",
+            TrustItemKind::Hooks => "hooks, which run on certain events",
             TrustItemKind::HookProgram => "program of a hook",
             TrustItemKind::Instructions => "instructions for the model",
             TrustItemKind::Skill => "skill",
@@ -482,7 +482,7 @@ pub(crate) fn program_files(words: &[String], directory: Option<&str>, workspace
     });
     let mut is_script = interpreter;
     for (at, word) in words.iter().enumerate() {
-        // A first word without a slash is searched on the PATH.
+        // A first word without a slash is looked up in PATH.
         if at == 0 && !word.contains('/') {
             continue;
         }

@@ -88,7 +88,7 @@ fn all_project_files_are_listed_and_any_change_requires_new_trust() {
     assert_eq!(
         listed(&project),
         [
-            ".aye/policy.toml: policy, can only tighten, 19 bytes",
+            ".aye/policy.toml: policy, restrictions only, 19 bytes",
             ".aye/config.toml: settings, 5 bytes",
             ".mcp.json: MCP servers, 2 bytes",
             ".aye/commands/fix.md: command, 6 bytes",
@@ -128,7 +128,7 @@ fn only_regular_files_inside_the_project_are_opened() {
     assert_eq!(
         listed(&project),
         [
-            ".aye/policy.toml: policy, can only tighten; not a file, ignored".to_owned(),
+            ".aye/policy.toml: policy, restrictions only; not a file, ignored".to_owned(),
             ".aye/config.toml: settings; dangling symlink, ignored".to_owned(),
             format!(".mcp.json: MCP servers; points outside the project to {}, ignored", key.display()),
             ".aye/commands/big.md: command; too large (1.0 MB), ignored".to_owned(),

@@ -206,7 +206,7 @@ impl McpServers {
         let told = |(name, entry): (String, ServerChange)| match (entry, off.get(&name)) {
             (ServerChange::Removed, _) => format!("{name} (MCP): removed from the settings"),
             (ServerChange::Added, None) => format!("{name} (MCP): added to the settings"),
-            (ServerChange::Changed, None) => format!("{name} (MCP): its settings changed; restarting the server with them"),
+            (ServerChange::Changed, None) => format!("{name} (MCP): its settings changed; restarting the server"),
             (ServerChange::Added | ServerChange::Changed, Some(why)) => {
                 format!("{name} (MCP): its settings changed; the server is off: {why}")
             }

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disabled_server_counts_no_listed_or_offered_tools() {
+    fn a_disabled_server_has_no_listed_or_offered_tools() {
         use crate::mcp::Spec;
         let spec = Spec {
             name: "docs".to_owned(),

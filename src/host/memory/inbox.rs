@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_full_inbox_suggestions_of_the_model_are_replaced_first() {
+    fn a_full_inbox_replaces_suggestions_from_the_model_first() {
         let mut inbox = InboxContent::default();
         let count = |inbox: &InboxContent, source| inbox.proposals.iter().filter(|proposal| proposal.source == source).count();
         inbox.add(proposal("use mine", MemorySource::User));

@@ -44,7 +44,7 @@ pub(super) fn checked(text: &str, redactor: &Redactor) -> Result<String, String>
 fn check_markup(line: &str) -> Result<(), String> {
     let refuse = |what: &str| Err(format!("the text {what}; write a plain sentence, and put code in backticks"));
     if line.starts_with(['#', '>', '|', '=', '~']) || line.starts_with("```") || line.starts_with("---") {
-        return refuse("begins like a heading, a quote, a table or a code block");
+        return refuse("starts like a heading, a quote, a table or a code block");
     }
     if line.contains("```") || line.contains("~~~") {
         return refuse("contains a code block");
@@ -69,7 +69,7 @@ fn check_markup(line: &str) -> Result<(), String> {
     let first = line.split(':').next().filter(|first| first.len() < line.len()).unwrap_or_default();
     let first = first.trim_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase();
     if SPEAKERS.contains(&first.as_str()) {
-        return refuse("begins like a message of another speaker");
+        return refuse("starts like a message from another speaker");
     }
     if !instruction_imports(line).is_empty() {
         return refuse("would import a file (`@path`)");

@@ -109,7 +109,7 @@ fn parse(fields: &Map<String, Value>, file: &str) -> Result<PluginManifest, Stri
         Some(_) | None => line(fields, "author", FIELD_CHARS)?,
     };
     let is_set = |key: &&str| fields.get(*key).is_some_and(|value| !value.is_null());
-    let note = |key: &str| format!("`{key}` in `{file}` has no effect: aye reads only the standard folders of a plugin");
+    let note = |key: &str| format!("`{key}` in `{file}` has no effect: aye reads only a plugin's standard folders");
     Ok(PluginManifest {
         name,
         version: line(fields, "version", FIELD_CHARS)?,

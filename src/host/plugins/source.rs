@@ -24,7 +24,7 @@ const REVISION_BYTES: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PluginSource {
     kind: SourceKind,
-    /// Folder of the plugin in the repository or the archive.
+    /// Plugin folder in the repository or archive.
     folder: Option<String>,
 }
 

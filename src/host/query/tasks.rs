@@ -114,7 +114,7 @@ impl QueryHandler {
         let place = &self.inner.place;
         let failed = |problem: Problem| self.emit(HostResponse::Failed { problem });
         if place.directories.data != place.directories.shared {
-            return failed(Problem::new("a task cannot start other tasks").hint("start it outside of this task"));
+            return failed(Problem::new("a task cannot start other tasks").hint("start it outside this task"));
         }
         match spawn(place, arguments) {
             Ok(child) => {

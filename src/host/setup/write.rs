@@ -23,7 +23,7 @@ pub(crate) fn is_first(place: &AppContext) -> bool {
 pub(crate) fn record_setup_shown(place: &AppContext) {
     let file = place.directories.data.join(ASKED);
     let kept = crate::sys::file::private::update::<crate::sys::file::private::PrivateError>(&file, 1 << 10, |_| {
-        Ok(Some(b"Delete this file and aye runs first-time setup again.\n".to_vec()))
+        Ok(Some(b"Delete this file to run first-time setup again.\n".to_vec()))
     });
     if let Err(error) = kept {
         tracing::warn!(%error, "cannot record that first-time setup was shown");

@@ -126,7 +126,7 @@ impl<'a> SeenStates<'a> {
         let mut open: Vec<PathBuf> = layer.entries().iter().map(|change| layer.old(&change.path)).collect();
         let mut baselines = HashMap::new();
         let snapshots = Snapshots::new(&task.data());
-        // What the first session to change a path found there was not changed by the task.
+        // The original content of a path is the content that the first session to change it found there.
         for session in sessions(task)? {
             let known = snapshots.baseline_matches(&session, open.clone());
             let known = known.map_err(|error| CliError::failed(error.message))?;

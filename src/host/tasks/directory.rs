@@ -65,7 +65,7 @@ pub(crate) struct TaskLock {
 
 impl Drop for TaskLock {
     fn drop(&mut self) {
-        // The process goes on, but does not use the task.
+        // The process continues but does not use the task.
         let _ = self.file.set_len(0);
     }
 }
@@ -238,7 +238,8 @@ impl TaskDirectory {
         }
         let holder = TaskHolder { instance: Instance::current(), purpose };
         let text = serde_json::to_string(&holder).map_err(|error| failed(error.into()))?;
-        // Opened once more: those who watch the file are told when it is closed. The end of this process closes the other one.
+        // Opened a second time, because watchers of the file are notified when a writer closes it. The lock itself
+        // stays open until this process ends.
         std::fs::write(&path, text).map_err(failed)?;
         Ok(TaskLock { file })
     }

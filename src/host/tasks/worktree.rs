@@ -74,7 +74,7 @@ pub(crate) fn remove_of(description: &TaskDescription) -> Result<Option<String>,
 /// # Errors
 /// Returns an error if git fails.
 fn remove(workspace: &Path, directory: &Path, branch: &str, base: &str) -> Result<Option<String>, CliError> {
-    let failed = |why: String| CliError::failed(Problem::new("cannot remove the git worktree of the task").because(why));
+    let failed = |why: String| CliError::failed(Problem::new("cannot remove the task's git worktree").because(why));
     if directory.exists() {
         let path = directory.to_string_lossy();
         run(workspace, &["worktree", "remove", "--force", "--force", &path]).map_err(failed)?;

@@ -18,7 +18,7 @@ const SETTINGS: &str = r#"{
 }"#;
 
 #[test]
-fn allows_become_rules_that_could_be_saved_and_denies_remain_denies() {
+fn allow_entries_become_rules_that_could_be_saved_and_deny_entries_remain_denials() {
     let user = User::with(&[("~/.claude/settings.json", SETTINGS)]);
     let plan = user.import(Agent::Claude);
     let policy = text(&plan, "policy.toml");
@@ -80,7 +80,7 @@ fn entries_that_cannot_be_imported_are_listed_with_a_reason() {
         ("defaultMode `bypassPermissions`", "no setting skips the policy"),
         ("additional directory `../other`", "--add-dir"),
         ("environment variables GITHUB_TOKEN", "in your shell"),
-        ("`hooks`", "aye reads the hooks of a project itself"),
+        ("`hooks`", "aye reads a project's hooks directly"),
         ("", "`permissions.allow[15]` must be a string"),
     ] {
         assert!(reason(&plan, entry).contains(part), "{entry}: {}", reason(&plan, entry));
@@ -172,7 +172,7 @@ fn servers_are_imported_without_their_secrets() {
         ("MCP server `args`", "arguments contain a secret"),
         ("MCP server `url`", "address contains a secret"),
         ("MCP server `both`", "both a command and an address"),
-        ("MCP servers", "reads this file itself"),
+        ("MCP servers", "reads this file directly"),
         ("", "`mcpServers.bad` must be an object"),
     ] {
         assert!(reason(&plan, entry).contains(part), "{entry}: {}", reason(&plan, entry));

@@ -152,7 +152,7 @@ fn rules(text: &str) -> Vec<GrantRule> {
     all.into_iter().filter(|kept| kept.saved_on().is_some()).map(|kept| kept.rule).collect()
 }
 
-/// Fails if a text in the plan contains one of these secrets.
+/// Fails if any text in the plan contains one of these secrets.
 #[track_caller]
 fn assert_without(plan: &ImportPlan, secrets: &[&str]) {
     for secret in secrets {
@@ -191,7 +191,7 @@ fn files_outside_the_agent_directory_and_oversized_files_are_not_read() {
 }
 
 #[test]
-fn an_invalid_policy_of_the_user_stops_the_import() {
+fn an_invalid_user_policy_stops_the_import() {
     let user = User::with(&[("~/.claude/CLAUDE.md", "x\n")]);
     let enforcer = user.enforcer();
     user.write("config/policy.toml", "schema_version = 1\nfrobnicate = 2\n");

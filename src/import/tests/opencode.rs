@@ -42,8 +42,8 @@ fn opencode_permissions_become_rules() {
     assert!(policy.contains("disabled = [\"HttpRequest\", \"WebSearch\"]"), "{policy}");
     for (entry, part) in [
         ("ask *", "every tool"),
-        ("ask bash", "no exceptions"),
-        ("deny edit", "no exceptions"),
+        ("ask bash", "cannot have exceptions"),
+        ("deny edit", "cannot have exceptions"),
         ("allow edit `docs/*`", "absolute paths"),
         ("allow bash `npm *`", "any code"),
         ("allow bash `git *`", "every subcommand"),
@@ -57,7 +57,7 @@ fn opencode_permissions_become_rules() {
 }
 
 #[test]
-fn allows_overridden_by_a_later_pattern_are_not_imported() {
+fn allow_entries_overridden_by_a_later_pattern_are_not_imported() {
     let config = r#"{"permission": {"bash": {"cargo clippy *": "allow", "*": "ask"}}}"#;
     let plan = User::with(&[("~/.config/opencode/opencode.json", config)]).plan(Agent::OpenCode);
     assert!(plan.files.is_empty() && reason(&plan, "allow bash `cargo clippy *`").contains("`*` overrides it"), "{plan:#?}");

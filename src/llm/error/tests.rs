@@ -115,7 +115,7 @@ fn errors_are_classified_by_status_code_and_wording() {
 mod table;
 
 #[test]
-fn the_message_of_the_provider_is_kept_unchanged() {
+fn messages_from_the_provider_are_kept_unchanged() {
     let cases = [
         (r#"{"error":{"message":"a \"b\"\nc"}}"#, "a \"b\"\nc"),
         (r#"{"error":"plain"}"#, "plain"),

@@ -164,7 +164,7 @@ fn images_are_part_of_their_result_or_follow_all_results() {
 }
 
 #[test]
-fn effort_is_sent_in_the_form_of_the_model_generation() {
+fn effort_is_sent_in_the_format_of_the_model_generation() {
     use Effort::*;
     let of = |model: &str, effort: Effort, most: u64| {
         let mut request = request(&[]);

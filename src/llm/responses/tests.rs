@@ -185,7 +185,7 @@ fn ids_and_names_are_sanitized_alike_in_calls_and_results() {
 }
 
 #[test]
-fn effort_is_sent_in_the_form_of_the_model() {
+fn effort_is_sent_in_the_format_that_the_model_expects() {
     let cases = [
         ("gpt-5.5", Some(Effort::High), json!({"effort": "high", "summary": "auto"})),
         ("gpt-5.5", Some(Effort::Off), json!({"effort": "none", "summary": "auto"})),

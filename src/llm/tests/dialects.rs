@@ -219,7 +219,7 @@ fn text_and_images_of_consecutive_messages_are_merged_into_one() {
 }
 
 #[test]
-fn effort_is_sent_in_the_form_of_each_api() {
+fn effort_is_sent_in_the_format_of_each_api() {
     use Effort::*;
     let fields = ["thinking", "output_config", "reasoning_effort", "reasoning", "generationConfig"];
     let of = |api, model: &str, base: &str, effort| {

@@ -142,7 +142,7 @@ async fn unrequested_compression_is_decoded() {
 }
 
 #[tokio::test]
-async fn chunks_may_have_trailers() {
+async fn chunked_bodies_may_have_trailers() {
     let body = format!("{HELLO}{END}");
     let reply = format!("{HEAD}transfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\nx-sum: 1\r\n\r\n", body.len());
     assert_eq!(answer(Api::Anthropic, reply.into_bytes()).await.0, "hello");

@@ -40,7 +40,7 @@ pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warnin
     if of_project {
         let warning = |(line, what): &(usize, String)| Warning {
             line: *line,
-            message: format!("{what} has no effect, because a project can only tighten"),
+            message: format!("{what} has no effect, because a project can only tighten the policy"),
         };
         found.extend(bundle.widens().iter().map(warning));
     } else {
@@ -96,7 +96,7 @@ fn lint_blocked(entry: &ProgramPattern) -> Option<Warning> {
         entry.words.iter().find(|word| matches!(word.as_str(), "|" | "||" | "&&" | "&" | ";" | ">" | ">>" | "<"))
     {
         return warning(format!(
-            "`{}` blocks nothing, because `{operator}` is not part of a command; each command of a line is checked separately",
+            "`{}` blocks nothing, because `{operator}` is not part of a command; each command in a line is checked separately",
             entry.text
         ));
     }
@@ -203,7 +203,7 @@ fn lint_options(rule: &Rule) -> Option<Warning> {
     let mut words = words.filter(|_| rule.matches.is_empty())?;
     let OptionVerdict::MayDoMore { word } = check_options(&words) else { return None };
     let word = word.to_owned();
-    // Some commands only read when they list.
+    // Some commands are read-only only with a word such as `list`.
     for more in ["list", "show", "get", "status", "--list", "-l", "--get"] {
         words.push(Arg::plain(more));
         if !matches!(check_options(&words), OptionVerdict::MayDoMore { .. }) {

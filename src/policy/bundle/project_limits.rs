@@ -53,7 +53,7 @@ pub(crate) fn widens(root: &BundleTable<'_>) -> Result<Vec<(usize, String)>, Bun
         if asks == Some(false) {
             found.push((line("requires_approval"), format!("`requires_approval = false` in {name}")));
         }
-        // If the file itself asks, or lists the allowed commands, its allow rules are exceptions from that.
+        // If the file itself asks, or lists the allowed commands, its allow rules are exceptions to that.
         let narrows = asks == Some(true) || capability.line_number("allowed_commands").is_some();
         for rule in capability.sections("rules")? {
             if rule.text("decision")?.is_some_and(|decision| decision.text == "allow") && !narrows {

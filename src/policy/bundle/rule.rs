@@ -119,7 +119,7 @@ impl Rule {
         Ok(Self {
             line: section.line(),
             decision,
-            // A rule that asks concerns the command unless it says otherwise.
+            // An ask rule applies to the command unless it says otherwise.
             approve: approve.unwrap_or_default(),
             reason: section.text("reason")?.map(|text| text.text).unwrap_or_default(),
             exact,

@@ -78,7 +78,7 @@ fn never_covered(action: &Action, roots: &[std::path::PathBuf]) -> Option<String
         | Action::Open { .. }
         | Action::Upload { .. }
         | Action::Custom { .. }
-        | Action::Invoke { .. } => Some(format!("a plan does not cover {}", action.capability())),
+        | Action::Invoke { .. } => Some(format!("a plan cannot cover {}", action.capability())),
     }
 }
 

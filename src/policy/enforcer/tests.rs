@@ -158,7 +158,7 @@ fn args_any_lifts_only_the_option_table() {
 }
 
 #[test]
-fn the_built_in_policy_allows_reads_and_asks_for_the_rest() {
+fn the_built_in_policy_allows_reads_and_requires_approval_for_everything_else() {
     let enforcer = built_in();
     for (action, expected) in [
         (Action::Read { target: target("src/a.rs") }, VerdictKind::Allow),
@@ -237,7 +237,7 @@ fn the_strictest_layer_wins() {
 }
 
 #[test]
-fn modes_relax_only_what_they_are_allowed_to() {
+fn modes_never_relax_more_than_they_are_allowed_to() {
     let lines =
         [("ls", 'a', 'a', 'a'), ("cargo test", 'd', '?', 'a'), ("curl x.org", 'd', '?', '?'), ("rm -rf x", 'd', '?', '?')];
     for (line, plan, edit, auto) in lines {

@@ -24,7 +24,7 @@ pub(super) fn question(policy: &Enforcer, tool_name: &str, actions: &[Action], n
         return Err("commands already run without a sandbox".to_owned());
     }
     if policy.terms().unsandboxed == Some(Unsandboxed::Deny) {
-        return Err("the policy forbids runs outside the sandbox (`unsandboxed = \"deny\"`)".to_owned());
+        return Err("the policy does not allow commands to run outside the sandbox (`unsandboxed = \"deny\"`)".to_owned());
     }
     let mode = policy.context.mode;
     if matches!(mode, Mode::Plan | Mode::Auto) {
@@ -36,7 +36,7 @@ pub(super) fn question(policy: &Enforcer, tool_name: &str, actions: &[Action], n
         return Err(format!("{} ({})", told.reason, told.rule));
     }
     if command::is_managed(command, &policy.scene(cwd, now)) {
-        return Err("a rule of the managed policy covers this command".to_owned());
+        return Err("a rule in the managed policy covers this command".to_owned());
     }
     let question = told.question(actions, false);
     let approve = crate::protocol::ApproveWhen::Before;

@@ -107,7 +107,7 @@ pub(crate) struct CredentialPath {
 impl CredentialPath {
     /// Returns the reason as a sentence.
     pub(crate) fn reason(&self) -> String {
-        format!("`{}` contains credentials; to allow access, name it in `allowed_paths` of your policy", self.name)
+        format!("`{}` contains credentials; to allow access, add it to `allowed_paths` in your policy", self.name)
     }
 }
 

@@ -36,7 +36,7 @@ fn told(judged: PathJudgement) -> &'static str {
 fn check(platform: &str, judge: impl Fn(&str, &Value) -> PathJudgement) {
     for case in cases(platform) {
         let args = ["arg", "arg2"].iter().filter_map(|key| case[key].as_str());
-        // The stricter of two results counts.
+        // The stricter of two results applies.
         let answers: Vec<_> = args.map(|arg| told(judge(arg, &case))).collect();
         let answer = ["blocked", "outside", "inside"].into_iter().find(|answer| answers.contains(answer)).unwrap();
         let also = case["also_ok"].as_array().into_iter().flatten();

@@ -82,7 +82,7 @@ fn body(text: &str) -> usize {
     let mut length = 0;
     let mut kept = 0;
     for line in text.split_inclusive('\n') {
-        // In a text on one line, line breaks are written as two characters.
+        // In text on one line, line breaks are written as two characters.
         let inside = line.find(['"', '\'', '`', ',', '<']).unwrap_or(line.len());
         let piece = line[..inside].trim_end();
         let empty = piece.trim().is_empty();

@@ -95,7 +95,7 @@ impl Restorer {
 
 /// Returns the first marker in the text, or text that resembles one.
 pub fn has_marker(text: &str) -> Option<&str> {
-    // Most texts have no marker and need no second look.
+    // Most text contains no marker, so no further work is needed.
     let piece = marker::find_markers(text).into_iter().next()?;
     Some(match_text(text, &piece))
 }

@@ -17,7 +17,7 @@ const INVISIBLE: &[char] = &['\u{200B}', '\u{200C}', '\u{200D}', '\u{2060}', '\u
 impl<'a> PlainText<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
-        // Most texts contain nothing to remove; this check covers many bytes at a time.
+        // Most text contains nothing to remove; this check covers many bytes at a time.
         if bytes.is_ascii() && memchr::memchr2(0x1B, 0x08, bytes).is_none() {
             return Self { text: Cow::Borrowed(text), cuts: Vec::new() };
         }

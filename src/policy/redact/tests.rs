@@ -500,7 +500,7 @@ mod properties {
 
         #[test]
         fn restored_text_is_byte_for_byte_identical(text in text()) {
-            // A text that contains markers itself may be refused, but never changed.
+            // Text that itself contains markers may be refused, but never changed.
             match plain().restorer(&text).restore(&hidden(&text)) {
                 Ok(restored) => prop_assert_eq!(restored, text),
                 Err(error) => prop_assert!(text.contains("[redacted:"), "{} in {}", error, text),

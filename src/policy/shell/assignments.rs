@@ -76,7 +76,7 @@ pub(crate) fn collect(values: &mut LineAssignments, scan: &Scan) {
 /// Assigns the variables of `read`. Each may get the whole text or one of its fields.
 fn read_into(values: &mut LineAssignments, variable: &Word, text: &Word) {
     values.assign(&Assignment { name: variable.raw.clone(), values: vec![text.clone()], appends: false });
-    // It is not determined which field: each is possible.
+    // The field is not determined, so each is possible.
     let text = text.literal().unwrap_or_default();
     let fields: Vec<&str> = text.split([' ', '\t', ':', ',', ';', '|']).filter(|field| !field.is_empty()).collect();
     for field in fields.iter().take(MAX_FIELDS).filter(|_| fields.len() > 1) {

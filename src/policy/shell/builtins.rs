@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_and_print_builtins_only_read_the_files_they_name() {
+    fn conditions_and_printing_builtins_only_read_the_files_that_they_name() {
         for (line, named) in [
             ("[ -f x ]", &["x"][..]),
             ("test -f /etc/passwd", &["/etc/passwd"]),

@@ -30,7 +30,7 @@ pub fn entered(line: &str) -> Option<EnteredLine<'_>> {
         return None;
     }
     let (first, rest) = guard::catch_panic(|| grammar::first_and_rest(line)).flatten()?;
-    // A text in `$"…"` depends on the locale.
+    // Text in `$"…"` depends on the locale.
     if first.contains(['$', '`']) {
         return None;
     }

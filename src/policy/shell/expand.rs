@@ -311,7 +311,7 @@ impl LineAssignments {
                 }
                 stored.extend(lists);
             } else {
-                // One element; it is not determined which, so each is possible.
+                // The result is one element, but it is not determined which, so each is possible.
                 for word in words {
                     stored.extend(self.expand(word, depth + 1).iter().map(|field| vec![join(field)]));
                 }

@@ -155,7 +155,7 @@ fn parse_uncached(line: &str) -> ParsedLine {
     #[cfg(test)]
     tests::fault(line);
     let (whole, values) = parse_pass(line, LineAssignments::default());
-    // A text that some command runs can set a variable that an earlier command uses.
+    // Code in the argument of a command can set a variable that an earlier command uses.
     match values {
         Some(values) if line.len() <= SHOWN_BYTES => parse_pass(line, values.next_pass()).0,
         _ => whole,
@@ -190,7 +190,7 @@ fn parse_pass(line: &str, values: LineAssignments) -> (ParsedLine, Option<LineAs
     if !scan.substitutions.is_empty() {
         whole.floors.push(SUBSTITUTION);
     }
-    // Only an allow verdict needs the grammar, and recovering from an error in a long text is not worth the time.
+    // Only an allow verdict needs the grammar, and recovering from an error in a long line is not worth the time.
     let wanted = line.len() <= RECOVERED || (line.len() <= SHOWN_BYTES && whole.floors.is_empty() && is_plain(&scan));
     if wanted && let Some(floor) = grammar::disagreement(line, &scan) {
         whole.floors.push(floor);

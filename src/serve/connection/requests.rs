@@ -256,7 +256,7 @@ fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, Stri
             asked.paths.as_ref().map_or(Ok(Decision::Approved), |paths| select_effects(effects, paths, asked.digest.as_deref()))
         }
         ActionDecision::RunAgain if effects.is_none_or(|effects| effects.conflict.is_none()) => {
-            Err("`run_again` is only possible after a conflict (`effects.conflict`)".to_owned())
+            Err("`run_again` is valid only after a conflict (`effects.conflict`)".to_owned())
         }
         ActionDecision::RunAgain => Ok(Decision::Previewed),
         ActionDecision::Denied => {
@@ -267,7 +267,7 @@ fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, Stri
 
 /// Returns the decision to apply only these paths of a command's effects.
 fn select_effects(effects: Option<&Effects>, paths: &[String], digest: Option<&str>) -> Result<Decision, String> {
-    let effects = effects.ok_or("`paths` is only possible for the effects of a command")?;
+    let effects = effects.ok_or("`paths` is valid only for the effects of a command")?;
     let digest = digest.ok_or("`paths` requires `digest`, the digest of the effects")?;
     if let Some(unknown) = paths.iter().find(|path| effects.listed_paths().all(|listed| listed != *path)) {
         return Err(format!("the effects do not list `{unknown}`"));

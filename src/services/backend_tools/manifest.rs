@@ -69,7 +69,7 @@ impl BackendManifest {
     /// Reads a manifest.
     pub(crate) fn read(path: &Path) -> Result<Self, Problem> {
         let failed = |why: String| {
-            let problem = Problem::new(format!("cannot use the manifest of back-end tools `{}`", path.display())).because(why);
+            let problem = Problem::new(format!("cannot use the back-end tool manifest `{}`", path.display())).because(why);
             problem.hint("correct the file, or remove `services.backend_tools.manifest` from config.toml")
         };
         let bytes = crate::sys::file::read(path, MANIFEST_BYTES).map_err(|error| failed(error.to_string()))?;
@@ -93,7 +93,7 @@ impl BackendManifest {
         let url = check_tool_service_url(&file.url).map_err(|problem| problem.one_line())?;
         let token = file.auth.as_deref().map(parse_token).transpose()?;
         if file.tools.len() > MAX_TOOLS {
-            return Err(format!("it has {} tools; the limit is {MAX_TOOLS}", file.tools.len()));
+            return Err(format!("the manifest has {} tools; the limit is {MAX_TOOLS}", file.tools.len()));
         }
         let mut names = BTreeSet::new();
         let mut tools = Vec::new();

@@ -138,7 +138,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn files_are_read_by_their_names() {
+    fn archive_files_are_found_by_name() {
         let long = "a/".repeat(60) + "policy.toml";
         let pax = format!("{} path={long}\n", long.len() + 10);
         let files = read(&archive(&[

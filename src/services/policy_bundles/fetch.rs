@@ -65,7 +65,7 @@ fn notices(service: &PolicyService, revision: Option<&str>, bundle: &Bundle) -> 
     let mut notices = vec![format!("loaded the policy from `{}`{revision}", service.url)];
     let ignored = bundle.widens().iter();
     notices.extend(ignored.map(|(line, entry)| {
-        format!("the policy from `{}` can only tighten; ignored line {line}: {}", service.url, one_line(entry))
+        format!("the policy from `{}` can only add restrictions; ignored line {line}: {}", service.url, one_line(entry))
     }));
     notices
 }

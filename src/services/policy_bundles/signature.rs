@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_verifies_its_own_algorithms_and_no_public_key_serves_as_one() {
+    fn a_secret_verifies_only_its_own_algorithms_and_a_public_key_is_never_used_as_a_secret() {
         const SECRET: &str = "a shared secret of the team";
         let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let listed: Vec<Value> =

@@ -155,7 +155,7 @@ impl SessionService {
         end: Instant,
     ) -> Result<ParsedHandshake, HandshakeError> {
         let headers = self.headers(&format!("{}-{}", opening.session_id, uuid::Uuid::new_v4().simple())).await?;
-        let (mut why, mut delay) = ("it takes too long".to_owned(), DELAY);
+        let (mut why, mut delay) = ("the requests took too long".to_owned(), DELAY);
         for attempt in 1..=ATTEMPTS {
             let left = end.saturating_duration_since(Instant::now()).min(REQUEST_TIME);
             let sent = self.attempt(path, &headers, body, (opening, resumed));

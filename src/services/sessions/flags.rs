@@ -19,7 +19,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn known_flags_switch_off_and_nothing_else_has_an_effect() {
+    fn known_flags_switch_tools_off_and_other_flags_and_values_have_no_effect() {
         let flags = json!({"webSearch": false, "mcpServers": true, "agents": "false", "httpRequests": 0, "other": false});
         let flags = serde_json::from_value(flags).unwrap();
         assert_eq!(disabled_tools(&flags), ["WebSearch"]);

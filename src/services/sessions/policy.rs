@@ -105,7 +105,7 @@ fn to_policy(
             "capabilities" => drop(policy.insert(name.clone(), Toml::Table(capabilities(value)?))),
             "llmPolicy" => drop(policy.insert("llm".to_owned(), models(value)?)),
             "approvalRules" => drop(policy.insert("approval_rules".to_owned(), Toml::Table(approval_rules(value)?))),
-            // Tells which flags apply; the response has them too.
+            // States which flags apply; the response contains them too.
             "featureFlags" => {}
             other if DESCRIPTIONS.contains(&other) => {}
             other => return Err(format!("aye does not know `{}`", crate::text::clean_line(other))),
@@ -131,7 +131,7 @@ fn capabilities(value: &Value) -> Result<toml::Table, String> {
             calls_models = true;
             check_model_members(&members)?;
         }
-        // Granting something that aye does not have means nothing.
+        // Granting something that aye does not have has no effect.
         if name == MODEL || !CAPABILITIES.contains(&name.as_str()) {
             continue;
         }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_becomes_a_policy_that_denies_what_it_does_not_list() {
+    fn a_bundle_becomes_a_policy_that_denies_everything_unlisted() {
         let policy = convert(&bundle()).unwrap();
         assert_eq!((policy.version.as_deref(), policy.ignored.len()), (Some("2026-02-21.1"), 0));
         let parsed = Bundle::parse_bytes(policy.text.as_bytes(), "test").unwrap();

@@ -139,7 +139,8 @@ fn accept(
         feature_flags,
     };
     let host = url::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-    let ignored = |entry: &String| format!("the policy of the session service `{host}` can only tighten; ignored {entry}");
+    let ignored =
+        |entry: &String| format!("the policy from the session service `{host}` can only add restrictions; ignored {entry}");
     let notices = policy.ignored.iter().map(ignored).collect();
     Ok(Handshake { session, policy: policy.text, expires_at: policy.expires_at, notices })
 }
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_responses_are_rejected_with_the_member_that_is_wrong() {
+    fn invalid_responses_are_rejected_with_the_name_of_the_invalid_member() {
         for (name, value, why) in [
             ("sessionId", json!(7), "`sessionId` is not a string"),
             ("sessionId", Value::Null, "no `sessionId`"),

@@ -102,7 +102,7 @@ async fn check_is_continuation(
     let id = &head.session_id;
     if there.chain.start() == Some(&snapshot.chain.digest()) {
         let problem =
-            Problem::new(format!("cannot push session `{id}`")).because("the store has a longer history of the session");
+            Problem::new(format!("cannot push session `{id}`")).because("the store has a longer history for the session");
         return Err(WorkspaceError::new(WorkspaceProblem::Conflict, problem.hint(format!("run `aye sessions pull {id}`"))));
     }
     Err(diverged("push", id))

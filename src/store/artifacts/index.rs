@@ -166,7 +166,7 @@ pub(super) fn evict(
         let Some(oldest) = transaction.query_row(oldest, [keep], |row| row.get::<_, String>(0)).optional()? else {
             return Ok(());
         };
-        // The row is deleted after the file: a crash in between leaves a row without a content, which reads as evicted.
+        // The row is deleted after the file: a crash in between leaves a row without content, which reads as evicted.
         contents.remove(&oldest)?;
         transaction.execute("DELETE FROM contents WHERE hash = ?1", [&oldest])?;
         transaction.execute("DELETE FROM artifacts WHERE hash = ?1", [&oldest])?;

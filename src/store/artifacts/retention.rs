@@ -84,7 +84,7 @@ impl Index {
         }
         let mut unowned = unowned_contents(&transaction, old)?;
         if dry_run {
-            // The size over the limit after these are deleted.
+            // The number of bytes that still exceed the limit after these are deleted.
             let gone: u64 = unowned.iter().map(|(_, bytes)| bytes).sum();
             let over = before.bytes.saturating_sub(gone).saturating_sub(limits.all_bytes);
             let count = unowned.len() as u64;
@@ -105,7 +105,7 @@ impl Index {
     fn remove(&mut self, rows: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>) -> Result<ExternalContents, IndexError> {
         let before = self.total()?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Contents that had no owner before are left to their age limit.
+        // Content that already had no owner stays until it reaches its age limit.
         let left: HashSet<String> = unowned_contents(&transaction, i64::MAX)?.into_iter().map(|(hash, _)| hash).collect();
         rows(&transaction)?;
         for (hash, _) in unowned_contents(&transaction, i64::MAX)?.into_iter().filter(|(hash, _)| !left.contains(hash)) {

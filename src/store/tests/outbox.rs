@@ -92,7 +92,7 @@ fn entries(sink: OutboxSink, bodies: &[&str]) -> Vec<OutboxEntry> {
 }
 
 #[test]
-fn rows_are_read_in_order_within_a_size_and_deleted_when_acknowledged() {
+fn rows_are_read_in_order_up_to_a_size_and_deleted_when_acknowledged() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let audit = OutboxSink::Audit;
@@ -251,7 +251,7 @@ fn rows_move_to_another_store_with_their_keys() {
 }
 
 #[test]
-fn records_that_are_missing_are_reported_by_the_store_that_the_rows_move_to() {
+fn missing_records_are_reported_by_the_store_that_receives_the_rows() {
     let (dir, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (store, shared) = (Store::open(dir.path()).unwrap(), Store::open(other.path()).unwrap());
     let full = OutboxLimit { bytes: 0, pauses: false };

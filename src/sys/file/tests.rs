@@ -280,7 +280,7 @@ fn rolling_back_does_not_remove_a_file_that_replaced_the_new_one() {
 }
 
 #[test]
-fn concurrent_edits_never_lose_the_changes_of_an_editor() {
+fn concurrent_edits_never_lose_changes_made_in_an_editor() {
     let (_directory, root) = place();
     let file = root.join("f");
     fs::write(&file, "0;").unwrap();

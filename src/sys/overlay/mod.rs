@@ -154,7 +154,7 @@ impl Changes {
             let is_unreadable = |node: &Node| node.kind == NodeKind::Directory && node.mode & survey::OPENED != survey::OPENED;
             let Some(found) = found.filter(is_unreadable) else { return true };
             after.mode = found.mode;
-            // A directory that only the survey changed is no change of the command.
+            // A directory that only the survey changed was not changed by the command.
             !change.before.is_some_and(|before| before.mode == after.mode && before.owners() == after.owners())
         });
     }

@@ -34,7 +34,7 @@ impl Changes {
             // A directory that would be removed or replaced stays if one of its entries stays.
             let goes = |change: &&Change| change.before.is_some_and(|node| node.kind == NodeKind::Directory) && change.clears();
             more.extend(path.ancestors().skip(1).filter(|above| by_path.get(above).is_some_and(goes)));
-            // Without a directory, it has no entries.
+            // If a new directory is left out, so are its entries.
             let made = |change: &&Change| {
                 change.after.is_some_and(|node| node.kind == NodeKind::Directory)
                     && change.before.is_none_or(|node| node.kind != NodeKind::Directory)

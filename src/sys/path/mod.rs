@@ -61,7 +61,7 @@ pub(crate) enum PathError {
     Nul,
     #[error("the path is too long: at most {MAX_PATH_BYTES} bytes, and {MAX_NAME_BYTES} for one name; use a shorter path")]
     TooLong,
-    #[error("`{0}` is not supported; only `~` and `~/…` can name a home directory (for a file of that name, write `./{0}`)")]
+    #[error("`{0}` is not supported; only `~` and `~/…` can name a home directory (for a file with that name, write `./{0}`)")]
     OtherHome(String),
     #[error("cannot expand `~`: this process has no home directory; use an absolute path")]
     NoHome,
@@ -69,7 +69,7 @@ pub(crate) enum PathError {
     Loop(PathBuf),
     #[error("`{}` is a link that the kernel creates for a process; use the path of its target", .0.display())]
     Magic(PathBuf),
-    #[error("`{}` is not a directory, so no path can continue below it; list its parent with ListDirectory", .0.display())]
+    #[error("`{}` is not a directory, so it contains no other paths; list its parent with ListDirectory", .0.display())]
     NotADirectory(PathBuf),
     #[error("cannot inspect `{}`: permission denied; ask the user for access", .0.display())]
     Denied(PathBuf),
@@ -187,7 +187,7 @@ impl PathWalk {
         }
         match stat_entry(&next)? {
             Some(metadata) if metadata.file_type().is_symlink() => {
-                // The last name of the path is reached after everything that symlinks before it added.
+                // The last component comes after all components that earlier symlinks have added.
                 if self.last == Last::Kept && self.pending.is_empty() {
                     self.kind = PathKind::Link { bytes: metadata.len() };
                     self.real = next;

@@ -30,7 +30,7 @@ pub(crate) async fn start_piped(spec: CommandSpec, kill: CancellationToken) -> R
     let output = child.stdout.take().ok_or_else(|| lacks("output"))?;
     let errors = child.stderr.take().ok_or_else(|| lacks("error output"))?;
     let ending = async move {
-        // Nobody interrupts what is spoken with: it is ended.
+        // A program that aye exchanges messages with is killed, never interrupted.
         let stops = StopConditions { kill: &kill, interrupt: &CancellationToken::new() };
         let end = tokio::select! {
             end = wait_for_end(&mut control, std::future::pending(), stops) => end,

@@ -354,7 +354,7 @@ pub(super) async fn wait_for_end(
         () = interrupt.cancelled() => (End::Interrupted, INTERRUPT, INTERRUPT_GRACE),
         () = late => (End::TimedOut, TERMINATE, TIMEOUT_GRACE),
     };
-    // A helper that has ended cannot get the order; its report says so.
+    // A helper that has ended cannot receive the order; its report says so.
     let _ = to_helper.write_all(&[order]).await;
     tokio::select! {
         report = &mut report => return parse_end(report).map(|_| end),
@@ -421,7 +421,7 @@ async fn keep(from: Option<impl AsyncRead + Unpin>, taker: OutputSink<'_>, stop:
         tap(&cut[..at]);
         cut.drain(..at);
         if let Some(to) = &whole {
-            // A receiver that was dropped needs no more.
+            // A dropped receiver needs no further output.
             let _ = to.send(OutputChunk { on, bytes: buffer[..count].to_vec() }).await;
         }
     }

@@ -47,7 +47,7 @@ impl Shell {
     pub(super) fn options(self) -> &'static [&'static str] {
         match self {
             Self::Bash => &["--noprofile", "--norc", "-c"],
-            // Without `-i` and `-l` they read at most the file in `ENV`, which no command gets.
+            // Without `-i` and `-l` they read at most the file named by `ENV`, which commands do not receive.
             Self::Sh | Self::Dash | Self::Ksh => &["-c"],
             Self::Zsh => &["-f", "-c"],
             Self::Fish => &["--no-config", "-c"],

@@ -253,7 +253,7 @@ impl Watch<'_> {
                 self.tree.signal(Signal::SIGTERM);
                 self.tree.signal(Signal::SIGCONT);
             }
-            // The end of the command is the end of the rest, as without an interrupt.
+            // When the command ends, its remaining processes end too, as without an interrupt.
             Ok(1) if order[0] == INTERRUPT && self.report.is_none() => {
                 tree::signal_group(self.main, Signal::SIGINT);
                 tree::signal_group(self.main, Signal::SIGCONT);

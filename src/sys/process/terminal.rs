@@ -73,7 +73,7 @@ pub(crate) async fn start_terminal(spec: CommandSpec, kill: CancellationToken) -
     let stop = CancellationToken::new();
     let screen = TerminalOutput { master: Arc::clone(&master), stop: stop.clone() };
     let ending = async move {
-        // Nobody interrupts what is spoken with: it is ended.
+        // A program on a terminal is killed, never interrupted.
         let stops = StopConditions { kill: &kill, interrupt: &CancellationToken::new() };
         let end = tokio::select! {
             end = wait_for_end(&mut control, tokio::time::sleep(spec.timeout), stops) => end,
@@ -100,7 +100,7 @@ impl TerminalOutput {
     /// Waits for the next bytes. Returns 0 once the command has ended and all output was read.
     pub(crate) async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.master.async_io(tokio::io::Interest::READABLE, |master| match nix::unistd::read(master, into) {
-            // Nobody has the other side open any more.
+            // No process has the other side open any longer.
             Err(Errno::EIO) => Ok(0),
             read => Ok(read?),
         });

@@ -106,8 +106,8 @@ fn word() -> String {
     format!("9{:08}.{}", std::process::id(), uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
 }
 
-/// Returns a line that starts a sleeping process in a new session, forked twice, that ignores `SIGTERM` and `SIGHUP` and keeps
-/// the output open.
+/// Returns a line that starts a sleeping process in a new session, forked twice, that ignores `SIGTERM` and `SIGHUP`
+/// and keeps the output open.
 fn stubborn(word: &str) -> String {
     format!(
         "(setsid bash -c 'trap \"\" TERM HUP INT; setsid bash -c \"trap \\\"\\\" TERM HUP INT; sleep {word}; true\" & sleep {word}; true' &); "

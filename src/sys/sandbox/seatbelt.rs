@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_network_is_closed_except_for_the_proxy_or_fully_open() {
+    fn the_network_is_blocked_except_for_the_proxy_or_fully_allowed() {
         let network = |network, proxy| {
             let text = profile(&Confinement { network, ..confinement() }, proxy).unwrap();
             text.lines().filter(|line| line.contains("network")).map(str::to_owned).collect::<Vec<_>>()

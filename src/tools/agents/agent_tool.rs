@@ -189,5 +189,5 @@ fn shortened(text: String, most_bytes: usize) -> String {
         return text;
     }
     let end = cut_position_before(&text, most_bytes.saturating_sub(NOTE_BYTES));
-    format!("{}\n[cut: {} bytes of the agent's last message are left out]", &text[..end], text.len() - end)
+    format!("{}\n[cut: {} bytes of the agent's last message are omitted]", &text[..end], text.len() - end)
 }

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_read_only_by_its_tools_or_its_definition() {
+    fn an_agent_is_read_only_because_of_its_tools_or_its_definition() {
         for (tools, reads_only) in [
             (&["Read", "Grep", "Skill"][..], true),
             (&[], true),

@@ -57,7 +57,7 @@ fn an_agent_call_describes_the_agent_its_task_and_its_limits() {
     let result = bench.call("Agent", arguments);
     assert_eq!(result.status, ToolStatus::Succeeded);
     assert!(
-        result.output_text.len() <= 100 << 10 && result.output_text.contains("bytes of the agent's last message are left out")
+        result.output_text.len() <= 100 << 10 && result.output_text.contains("bytes of the agent's last message are omitted")
     );
     let task = runner.0.lock().unwrap().remove(0);
     assert_eq!((task.agent.as_str(), task.prompt.as_str()), ("helper", "Where is the parser?"));

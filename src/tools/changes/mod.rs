@@ -63,7 +63,7 @@ impl<'a> SessionChanges<'a> {
                 ChangedFiles { since_task: task, ..told }
             }
             Err(error) => {
-                notes.push(format!("cannot read the changes of this session: {error}"));
+                notes.push(format!("cannot read this session's changes: {error}"));
                 ChangedFiles { notes, since_task: task, ..ChangedFiles::default() }
             }
         }

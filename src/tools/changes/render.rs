@@ -47,7 +47,7 @@ pub(super) async fn render(
         }
     }
     if differences.left_out > 0 {
-        notes.push(format!("{} more changed paths exceed the limit of one session; they are not listed", differences.left_out));
+        notes.push(format!("{} more changed paths exceed the session limit; they are not listed", differences.left_out));
     }
     told.notes = notes;
     told

@@ -205,7 +205,7 @@ impl SessionChanges<'_> {
         if let RewindStart::Step(_) = since {
             cannot.extend(gaps);
             if left_out > 0 {
-                cannot.push(format!("{left_out} more changed paths exceed the limit of one session"));
+                cannot.push(format!("{left_out} more changed paths exceed the session limit"));
             }
         }
         let mut by_path: BTreeMap<PathBuf, Vec<Touch>> = BTreeMap::new();

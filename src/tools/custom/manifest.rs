@@ -264,7 +264,7 @@ impl Reader<'_> {
             return Err(self.error(&given.span(), message));
         }
         if let Some(tool) = find_built_in(name) {
-            let message = format!("`{name}` is already a name of the built-in tool {}; choose another name", tool.name());
+            let message = format!("`{name}` already names the built-in tool {}; choose another name", tool.name());
             return Err(self.error(&given.span(), message));
         }
         Ok(name.clone())

@@ -234,8 +234,8 @@ impl CustomTool {
         let file = self.source.file.strip_prefix(&settings.workspace).unwrap_or(&self.source.file).display();
         match &self.source.owner {
             ToolOwner::User => format!("your tool: {file}"),
-            ToolOwner::Project { .. } => format!("a tool of this project: {file}"),
-            ToolOwner::Plugin { name, .. } => format!("a tool of the plugin {name}: {file}"),
+            ToolOwner::Project { .. } => format!("a tool from this project: {file}"),
+            ToolOwner::Plugin { name, .. } => format!("a tool from the plugin {name}: {file}"),
         }
     }
 }

@@ -93,7 +93,7 @@ fn manifest_errors_name_the_line_and_the_expected_value() {
 }
 
 #[test]
-fn the_manifest_schema_accepts_what_the_parser_accepts() {
+fn the_manifest_schema_accepts_everything_that_the_parser_accepts() {
     let schema = schema::ToolSchema::new(manifest_schema()).unwrap();
     let as_json = |text: &str| serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap();
     assert_eq!(schema.check(&as_json(ECHO)), Ok(()));

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn earlier_content_is_behind_until_the_editor_reloads_and_then_counts_as_unsaved() {
+    fn earlier_content_counts_as_outdated_until_the_editor_reloads_and_then_as_unsaved() {
         let [one, two, three] = ["1", "2", "3"].map(|text| blake3::hash(text.as_bytes()));
         let (mut known, real) = (BufferStates::default(), Path::new("/w/a"));
         assert_eq!(known.compare(real, one, two), BufferState::Unsaved);

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_an_editor_is_converted_to_its_saved_form() {
+    fn editor_text_is_converted_to_the_form_in_which_it_is_saved() {
         let disk = Document { text: "one\r\ntwo\r\n".to_owned(), form: Form::Utf8Bom };
         let saved = as_saved(&disk, "\u{FEFF}one\nTWO");
         assert_eq!((saved.text.as_str(), saved.form), ("one\r\nTWO\r\n", Form::Utf8Bom));

@@ -100,7 +100,7 @@ fn describe(run: HookRun, outcome: CommandOutcome, changed: Vec<String>) -> Hook
     };
     if !changed.is_empty() {
         let names = join_names(changed.iter().map(|name| format!("`{name}`")));
-        words.push(format!("It changed {names}; this is part of the changes of the command."));
+        words.push(format!("It changed {names}; this is part of the command's changes."));
     }
     HookRun { context: (!words.is_empty()).then(|| words.join("\n")), changed, ..run }
 }

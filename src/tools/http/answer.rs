@@ -178,9 +178,7 @@ pub(super) fn fetch_failure(error: &FetchError, timeout_seconds: u64) -> ToolFai
     let (code, hint) = match error {
         FetchError::Invalid(_) => (ErrorCode::InvalidRequest, String::new()),
         FetchError::Refused(_) => (ErrorCode::PolicyDenied, String::new()),
-        FetchError::Setup(_) => {
-            (ErrorCode::ToolExecutionFailed, "; ask the user to check the certificates of this system".to_owned())
-        }
+        FetchError::Setup(_) => (ErrorCode::ToolExecutionFailed, "; ask the user to check this system's certificates".to_owned()),
         FetchError::NoAddress { .. } => (ErrorCode::ToolExecutionFailed, "; check the spelling of the host name".to_owned()),
         FetchError::Unreachable { .. } => (
             ErrorCode::ToolExecutionFailed,

@@ -209,7 +209,7 @@ impl AnyTool for ServerTool {
             if self.is_backend() {
                 return format!("{words}{gap}[a back-end tool]");
             }
-            format!("{words}{gap}[a tool of the MCP server {server}]")
+            format!("{words}{gap}[a tool from the MCP server {server}]")
         })
     }
 
@@ -268,7 +268,7 @@ fn call_failure(error: &RemoteError, offer: &Offer) -> ToolFailure {
         RemoteError::TimedOut { .. } => (ErrorCode::ToolExecutionTimeout, ""),
         RemoteError::Cancelled => (ErrorCode::Cancelled, ""),
         RemoteError::OutcomeUnknown { .. } => (ErrorCode::OutcomeUnknown, "; check before you repeat it"),
-        RemoteError::Changed { .. } => (ErrorCode::Conflict, "; nothing was done, call it again"),
+        RemoteError::Changed { .. } => (ErrorCode::Conflict, "; nothing was done, so call it again"),
         RemoteError::Unknown { .. } => (ErrorCode::ToolNotFound, ""),
     };
     ToolError::new(code, format!("{}: {}{hint}", offer.plain_name(), single_line(&error.to_string(), ERROR_CHARS))).into()

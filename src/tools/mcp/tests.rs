@@ -430,5 +430,5 @@ fn tool_descriptions_reach_the_model_without_invisible_characters() {
     assert_eq!(told.tool_name, "docs__add");
     let all = format!("{} {}", told.description, told.input_schema);
     assert!(!all.contains(['\u{e0041}', '\u{1b}', '\u{202e}']), "{all:?}");
-    assert!(told.description.ends_with("[a tool of the MCP server docs]") && told.input_schema["type"] == "object");
+    assert!(told.description.ends_with("[a tool from the MCP server docs]") && told.input_schema["type"] == "object");
 }

@@ -104,7 +104,7 @@ pub(in crate::tools) fn run(
         let PlannedHandoff { way, target, stamp } = work;
         let now = Paths::on_disk(&settings).target("path", &target.given, ExpectedKind::File)?;
         if now.real != target.real || PathStamp::read(&target.real) != stamp {
-            let message = format!("`{}` changed since the call was checked; nothing was opened, try again", target.given);
+            let message = format!("`{}` changed since the call was checked, so nothing was opened; try again", target.given);
             return Err(ToolError::new(ErrorCode::Conflict, message).into());
         }
         let desktop =

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn gitdir_pointers_unknown_to_their_repository_open_nothing() {
+    fn gitdir_pointers_unknown_to_their_repository_give_no_access() {
         let tree = tempfile::tempdir().expect("a directory");
         let root = tree.path().canonicalize().expect("real");
         made(

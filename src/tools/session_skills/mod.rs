@@ -159,5 +159,5 @@ impl SessionSkills {
 
 fn changed_file_reason(skill: &Skill, file: &Path) -> String {
     let below = file.strip_prefix(&skill.real).unwrap_or(file);
-    format!("`{}` of the skill `{}` changed {}", below.display(), skill.name(), skill.reviewed_when())
+    format!("`{}` in the skill `{}` changed {}", below.display(), skill.name(), skill.reviewed_when())
 }

@@ -73,7 +73,7 @@ impl Tool for CliEnv {
     }
 
     fn draft(_: Arguments, _: &ToolSettings) -> Result<CallDraft<()>, ToolError> {
-        let summary = "List the environment variables of commands".to_owned();
+        let summary = "List the environment variables that commands get".to_owned();
         Ok(CallDraft { summary, actions: Vec::new(), proposal: None, effect: CallEffect::Reads, work: () })
     }
 

@@ -300,8 +300,7 @@ fn check_input(
     front: &TerminalState,
 ) -> Result<(), ToolError> {
     if front.takes_lines && input.text.lines().any(|line| line.len() > MAX_LINE_BYTES) {
-        let message =
-            format!("a line is longer than {MAX_LINE_BYTES} bytes, the limit of the terminal; put the text into a file");
+        let message = format!("a line is longer than {MAX_LINE_BYTES} bytes, the limit of the terminal; put the text in a file");
         return Err(invalid(message));
     }
     if reads == InputLanguage::Data || !(front.is_leader || front.takes_lines) {

@@ -372,13 +372,13 @@ pub(in crate::tools) fn answer(finished: &FinishedRun, timeout_seconds: u64, max
             failed(ErrorCode::Cancelled, message.to_owned())
         }
         End::MemoryFull => {
-            let message = "the command was killed with all its processes: its shared memory exceeded the limit of the policy \
+            let message = "the command was killed with all its processes: its shared memory exceeded the policy's limit \
                            (`memory_mb`); the output so far follows. Use less, or ask the user to raise the limit";
             failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }
         End::LayerFull => {
             let message = "the command was killed with all its processes: it wrote more to its copy of the workspace than the \
-                           limit of the policy (`layer_mb`); the output so far follows. Write less, or ask the user to raise the \
+                           policy's limit (`layer_mb`); the output so far follows. Write less, or ask the user to raise the \
                            limit";
             failed(ErrorCode::ToolExecutionFailed, message.to_owned())
         }

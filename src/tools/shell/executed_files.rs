@@ -60,8 +60,10 @@ impl PinnedFiles {
     /// Checks again, as late as possible, that all files are unchanged.
     pub(in crate::tools) fn check_unchanged(self, cwd: &Target, settings: &ToolSettings) -> Result<(), ToolError> {
         if identity(&cwd.real).ok() != self.directory {
-            let message =
-                format!("`{}` is a different directory than when the command was checked; nothing was run, try again", cwd.given);
+            let message = format!(
+                "`{}` is a different directory than when the command was checked, so nothing was run; try again",
+                cwd.given
+            );
             return Err(ToolError::new(ErrorCode::Conflict, message));
         }
         if let Some(tool) = &self.tool {
@@ -69,7 +71,7 @@ impl PinnedFiles {
         }
         for file in self.files {
             if File::inspect(file.given.clone(), cwd, settings) != file {
-                let message = format!("`{}` changed since the command was checked; nothing was run, try again", file.given);
+                let message = format!("`{}` changed since the command was checked, so nothing was run; try again", file.given);
                 return Err(ToolError::new(ErrorCode::Conflict, message));
             }
         }

@@ -43,7 +43,7 @@ impl FileHashes {
     pub(in crate::tools) fn check_unchanged(&self) -> Result<(), ToolError> {
         for (path, before) in &self.files {
             if hash_file(path).ok().as_ref() != Some(before) {
-                let message = format!("`{}` changed since the call was checked; nothing was run, try again", path.display());
+                let message = format!("`{}` changed since the call was checked, so nothing was run; try again", path.display());
                 return Err(ToolError::new(ErrorCode::Conflict, message));
             }
         }

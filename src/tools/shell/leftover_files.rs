@@ -107,7 +107,7 @@ impl CommandSandbox {
 }
 
 /// Warning about files that other programs run.
-const LOOK: &str = "other programs run what such files contain, so review it before you work there";
+const LOOK: &str = "other programs run the code in such files, so review them before you work in that folder";
 
 fn list_paths(places: &[PathBuf]) -> Option<String> {
     (!places.is_empty()).then(|| join_names(places.iter().map(|place| format!("`{}`", place.display()))))

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn only_openable_hosts_are_offered_and_all_blocked_hosts_are_listed() {
+    fn only_hosts_that_can_be_allowed_are_offered_and_all_blocked_hosts_are_listed() {
         let kept = blocked_hosts(&[denied("docs.rs", true), denied("10.0.0.1", false)]);
         assert_eq!(kept.openable, [SandboxAccess::Host { host: "docs.rs".to_owned(), port: 443 }]);
         assert_eq!(kept.lines, ["docs.rs:443 (not allowed)", "10.0.0.1:443 (a private address)"]);

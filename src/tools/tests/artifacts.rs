@@ -133,7 +133,7 @@ fn invalid_artifact_uses_are_errors_with_a_hint() {
     assert_eq!(bench.output("ReadFile", json!({"path": "./artifact:notes"})), "a file");
     for (path, words) in [
         ("artifact:0123456789abcdef01234567", "run that tool call again"),
-        ("artifact:notes", "for a file of that name use `./artifact:notes`"),
+        ("artifact:notes", "for a file with that name, use `./artifact:notes`"),
         ("artifact:../../etc/passwd", "is not an artifact URI"),
     ] {
         for tool in ["ReadFile", "Grep"] {

@@ -122,7 +122,7 @@ const OPEN: &str = "requires_approval = false";
 const ASKS: &str = "requires_approval = true";
 
 #[test]
-fn only_opened_hosts_and_ports_are_reachable() {
+fn only_allowed_hosts_and_ports_are_reachable() {
     for table in [OPEN, ASKS] {
         let net = Net::new(table);
         let opens = [host("docs.rs", 443), host("Bücher.example", 443), host("93.184.216.34", 443), host("a.example", 80)];
@@ -154,7 +154,7 @@ fn only_opened_hosts_and_ports_are_reachable() {
 }
 
 #[test]
-fn hosts_denied_by_a_rule_stay_denied_when_opened() {
+fn an_approval_cannot_allow_hosts_that_a_rule_denies() {
     let net = Net::new("requires_approval = false\nblocked_domains = [\"docs.rs\"]");
     for (name, port) in [("docs.rs", 443), ("169.254.169.254", 80), ("127.0.0.1", 80), ("localhost", 80), ("10.0.0.1", 443)] {
         let (reason, can_open) = net.admit(&[host(name, port)], &format!("https://{name}:{port}/"), "CONNECT").unwrap_err();
@@ -168,7 +168,7 @@ fn hosts_denied_by_a_rule_stay_denied_when_opened() {
 }
 
 #[test]
-fn private_hosts_allowed_by_the_policy_can_be_opened() {
+fn an_approval_can_allow_private_hosts_that_the_policy_lists() {
     let net = Net::leading_to("requires_approval = true\nallowed_private_hosts = [\"forge.local:8080\"]", "10.1.2.3");
     let server = net.admit(&[host("forge.local", 8080)], "http://forge.local:8080/", "GET").unwrap();
     assert!(proxy(&net.bench.settings, &[]).gate.may_connect(&server, "10.1.2.3".parse().unwrap()).is_ok());
@@ -217,7 +217,7 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn programs_with_proxy_support_reach_only_opened_hosts() {
+fn programs_with_proxy_support_reach_only_allowed_hosts() {
     for (program, line, request) in PROGRAMS {
         let net = Net::new(ASKS);
         let line = format!("command -v {program} >/dev/null || {{ echo absent; exit; }}; export HOME=$PWD; {line} 2>&1");
@@ -243,7 +243,7 @@ fn programs_with_proxy_support_reach_only_opened_hosts() {
 }
 
 #[test]
-fn curl_and_git_tunnel_tls_only_to_opened_hosts() {
+fn curl_and_git_tunnel_tls_only_to_allowed_hosts() {
     for line in ["curl -sk https://a.example/", "git ls-remote https://a.example/x"] {
         let net = Net::new(ASKS);
         let Some(_) = net.run(line, &[host("a.example", 443)]) else { return };

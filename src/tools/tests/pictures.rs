@@ -121,7 +121,7 @@ fn images_too_large_for_models_are_not_shown_with_a_reason() {
 }
 
 #[test]
-fn files_that_only_look_like_images_are_read_as_what_they_are() {
+fn files_that_only_look_like_images_are_read_as_their_actual_type() {
     let (bench, _) = with_shelf();
     bench.write("a.png", "no image\n");
     bench.write("b.png", b"\x89PNG\r\n\x1a\n\0\0");

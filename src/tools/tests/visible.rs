@@ -44,8 +44,8 @@ fn directory() -> Option<tempfile::TempDir> {
 }
 
 impl House {
-    /// Creates a workspace in a home directory; `None` without namespaces, or if only the private temporary directory is
-    /// writable.
+    /// Creates a workspace in a home directory; `None` without namespaces, or if only the private temporary directory
+    /// is writable.
     fn new() -> Option<Self> {
         let Some(directory) = directory() else {
             eprintln!("skipped: only temporary directories are writable here");
@@ -168,7 +168,7 @@ fn hidden_paths_are_offered_for_one_run() {
 }
 
 #[test]
-fn cargo_builds_with_the_toolchain_of_the_user() {
+fn cargo_builds_with_the_users_toolchain() {
     let Some(mut house) = House::new() else { return };
     let home = std::env::var("HOME").map_or_else(|_| PathBuf::from("/"), PathBuf::from);
     if !home.join(".cargo/bin/cargo").exists() || !home.join(".rustup").is_dir() {

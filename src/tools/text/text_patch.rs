@@ -270,7 +270,7 @@ impl PatchTarget<'_> {
         let found = section::find(&self.outline, wanted, &argument)?;
         if !self.outline.is_patchable {
             return Err(invalid(format!(
-                "`{argument}`: a section of a {} file cannot be changed by its name; use `startLine` and `endLine` (TextInspect \
+                "`{argument}`: a section of a {} file cannot be changed by name; use `startLine` and `endLine` (TextInspect \
                  lists them), or EditFile",
                 self.outline.kind
             )));

@@ -88,7 +88,7 @@ fn write_error(target: &Target, error: WriteError) -> ToolError {
         WriteError::Io(error) => open_error(target, &error),
         WriteError::Changed | WriteError::NoParent(_) | WriteError::ReadOnly => {
             let message = format!(
-                "`{}` now resolves to a different path than when the call was checked; nothing was created, try again",
+                "`{}` now resolves to a different path than when the call was checked, so nothing was created; try again",
                 target.given
             );
             ToolError::new(ErrorCode::Conflict, message)

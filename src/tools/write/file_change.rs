@@ -228,10 +228,10 @@ fn write_failure(change: &Change, error: WriteError) -> ToolFailure {
 pub(in crate::tools) fn write_error(given: &str, before: PreImage, error: WriteError) -> ToolError {
     let (code, message) = match error {
         WriteError::Changed if before == PreImage::Absent => {
-            (ErrorCode::Conflict, format!("`{given}` was created in the meantime; nothing was written, read it first"))
+            (ErrorCode::Conflict, format!("`{given}` was created in the meantime, so nothing was written; read it first"))
         }
         WriteError::Changed => {
-            (ErrorCode::Conflict, format!("`{given}` changed since this change was shown; nothing was written, read it again"))
+            (ErrorCode::Conflict, format!("`{given}` changed since this change was shown, so nothing was written; read it again"))
         }
         WriteError::NoParent(parent) => {
             let message = format!("the directory `{}` does not exist; set `createDirectories` to create it", parent.display());

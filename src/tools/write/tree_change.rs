@@ -144,11 +144,13 @@ pub(in crate::tools) fn failure_reason(target: &Target, error: TreeError) -> Too
     let given = &target.given;
     let (code, message) = match error {
         TreeError::Changed => {
-            (ErrorCode::Conflict, format!("`{given}` changed since this was shown; nothing was done, check it again"))
+            (ErrorCode::Conflict, format!("`{given}` changed since this was shown, so nothing was done; check it again"))
         }
         TreeError::Exists => (
             ErrorCode::Conflict,
-            format!("something was created at the destination of `{given}`; nothing was replaced, choose another `destination`"),
+            format!(
+                "something was created at the destination of `{given}`, so nothing was replaced; choose another `destination`"
+            ),
         ),
         TreeError::NoParent(parent) => (
             ErrorCode::FileNotFound,

@@ -155,7 +155,7 @@ impl Onboarding {
             (TypedInput::AddressKey, _) if letters == 0 => "Press Enter to leave it empty.".to_owned(),
             (TypedInput::AddressKey, _) => format!("{counted}\n{}", self.keep_label()),
             (TypedInput::Key, _) if letters == 0 => {
-                format!("Paste or type the key. The prefix of the key identifies its provider.\n{}", self.keep_label())
+                format!("Paste or type the key. Its prefix identifies the provider.\n{}", self.keep_label())
             }
             (TypedInput::Key, Some(FoundModel { by, model })) => {
                 let how = if typing.is_said { "" } else { " (detected)" };

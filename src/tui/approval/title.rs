@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_are_effects_in_the_imperative() {
+    fn titles_state_the_effect_in_the_imperative() {
         let cases = [
             ("publishes commits to `origin`", "Publish commits to `origin`"),
             ("deletes your home directory", "Delete your home directory"),

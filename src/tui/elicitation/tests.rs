@@ -25,7 +25,7 @@ fn typed(takes: FieldKind, words: &str) -> Result<Value, String> {
 }
 
 #[test]
-fn input_is_validated_against_the_schema_of_the_server() {
+fn input_is_validated_against_the_schema_from_the_server() {
     let text =
         |format: Option<&str>| FieldKind::Text { min_length: Some(2), max_length: Some(40), format: format.map(str::to_owned) };
     let number = |whole| FieldKind::Number { whole, minimum: Some(-1.0), maximum: Some(9.5) };

@@ -233,7 +233,7 @@ impl ScreenLayer for ModelPicker {
         if self.key.is_none() && provider_of_key(words).is_some() {
             // A key is never shown, wherever it is pasted.
             let Some(name) = self.model_for(words) else {
-                "this looks like an API key; highlight a model of its provider and press enter"
+                "this looks like an API key; highlight a model from its provider and press enter"
                     .clone_into(&mut self.picker.aside);
                 return Reaction::Done;
             };

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_closes_the_help_and_texts_but_a_text_stays_above_its_list() {
+    fn a_list_closes_the_help_and_text_views_but_a_text_view_opened_later_stays_above_it() {
         let mut stack = LayerStack::default();
         stack.push(TextViewer::with_title("a", "b"));
         stack.push(Help::new(Focus::Composer, ""));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_arrives_does_not_cover_the_help() {
+    fn a_text_view_that_arrives_does_not_cover_the_help() {
         let mut stack = LayerStack::default();
         stack.push(Help::new(Focus::Composer, ""));
         stack.push(TextViewer::with_title("a", "b"));

@@ -196,7 +196,7 @@ fn markdown() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Cuts a text at arbitrary characters.
+/// Cuts text at arbitrary characters.
 fn chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
     let letters: Vec<char> = text.chars().collect();
     let chunks: Vec<String> = letters.chunks(size.max(1)).map(|chunk| chunk.iter().collect()).collect();

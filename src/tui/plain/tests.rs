@@ -480,7 +480,7 @@ fn write(end: &OwnedFd, text: &str) {
 }
 
 #[test]
-fn the_fence_takes_unfinished_input_out_of_the_line_buffer_of_the_terminal() {
+fn the_fence_removes_unfinished_input_from_the_line_buffer_of_the_terminal() {
     let (person, line) = terminal();
     let (mut lines, mut heard) = Lines::start(line.try_clone().unwrap(), Some(line)).unwrap();
     write(&person, "one\n");

@@ -286,7 +286,6 @@ impl Transcript {
     }
 }
 
-/// Queries for browse mode.
 impl Transcript {
     /// Returns the height of the view in the last frame.
     pub(crate) fn view_height(&self) -> u16 {

@@ -54,10 +54,10 @@ pub(crate) fn context_rows(model: &UiModel, filled: &ContextUse) -> Vec<Row> {
         row(format!("{name}{count}"), share.tokens, bar, detail)
     });
     let free = window.saturating_sub(filled.used().saturating_add(filled.reserved));
-    let reserved = "kept free for the response of the model".to_owned();
+    let reserved = "kept free for the model's response".to_owned();
     let rest = [
         row("reserved for output".to_owned(), filled.reserved, String::new(), reserved),
-        row("free".to_owned(), free, String::new(), "left for messages and results of tools".to_owned()),
+        row("free".to_owned(), free, String::new(), "left for messages and tool results".to_owned()),
     ];
     shares.chain(rest).collect()
 }

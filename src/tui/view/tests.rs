@@ -113,12 +113,12 @@ fn without_an_api_key_the_screen_shows_how_to_add_one() {
 }
 
 #[test]
-fn an_idle_screen() {
+fn an_idle_screen_matches_its_snapshots() {
     check("idle", |_| {});
 }
 
 #[test]
-fn streaming_with_cards() {
+fn a_streamed_response_with_cards_matches_its_snapshots() {
     check("streaming", |model| {
         cards(model);
         tell(model, text("\n## Plan\nThe tokenizer re-allocates on **every** token, so\n\n- reuse the buffer\n"), 9000);
@@ -133,7 +133,7 @@ fn streaming_with_cards() {
 }
 
 #[test]
-fn browsing_with_a_search() {
+fn browsing_with_a_search_matches_its_snapshots() {
     check("browse", |model| {
         cards(model);
         tell(model, text("\n## Plan\nThe line that matters is line 17, see\n\n```rust\nlet line = 17;\n```\n"), 9000);
@@ -187,7 +187,7 @@ fn background_commands_are_shown_in_a_row() {
 }
 
 #[test]
-fn screen_without_an_api_key() {
+fn a_screen_without_an_api_key_matches_its_snapshots() {
     for (width, height) in SIZES {
         let mut model = UiModel::new(options(), Some("Explain the parser".to_owned()), Size::new(width, height));
         let message = "No key for Anthropic. Set ANTHROPIC_API_KEY, or try `aye demo`, which needs none.".to_owned();
@@ -199,7 +199,7 @@ fn screen_without_an_api_key() {
 }
 
 #[test]
-fn help_overview() {
+fn the_help_overview_matches_its_snapshots() {
     check("help", |model| model.layers.push(Help::new(Focus::Composer, "")));
 }
 
@@ -233,7 +233,7 @@ fn key(model: &mut UiModel, code: KeyCode) -> usize {
 }
 
 #[test]
-fn queued_messages_and_a_retried_request() {
+fn queued_messages_and_a_retried_request_match_their_snapshots() {
     check("retrying", |model| {
         cards(model);
         let waiting = |id, text: &str, steer| QueuedMessage { id, text: text.to_owned(), steer };
@@ -246,12 +246,12 @@ fn queued_messages_and_a_retried_request() {
 }
 
 #[test]
-fn context_use_overview() {
+fn the_overview_of_context_use_matches_its_snapshots() {
     check("context", |model| tell(model, EventKind::ContextShown(context_use()), 9000));
 }
 
 #[test]
-fn a_summary_and_a_nearly_full_context_window() {
+fn a_summary_and_a_nearly_full_context_window_match_their_snapshots() {
     check("compacted", |model| {
         let facts = ModelFacts::for_test("sonnet-5", 24_000, None);
         tell(model, EventKind::ModelChanged { facts, effort: Some(Effort::High), message: String::new() }, 8000);
@@ -289,7 +289,7 @@ fn control(model: &mut UiModel, letter: char) {
 }
 
 #[test]
-fn mcp_servers_and_their_elicitations() {
+fn mcp_servers_and_their_elicitations_match_their_snapshots() {
     let list = |model: &mut UiModel| {
         tell(model, EventKind::ServersChanged { servers: servers() }, 8000);
         typed(model, "/mcp");
@@ -337,7 +337,7 @@ fn mcp_servers_and_their_elicitations() {
 }
 
 #[test]
-fn status_command_overview() {
+fn the_status_overview_matches_its_snapshots() {
     check("status", |model| {
         let rows = vec![("settings".to_owned(), "~/.config/aye/config.toml".to_owned())];
         tell(model, EventKind::LookedUp(HostResponse::Places { rows }), 9000);
@@ -358,7 +358,7 @@ fn setup(model: &mut UiModel, inputs: &[crate::tui::onboarding::SetupInput<'stat
 }
 
 #[test]
-fn setup_dialogs_at_first_start() {
+fn setup_dialogs_at_the_first_start_match_their_snapshots() {
     use crate::tui::onboarding::{SetupChoice, SetupInput};
     let key = SetupInput::Pasted("sk-ant-api03-abcdefghijklmnopqrstuvwxyz");
     check("setup-model-list", |model| {

@@ -1,4 +1,4 @@
-//! What aye said on stdout, and so must never take back.
+//! Facts that aye has acknowledged on stdout, and must never take back.
 
 use crate::support::server::Request;
 use serde_json::Value;
@@ -44,7 +44,7 @@ impl Acknowledged {
         }
     }
 
-    /// Reads the events of one start. The last line may be cut.
+    /// Reads the events of one start. The last line may be truncated.
     pub fn learn(&mut self, stdout: &str) -> Result<(), String> {
         let whole = &stdout[..stdout.rfind('\n').map_or(0, |end| end + 1)];
         let mut began = false;

@@ -1,4 +1,4 @@
-//! The files of the story: what each may be at any moment, and what it must be in the end.
+//! Files of the story: the content that each may have at any moment, and must have at the end.
 
 use crate::support::Project;
 use std::collections::BTreeMap;
@@ -115,7 +115,7 @@ pub(super) fn commands_are_known(told: &BTreeMap<String, String>) -> Result<(), 
     unknown.map_or(Ok(()), |(id, text)| Err(format!("the outcome of {id} is unknown: {text}")))
 }
 
-/// Checks that the results that the model received are what happened; `deletes` tells whether a command deletes a file.
+/// Checks that the results sent to the model match the actual effects. `deletes`: whether a command deletes a file.
 pub(super) fn agree_with(project: &Project, told: &BTreeMap<String, String>, deletes: bool) -> Result<(), String> {
     let (files, _) = all(project);
     for id in COMMANDS {
@@ -159,7 +159,7 @@ fn failed(text: &str) -> bool {
         || ["CANCELLED", "CONFLICT", "NOT_FOUND", "INVALID", "FAILED", "ERROR"].iter().any(|code| text.contains(code))
 }
 
-/// Checks that no file is left that was not reported.
+/// Checks that every file left behind was reported.
 pub(super) fn are_all_known(project: &Project, told: &BTreeMap<String, String>, log: &str) -> Result<(), String> {
     let (_, beside) = all(project);
     let bare = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
@@ -196,7 +196,8 @@ pub(super) fn are_all_known(project: &Project, told: &BTreeMap<String, String>, 
     }
 }
 
-/// Layers that still exist. One that was killed during its setup is removed after a minute: it could belong to a process.
+/// Layers that still exist. One that was killed during its setup is removed after a minute: it could belong to a
+/// process.
 pub(super) fn previews(project: &Project) -> usize {
     let views = std::fs::read_dir(project.directory("data").join("previews")).into_iter().flatten().flatten();
     views.filter(|view| view.path().join("call.json").exists()).count()

@@ -1,4 +1,4 @@
-//! Many stories: how many kills are wanted, how many there were, and what went wrong.
+//! Statistics of many stories: the requested and actual numbers of kills, and the failures.
 
 use super::Story;
 use crate::support::trace::Point;

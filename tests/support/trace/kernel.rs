@@ -1,4 +1,4 @@
-//! What is asked of the kernel's tracer, one function each.
+//! Requests to the kernel's tracer, one function for each.
 
 use std::io;
 use std::ptr::null_mut;
@@ -35,7 +35,7 @@ pub(super) fn follow_threads(thread: i32) -> io::Result<()> {
 pub(super) fn seize(process: i32) -> io::Result<()> {
     let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE;
     let mut known = std::collections::HashSet::new();
-    // A thread created meanwhile is followed already, or is found in the next pass.
+    // A thread created in the meantime is followed already, or is found in the next pass.
     loop {
         let listed = std::fs::read_dir(format!("/proc/{process}/task"))?.flatten();
         let threads: Vec<i32> = listed.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok()).collect();
@@ -70,7 +70,8 @@ pub(super) fn kill(process: i32) {
 pub(super) fn wait() -> Option<(i32, Stop)> {
     loop {
         let mut status = 0;
-        // SAFETY: the status is written to a variable of this function. `__WNOTHREAD` keeps it from other tests' processes.
+        // SAFETY: the status is written to a variable of this function. `__WNOTHREAD` keeps it from other tests'
+        // processes.
         let thread = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL | libc::__WNOTHREAD) };
         if thread < 0 {
             if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {

@@ -224,7 +224,7 @@ fn form(fields: usize) -> Elicitation {
 }
 
 #[tokio::test]
-async fn only_changes_of_server_states_are_reported() {
+async fn server_states_are_reported_only_when_they_change() {
     let mut beside = Beside::new();
     assert_eq!(beside.stand().await, [ServerState::Asleep, ServerState::Ready]);
     beside.fake.now("docs", ServerState::Ready);

@@ -239,7 +239,8 @@ fn a_response_counted_at_exit_is_not_counted_again() {
 fn a_summary_is_priced_by_the_model_that_received_its_request() {
     let fills = ["prompt first", "answer end_turn@100 | ~5000~", "prompt second", "answer end_turn@100 | ~4000~", "prompt third"];
     let done = ["answer end_turn@9000 | Summed up.", "answer end_turn@100 | done"];
-    // 300 tokens of the conversation at one dollar per million, and the requests for the summary at a tenth of it or at one.
+    // 300 tokens of the conversation at one dollar per million, and the requests for the summary at a tenth of it or at
+    // one.
     for (failed, expected, models) in [
         (&[][..], 300.0 + 900.0, ["compacted small/model"].as_slice()),
         (

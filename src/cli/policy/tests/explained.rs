@@ -78,7 +78,7 @@ fn explanations_contain_no_control_characters_and_fit_the_width() {
 }
 
 #[test]
-fn color_codes_are_the_only_escape_sequences() {
+fn colour_codes_are_the_only_escape_sequences() {
     let text = account("git push").as_text(&OutputStyle::colored(80));
     assert!(text.starts_with("\u{1b}[31mdeny\u{1b}[0m"), "{text:?}");
     let bare = text.split("\u{1b}[").skip(1).all(|rest| rest.split_once('m').is_some_and(|(code, _)| code.parse::<u8>().is_ok()));

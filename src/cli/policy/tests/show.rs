@@ -55,7 +55,7 @@ fn in_force() -> InForce {
 }
 
 #[test]
-fn every_entry_has_its_location_and_ineffective_entries_are_marked() {
+fn every_entry_is_shown_with_its_location_and_ineffective_entries_are_marked() {
     let text = in_force().as_text(&OutputStyle::plain(100), "2026-11-21T00:00:00Z".parse().unwrap());
     for words in [
         "layers    managed   /etc/aye/policy.toml, version m.1, EXPIRED 2026-01-01T00:00:00Z\n",

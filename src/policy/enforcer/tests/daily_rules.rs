@@ -57,7 +57,7 @@ fn interpreters_and_task_runners_are_remembered_only_for_sandboxed_runs() {
         for offer in 0..offers.len() {
             assert_eq!(outcome(&kept(&enforcer, &actions, offer), line), "ask effects", "{line} {offer}");
         }
-        // Until aye quits, the same holds.
+        // A rule that applies until aye quits has the same limit.
         let mut session = enforcer.clone();
         session.keep(&enforcer.always(&actions, now()).offers[0].rules, Some(PathBuf::from(ROOT))).expect("valid");
         assert_eq!(outcome(&session, line), "ask effects", "{line}");
@@ -284,7 +284,7 @@ fn commands_after_cd_into_a_workspace_directory_are_evaluated_in_that_directory(
     ] {
         assert!(outcome(&after, line).starts_with("ask"), "{line}: {}", outcome(&after, line));
     }
-    // Until aye quits, the rule holds in that directory.
+    // Until aye quits, the rule applies in that directory.
     let mut session = enforcer.clone();
     let [Action::Exec { command, cwd }] = &exec("cd sub && cargo test")[..] else { panic!("a command") };
     let directory = session.command_directory(command, cwd);

@@ -235,7 +235,7 @@ fn git_filter_clean_git_rules_need_approval_without_a_sandbox() {
         let told = kept(&unheld, &exec(line), 0).explain(&exec(line), now());
         assert_eq!(told.verdict, VerdictKind::Ask, "{line}");
         assert!(told.reason.contains("filters, hooks"), "{}", told.reason);
-        // Until aye quits, the user watches the commands.
+        // A grant until aye quits is enough, because the user is watching the commands.
         let mut enforcer = with(Sandbox::Absent, "");
         enforcer.keep(&always.offers[0].rules, Some(PathBuf::from(HERE))).expect("the text is a valid rule");
         assert_eq!(verdict(&enforcer, line), VerdictKind::Allow, "{line}");

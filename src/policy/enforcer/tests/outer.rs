@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_nested_enforcer_allows_only_what_both_enforcers_allow(
+    fn a_nested_enforcer_allows_an_action_only_if_both_enforcers_allow_it(
         (own_policy, own_mode) in (0..POLICIES.len(), 0..MODES.len()),
         (outer_policy, outer_mode) in (0..POLICIES.len(), 0..MODES.len()),
         chosen in proptest::collection::vec(0..18_usize, 1..4),

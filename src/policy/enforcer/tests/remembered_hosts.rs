@@ -33,7 +33,7 @@ fn host(text: &str) -> SandboxAccess {
 }
 
 #[test]
-fn a_rule_opens_its_hosts_only_for_its_own_command() {
+fn a_rule_allows_its_hosts_only_for_its_own_command() {
     let enforcer = saved(Scope::Mine, CARGO).unwrap();
     for line in ["cargo fetch", "cargo fetch --locked -q", "cd sub && cargo fetch"] {
         assert_eq!(reached(&enforcer, line), [INDEX], "{line}");
@@ -63,7 +63,7 @@ fn a_rule_opens_its_hosts_only_for_its_own_command() {
 }
 
 #[test]
-fn managed_rules_and_modes_override_remembered_hosts_and_projects_open_none() {
+fn managed_rules_and_modes_override_saved_hosts_and_projects_cannot_allow_any() {
     assert_eq!(reached(&saved(Scope::Project, CARGO).unwrap(), "cargo fetch"), [""; 0], "a project opens nothing");
     for table in ["requires_approval = true", "requires_approval = true\napprove = \"effects\"\nnetwork = \"allow\""] {
         let managed = format!(
@@ -207,7 +207,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 768, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_rule_never_opens_other_hosts_or_hosts_for_other_commands(
+    fn a_rule_never_allows_other_hosts_or_hosts_for_other_commands(
         words in prop::collection::vec(prop::sample::select(WORDS), 1..6),
     ) {
         let enforcer = saved(Scope::Mine, CARGO).unwrap();

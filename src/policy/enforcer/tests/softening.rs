@@ -1,4 +1,5 @@
-//! Longer or more complex text makes no denial milder: computed names, brace expansions, programs behind other programs.
+//! Longer or more complex text makes no denial milder: computed names, brace expansions, programs behind other
+//! programs.
 
 use super::*;
 

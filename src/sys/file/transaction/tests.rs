@@ -123,7 +123,7 @@ fn a_file_changed_since_the_check_aborts_the_whole_commit() {
 }
 
 #[test]
-fn a_last_moment_change_is_also_restored() {
+fn a_change_at_the_last_moment_is_restored_too() {
     for (late, name) in [(0, "a"), (4, "b"), (5, "gone")] {
         let (_directory, root, steps) = work();
         let before = tree(&root);

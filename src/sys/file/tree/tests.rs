@@ -125,7 +125,7 @@ fn a_move_keeps_the_identity_of_the_files() {
 }
 
 #[test]
-fn a_move_to_another_file_system_is_complete_at_both_ends() {
+fn a_move_to_another_file_system_copies_the_tree_and_removes_its_source() {
     let (_directory, root) = place();
     let Ok(other) = tempfile::tempdir_in("/dev/shm") else {
         eprintln!("skipped: no second file system to write to");

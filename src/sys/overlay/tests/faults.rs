@@ -396,7 +396,7 @@ const FULL: &str = "AYE_TEST_LAYER_FULL";
 
 /// Runs on a small separate file system.
 #[test]
-fn commits_to_a_full_disk() {
+fn changes_are_committed_to_a_full_disk() {
     let Some(root) = std::env::var_os(FULL).map(PathBuf::from) else { return };
     let (ws, preview) = (root.join("ws"), root.join("preview"));
     fs::write(ws.join("a"), "one").unwrap();
@@ -430,7 +430,8 @@ fn a_full_disk_aborts_a_commit_before_anything_is_written() {
         fs::create_dir_all(root.join(name)).unwrap();
     }
     let script = format!(
-        "mount -t tmpfs -o size=1m tmpfs {0}/ws || exit 77; {1} --exact sys::overlay::tests::faults::commits_to_a_full_disk",
+        "mount -t tmpfs -o size=1m tmpfs {0}/ws || exit 77; \
+         {1} --exact sys::overlay::tests::faults::changes_are_committed_to_a_full_disk",
         root.display(),
         std::env::current_exe().unwrap().display()
     );
@@ -447,8 +448,8 @@ const SMALL_DISK: &str = "AYE_TEST_SMALL_DISK";
 
 /// Commits to a workspace on a disk that becomes full, and again after space is freed.
 #[test]
-#[ignore = "a part of another test"]
-fn commits_to_a_small_disk() {
+#[ignore = "child process of another test"]
+fn changes_are_committed_to_a_small_disk() {
     let Some(disk) = std::env::var_os(SMALL_DISK).map(PathBuf::from) else { return };
     let (lower, preview) = (disk.join("small"), disk.join("preview"));
     fill(&lower);
@@ -476,7 +477,7 @@ fn a_commit_to_a_full_disk_leaves_no_partial_files_and_a_retry_completes() {
     for name in ["small", "preview/upper", "preview/work"] {
         fs::create_dir_all(disk.join(name)).unwrap();
     }
-    let test = "sys::overlay::tests::faults::commits_to_a_small_disk";
+    let test = "sys::overlay::tests::faults::changes_are_committed_to_a_small_disk";
     let script = "mount -t tmpfs -o size=2600k tmpfs \"$1/small\" && AYE_TEST_SMALL_DISK=$1 exec \"$2\" --exact --ignored --nocapture \"$3\"";
     let own = std::env::current_exe().unwrap();
     let ran = Command::new("unshare").args(["-Urm", "bash", "-c", script, "bash"]).arg(&disk).arg(own).arg(test).output();

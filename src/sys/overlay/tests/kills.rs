@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 const KILLS: usize = 24;
 /// Maximum number of kills per round, so that some rounds complete.
 const KILLS_OF_ONE: usize = 6;
-const CHILD: &str = "sys::overlay::tests::kills::a_process_killed_during_a_commit";
+const CHILD: &str = "sys::overlay::tests::kills::changes_are_committed_until_the_process_is_killed";
 const DIRECTORY: &str = "AYE_TEST_LAYER";
 const BEGAN: &str = "AYE_TEST_LAYER_BEGAN";
 /// Number of changes after which the process waits to be killed.
@@ -16,7 +16,7 @@ const WAITING: &str = "waiting to be killed";
 
 /// Commits, or continues a commit, up to the change at which the process is killed.
 #[test]
-fn a_process_killed_during_a_commit() {
+fn changes_are_committed_until_the_process_is_killed() {
     let Some(root) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
     let preview = root.join("preview");
     let layered = LayeredDirectory { directory: root.join("ws"), upper: preview.join("upper"), work: preview.join("work") };
@@ -90,7 +90,7 @@ fn a_repeatedly_killed_commit_is_eventually_complete() {
                 break;
             }
             kills += 1;
-            // What was not begun is discarded, and not begun again.
+            // A commit that has not begun is discarded, so there is nothing to continue.
             if !has_begun(&place.preview) {
                 break;
             }

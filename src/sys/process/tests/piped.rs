@@ -32,7 +32,7 @@ async fn killing_a_piped_process_kills_its_children() {
         output.read_line(&mut line).await.unwrap();
         kill.cancel();
         assert_eq!(piped.ending.await.unwrap(), End::Killed);
-        // Nobody has the other end open any more.
+        // No process has the other end open any longer.
         assert_eq!(output.read_line(&mut line).await.unwrap(), 0);
     }
 }

@@ -6,11 +6,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 /// Address without a server, from a documentation range.
 const NOBODY: &str = "192.0.2.1:80";
 const ADDRESS: &str = "AYE_TEST_ADDRESS";
-const CLIENT: &str = "sys::sandbox::tests::network::a_client_connects";
+const CLIENT: &str = "sys::sandbox::tests::network::a_client_reports_its_connection";
 
 #[test]
-#[ignore = "a part of another test"]
-fn a_client_connects() {
+#[ignore = "child process of another test"]
+fn a_client_reports_its_connection() {
     let address: SocketAddr = std::env::var(ADDRESS).unwrap().parse().unwrap();
     match TcpStream::connect_timeout(&address, Duration::from_secs(5)) {
         Ok(_) => println!("\nreached"),
@@ -77,7 +77,7 @@ async fn remote_servers_are_unreachable() {
 }
 
 #[tokio::test]
-async fn a_command_with_an_open_network_uses_the_host_network() {
+async fn a_command_with_full_network_access_uses_the_host_network() {
     let ground = Ground::new();
     let machine = fs::read_link("/proc/self/ns/net").unwrap();
     assert_eq!(namespace(open(&ground)).await, machine.to_str().unwrap());

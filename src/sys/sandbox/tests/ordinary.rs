@@ -10,8 +10,8 @@ use std::process::Command;
 const ORDINARY: u32 = 65_534;
 /// Tests that depend on the rights of the user.
 const TESTS: [&str; 3] = ["sys::sandbox::", "sys::process::", "sys::overlay::"];
-/// Slow tests among them that check many inputs or interruptions. The rights of the user affect each of these runs in the
-/// same way, and shorter tests cover them.
+/// Slow tests among them that check many inputs or interruptions. The rights of the user affect each of these runs in
+/// the same way, and shorter tests cover them.
 const SKIPPED: [&str; 6] = [
     "::kills::",
     "::random::",

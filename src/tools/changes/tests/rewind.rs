@@ -1,4 +1,4 @@
-//! Rewind to before any step, and redo.
+//! Rewind to the state before any step, and redo.
 
 use super::*;
 use crate::ports::{Attribution, FileRewind, FileRewindPlan, FileRewindResult, RewindStart};
@@ -96,7 +96,7 @@ fn files_links_modes_and_directories_are_rewound_and_redone() {
     let done = session.rewind(1, RewindStart::Step(1), 2);
     assert_eq!((done.restored, done.kept), (5, Vec::new()));
     assert_eq!(everything(&session), start);
-    // Each rewind can be undone, and so can that.
+    // Each rewind can be undone, and so can the undo.
     session.rewind(2, RewindStart::Rewind(1), 2);
     assert_eq!(everything(&session), end);
     session.rewind(3, RewindStart::Step(2), 2);
@@ -322,7 +322,7 @@ fn played(mut session: Session, acts: &[Act]) -> (Session, Vec<BTreeMap<String, 
     (session, trees)
 }
 
-/// Rewinds to before each step, and undoes the rewind. The acts contain no manual edits.
+/// Rewinds to the state before each step, and undoes the rewind. The acts contain no manual edits.
 #[track_caller]
 fn goes_back_and_forth(acts: &[Act]) {
     let last = acts.len();
@@ -412,7 +412,7 @@ proptest! {
         }).collect();
         let is_directory = |name: &String| trees.iter().any(|tree| tree.get(name).is_some_and(|what| what == "/"));
         for name in names.into_iter().filter(|name| !is_directory(name)) {
-            // Who has changed it in which step since then.
+            // The steps that have changed the file since then, and whether by hand.
             let changes: Vec<(usize, bool)> = (point..acts.len())
                 .filter(|step| trees[*step].get(name) != trees[step + 1].get(name))
                 .map(|step| (step, matches!(acts[step], Act::ByHand(..) | Act::RemovedByHand(_))))

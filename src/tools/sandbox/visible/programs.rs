@@ -79,7 +79,7 @@ impl Visible {
         if !self.can_show(prefix) || !done.insert(prefix.to_owned()) {
             return;
         }
-        // Next to the `bin` of a dot directory there are settings and keys, and in `/` anything.
+        // A dot directory with a `bin` also contains settings and keys, and `/` may contain anything.
         let names = home.and_then(|home| prefix.strip_prefix(home).ok()).unwrap_or(prefix).components();
         let is_private = names.into_iter().any(|name| name.as_os_str().as_encoded_bytes().starts_with(b"."));
         if is_private || prefix.components().count() <= 2 {

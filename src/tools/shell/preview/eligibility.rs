@@ -36,7 +36,7 @@ fn layer_obstacle(work: &PlannedCommand, settings: &ToolSettings) -> Option<Stri
     if sandbox.tier < SandboxTier::Preview {
         let why = sandbox.previews.as_ref().err().cloned();
         return Some(
-            why.unwrap_or_else(|| format!("the sandbox of this system (`{}`) does not support previews", sandbox.tier.as_str())),
+            why.unwrap_or_else(|| format!("this system's sandbox (`{}`) does not support previews", sandbox.tier.as_str())),
         );
     }
     if let Err(why) = &sandbox.previews {

@@ -11,7 +11,7 @@ const MAX_COMPARED: usize = 100_000;
 /// Sets the modification times of a command's new content to the current time if build output may depend on the old
 /// content.
 pub(super) fn renew_times(kept: &mut PreviewedCommand) {
-    // What the command itself wrote directly is made from the new content.
+    // Files that the command wrote directly are made from the new content.
     let since = |changes: &Changes| if kept.view.direct().is_some() { kept.ended_at } else { changes.start_time() };
     let stale: Vec<bool> =
         kept.changes.iter().map(|changes| writes_files(changes, &kept.build) && is_built(changes, since(changes))).collect();

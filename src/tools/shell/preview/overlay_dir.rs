@@ -170,7 +170,7 @@ impl OverlayDir {
         if self.direct.take().is_some()
             && let Err(error) = fs::remove_file(self.path.join(DIRECT))
         {
-            tracing::warn!(%error, path = %self.path.display(), "cannot remove a file of a preview");
+            tracing::warn!(%error, path = %self.path.display(), "cannot remove a preview file");
         }
     }
 

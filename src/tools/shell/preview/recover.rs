@@ -128,7 +128,7 @@ fn recover_one(path: &Path, resumed: Option<&ResumedSession<'_>>, notices: &mut 
             with_unapplied(ToolResult::from_error(tool_call_id, tool_name, error), &outcome)
         }
         (None, None, _) => {
-            let message = "aye exited before any change of the command was applied; nothing was written, run it again";
+            let message = "aye exited before any of the command's changes were applied; nothing was written, so run it again";
             ToolResult::from_error(tool_call_id, tool_name, ToolError::new(ErrorCode::Cancelled, message))
         }
     };

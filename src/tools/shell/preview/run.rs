@@ -189,7 +189,7 @@ impl PreviewedCommand {
     /// Returns an error if the layer cannot be read.
     pub(in crate::tools) fn changes_now(&self) -> Result<Vec<Changes>, ToolError> {
         let found = self.layers.iter().map(|layered| overlay::changes(layered, self.began)).collect::<io::Result<Vec<_>>>();
-        let mut found = found.map_err(|error| io_error("cannot read the changes of the command", &error))?;
+        let mut found = found.map_err(|error| io_error("cannot read the command's changes", &error))?;
         for (now, before) in found.iter_mut().zip(&self.changes) {
             now.keep_modes_of(before);
         }

@@ -283,7 +283,7 @@ fn the_reason_for_a_missing_preview_is_given() {
 }
 
 #[test]
-fn opened_hosts_and_paths_are_part_of_the_plan_and_evaluated() {
+fn requested_hosts_and_paths_are_part_of_the_plan_and_evaluated() {
     let mut bench = Bench::new();
     bench.settings.paths.may_open = Arc::new(|path| path.starts_with("/opt"));
     let opens = vec![
@@ -432,8 +432,8 @@ const FILES: usize = 400;
 
 /// Runs as the process that is killed while it applies a command's effects.
 #[test]
-#[ignore = "a part of another test"]
-fn applies_effects_until_killed() {
+#[ignore = "child process of another test"]
+fn effects_are_applied_until_the_process_is_killed() {
     let Some(root) = std::env::var_os(CRASHES).map(PathBuf::from) else { return };
     let settings = crashing(&root);
     let router = Router::new(Toolset::new(settings, ToolSources::default()));
@@ -472,7 +472,7 @@ fn a_killed_commit_is_finished_or_not_started() {
             fs::write(root.join(format!("ws/f{number}")), "old\n").unwrap();
         }
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--ignored", "tools::shell::preview::tests::applies_effects_until_killed"])
+            .args(["--exact", "--ignored", "tools::shell::preview::tests::effects_are_applied_until_the_process_is_killed"])
             .env(CRASHES, &root)
             .stdout(Stdio::null())
             .stderr(Stdio::null())

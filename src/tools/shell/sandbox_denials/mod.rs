@@ -102,8 +102,8 @@ impl BlockedAccess {
         let mut lines = Vec::new();
         if self.narrowed {
             lines.push(
-                "[sandbox: this command ran in a read-only view of the workspace, because without approval the policy allows it \
-                 only read-only; nothing was written there. The user can approve running it once more with write access.]"
+                "[sandbox: this command ran in a read-only view of the workspace, because without approval the policy gives it \
+                 only read access; nothing was written there. The user can approve running it once more with write access.]"
                     .to_owned(),
             );
         }

@@ -175,7 +175,7 @@ fn the_smallest_sufficient_access_is_offered() {
 }
 
 #[test]
-fn paths_closed_by_the_policy_are_not_offered() {
+fn paths_blocked_by_the_policy_are_not_offered() {
     let mut machine = Machine::new();
     let shut = machine.root.join("other");
     machine.settings.paths.may_open = std::sync::Arc::new(move |path| !path.starts_with(&shut));
@@ -200,7 +200,7 @@ fn a_path_covers_its_subpaths_and_a_known_host_replaces_the_network() {
 }
 
 #[test]
-fn a_read_only_workspace_is_reported_and_not_opened() {
+fn a_read_only_workspace_is_reported_and_write_access_is_not_offered() {
     let mut machine = Machine::new();
     machine.confinement.view = View::ReadOnly;
     let line = format!("bash: line 1: {}/home/ws/x: Read-only file system", machine.root.display());

@@ -207,7 +207,7 @@ fn the_block_of_a_hunk_header_is_determined_by_indentation() {
     assert!(apply(text, &hunks(patch), &[]).unwrap().text.contains("    x\nz\n}"));
 }
 
-/// Generates a text with individual line endings from the list; the last line may have none.
+/// Generates text with individual line endings from the list; the last line may have none.
 fn with_endings(endings: &'static [&'static str]) -> impl Strategy<Value = Vec<(String, &'static str)>> {
     let line = prop::sample::select(&["a", "b", " a", "", "}", "fn f() {", "\tx", "ü"][..]);
     let ended = (line.prop_map(str::to_owned), prop::sample::select(endings));

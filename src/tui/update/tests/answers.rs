@@ -126,7 +126,7 @@ fn simultaneously_pending_approvals_take_one_key_each() {
 
 /// Tests a model that responds within a second: the first letter highlights, because it may start another message.
 #[test]
-fn an_approval_right_after_a_sent_prompt_keeps_the_answer() {
+fn an_answer_to_an_approval_right_after_a_sent_prompt_is_not_lost() {
     for wait in [40, 300, 900] {
         let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
         desk.types(1000, &[(0, Some('g')), (90, Some('o')), (200, None)]);

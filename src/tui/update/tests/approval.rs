@@ -233,7 +233,7 @@ fn ctrl_f_toggles_full_screen_for_the_approval() {
 }
 
 #[test]
-fn a_page_scrolls_by_the_visible_height() {
+fn page_down_scrolls_by_the_visible_height() {
     let mut model = asked(vec![long_edit(500)]);
     let shown = model.dialogs.open().unwrap().view.shown;
     play(&mut model, 6000, "<pgdn>");

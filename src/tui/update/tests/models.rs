@@ -172,7 +172,7 @@ fn a_model_change_is_reported_and_updates_the_context_window_in_the_status_row()
 }
 
 #[test]
-fn without_an_api_key_a_second_enter_lists_models_and_a_choice_readies_the_session() {
+fn without_an_api_key_a_second_enter_lists_models_and_choosing_one_makes_the_session_ready() {
     let mut model = model(100, 24);
     model.info.model_access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned(), model: None });
     assert_eq!(play(&mut model, 1000, "hello<enter>"), [""; 0]);

@@ -79,7 +79,7 @@ fn without_servers_the_command_to_add_one_is_shown() {
 }
 
 #[test]
-fn server_resources_are_mentioned_like_files() {
+fn server_resources_are_mentioned_in_the_same_way_as_files() {
     let mut model = with_servers();
     let effects = type_in(&mut model, 1000, "see @docs:gu");
     let words = |words: &str| SessionQuery::ServerResources { words: words.to_owned() };

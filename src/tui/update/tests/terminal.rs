@@ -19,7 +19,7 @@ fn say(model: &mut UiModel, answer: TerminalReply) -> Vec<UiEffect> {
 }
 
 #[test]
-fn the_auto_theme_follows_colour_scheme_changes_of_the_terminal() {
+fn the_auto_theme_follows_the_colour_scheme_of_the_terminal() {
     let mut model = model(80, 24);
     let effects = say(&mut model, TerminalReply::Scheme { light: true });
     assert_eq!((model.screen.theme.name.as_str(), written(&effects).as_str()), ("light", "^]11;?^\\"));

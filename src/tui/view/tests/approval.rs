@@ -14,7 +14,7 @@ fn command_details_abbreviate_the_home_directory() {
 }
 
 #[test]
-fn approval_of_an_edit() {
+fn the_approval_of_an_edit_matches_its_snapshots() {
     check("edit", |model| {
         cards(model);
         tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
@@ -23,7 +23,7 @@ fn approval_of_an_edit() {
 }
 
 #[test]
-fn approval_with_selectable_hunks() {
+fn an_approval_with_selectable_hunks_matches_its_snapshots() {
     check("hunks", |model| {
         cards(model);
         tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
@@ -35,7 +35,7 @@ fn approval_with_selectable_hunks() {
 }
 
 #[test]
-fn approval_with_some_effects_excluded() {
+fn an_approval_with_some_effects_excluded_matches_its_snapshots() {
     check("effects-selected", |model| {
         cards(model);
         tell(model, EventKind::ApprovalRequested(effects_approval("a")), 9500);
@@ -48,7 +48,7 @@ fn approval_with_some_effects_excluded() {
 }
 
 #[test]
-fn effects_that_conflict_with_current_files() {
+fn effects_that_conflict_with_current_files_match_their_snapshots() {
     check("effects-conflict", |model| {
         cards(model);
         let approval = effects_approval("a");
@@ -60,7 +60,7 @@ fn effects_that_conflict_with_current_files() {
 }
 
 #[test]
-fn approval_with_a_hunk_being_edited() {
+fn an_approval_with_a_hunk_being_edited_matches_its_snapshots() {
     check("hunk-edited", |model| {
         cards(model);
         tell(model, requested("call-a", "EditFile", "Edit src/main.rs"), 9000);
@@ -73,7 +73,7 @@ fn approval_with_a_hunk_being_edited() {
 }
 
 #[test]
-fn approval_of_a_command_whose_first_parts_can_run_alone() {
+fn the_approval_of_a_command_whose_first_parts_can_run_alone_matches_its_snapshots() {
     check("parts", |model| {
         cards(model);
         let line = "cargo test --workspace 2>&1 | tail -20 && rm -rf target/tmp".to_owned();
@@ -84,7 +84,7 @@ fn approval_of_a_command_whose_first_parts_can_run_alone() {
 }
 
 #[test]
-fn approval_of_an_outdated_change() {
+fn the_approval_of_an_outdated_change_matches_its_snapshots() {
     check("outdated", |model| {
         cards(model);
         let approval = hunks_approval("a");
@@ -96,7 +96,7 @@ fn approval_of_an_outdated_change() {
 }
 
 #[test]
-fn approval_of_a_renewed_change() {
+fn the_approval_of_a_renewed_change_matches_its_snapshots() {
     check("renewed", |model| {
         cards(model);
         let amendable = Amendable { renewed: true, ..hunks_approval("a").amendable };
@@ -105,7 +105,7 @@ fn approval_of_a_renewed_change() {
 }
 
 #[test]
-fn approval_of_a_renewed_change_with_the_updated_diff_shown() {
+fn the_approval_of_a_renewed_change_with_its_updated_diff_shown_matches_its_snapshots() {
     check("renewed-shown", |model| {
         cards(model);
         let amendable = Amendable { renewed: true, ..hunks_approval("a").amendable };
@@ -115,7 +115,7 @@ fn approval_of_a_renewed_change_with_the_updated_diff_shown() {
 }
 
 #[test]
-fn approval_with_a_countdown() {
+fn an_approval_with_a_countdown_matches_its_snapshots() {
     check("countdown", |model| {
         cards(model);
         tell(model, EventKind::ApprovalRequested(Approval { timeout_ms: Some(42_000), ..edit_approval("a") }), 9500);
@@ -123,7 +123,7 @@ fn approval_with_a_countdown() {
 }
 
 #[test]
-fn choice_of_a_rule_to_save() {
+fn the_choice_of_a_rule_to_save_matches_its_snapshots() {
     check("always", |model| {
         cards(model);
         let rule = |words: &[&str], exact| {
@@ -144,7 +144,7 @@ fn choice_of_a_rule_to_save() {
 }
 
 #[test]
-fn explanation_of_the_matching_rules() {
+fn the_explanation_of_the_matching_rules_matches_its_snapshots() {
     check("explain", |model| {
         cards(model);
         tell(model, EventKind::ApprovalRequested(command_approval("a")), 9500);
@@ -189,7 +189,7 @@ fn all_choices_are_visible_at_every_size() {
 }
 
 #[test]
-fn approval_of_a_command() {
+fn the_approval_of_a_command_matches_its_snapshots() {
     check("command", |model| {
         cards(model);
         tell(model, requested("call-a", "RunCommand", "$ cargo test …"), 9000);
@@ -199,7 +199,7 @@ fn approval_of_a_command() {
 }
 
 #[test]
-fn approval_of_command_effects() {
+fn the_approval_of_command_effects_matches_its_snapshots() {
     check("effects", |model| {
         cards(model);
         tell(model, requested("call-a", "RunCommand", "$ cargo test …"), 9000);
@@ -208,7 +208,7 @@ fn approval_of_command_effects() {
 }
 
 #[test]
-fn approval_to_rerun_a_command_with_more_access() {
+fn the_approval_to_rerun_a_command_with_more_access_matches_its_snapshots() {
     check("opened", |model| {
         cards(model);
         let opens = vec![SandboxAccess::Host { host: "index.example.com".to_owned(), port: 443 }];
@@ -235,7 +235,7 @@ fn preview_is_offered_only_for_commands_that_support_it() {
 }
 
 #[test]
-fn approval_that_arrived_during_typing() {
+fn an_approval_that_arrived_during_typing_matches_its_snapshots() {
     check("unfocused", |model| {
         cards(model);
         feed(model, Msg::Input(UiInput::Paste("also fix the".to_owned())), 9400);

@@ -37,7 +37,7 @@ fn asked(model: &mut UiModel, changed: ChangedFiles) {
 }
 
 #[test]
-fn list_of_changed_files() {
+fn the_list_of_changed_files_matches_its_snapshots() {
     check("changes", |model| {
         cards(model);
         asked(model, changes());
@@ -73,7 +73,7 @@ fn the_change_list_opens_only_on_request_and_keeps_focus() {
 }
 
 #[test]
-fn change_list_without_changes() {
+fn a_change_list_without_changes_matches_its_snapshots() {
     check("changes-none", |model| {
         let notes = vec!["changes by other programs are not tracked: the workspace has more than 200000 files".to_owned()];
         asked(model, ChangedFiles { notes, ..ChangedFiles::default() });

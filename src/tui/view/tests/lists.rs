@@ -10,7 +10,7 @@ fn a_menu_with_more_rows_below_shows_an_arrow() {
 }
 
 #[test]
-fn the_model_list() {
+fn the_model_list_matches_its_snapshots() {
     check("models", |model| {
         cards(model);
         control(model, 'l');
@@ -21,7 +21,7 @@ fn the_model_list() {
 }
 
 #[test]
-fn command_completion_menu() {
+fn the_command_completion_menu_matches_its_snapshots() {
     check("slash", |model| {
         cards(model);
         let fix = own_command("fix", "---\ndescription: Fix an issue\nargument-hint: <number>\n---\nFix $1");
@@ -32,7 +32,7 @@ fn command_completion_menu() {
 }
 
 #[test]
-fn file_completion_menu() {
+fn the_file_completion_menu_matches_its_snapshots() {
     check("files", |model| {
         typed(model, "compare @gr");
         let file = |path: &str, tokens| FoundFile { path: path.to_owned(), tokens };
@@ -48,7 +48,7 @@ fn file_completion_menu() {
 }
 
 #[test]
-fn the_palette() {
+fn the_command_palette_matches_its_snapshots() {
     check("palette", |model| {
         cards(model);
         control(model, 'p');
@@ -74,12 +74,12 @@ fn sessions(model: &mut UiModel) {
 }
 
 #[test]
-fn the_session_list() {
+fn the_session_list_matches_its_snapshots() {
     check("sessions", sessions);
 }
 
 #[test]
-fn the_branches_of_a_session() {
+fn the_branches_of_a_session_match_their_snapshots() {
     check("tree", |model| {
         tell(model, started("Validate the name"), 8000);
         tell(
@@ -112,7 +112,7 @@ fn the_branches_of_a_session() {
 }
 
 #[test]
-fn a_session_preview_on_a_narrow_screen() {
+fn a_session_preview_on_a_narrow_screen_matches_its_snapshots() {
     check("sessions-look", |model| {
         sessions(model);
         key(model, KeyCode::Char(' '));
@@ -120,7 +120,7 @@ fn a_session_preview_on_a_narrow_screen() {
 }
 
 #[test]
-fn dialog_to_delete_a_session() {
+fn the_dialog_to_delete_a_session_matches_its_snapshots() {
     check("sessions-delete", |model| {
         sessions(model);
         control(model, 'x');
@@ -163,12 +163,12 @@ fn reviewed(model: &mut UiModel) {
 }
 
 #[test]
-fn the_findings_of_a_review() {
+fn the_findings_of_a_review_match_their_snapshots() {
     check("findings", reviewed);
 }
 
 #[test]
-fn one_finding_with_its_diff() {
+fn a_finding_with_its_diff_matches_its_snapshots() {
     check("finding", |model| {
         reviewed(model);
         key(model, KeyCode::Enter);
@@ -176,7 +176,7 @@ fn one_finding_with_its_diff() {
 }
 
 #[test]
-fn a_review_in_progress() {
+fn a_review_in_progress_matches_its_snapshots() {
     check("reviewing", |model| {
         for letter in "/review".chars() {
             key(model, KeyCode::Char(letter));

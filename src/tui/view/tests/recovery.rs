@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn an_interrupted_call() {
+fn an_interrupted_call_matches_its_snapshots() {
     check("interrupted", |model| {
         tell(
             model,
@@ -31,7 +31,7 @@ fn two_tasks(model: &mut UiModel) {
 }
 
 #[test]
-fn list_of_prompts_to_rewind_to() {
+fn the_list_of_prompts_to_rewind_to_matches_its_snapshots() {
     check("rewind", |model| {
         two_tasks(model);
         type_line(model, "/rewind", 8000);
@@ -40,7 +40,7 @@ fn list_of_prompts_to_rewind_to() {
 }
 
 #[test]
-fn preview_of_a_rewind_plan() {
+fn the_preview_of_a_rewind_plan_matches_its_snapshots() {
     check("rewind-plan", |model| {
         two_tasks(model);
         type_line(model, "/rewind", 8000);
@@ -65,7 +65,7 @@ fn undone_entries_are_marked() {
 }
 
 #[test]
-fn a_session_open_in_another_process() {
+fn a_session_open_in_another_process_matches_its_snapshots() {
     for (width, height) in SIZES {
         let mut model = UiModel::new(options(), None, Size::new(width, height));
         let (held, _answered) = held(None, None);
@@ -77,7 +77,7 @@ fn a_session_open_in_another_process() {
 }
 
 #[test]
-fn work_in_flight_at_the_last_exit() {
+fn work_in_progress_at_the_last_exit_matches_its_snapshots() {
     for (width, height) in SIZES {
         let mut model = UiModel::new(options(), None, Size::new(width, height));
         let runs = EventKind::ToolStarted {
@@ -104,7 +104,7 @@ fn work_in_flight_at_the_last_exit() {
 }
 
 #[test]
-fn a_session_that_cannot_be_saved() {
+fn a_session_that_cannot_be_saved_matches_its_snapshots() {
     check("unsaved", |model| {
         tell(model, started("Make greet() reject empty names"), 100);
         tell(model, not_saved(), 200);

@@ -1,4 +1,5 @@
-//! Build output and its sources: conflicts with other builds, modification times, and directories that are written directly.
+//! Build output and its sources: conflicts with other builds, modification times, and directories that are written
+//! directly.
 
 use super::unasked::{kept, project, ran};
 use super::undecided::ended_with_it;
@@ -44,11 +45,11 @@ fn a_conflict_in_build_output_discards_only_the_build_output() {
     bench.write("target/shared", "of a third build\n");
     let result = kept(&bench, plan);
     assert!(result.error.is_none() && result.output_text.contains("said"), "{result:?}");
-    // What was moved out of the build directory cannot be left out.
+    // A file moved out of the build directory cannot be left out.
     let plan = ran(&bench, "mv target/shared moved");
     bench.write("target/shared", "of a fourth build\n");
     assert_eq!(kept(&bench, plan).error.map(|error| error.code), Some(ErrorCode::Conflict));
-    // A source in conflict is one, whatever else is.
+    // A changed source is always a conflict, whatever happens to build output.
     let plan = ran(&bench, "echo three > source; echo mine >> target/shared");
     bench.write("target/shared", "of a fifth build\n");
     bench.write("source", "mine\n");

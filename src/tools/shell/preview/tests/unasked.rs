@@ -266,7 +266,7 @@ fn the_digest_covers_every_effect() {
 /// Prints the cost of a layer; the goal is 5 ms for creation and removal.
 #[test]
 #[ignore = "a measurement"]
-fn the_cost_of_a_layer() {
+fn the_cost_of_a_layer_is_measured() {
     let Some(bench) = project("target/\n") else { return };
     for number in 0..10_000 {
         bench.write(&format!("d{}/f{number}", number / 100), "x");
@@ -327,11 +327,11 @@ fn since_end(plan: &Plan) -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + Duration::from_nanos(ended.parse().unwrap())).unwrap()
 }
 
-/// Prints the time and memory that many effects take. The goals: the list of 100,000 in 1 s and 64 MB, 1,000 kept in 0.3 s and 30,000
-/// in 5 s.
+/// Prints the time and memory that many effects take. The goals: the list of 100,000 in 1 s and 64 MB, 1,000 kept in
+/// 0.3 s and 30,000 in 5 s.
 #[test]
 #[ignore = "a measurement"]
-fn the_cost_of_many_effects() {
+fn the_cost_of_many_effects_is_measured() {
     let Some(bench) = project("target/\n") else { return };
     let make = |directories: u32, files: u32| {
         format!(
@@ -359,7 +359,7 @@ fn the_cost_of_many_effects() {
 /// Prints the time of a command in a workspace of 100,000 files, and of the list of its changes to all of them.
 #[test]
 #[ignore = "a measurement"]
-fn the_cost_of_a_large_workspace() {
+fn the_cost_of_a_large_workspace_is_measured() {
     let Some(bench) = project("target/\n") else { return };
     for number in 0..100_000 {
         bench.write(&format!("d{}/f{number}", number / 1000), "x\n");
