@@ -146,7 +146,7 @@ fn code_run_on_open(target: &Target, context: &Context) -> Option<CodeReader> {
 fn judge_artifact(action: &Action, layers: &[CompiledLayer]) -> ActionFinding {
     let capability = action.capability();
     let decided = combine_layers(capability, layers, |layer| match FileAccess::Read.rules(layer) {
-        Some(_) => Some(LayerVerdict::allow("built-in", "reads an artifact of this session")),
+        Some(_) => Some(LayerVerdict::allow("built-in", "reads an artifact from this session")),
         None => unlisted_verdict(capability, layer),
     });
     ActionFinding { decided, risk: Risk::Low, critical: false, reads_only: true, remember: None, parts: Vec::new() }
@@ -196,7 +196,7 @@ impl FileScene<'_> {
     fn judge_layer(&self, layer: &CompiledLayer) -> Option<LayerVerdict> {
         let Some(rules) = self.access.rules(layer) else { return unlisted_verdict(self.capability, layer) };
         let mut decided = self.judge_by_rules(rules, layer.scope);
-        decided.locked |= layer.scope.is_managed();
+        decided.lock_if_managed(layer.scope);
         decided.approval_rule.clone_from(&rules.files.approval_rule);
         Some(decided)
     }
@@ -246,7 +246,7 @@ impl FileScene<'_> {
             return LayerVerdict { is_uncovered: true, ..asked };
         }
         if listed == Some(None) {
-            return LayerVerdict::allow("built-in", "reads a file of one of your skills");
+            return LayerVerdict::allow("built-in", "reads a file in one of your skills");
         }
         let line = listed.flatten().unwrap_or(files.line);
         LayerVerdict::allow(scope.rule(line), format!("{verb} a file, as the policy allows"))

@@ -57,7 +57,7 @@ fn judge_layer(offered: &Offered<'_>, layer: &CompiledLayer, now: Timestamp) -> 
         return unlisted_verdict(capability(offered.server), layer);
     };
     let mut decided = judge_by_rules(offered, tools, layer, now);
-    decided.locked |= layer.scope.is_managed();
+    decided.lock_if_managed(layer.scope);
     decided.approval_rule.clone_from(&tools.approval_rule);
     Some(decided)
 }
@@ -112,7 +112,7 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &McpCapability, layer: &Compiled
             // A mode or a plan never decides for the user; a saved rule, which allows the call above, does.
             LayerVerdict::ask(asked, "calls a back-end tool").not_grantable()
         } else {
-            LayerVerdict::ask(asked, "calls a tool of an MCP server")
+            LayerVerdict::ask(asked, "calls a tool on an MCP server")
         };
     }
     LayerVerdict::allow(layer.scope.rule(listed), "the policy allows this tool")
@@ -132,8 +132,7 @@ pub(crate) fn sampling(server: &str, layers: &[CompiledLayer]) -> LayerVerdict {
             return Some(LayerVerdict::deny(layer.scope.rule(tools.line), told));
         };
         Some(if tools.requires_approval {
-            LayerVerdict::ask(layer.scope.rule(tools.approval_line), "sends a prompt to the model of this session")
-                .not_grantable()
+            LayerVerdict::ask(layer.scope.rule(tools.approval_line), "sends a prompt to this session's model").not_grantable()
         } else {
             LayerVerdict::allow(layer.scope.rule(line), "the policy lets this server use the model")
         })

@@ -1,7 +1,7 @@
 //! Verdict of one layer before modes and grants, and the combination of several layers' verdicts.
 
 use super::bundle::Approve;
-use super::layer::CompiledLayer;
+use super::layer::{CompiledLayer, Scope};
 use super::permit::Grant;
 use crate::protocol::{CommandPart, Mode, Risk, VerdictKind};
 
@@ -87,6 +87,11 @@ impl LayerVerdict {
 
     pub(crate) fn is_question(&self) -> bool {
         self.verdict == VerdictKind::Ask
+    }
+
+    /// Locks a question of a managed layer. Permission by a managed layer leaves the questions of other layers unlocked.
+    pub(crate) fn lock_if_managed(&mut self, scope: Scope) {
+        self.locked |= scope.is_managed() && self.is_question();
     }
 
     /// Returns the stricter of two verdicts; of equal ones, the locked one, then the first.

@@ -146,7 +146,7 @@ fn judge_layer(destination: &Destination, method: &str, layer: &CompiledLayer) -
         let line = listed.flatten().or(own).unwrap_or(rules.line);
         LayerVerdict::allow(scope.rule(line), format!("the policy allows requests to `{host}`"))
     };
-    decided.locked |= scope.is_managed();
+    decided.lock_if_managed(scope);
     decided.approval_rule.clone_from(&rules.approval_rule);
     Some(decided)
 }

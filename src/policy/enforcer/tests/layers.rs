@@ -73,14 +73,14 @@ fn an_extending_file_overrides_its_keys_and_inherits_all_others() {
     is(run("git status"), Allow, "built-in");
     is(run("make"), Ask, "built-in");
 
-    // A named capability is the file's alone: the built-in rules about commands are gone.
+    // A capability that the file names comes only from the file: the built-in rules for commands no longer apply.
     let user = extending(Scope::User, &format!("{SHELL}{MAKE}"));
     let enforcer = Enforcer::new(vec![user], context());
     let is = |action: Action, verdict: VerdictKind, rule: &str| assert_eq!(told(&enforcer, action), (verdict, rule.to_owned()));
     is(run("make"), Allow, "user:5");
     is(run("git status"), Ask, "user:4");
     is(write("src/a"), Ask, "built-in");
-    // What neither names is not granted.
+    // A capability that neither file names is not granted.
     is(invoke("docs", "search", "f1"), Deny, "user:1");
     assert!(enforcer.grants("File.Read") && enforcer.grants("Shell.Exec") && !enforcer.grants("Mcp.Invoke"));
 }
@@ -110,7 +110,7 @@ fn rules_inherited_by_a_managed_bundle_cannot_be_lifted() {
     enforcer.context.mode = Mode::AutoEdit;
     assert_eq!(told(&enforcer, write("src/a")).0, VerdictKind::Ask, "as if the text stood in the managed bundle");
     assert_eq!(told(&enforcer, read("src/a")).0, VerdictKind::Allow);
-    // The user's own file does not list commands, and that still counts.
+    // The user's own file does not list commands, and that still applies.
     assert_eq!(told(&enforcer, run("ls")).0, VerdictKind::Deny);
 }
 
@@ -285,6 +285,21 @@ fn no_rule_or_mode_lifts_an_approval_required_by_a_managed_layer() {
 }
 
 #[test]
+fn a_project_rule_that_asks_offers_nothing_that_a_managed_permission_did_not() {
+    let managed = "[capabilities.\"Network.Http\"]\nrequires_approval = false\n\
+        [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = false\n";
+    let project = "[capabilities.\"Network.Http\"]\nrequires_approval = true\n\
+        [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = true\n";
+    let request = Action::Fetch { url: "https://docs.rs/x".to_owned(), method: "GET".to_owned() };
+    for action in [request, write("src/a.rs")] {
+        let without = layered(&[(Scope::Managed, managed)]).explain(std::slice::from_ref(&action), now());
+        let with = layered(&[(Scope::Managed, managed), (Scope::Project, project)]).explain(std::slice::from_ref(&action), now());
+        assert_eq!((without.verdict, with.verdict), (VerdictKind::Allow, VerdictKind::Ask), "{action:?}");
+        assert_eq!(with.remember, without.remember, "{action:?}");
+    }
+}
+
+#[test]
 fn disabled_tools_are_not_offered_and_are_denied_when_called() {
     let enforcer = layered(&[(Scope::User, WRITES), (Scope::Project, "[tools]\ndisabled = [\n\"HttpRequest\",\n\"write*\"]")]);
     assert!(enforcer.offers("ReadFile").is_ok());
@@ -328,7 +343,7 @@ args = "any"
 allowed_private_hosts = ["10.0.0.1"]"#;
 
 #[test]
-fn widening_keys_of_a_project_are_listed_by_line_and_have_no_effect() {
+fn widening_keys_in_a_project_policy_are_listed_by_line_and_have_no_effect() {
     let greedy = layer(Scope::Project, GREEDY);
     let lines: Vec<usize> = greedy.bundle.widens().iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [2, 4, 5, 7, 8, 9, 10, 11, 12, 14, 19], "{:?}", greedy.bundle.widens());
