@@ -92,7 +92,7 @@ impl ApprovalService {
         let body = if row.kind == GAP { gap_body(row) } else { row.body.clone() };
         let message = ServiceMessage { id: &format!("msg_{}", row.id), body: body.into(), patience: RECORD_TIME };
         let reply = self.post(signer, message, false).await.map_err(SendFailure::new)?;
-        let (status, line, retry_after) = (reply.status(), reply.status_line(), retry_after(&reply));
+        let (status, line, retry_after) = (reply.status(), reply.status_line(), reply.retry_after());
         // Read to the end, so that the connection can be reused.
         let _ = tokio::time::timeout(RECORD_TIME, reply.into_body(RESPONSE_BYTES)).await;
         if (200..300).contains(&status) {
@@ -100,11 +100,6 @@ impl ApprovalService {
         }
         Err(SendFailure { retry_after, ..SendFailure::new(format!("`{}` responded with {line}", self.host())) })
     }
-}
-
-/// Returns the delay that a response requests, in whole seconds.
-pub(super) fn retry_after(reply: &Reply) -> Option<Duration> {
-    reply.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// Returns the message about decisions that are missing, because the outbox was full.

@@ -1,6 +1,6 @@
 //! Questions to the approval service. An answer is valid only if it is signed and bound to exactly this question.
 
-use super::client::{ApprovalService, QUESTION_TIME, RESPONSE_BYTES, ServiceMessage, retry_after};
+use super::client::{ApprovalService, QUESTION_TIME, RESPONSE_BYTES, ServiceMessage};
 use super::record::shown_request;
 use super::signature::Signer;
 use crate::protocol::{Approval, DENIED_BY_SERVICE};
@@ -108,7 +108,7 @@ impl ApprovalService {
         let reply = self.post(signer, message, true).await?;
         let status = reply.status();
         if status == 202 {
-            return Ok(Attempt::Later(retry_after(&reply).unwrap_or(LATER).max(MIN_LATER)));
+            return Ok(Attempt::Later(reply.retry_after().unwrap_or(LATER).max(MIN_LATER)));
         }
         if status != 200 {
             return Err(format!("responded with {}", reply.status_line()));
