@@ -15,6 +15,7 @@ mod telemetry;
 pub(crate) mod workspace;
 
 pub(crate) use approvals::{ApprovalAnswer, ApprovalService};
+pub(crate) use backoff::Backoff;
 pub(crate) use delivery::{DeliveryTask, DrainEnd, DrainResult};
 pub(crate) use redaction::RedactText;
 

@@ -5,7 +5,7 @@ use super::record::shown_request;
 use super::signature::Signer;
 use crate::protocol::{Approval, DENIED_BY_SERVICE};
 use crate::services::SessionFacts;
-use crate::services::backoff;
+use crate::services::backoff::Backoff;
 use crate::services::redaction::{RedactText, redact_value};
 use serde::Deserialize;
 use serde_json::json;
@@ -96,7 +96,7 @@ impl ApprovalService {
                 Err(reason) => {
                     tracing::warn!(reason, "no valid answer from the approval service");
                     failures += 1;
-                    backoff::delay(failures, None)
+                    Backoff::DEFAULT.delay(failures, None)
                 }
             };
             tokio::time::sleep(wait).await;
