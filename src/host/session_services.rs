@@ -63,7 +63,7 @@ pub(crate) struct ServiceState {
 
 /// Returns the state of each configured service, and of other services with waiting records. Changes nothing.
 pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
-    let configured = place.services.as_ref().map(Services::sinks).unwrap_or_default();
+    let configured = configured_sinks(place);
     let stored = match stored_sinks(&place.directories.data) {
         Ok(stored) => stored,
         Err(error) => {
@@ -75,16 +75,25 @@ pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
                 .collect();
         }
     };
-    let limit = place.services.as_ref().map(|services| services.limit().bytes);
-    let used: u64 = stored.iter().map(|status| status.bytes).sum();
-    let is_full = limit.is_some_and(|limit| used >= limit);
+    let limit = place.services.as_ref().map(Services::limit);
+    let is_full = limit.is_some_and(|limit| {
+        let counted = stored.iter().filter(|status| limit.sinks.contains(status.sink));
+        counted.map(|status| status.bytes).sum::<u64>() >= limit.bytes
+    });
     let shown = OutboxSink::ALL.into_iter().filter_map(|sink| {
         let status = stored.iter().find(|status| status.sink == sink);
         let is_configured = configured.contains(&sink);
         let is_pending = status.is_some_and(|status| status.pending > 0);
-        (is_configured || is_pending).then(|| service_state(sink, status, is_configured, is_full))
+        (is_configured || is_pending).then(|| service_state(sink, status, is_configured, is_full && is_configured))
     });
     shown.collect()
+}
+
+/// Returns the sinks of the services in the settings.
+pub(crate) fn configured_sinks(place: &AppContext) -> Vec<OutboxSink> {
+    let services = place.services.as_ref().map(Services::sinks).unwrap_or_default();
+    let store = place.settings.workspace_store.as_ref().map(|_| OutboxSink::Workspace);
+    services.into_iter().chain(store).collect()
 }
 
 fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, is_configured: bool, is_full: bool) -> ServiceState {

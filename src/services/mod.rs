@@ -23,7 +23,7 @@ use crate::config::{Credentials, Environment, ServiceSettings};
 use crate::ports::ServiceSession;
 use crate::protocol::{SessionId, WorkspaceId, size};
 use crate::session::Change;
-use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxLimit, OutboxSink, SessionOutbox, Store};
+use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxLimit, OutboxSink, SessionOutbox, SinkSet, Store};
 use delivery::{Receiver, drain};
 use sessions::{ServiceEndReason, SessionService};
 use std::sync::Arc;
@@ -97,8 +97,7 @@ impl Services {
             .as_ref()
             .map(|service| SessionService::new(service.clone(), environment.clone(), credentials.clone()));
         receivers.extend(sessions.clone().map(|service| Arc::new(service) as Arc<dyn Receiver>));
-        let limit =
-            OutboxLimit { bytes: settings.outbox_bytes, pauses: settings.audit.as_ref().is_some_and(|audit| audit.required) };
+        let limit = outbox_limit(settings, &receivers.iter().map(|receiver| receiver.sink()).collect::<Vec<_>>());
         let audit_content = settings.audit.as_ref().map(|audit| audit.content);
         let telemetry_content = telemetry.map(|telemetry| telemetry.content);
         let (commits, losses) = (watch::Sender::new(0), watch::Sender::new(false));
@@ -197,6 +196,20 @@ impl Services {
         let stop = CancellationToken::new();
         futures_util::future::join_all(self.0.receivers.iter().map(|receiver| drain(store, receiver, true, &stop))).await
     }
+}
+
+/// Returns the limit of the outbox for these sinks, and for the sessions to push, of which each row is small.
+fn outbox_limit(settings: &ServiceSettings, sinks: &[OutboxSink]) -> OutboxLimit {
+    OutboxLimit {
+        bytes: settings.outbox_bytes,
+        sinks: SinkSet::new(&[sinks, &[OutboxSink::Workspace]].concat()),
+        pauses: settings.audit.as_ref().is_some_and(|audit| audit.required),
+    }
+}
+
+/// Returns the limit of the outbox if there are only sessions to push.
+pub(crate) fn push_limit(settings: &ServiceSettings) -> OutboxLimit {
+    OutboxLimit { pauses: false, ..outbox_limit(settings, &[]) }
 }
 
 /// Combines two outboxes into one with the rows of both. The outbox of the services determines the

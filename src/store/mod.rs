@@ -38,8 +38,8 @@ pub(crate) use logged_decision::LoggedDecision;
 pub(crate) use metadata::Parent;
 pub(crate) use new_session::NewSession;
 pub(crate) use outbox::{
-    ClaimResult, GAP, OutboxClaim, OutboxEntry, OutboxFeed, OutboxLimit, OutboxRow, OutboxSink, SessionOutbox, SinkStatus,
-    stored_sinks,
+    ClaimResult, GAP, OutboxClaim, OutboxEntry, OutboxFeed, OutboxLimit, OutboxRow, OutboxSink, Removal, SessionOutbox, SinkSet,
+    SinkStatus, stored_sinks,
 };
 pub(crate) use prune::ReleaseMode;
 pub(crate) use scan::{Size, TimedRecord};
@@ -220,6 +220,11 @@ impl Store {
     /// Moves the rows of the outbox to another store. Rows that are being delivered stay.
     pub(crate) fn move_outbox(&self, to: &Self) -> Result<(), StoreError> {
         outbox::transfer(&self.database, &to.database)
+    }
+
+    /// Removes all rows of a sink from the outbox.
+    pub(crate) fn remove_outbox_rows(&self, sink: OutboxSink) -> Result<Removal, StoreError> {
+        outbox::remove_rows(&self.database, sink)
     }
 
     /// Claims a sink of the outbox for delivery. `at_once`: even if the next attempt is not due yet.
