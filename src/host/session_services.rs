@@ -109,13 +109,16 @@ fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, is_configured: b
     }
     let mut problems = Vec::new();
     if !is_configured {
-        problems.push("the service is no longer configured".to_owned());
+        problems.push(format!(
+            "the service is no longer configured; configure it again and run `aye sync`, or run `aye sync --drop {}`",
+            sink.as_str()
+        ));
     }
     if is_full {
         problems.push("the outbox has reached its limit".to_owned());
     }
     if status.missing > 0 {
-        problems.push(format!("{} records are missing, because the outbox was full", status.missing));
+        problems.push(format!("{} records are missing: they did not fit in the outbox, or were deleted", status.missing));
     }
     if let Some(error) = status.error.as_ref().filter(|_| status.pending > 0) {
         let next = status.next_attempt.map(|time| format!(", next attempt at {time:.0}")).unwrap_or_default();
