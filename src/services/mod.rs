@@ -18,8 +18,9 @@ pub(crate) use approvals::{ApprovalAnswer, ApprovalService};
 pub(crate) use backoff::Backoff;
 pub(crate) use delivery::{DeliveryTask, DrainEnd, DrainResult};
 pub(crate) use redaction::RedactText;
+pub(crate) use secret::{SecretProgram, SecretSources};
 
-use crate::config::{Credentials, Environment, ServiceSettings};
+use crate::config::ServiceSettings;
 use crate::ports::ServiceSession;
 use crate::protocol::{SessionId, WorkspaceId, size};
 use crate::session::Change;
@@ -72,14 +73,13 @@ struct Inner {
 
 impl Services {
     /// Creates the configured services; `None` if there are none. Reads no secrets and opens no connections.
-    pub(crate) fn new(settings: &ServiceSettings, environment: &Environment, credentials: &Credentials) -> Option<Self> {
+    pub(crate) fn new(settings: &ServiceSettings, secrets: impl FnOnce() -> SecretSources) -> Option<Self> {
         if settings.is_empty() {
             return None;
         }
-        let approvals = settings
-            .approvals
-            .as_ref()
-            .map(|service| ApprovalService::new(service.clone(), environment.clone(), credentials.clone()));
+        let secrets = secrets();
+        let environment = &secrets.environment;
+        let approvals = settings.approvals.as_ref().map(|service| ApprovalService::new(service.clone(), secrets.clone()));
         let mut receivers: Vec<Arc<dyn Receiver>> = Vec::new();
         receivers.extend(approvals.clone().map(|service| Arc::new(service) as Arc<dyn Receiver>));
         receivers.extend(
@@ -92,10 +92,7 @@ impl Services {
                 .as_ref()
                 .map(|telemetry| Arc::new(telemetry::TelemetryReceiver::new(telemetry, environment)) as Arc<dyn Receiver>),
         );
-        let sessions = settings
-            .sessions
-            .as_ref()
-            .map(|service| SessionService::new(service.clone(), environment.clone(), credentials.clone()));
+        let sessions = settings.sessions.as_ref().map(|service| SessionService::new(service.clone(), secrets.clone()));
         receivers.extend(sessions.clone().map(|service| Arc::new(service) as Arc<dyn Receiver>));
         let limit = outbox_limit(settings, &receivers.iter().map(|receiver| receiver.sink()).collect::<Vec<_>>());
         let audit_content = settings.audit.as_ref().map(|audit| audit.content);
