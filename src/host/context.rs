@@ -201,7 +201,8 @@ impl AppContext {
     /// Returns the session of the session service, unless the journal of this session has it.
     pub(crate) fn new_service_session(&self, state: &SessionState) -> Option<Box<ServiceSession>> {
         let session = self.registration.get().filter(|_| self.parent.is_none())?;
-        (state.service_session.as_ref() != Some(&*session.facts)).then(|| Box::new(session.facts.as_ref().clone()))
+        let facts = session.facts();
+        (state.service_session.as_ref() != Some(&*facts)).then(|| Box::new(facts.as_ref().clone()))
     }
 
     /// Returns the files of the policy.

@@ -38,7 +38,7 @@ pub(super) fn session_facts(place: &AppContext, id: &SessionId) -> SessionFacts 
         workspace: place.workspace.display().to_string(),
         agent: place.parent.as_ref().map(|parent| parent.agent.name.clone()),
         provider: None,
-        service_session: place.registration.get().map(|session| session.facts.clone()),
+        service_session: place.registration.get().map(RegisteredSession::facts),
     }
 }
 
