@@ -6,7 +6,7 @@ use crate::policy::redact::Redactor;
 use crate::ports::Record;
 use crate::protocol::{SessionId, size};
 use crate::services::{RedactText, Services, SessionFacts};
-use crate::session::SessionState;
+use crate::session::{SessionState, last_task_records};
 use crate::store::{OutboxSink, SessionOutbox, SinkStatus, Store, stored_sinks};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) fn session_outbox(
         services.session_outbox(SessionFacts { provider: provider(model), ..session_facts(place, id) }, redact_text(redactor));
     // Earlier processes have sent their records; here they only determine which calls are open.
     let mut state = SessionState::default();
-    for record in records {
+    for record in last_task_records(records) {
         outbox.feed.changes(&[state.apply(record).change], jiff::Timestamp::now());
     }
     Some(outbox)
