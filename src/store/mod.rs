@@ -120,6 +120,11 @@ impl Store {
         sessions::load_page(&self.database, id, before, about)
     }
 
+    /// Returns the position of the last record of a session, which grows with each record; 0 if it has none.
+    pub(crate) fn position(&self, id: &SessionId) -> Result<i64, StoreError> {
+        sessions::position(&self.database, id)
+    }
+
     /// Returns the draft of a session.
     pub(crate) fn draft(&self, id: &SessionId) -> Result<String, StoreError> {
         sessions::draft(&self.database, id)
