@@ -1,6 +1,8 @@
 //! Delivery of the outbox by a task that sleeps until rows are committed or an attempt is due.
 
 mod task;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use task::DeliveryTask;
 
