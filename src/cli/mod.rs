@@ -131,7 +131,8 @@ fn run_action(common: &Common, action: CliAction) -> Result<Exit, CliError> {
         CliAction::Doctor { json } => doctor::run(common, json),
         CliAction::Task(asked) => task::run(common, asked),
         CliAction::Update(args) => update::run(&AppContext::find(common)?, &args),
-        CliAction::Sync { json } => sync::run(&AppContext::find(common)?, json),
+        CliAction::Sync { drop: None, json } => sync::run(&AppContext::find(common)?, json),
+        CliAction::Sync { drop: Some(service), json } => sync::drop_records(&AppContext::find(common)?, &service, json),
         CliAction::Completions { shell } => {
             print_text(&args::completions(shell));
             Ok(Exit::Completed)

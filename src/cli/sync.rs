@@ -1,15 +1,16 @@
-//! `aye sync`: delivers the pending records of all services.
+//! `aye sync`: delivers the pending records of all services, or deletes those of a service that is not configured.
 
 use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
+use crate::host::session_services::configured_sinks;
 use crate::host::session_uploads::SessionUploads;
 use crate::host::startup::runtime;
-use crate::protocol::Problem;
+use crate::protocol::{Problem, size};
 use crate::services::workspace::PushQueue;
 use crate::services::{DrainEnd, DrainResult, push_waiting};
-use crate::store::{OutboxSink, Store};
+use crate::store::{OutboxSink, Removal, SinkStatus, Store, stored_sinks};
 use crate::text::clean;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -27,7 +28,11 @@ struct SyncResult {
 }
 
 pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
-    if place.services.is_none() && place.settings.workspace_store.is_none() {
+    let configured = configured_sinks(place);
+    let orphaned = |status: &SinkStatus| status.pending > 0 && !configured.contains(&status.sink);
+    let orphans: Vec<SyncResult> =
+        stored_sinks(&place.directories.data)?.iter().filter(|status| orphaned(status)).map(orphan).collect();
+    if configured.is_empty() && orphans.is_empty() {
         let problem = Problem::new("no service is configured").hint("set `[services]` in config.toml: see docs/SERVICES.md");
         return Err(CliError::usage(problem));
     }
@@ -58,6 +63,7 @@ pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
             pending: pending(result),
             error: error(&result.end),
         })
+        .chain(orphans)
         .collect();
     let is_complete = results.iter().all(|result| result.error.is_none());
     if json {
@@ -66,6 +72,52 @@ pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
         print_text(&clean(&as_text(&results)));
     }
     Ok(if is_complete { Exit::Completed } else { Exit::Failed })
+}
+
+/// Returns the result for a service that is not configured, of which records wait.
+fn orphan(status: &SinkStatus) -> SyncResult {
+    let service = status.sink.as_str();
+    let error = format!("the service is not configured; run `aye sync --drop {service}` to delete the waiting records");
+    SyncResult { service, delivered: 0, pending: status.pending, error: Some(error) }
+}
+
+/// Result of deleting records, in `--json`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DroppedRecords<'a> {
+    service: &'a str,
+    dropped: u64,
+    bytes: u64,
+}
+
+/// Deletes the waiting records of a service that is not configured.
+pub(crate) fn drop_records(place: &AppContext, service: &str, json: bool) -> Result<Exit, CliError> {
+    let failed = || Problem::new(format!("cannot delete the records that wait for `{service}`"));
+    let Some(sink) = OutboxSink::ALL.into_iter().find(|sink| sink.as_str() == service) else {
+        return Err(CliError::usage(failed().because("no service has this name")));
+    };
+    if configured_sinks(place).contains(&sink) {
+        let problem = failed().because("the service is configured").hint("run `aye sync` to deliver them");
+        return Err(CliError::usage(problem.hint(format!("remove `services.{service}.url` from config.toml first"))));
+    }
+    match Store::open(&place.directories.data)?.remove_outbox_rows(sink)? {
+        Removal::HeldBy(pid) => {
+            let problem = failed().because(format!("process {pid} is delivering them"));
+            Err(CliError::failed(problem.hint("try again when that process has ended")))
+        }
+        Removal::Done { rows, bytes } if json => {
+            print_json(&DroppedRecords { service, dropped: rows, bytes });
+            Ok(Exit::Completed)
+        }
+        Removal::Done { rows, bytes } => {
+            print_text(&format!("{service}: {} deleted ({})\n", records(rows), size(bytes)));
+            Ok(Exit::Completed)
+        }
+    }
+}
+
+fn records(count: u64) -> String {
+    if count == 1 { "1 record".to_owned() } else { format!("{count} records") }
 }
 
 /// Returns the reason why records are still pending, if any are.
@@ -80,7 +132,6 @@ fn error(end: &DrainEnd) -> Option<String> {
 }
 
 fn as_text(results: &[SyncResult]) -> String {
-    let records = |count: u64| if count == 1 { "1 record".to_owned() } else { format!("{count} records") };
     let mut text = String::new();
     for SyncResult { service, delivered, pending, error } in results {
         let _ = match error {

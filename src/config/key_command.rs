@@ -1,7 +1,6 @@
-//! `[providers.NAME] api_key_command`: the user's program that prints the API key of a provider.
+//! `[providers.NAME] api_key_command` and `[services.sessions] token_command`: the user's programs that print keys.
 
-use super::file::ConfigValue;
-use super::{Settings, settings};
+use super::file::{self, ConfigValue, Values};
 use crate::policy::line;
 use crate::protocol::Problem;
 use std::time::Duration;
@@ -18,10 +17,18 @@ pub(crate) struct KeyCommand {
 
 impl KeyCommand {
     /// Returns the command of a provider, if one is set.
-    pub(super) fn for_provider(settings: &Settings, provider: &str) -> Option<Self> {
-        let ConfigValue::List(argv) = &settings.entry(&["providers", provider, "api_key_command"])?.value else { return None };
-        let seconds = settings::number(&settings.values, &["providers", provider, "api_key_lifetime_seconds"]);
-        Some(Self { argv: argv.clone(), lifetime: (seconds > 0).then(|| Duration::from_secs(seconds)) })
+    pub(super) fn for_provider(values: &Values, provider: &str) -> Option<Self> {
+        Self::read(values, &["providers", provider, "api_key_command"], &["providers", provider, "api_key_lifetime_seconds"])
+    }
+
+    /// Returns the command at a path of the settings, if one is set. Another path has the lifetime in seconds.
+    pub(super) fn read(values: &Values, command: &[&str], lifetime: &[&str]) -> Option<Self> {
+        let ConfigValue::List(argv) = &file::entry(values, command)?.value else { return None };
+        let lifetime = match file::entry(values, lifetime).map(|entry| &entry.value) {
+            Some(ConfigValue::Number(seconds)) => Some(Duration::from_secs(*seconds)),
+            _ => None,
+        };
+        Some(Self { argv: argv.clone(), lifetime })
     }
 
     /// Returns the command as a shell line, for copying.

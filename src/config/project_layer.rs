@@ -63,6 +63,7 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["mcp", "servers"], "a project's MCP servers belong in `.mcp.json`"),
     (&["lsp"], "a project cannot choose the programs of language servers"),
     (&["mcp"], "a project cannot set how MCP tools are offered"),
+    (&["services", "sessions", "token_command"], "a project cannot start programs or choose services"),
     (&["services"], "a project cannot choose services or where sessions are stored"),
     (&["search"], "a project cannot choose the search service or its address"),
     (&["tools", "on_demand"], "a project cannot set how tools are offered"),
@@ -228,6 +229,7 @@ mod tests {
             "[services.telemetry]\nurl = \"env\"\n",
             "[services.outbox]\nlimit = 1\n",
             "[services.sessions]\nurl = \"https://s.example\"\n",
+            "[services.sessions]\ntoken_command = [\"sh\", \"-c\", \"true\"]\n",
         ] {
             let (_, layer) = read("[tools]\nfollow_symlinks = false\n", line);
             assert!(layer.taken.is_empty() && layer.ignored.len() == 1, "{line}: {layer:?}");

@@ -242,7 +242,8 @@ impl Settings {
 
     /// Returns the program that prints the key of a provider, if one is set.
     pub(crate) fn key_command(&self, provider: &str) -> Option<KeyCommand> {
-        KeyCommand::for_provider(self, provider).or_else(|| KeyCommand::for_provider(self, key_provider(provider)))
+        let command = |name: &str| KeyCommand::for_provider(&self.values, name);
+        command(provider).or_else(|| command(key_provider(provider)))
     }
 
     /// Returns whether the account of a cloud platform authenticates requests to a provider without a key.

@@ -573,6 +573,18 @@ pub(super) const KEYS: &[ConfigKey] = &[
         unset: none",
     ),
     key(
+        &["services", "sessions", "token_command"],
+        ValueType::TextList,
+        "",
+        "program and arguments that print the bearer token for this service; run without a shell, when the token is needed",
+    ),
+    key(
+        &["services", "sessions", "token_lifetime_seconds"],
+        ValueType::Number { min: 1, max: 31_536_000 },
+        "",
+        "time after which token_command runs again; unset: only when the service rejects the token",
+    ),
+    key(
         &["services", "sessions", "required"],
         ValueType::Flag,
         "false",

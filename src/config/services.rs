@@ -1,7 +1,7 @@
 //! Settings of services beyond this machine: `[services]`. Each service is off unless its address is set.
 
 use super::file::{self, ConfigValue, Values};
-use super::{ConfigError, address};
+use super::{ConfigError, KeyCommand, address, key_command};
 use crate::protocol::Problem;
 
 /// Name under which `aye auth login` saves the secret of the approval service.
@@ -79,6 +79,8 @@ pub(crate) enum SecretReference {
     Variable(String),
     /// Key that `aye auth login NAME` saved.
     Saved(String),
+    /// Program of the user that prints the secret.
+    Program(KeyCommand),
 }
 
 impl SecretReference {
@@ -126,8 +128,8 @@ fn approvals(values: &Values) -> Result<Option<ApprovalServiceSettings>, ConfigE
     };
     let Some(secret) = SecretReference::parse(text) else {
         // The value may be the secret itself, so errors never repeat it.
-        let origin = file::entry(values, &path).map(|entry| entry.origin.to_string()).unwrap_or_default();
-        let problem = Problem::new(format!("{origin}: `services.approvals.secret` is not a reference to a secret"));
+        let problem =
+            Problem::new(format!("{}: `services.approvals.secret` is not a reference to a secret", origin(values, &path)));
         return Err(ConfigError::single(problem.hint(hint)));
     };
     Ok(Some(ApprovalServiceSettings { url, secret, ask: flag(values, &["services", "approvals", "ask"]) }))
@@ -136,18 +138,40 @@ fn approvals(values: &Values) -> Result<Option<ApprovalServiceSettings>, ConfigE
 fn sessions(values: &Values) -> Result<Option<SessionServiceSettings>, ConfigError> {
     let Some(url) = url(values, "sessions")? else { return Ok(None) };
     let path = ["services", "sessions", "token"];
-    let token = match file::text(values, &path) {
+    let reference = match file::text(values, &path) {
         None => None,
         Some(text) => Some(SecretReference::parse(text).ok_or_else(|| {
             // The value may be the token itself, so no error repeats it.
-            let origin = file::entry(values, &path).map(|entry| entry.origin.to_string()).unwrap_or_default();
-            let problem = Problem::new(format!("{origin}: `services.sessions.token` is not a reference to a secret"));
-            let hint =
-                "set it to `env:NAME` (an environment variable) or `keyring:sessions` (saved by `aye auth login sessions`)";
+            let problem = Problem::new(format!("{}: `services.sessions.token` is not a reference to a secret", origin(values, &path)));
+            let hint = "set it to `env:NAME` (an environment variable) or `keyring:sessions` (saved by `aye auth login sessions`), \
+                or set `services.sessions.token_command`";
             ConfigError::single(problem.hint(hint))
         })?),
     };
+    let token = match (reference, token_command(values)?) {
+        (Some(_), Some(_)) => {
+            let problem = Problem::new("`services.sessions.token` and `services.sessions.token_command` are both set");
+            return Err(ConfigError::single(problem.hint(format!("remove one of them: see {}", origin(values, &path)))));
+        }
+        (reference, command) => reference.or(command.map(SecretReference::Program)),
+    };
     Ok(Some(SessionServiceSettings { url, token, required: flag(values, &["services", "sessions", "required"]) }))
+}
+
+/// Returns the program that prints the token of the session service, if one is set.
+fn token_command(values: &Values) -> Result<Option<KeyCommand>, ConfigError> {
+    let path = ["services", "sessions", "token_command"];
+    let Some(command) = KeyCommand::read(values, &path, &["services", "sessions", "token_lifetime_seconds"]) else {
+        return Ok(None);
+    };
+    let location = || format!("{}: `{}`", origin(values, &path), path.join("."));
+    key_command::check(&command.argv).map_err(|problem| ConfigError::single(problem.with_location(location())))?;
+    Ok(Some(command))
+}
+
+/// Returns the location of a value, for messages.
+fn origin(values: &Values, path: &[&str]) -> String {
+    file::entry(values, path).map(|entry| entry.origin.to_string()).unwrap_or_default()
 }
 
 fn endpoint(values: &Values, service: &str) -> Result<Option<OtlpEndpoint>, ConfigError> {
@@ -164,9 +188,8 @@ fn flag(values: &Values, path: &[&str]) -> bool {
 fn url(values: &Values, service: &str) -> Result<Option<String>, ConfigError> {
     let path = ["services", service, "url"];
     let Some(given) = file::text(values, &path).filter(|given| !given.trim().is_empty()) else { return Ok(None) };
-    let origin = || file::entry(values, &path).map(|entry| entry.origin.to_string()).unwrap_or_default();
-    let checked = address::check(given.trim())
-        .map_err(|problem| ConfigError::single(problem.with_location(format!("{}: `{}`", origin(), path.join(".")))))?;
+    let location = || format!("{}: `{}`", origin(values, &path), path.join("."));
+    let checked = address::check(given.trim()).map_err(|problem| ConfigError::single(problem.with_location(location())))?;
     Ok(Some(checked))
 }
 
@@ -175,7 +198,7 @@ pub(super) fn secret_variables(values: &Values) -> Vec<String> {
     let named = [["services", "approvals", "secret"], ["services", "sessions", "token"]].into_iter().filter_map(|path| {
         match SecretReference::parse(file::text(values, &path)?)? {
             SecretReference::Variable(name) => Some(name),
-            SecretReference::Saved(_) => None,
+            SecretReference::Saved(_) | SecretReference::Program(_) => None,
         }
     });
     let policy = ["token_env", "secret_env"].into_iter().filter_map(|key| file::text(values, &["services", "policy", key]));
@@ -230,6 +253,24 @@ mod tests {
             Some(SessionServiceSettings { token, required: true, ..plain })
         );
         assert_eq!(read("[services.sessions]\nrequired = true\n").unwrap().sessions, None, "off without an address");
+    }
+
+    #[test]
+    fn a_program_can_print_the_token_of_the_session_service() {
+        let read = |more: &str| read(&format!("[services.sessions]\nurl = \"https://s.example\"\n{more}\n"));
+        let settings = read("token_command = [\"pass\", \"show\", \"sessions\"]\ntoken_lifetime_seconds = 60").unwrap();
+        let argv = ["pass", "show", "sessions"].map(str::to_owned).to_vec();
+        let command = KeyCommand { argv, lifetime: Some(std::time::Duration::from_secs(60)) };
+        assert_eq!(settings.sessions.unwrap().token, Some(SecretReference::Program(command)));
+        for (more, reason) in [
+            ("token_command = []", "the program is missing"),
+            ("token_command = [\"pass show x\"]", "without a shell"),
+            ("token_command = [\"./token\"]", "relative path"),
+            ("token_command = [\"pass\"]\ntoken = \"env:TOKEN\"", "are both set"),
+        ] {
+            let error = read(more).unwrap_err();
+            assert!(error.contains(reason), "{more}: {error}");
+        }
     }
 
     #[test]

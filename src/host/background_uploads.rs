@@ -7,7 +7,8 @@ use crate::agent::PolicyUpdate;
 use crate::ports::{ArtifactUploads, Artifacts, BoxFuture};
 use crate::protocol::{Problem, SessionId};
 use crate::services::workspace::{BATCH, TaskFeed, TaskSignal, mark_busy, push_rows, upload_artifact};
-use crate::store::{ClaimResult, OutboxClaim, OutboxLimit, OutboxSink, SessionOutbox, Store, StoreError};
+use crate::services::{Backoff, push_limit};
+use crate::store::{ClaimResult, OutboxClaim, OutboxSink, SessionOutbox, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,9 +21,8 @@ const ARTIFACT_WAIT: Duration = Duration::from_secs(2);
 const ARTIFACT_PAUSE: Duration = Duration::from_secs(60);
 /// Maximum number of artifacts that are uploaded concurrently.
 const ARTIFACTS_AT_ONCE: usize = 2;
-/// Delay before the first retry; it doubles with each retry.
-const FIRST_RETRY: Duration = Duration::from_secs(2);
-const MAX_RETRY: Duration = Duration::from_secs(300);
+/// Delays before retries.
+const RETRIES: Backoff = Backoff { first: Duration::from_secs(4), max: Duration::from_secs(300) };
 /// Time after which rows that another process is delivering are checked again.
 const OTHER_OWNER: Duration = Duration::from_secs(30);
 /// Maximum number of pending notices; further ones are dropped.
@@ -88,7 +88,7 @@ impl BackgroundUploads {
         let committed = feed.clone();
         SessionOutbox {
             feed,
-            limit: OutboxLimit { bytes: self.target.place.settings.services.outbox_bytes, pauses: false },
+            limit: push_limit(&self.target.place.settings.services),
             committed: Arc::new(move |_| committed.on_commit()),
         }
     }
@@ -128,7 +128,7 @@ impl BackgroundUploads {
             Ok(due) => due,
             Err(error) => {
                 tracing::warn!(%error, "cannot read the outbox");
-                Some(Timestamp::now() + SignedDuration::try_from(MAX_RETRY).unwrap_or_default())
+                Some(Timestamp::now() + SignedDuration::try_from(RETRIES.max).unwrap_or_default())
             }
         }
     }
@@ -179,7 +179,7 @@ impl BackgroundUploads {
         tracing::warn!(message, "cannot push sessions");
         self.notify(message.clone()).await;
         blocking(move || {
-            let next = after(retry_delay(claim.attempts()?));
+            let next = after(RETRIES.delay(claim.attempts()?.saturating_add(1), None));
             claim.fail(&message, next)?;
             Ok(next)
         })
@@ -208,13 +208,6 @@ impl BackgroundUploads {
             let _ = notices.send(PolicyUpdate::Notice { message: notice }).await;
         }
     }
-}
-
-/// Returns the delay before the next attempt, including a random part.
-fn retry_delay(failures: u32) -> Duration {
-    let delay = FIRST_RETRY.saturating_mul(1 << failures.min(16)).min(MAX_RETRY);
-    let random = u32::from(uuid::Uuid::new_v4().as_bytes()[0]);
-    delay + delay / 4 * random / 255
 }
 
 fn after(delay: Duration) -> Timestamp {

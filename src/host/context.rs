@@ -12,6 +12,7 @@ use super::policy_layers;
 use super::policy_layers::{LayerSources, Policy, ServiceSource};
 use super::project::ProjectConfig;
 use super::registered_session::RegisteredSession;
+use super::secret_programs::secret_program;
 use super::service_policy::ServicePolicy;
 use super::skills::Skills;
 use crate::config::{ConfigError, Credentials, Directories, Environment, Settings};
@@ -21,8 +22,8 @@ use crate::policy::{
 };
 use crate::ports::ServiceSession;
 use crate::protocol::{Mode, WorkspaceId};
-use crate::services::Services;
 use crate::services::backend_tools::BackendManifest;
+use crate::services::{SecretSources, Services};
 use crate::session::SessionState;
 use crate::sys::http::{Timeouts, trust_also};
 use crate::sys::ignore_files::own_list;
@@ -91,7 +92,11 @@ impl AppContext {
         let (mode, profile, set) = (common.mode.unwrap_or_default(), common.profile.clone(), common.set.clone());
         let tools = ConfiguredTools::read(&directories, &settings, None);
         let credentials = Credentials::in_directories(&directories);
-        let services = Services::new(&settings.services, &environment, &credentials);
+        let services = Services::new(&settings.services, || SecretSources {
+            environment: environment.clone(),
+            credentials: credentials.clone(),
+            program: secret_program(&credentials, (&home, &roots), key_variables(&settings, &directories, &home)),
+        });
         let skills = Skills::for_user(&directories, &home);
         let hooks = RunHooks::of_user(&directories, &home, &workspace);
         let agents = Agents::of_user(&directories, &home);
@@ -185,9 +190,7 @@ impl AppContext {
 
     /// Returns the names of all environment variables that may contain a key. Commands do not get these variables.
     pub(crate) fn key_variables(&self) -> Vec<String> {
-        let manifest = self.settings.backend_manifest(&self.directories, &self.home);
-        let token = manifest.and_then(|path| BackendManifest::read(&path).ok()?.token_variable().map(str::to_owned));
-        self.settings.key_variables().into_iter().chain(token).collect()
+        key_variables(&self.settings, &self.directories, &self.home)
     }
 
     /// Returns the policy from a URL, if one is configured.
@@ -198,7 +201,8 @@ impl AppContext {
     /// Returns the session of the session service, unless the journal of this session has it.
     pub(crate) fn new_service_session(&self, state: &SessionState) -> Option<Box<ServiceSession>> {
         let session = self.registration.get().filter(|_| self.parent.is_none())?;
-        (state.service_session.as_ref() != Some(&*session.facts)).then(|| Box::new(session.facts.as_ref().clone()))
+        let facts = session.facts();
+        (state.service_session.as_ref() != Some(&*facts)).then(|| Box::new(facts.as_ref().clone()))
     }
 
     /// Returns the files of the policy.
@@ -342,6 +346,12 @@ fn aliases(layers: &[Layer]) -> Vec<ToolLimit> {
         Some(ToolLimit { rule: layer.scope.rule(pattern.line), names: ToolNames::Disabled(vec![name.to_owned()]) })
     };
     layers.iter().flat_map(|layer| layer.bundle.disabled.iter().filter_map(move |pattern| limit(layer, pattern))).collect()
+}
+
+fn key_variables(settings: &Settings, directories: &Directories, home: &Path) -> Vec<String> {
+    let manifest = settings.backend_manifest(directories, home);
+    let token = manifest.and_then(|path| BackendManifest::read(&path).ok()?.token_variable().map(str::to_owned));
+    settings.key_variables().into_iter().chain(token).collect()
 }
 
 fn resolve_directory(directory: &Path, flag: &str) -> Result<PathBuf, CliError> {

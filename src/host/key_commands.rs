@@ -1,13 +1,10 @@
 //! API keys printed by the user's programs (`api_key_command`). They run in the background, at most once per key.
 
 use super::context::AppContext;
+use super::secret_programs::TIMEOUT;
 use crate::config::{ApiKey, KeyCommand as Setting};
 use crate::protocol::{Failure, FailureKind, Problem};
 use crate::sys::key_command::{KeyCommandError, KeyProgram};
-use std::time::Duration;
-
-/// Timeout of a program, which may ask for a fingerprint or a password in its own window.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the key of a provider. Runs the program unless the key is already known. `rejected`: a key that the provider
 /// rejected and that must be replaced.

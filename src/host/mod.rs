@@ -57,6 +57,7 @@ pub(crate) mod reload;
 pub(crate) mod retention;
 pub(crate) mod review;
 pub(crate) mod sandbox_host;
+mod secret_programs;
 pub(crate) mod server_approval;
 pub(crate) mod service_policy;
 pub(crate) mod session;

@@ -8,14 +8,14 @@ use super::registered_session::RegisteredSession;
 use super::session::Session;
 use crate::agent::PolicyUpdate;
 use crate::ports::ServiceSession;
-use crate::protocol::{Problem, SessionId};
+use crate::protocol::{Problem, SessionId, StepId};
+use crate::services::Backoff;
 use crate::services::sessions::{Handshake, HandshakeError, ServiceEndReason, SessionOpening, SessionService};
 use crate::session::SessionState;
 use crate::store::Store;
+use crate::sys::file::private::{self, PrivateError};
 use jiff::{SignedDuration, Timestamp};
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 
@@ -26,9 +26,12 @@ const UNUSED: Duration = Duration::from_secs(24 * 60 * 60);
 /// Time before the policy expires at which it is renewed, unless it is valid for less than four times as long.
 const RENEWAL: Duration = Duration::from_secs(30);
 /// Delays between two attempts to renew it.
-const FIRST_DELAY: Duration = Duration::from_secs(2);
-const MAX_DELAY: Duration = Duration::from_secs(300);
-/// Maximum time between two readings of the wall clock, which keeps running while the machine is suspended.
+const DELAYS: Backoff = Backoff { first: Duration::from_secs(2), max: Duration::from_secs(300) };
+/// Number of records at the end of a journal that are read first, to find the last step.
+const TAIL_RECORDS: usize = 64;
+/// Maximum size of a stored policy, in bytes.
+const POLICY_BYTES: u64 = 16 << 20;
+/// Maximum time between two looks at the wall clock, which goes on while the machine is suspended.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(60);
 /// Notice about a session that the service has ended.
 const ENDED: &str = "the session service ended this session; start aye again to register it";
@@ -42,8 +45,7 @@ pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Optio
     let (id, state) = (session.id(), &session.state);
     let mut opening = opening(place, id, state);
     let earlier = opening.earlier.clone();
-    let own = earlier.as_ref().filter(|earlier| earlier.url == service.url());
-    let is_ended = match own {
+    let is_ended = match service.earlier(&opening) {
         Some(own) => services.has_queued_end(&session.store, own).await,
         None => false,
     };
@@ -58,17 +60,17 @@ pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Optio
                 ));
             }
             let store = session.store.clone();
-            let (written, text) = (file.clone(), handshake.policy.clone());
+            let (written, text, facts) = (file.clone(), handshake.policy.clone(), handshake.session.clone());
             let stored = tokio::task::spawn_blocking(move || {
                 remove_unused(&written, &store);
-                write(&written, &text)
+                write(&written, &text, &facts)
             });
-            if let Err(error) = stored.await.unwrap_or_else(|error| Err(error.into())) {
+            if let Err(error) = stored.await.unwrap_or_else(|error| Err(std::io::Error::from(error).into())) {
                 services.end_session(&session.store, &handshake.session, ServiceEndReason::Cancelled).await;
                 return Err(CliError::failed(cannot_store(&file, &error)));
             }
             let Handshake { session, expires_at, notices, .. } = handshake;
-            Ok((Some(RegisteredSession { facts: Arc::new(session), file, expires_at: Some(expires_at) }), notices))
+            Ok((Some(RegisteredSession::new(session, file, expires_at, None)), notices))
         }
         Err(HandshakeError::NoAnswer(why)) => without_answer(service, &why, file, earlier),
         Err(HandshakeError::Unauthorized(problem)) => Err(CliError::new(Exit::Authentication, problem)),
@@ -85,33 +87,33 @@ pub(super) async fn renew(
     notices: mpsc::Sender<PolicyUpdate>,
 ) {
     let Some(service) = place.services.as_ref().and_then(|services| services.sessions()).cloned() else { return };
-    let Some(mut expires_at) = session.expires_at else { return };
-    let (file, mut facts) = (session.file, session.facts.as_ref().clone());
-    let (mut reported, mut delay) = (None, FIRST_DELAY);
-    let mut wait = until_renewal(expires_at);
+    // Attempts since the policy was last extended.
+    let (mut reported, mut attempts) = (None, 0);
+    let mut wait = until_renewal(session.expires_at());
     loop {
         tokio::select! {
             () = wait_on_clock(wait) => {}
             () = notices.closed() => return,
         }
-        let message = match renew_once((&facts, file.as_path()), &service, (&place, &store, &id)).await {
+        let message = match renew_once(&session, &service, (&place, &store, &id)).await {
             Ok(None) => {
+                session.failed("the session service ended this session");
                 let _ = notices.send(PolicyUpdate::Notice { message: ENDED.to_owned() }).await;
                 return;
             }
             Ok(Some(handshake)) => {
                 // A service that does not extend the policy is not asked again and again.
-                let is_later = handshake.expires_at > expires_at;
-                expires_at = handshake.expires_at;
-                facts = handshake.session;
-                (reported, delay) = (None, if is_later { FIRST_DELAY } else { (delay * 2).min(MAX_DELAY) });
-                wait = until_renewal(expires_at).max(delay);
+                let is_later = handshake.expires_at > session.expires_at();
+                session.renewed(handshake.session, handshake.expires_at);
+                (reported, attempts) = (None, if is_later { 1 } else { attempts + 1 });
+                wait = until_renewal(handshake.expires_at).max(DELAYS.delay(attempts, None));
                 handshake.notices
             }
             Err(error) => {
                 let why = error.one_line();
-                wait = delay;
-                delay = (delay * 2).min(MAX_DELAY);
+                session.failed(&why);
+                attempts += 1;
+                wait = DELAYS.delay(attempts, None);
                 let is_known = reported.replace(why.clone()).as_ref() == Some(&why);
                 let line = format!("cannot renew the policy from the session service: {why}");
                 if is_known { Vec::new() } else { vec![line] }
@@ -125,38 +127,36 @@ pub(super) async fn renew(
 
 /// Resumes the registration, and replaces the policy. Returns `None` if the service has ended the session.
 async fn renew_once(
-    (facts, file): (&ServiceSession, &Path),
+    session: &RegisteredSession,
     service: &SessionService,
     (place, store, id): (&AppContext, &Store, &SessionId),
 ) -> Result<Option<Handshake>, HandshakeError> {
-    let (read, session) = (store.clone(), id.clone());
-    let cursor = tokio::task::spawn_blocking(move || {
-        let loaded = read.load(&session).ok()?;
-        SessionState::from_records(&loaded.records).step_cursor().cloned()
-    });
+    let (read, own) = (store.clone(), id.clone());
+    let cursor = tokio::task::spawn_blocking(move || last_step(&read, &own));
     let opening = SessionOpening {
-        earlier: Some(facts.clone()),
+        earlier: Some(session.facts().as_ref().clone()),
         step_cursor: cursor.await.ok().flatten(),
         ..opening(place, id, &SessionState::default())
     };
     let Some(handshake) = service.resume(&opening).await? else { return Ok(None) };
-    check_owner(facts, &handshake.session).map_err(HandshakeError::Refused)?;
-    let (written, text) = (file.to_owned(), handshake.policy.clone());
-    let stored = tokio::task::spawn_blocking(move || write(&written, &text)).await;
-    let stored = stored.unwrap_or_else(|error| Err(error.into()));
-    stored.map_err(|error| HandshakeError::Refused(cannot_store(file, &error)))?;
+    let (written, text, facts) = (session.file.clone(), handshake.policy.clone(), handshake.session.clone());
+    let stored = tokio::task::spawn_blocking(move || write(&written, &text, &facts)).await;
+    let stored = stored.unwrap_or_else(|error| Err(std::io::Error::from(error).into()));
+    stored.map_err(|error| HandshakeError::Refused(cannot_store(&session.file, &error)))?;
     Ok(Some(handshake))
 }
 
-/// Returns an error if a renewal names another tenant or another user.
-fn check_owner(earlier: &ServiceSession, renewed: &ServiceSession) -> Result<(), Problem> {
-    let members = [("tenantId", &earlier.tenant_id, &renewed.tenant_id), ("userId", &earlier.user_id, &renewed.user_id)];
-    let Some((name, Some(old), new)) = members.into_iter().find(|(_, old, new)| old.is_some() && old != new) else {
-        return Ok(());
-    };
-    let new = new.as_deref().unwrap_or_default();
-    let problem = Problem::new(format!("the response changes `{name}` from `{old}` to `{new}`"));
-    Err(problem.hint("ask the owner of the session service to correct it"))
+/// Returns the last completed step of a session. Reads only the end of the journal, as far as necessary.
+fn last_step(store: &Store, id: &SessionId) -> Option<StepId> {
+    let mut about = TAIL_RECORDS;
+    loop {
+        let tail = store.page(id, None, about).ok()?;
+        let state = SessionState::from_records(&tail.records);
+        if state.step_cursor().is_some() || tail.before.is_none() {
+            return state.step_cursor().cloned();
+        }
+        about = about.saturating_mul(4);
+    }
 }
 
 /// Waits for a time of the wall clock, which keeps running while the machine is suspended.
@@ -173,7 +173,8 @@ async fn wait_on_clock(wait: Duration) {
 }
 
 fn opening(place: &AppContext, id: &SessionId, state: &SessionState) -> SessionOpening {
-    let earlier = state.service_session.clone().filter(|earlier| earlier.registered_id == *id);
+    let journaled = state.service_session.clone().filter(|earlier| earlier.registered_id == *id);
+    let earlier = journaled.map(|journaled| renewed_facts(&file(place, id), &journaled).unwrap_or(journaled));
     let workspace = place.workspace.display().to_string();
     SessionOpening { session_id: id.clone(), workspace, earlier, step_cursor: state.step_cursor().cloned() }
 }
@@ -195,7 +196,7 @@ fn without_answer(
     match earlier.filter(|earlier| earlier.url == url && file.is_file()) {
         Some(earlier) => {
             let notice = format!("{reason}; its last policy for this session stays in effect");
-            Ok((Some(RegisteredSession { facts: Arc::new(earlier), file, expires_at: Some(Timestamp::now()) }), vec![notice]))
+            Ok((Some(RegisteredSession::new(earlier, file, Timestamp::now(), Some(why.to_owned()))), vec![notice]))
         }
         None => Ok((None, vec![format!("{reason}; this session is not registered, and uses only this machine's policies")])),
     }
@@ -205,8 +206,8 @@ fn file(place: &AppContext, id: &SessionId) -> PathBuf {
     place.directories.data.join(DIRECTORY).join(format!("{id}.toml"))
 }
 
-fn cannot_store(file: &Path, error: &std::io::Error) -> Problem {
-    Problem::new(format!("cannot store the policy from the session service in `{}`", file.display())).because(error)
+fn cannot_store(file: &Path, error: &impl std::fmt::Display) -> Problem {
+    Problem::new(format!("cannot store the policy of the session service in `{}`", file.display())).because(error)
 }
 
 fn until_renewal(expires_at: Timestamp) -> Duration {
@@ -214,52 +215,36 @@ fn until_renewal(expires_at: Timestamp) -> Duration {
     left.saturating_sub(RENEWAL.min(left / 4))
 }
 
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let directory = path.parent().unwrap_or(path);
-    std::fs::create_dir_all(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|error| error.error)
+/// Replaces the policy, then the facts about the session.
+fn write(path: &Path, text: &str, facts: &ServiceSession) -> Result<(), PrivateError> {
+    private::update::<PrivateError>(path, POLICY_BYTES, |_| Ok(Some(text.into())))?;
+    let facts = serde_json::to_vec(facts).map_err(|error| PrivateError::Io(error.into()))?;
+    private::update(&facts_file(path), POLICY_BYTES, |_| Ok(Some(facts)))
+}
+
+fn facts_file(policy: &Path) -> PathBuf {
+    policy.with_extension("json")
+}
+
+/// Returns the facts of the last renewal, which are newer than those in the journal; `None` for another registration.
+fn renewed_facts(policy: &Path, journaled: &ServiceSession) -> Option<ServiceSession> {
+    let facts = private::read(&facts_file(policy), POLICY_BYTES).ok()??;
+    let facts: ServiceSession = serde_json::from_slice(&facts).ok()?;
+    let registration = |facts: &ServiceSession| (facts.url.clone(), facts.session_id.clone(), facts.registered_id.clone());
+    (registration(&facts) == registration(journaled)).then_some(facts)
 }
 
 /// Deletes old policies of sessions that no longer exist. One that cannot be deleted stays until the next time.
 fn remove_unused(path: &Path, store: &Store) {
     let Some(entries) = path.parent().and_then(|directory| std::fs::read_dir(directory).ok()) else { return };
     let Ok(sessions) = store.sessions(None) else { return };
-    for entry in entries.flatten().filter(|entry| entry.path() != path) {
+    for entry in entries.flatten().filter(|entry| entry.path().file_stem() != path.file_stem()) {
         let name = entry.file_name();
-        let Some(id) = name.to_str().and_then(|name| name.strip_suffix(".toml")) else { continue };
+        let Some((id, "toml" | "json" | "lock")) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
         let age = entry.metadata().and_then(|metadata| metadata.modified()).ok();
         let is_old = age.and_then(|time| SystemTime::now().duration_since(time).ok()).is_some_and(|age| age > UNUSED);
         if is_old && !sessions.iter().any(|session| session.session_id.as_str() == id) {
             let _ = std::fs::remove_file(entry.path());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_renewal_cannot_change_the_tenant_or_the_user() {
-        let earlier = ServiceSession {
-            url: "https://s.example/v1".to_owned(),
-            registered_id: SessionId::new("own"),
-            session_id: "sess_1".to_owned(),
-            workspace_id: None,
-            tenant_id: Some("tenant_1".to_owned()),
-            user_id: None,
-            policy_bundle_version: None,
-            feature_flags: std::collections::BTreeMap::new(),
-        };
-        let named = ServiceSession { user_id: Some("user_1".to_owned()), ..earlier.clone() };
-        assert!(check_owner(&earlier, &earlier).is_ok());
-        assert!(check_owner(&earlier, &named).is_ok(), "what was not known may be added");
-        let other = ServiceSession { tenant_id: Some("tenant_2".to_owned()), ..earlier.clone() };
-        assert!(check_owner(&earlier, &other).unwrap_err().to_string().contains("`tenantId` from `tenant_1` to `tenant_2`"));
-        let other = ServiceSession { user_id: Some("user_2".to_owned()), ..earlier };
-        assert!(check_owner(&named, &other).unwrap_err().to_string().contains("`userId`"));
     }
 }

@@ -6,7 +6,7 @@ use crate::policy::redact::Redactor;
 use crate::ports::Record;
 use crate::protocol::{SessionId, size};
 use crate::services::{RedactText, Services, SessionFacts};
-use crate::session::SessionState;
+use crate::session::{SessionState, last_task_records};
 use crate::store::{OutboxSink, SessionOutbox, SinkStatus, Store, stored_sinks};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) fn session_outbox(
         services.session_outbox(SessionFacts { provider: provider(model), ..session_facts(place, id) }, redact_text(redactor));
     // Earlier processes have sent their records; here they only determine which calls are open.
     let mut state = SessionState::default();
-    for record in records {
+    for record in last_task_records(records) {
         outbox.feed.changes(&[state.apply(record).change], jiff::Timestamp::now());
     }
     Some(outbox)
@@ -38,7 +38,7 @@ pub(super) fn session_facts(place: &AppContext, id: &SessionId) -> SessionFacts 
         workspace: place.workspace.display().to_string(),
         agent: place.parent.as_ref().map(|parent| parent.agent.name.clone()),
         provider: None,
-        service_session: place.registration.get().map(|session| session.facts.clone()),
+        service_session: place.registration.get().map(RegisteredSession::facts),
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct ServiceState {
 
 /// Returns the state of each configured service, and of other services with waiting records. Changes nothing.
 pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
-    let configured = place.services.as_ref().map(Services::sinks).unwrap_or_default();
+    let configured = configured_sinks(place);
     let stored = match stored_sinks(&place.directories.data) {
         Ok(stored) => stored,
         Err(error) => {
@@ -75,16 +75,25 @@ pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
                 .collect();
         }
     };
-    let limit = place.services.as_ref().map(|services| services.limit().bytes);
-    let used: u64 = stored.iter().map(|status| status.bytes).sum();
-    let is_full = limit.is_some_and(|limit| used >= limit);
+    let limit = place.services.as_ref().map(Services::limit);
+    let is_full = limit.is_some_and(|limit| {
+        let counted = stored.iter().filter(|status| limit.sinks.contains(status.sink));
+        counted.map(|status| status.bytes).sum::<u64>() >= limit.bytes
+    });
     let shown = OutboxSink::ALL.into_iter().filter_map(|sink| {
         let status = stored.iter().find(|status| status.sink == sink);
         let is_configured = configured.contains(&sink);
         let is_pending = status.is_some_and(|status| status.pending > 0);
-        (is_configured || is_pending).then(|| service_state(sink, status, is_configured, is_full))
+        (is_configured || is_pending).then(|| service_state(sink, status, is_configured, is_full && is_configured))
     });
     shown.collect()
+}
+
+/// Returns the sinks of the services in the settings.
+pub(crate) fn configured_sinks(place: &AppContext) -> Vec<OutboxSink> {
+    let services = place.services.as_ref().map(Services::sinks).unwrap_or_default();
+    let store = place.settings.workspace_store.as_ref().map(|_| OutboxSink::Workspace);
+    services.into_iter().chain(store).collect()
 }
 
 fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, is_configured: bool, is_full: bool) -> ServiceState {
@@ -100,13 +109,16 @@ fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, is_configured: b
     }
     let mut problems = Vec::new();
     if !is_configured {
-        problems.push("the service is no longer configured".to_owned());
+        problems.push(format!(
+            "the service is no longer configured; configure it again and run `aye sync`, or run `aye sync --drop {}`",
+            sink.as_str()
+        ));
     }
     if is_full {
         problems.push("the outbox has reached its limit".to_owned());
     }
     if status.missing > 0 {
-        problems.push(format!("{} records are missing, because the outbox was full", status.missing));
+        problems.push(format!("{} records are missing: they did not fit in the outbox, or were deleted", status.missing));
     }
     if let Some(error) = status.error.as_ref().filter(|_| status.pending > 0) {
         let next = status.next_attempt.map(|time| format!(", next attempt at {time:.0}")).unwrap_or_default();

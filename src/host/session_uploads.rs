@@ -24,7 +24,12 @@ impl SessionUploads {
         let machine = Machine::this(&place.directories.data)?;
         let (data, budget) = (place.directories.data.clone(), place.settings.retention.artifacts_bytes);
         let artifacts = move |id: &SessionId| ArtifactStore::new(&data, Some(id)).with_budget(budget);
-        let local = LocalSessions { store: store.clone(), artifacts: Arc::new(artifacts), workspace: place.workspace.clone() };
+        let local = LocalSessions {
+            store: store.clone(),
+            artifacts: Arc::new(artifacts),
+            workspace: place.workspace.clone(),
+            temporary: place.directories.data.clone(),
+        };
         Ok(Some(Self { bucket, local, machine }))
     }
 

@@ -15,14 +15,16 @@ mod telemetry;
 pub(crate) mod workspace;
 
 pub(crate) use approvals::{ApprovalAnswer, ApprovalService};
+pub(crate) use backoff::Backoff;
 pub(crate) use delivery::{DeliveryTask, DrainEnd, DrainResult};
 pub(crate) use redaction::RedactText;
+pub(crate) use secret::{SecretProgram, SecretSources};
 
-use crate::config::{Credentials, Environment, ServiceSettings};
+use crate::config::ServiceSettings;
 use crate::ports::ServiceSession;
 use crate::protocol::{SessionId, WorkspaceId, size};
 use crate::session::Change;
-use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxLimit, OutboxSink, SessionOutbox, Store};
+use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxLimit, OutboxSink, SessionOutbox, SinkSet, Store};
 use delivery::{Receiver, drain};
 use sessions::{ServiceEndReason, SessionService};
 use std::sync::Arc;
@@ -71,14 +73,13 @@ struct Inner {
 
 impl Services {
     /// Creates the configured services; `None` if there are none. Reads no secrets and opens no connections.
-    pub(crate) fn new(settings: &ServiceSettings, environment: &Environment, credentials: &Credentials) -> Option<Self> {
+    pub(crate) fn new(settings: &ServiceSettings, secrets: impl FnOnce() -> SecretSources) -> Option<Self> {
         if settings.is_empty() {
             return None;
         }
-        let approvals = settings
-            .approvals
-            .as_ref()
-            .map(|service| ApprovalService::new(service.clone(), environment.clone(), credentials.clone()));
+        let secrets = secrets();
+        let environment = &secrets.environment;
+        let approvals = settings.approvals.as_ref().map(|service| ApprovalService::new(service.clone(), secrets.clone()));
         let mut receivers: Vec<Arc<dyn Receiver>> = Vec::new();
         receivers.extend(approvals.clone().map(|service| Arc::new(service) as Arc<dyn Receiver>));
         receivers.extend(
@@ -91,13 +92,9 @@ impl Services {
                 .as_ref()
                 .map(|telemetry| Arc::new(telemetry::TelemetryReceiver::new(telemetry, environment)) as Arc<dyn Receiver>),
         );
-        let sessions = settings
-            .sessions
-            .as_ref()
-            .map(|service| SessionService::new(service.clone(), environment.clone(), credentials.clone()));
+        let sessions = settings.sessions.as_ref().map(|service| SessionService::new(service.clone(), secrets.clone()));
         receivers.extend(sessions.clone().map(|service| Arc::new(service) as Arc<dyn Receiver>));
-        let limit =
-            OutboxLimit { bytes: settings.outbox_bytes, pauses: settings.audit.as_ref().is_some_and(|audit| audit.required) };
+        let limit = outbox_limit(settings, &receivers.iter().map(|receiver| receiver.sink()).collect::<Vec<_>>());
         let audit_content = settings.audit.as_ref().map(|audit| audit.content);
         let telemetry_content = telemetry.map(|telemetry| telemetry.content);
         let (commits, losses) = (watch::Sender::new(0), watch::Sender::new(false));
@@ -196,6 +193,20 @@ impl Services {
         let stop = CancellationToken::new();
         futures_util::future::join_all(self.0.receivers.iter().map(|receiver| drain(store, receiver, true, &stop))).await
     }
+}
+
+/// Returns the limit of the outbox for these sinks, and for the sessions to push, of which each row is small.
+fn outbox_limit(settings: &ServiceSettings, sinks: &[OutboxSink]) -> OutboxLimit {
+    OutboxLimit {
+        bytes: settings.outbox_bytes,
+        sinks: SinkSet::new(&[sinks, &[OutboxSink::Workspace]].concat()),
+        pauses: settings.audit.as_ref().is_some_and(|audit| audit.required),
+    }
+}
+
+/// Returns the limit of the outbox if there are only sessions to push.
+pub(crate) fn push_limit(settings: &ServiceSettings) -> OutboxLimit {
+    OutboxLimit { pauses: false, ..outbox_limit(settings, &[]) }
 }
 
 /// Combines two outboxes into one with the rows of both. The outbox of the services determines the

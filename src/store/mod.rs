@@ -38,8 +38,8 @@ pub(crate) use logged_decision::LoggedDecision;
 pub(crate) use metadata::Parent;
 pub(crate) use new_session::NewSession;
 pub(crate) use outbox::{
-    ClaimResult, GAP, OutboxClaim, OutboxEntry, OutboxFeed, OutboxLimit, OutboxRow, OutboxSink, SessionOutbox, SinkStatus,
-    stored_sinks,
+    ClaimResult, GAP, OutboxClaim, OutboxEntry, OutboxFeed, OutboxLimit, OutboxRow, OutboxSink, Removal, SessionOutbox, SinkSet,
+    SinkStatus, stored_sinks,
 };
 pub(crate) use prune::ReleaseMode;
 pub(crate) use scan::{Size, TimedRecord};
@@ -118,6 +118,11 @@ impl Store {
     /// last records of the session.
     pub(crate) fn page(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<SessionPart, StoreError> {
         sessions::load_page(&self.database, id, before, about)
+    }
+
+    /// Returns the position of the last record of a session, which grows with each record; 0 if it has none.
+    pub(crate) fn position(&self, id: &SessionId) -> Result<i64, StoreError> {
+        sessions::position(&self.database, id)
     }
 
     /// Returns the draft of a session.
@@ -220,6 +225,11 @@ impl Store {
     /// Moves the rows of the outbox to another store. Rows that are being delivered stay.
     pub(crate) fn move_outbox(&self, to: &Self) -> Result<(), StoreError> {
         outbox::transfer(&self.database, &to.database)
+    }
+
+    /// Removes all rows of a sink from the outbox.
+    pub(crate) fn remove_outbox_rows(&self, sink: OutboxSink) -> Result<Removal, StoreError> {
+        outbox::remove_rows(&self.database, sink)
     }
 
     /// Claims a sink of the outbox for delivery. `at_once`: even if the next attempt is not due yet.

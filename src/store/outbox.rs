@@ -3,12 +3,15 @@
 
 mod delivery;
 mod insertion;
+mod removal;
 mod status;
 mod transfer;
 
 pub(super) use delivery::claim;
 pub(crate) use delivery::{ClaimResult, OutboxClaim};
 pub(super) use insertion::{insert, is_full};
+pub(crate) use removal::Removal;
+pub(super) use removal::remove_rows;
 pub(super) use status::status;
 pub(crate) use status::{SinkStatus, stored_sinks};
 pub(super) use transfer::transfer;
@@ -57,6 +60,23 @@ impl OutboxSink {
     }
 }
 
+/// Set of sinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SinkSet([bool; OutboxSink::ALL.len()]);
+
+impl SinkSet {
+    #[cfg(test)]
+    pub(crate) const ALL: Self = Self([true; OutboxSink::ALL.len()]);
+
+    pub(crate) fn new(sinks: &[OutboxSink]) -> Self {
+        Self(OutboxSink::ALL.map(|sink| sinks.contains(&sink)))
+    }
+
+    pub(crate) fn contains(self, sink: OutboxSink) -> bool {
+        OutboxSink::ALL.iter().zip(self.0).any(|(known, is_contained)| is_contained && *known == sink)
+    }
+}
+
 /// Data for a service that is not stored yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutboxEntry {
@@ -79,10 +99,13 @@ pub(crate) struct OutboxRow {
     pub body: Vec<u8>,
 }
 
-/// Limit on the size of all rows, and the behaviour when it is reached.
+/// Limit on the size of the rows of the configured sinks, and the behaviour when it is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutboxLimit {
     pub bytes: u64,
+    /// Configured sinks. The rows of other sinks stay, but do not count: nobody delivers them, so they would block the configured
+    /// ones for good.
+    pub sinks: SinkSet,
     /// Whether a session pauses before its next effect when the limit is reached. Otherwise it continues, and the
     /// outbox counts the missing records.
     pub pauses: bool,

@@ -135,6 +135,15 @@ pub(super) fn load(database: &Database, id: &SessionId) -> Result<LoadedSession,
     loaded.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
 }
 
+/// Returns the position of the last record of a session; 0 if it has none.
+pub(super) fn position(database: &Database, id: &SessionId) -> Result<i64, StoreError> {
+    database.read(|reader| {
+        let mut statement = reader.prepare_cached("SELECT key FROM sessions WHERE id = ?1")?;
+        let key = statement.query_map([id.as_str()], |row| row.get::<_, i64>(0))?.next().transpose()?;
+        key.map_or(Ok(0), |key| records::last(reader, key))
+    })
+}
+
 /// Returns about `about` of the last records before a position, in whole steps. Without a position, returns the last
 /// records of the session.
 pub(super) fn load_page(

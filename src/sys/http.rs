@@ -4,6 +4,7 @@ mod decompress;
 pub(crate) mod fetch;
 mod object_connector;
 mod proxies;
+pub(crate) mod retry_after;
 mod roots;
 mod same_origin;
 
@@ -310,6 +311,12 @@ impl Reply {
     /// Returns the status line, such as `404 Not Found`.
     pub(crate) fn status_line(&self) -> String {
         self.response.status().to_string()
+    }
+
+    /// Returns the delay that the server requests in `Retry-After`.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        let now = self.header("date").and_then(retry_after::date).unwrap_or_else(jiff::Timestamp::now);
+        retry_after::span_or_date(self.header("retry-after")?, now)
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

@@ -15,9 +15,10 @@ pub(crate) const VERSION: &str = "1.0";
 /// The version of the data in `aye`.
 pub(crate) const OWN_FORMAT: u32 = 1;
 
+/// Session as exported. `R`: its records, as a list or as a stream that reads them while it is written.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SessionCheckpoint {
+pub(crate) struct SessionCheckpoint<R = Vec<CheckpointRecord>> {
     pub checkpoint_version: &'static str,
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
@@ -33,7 +34,7 @@ pub(crate) struct SessionCheckpoint {
     pub policy_bundle_version: Option<String>,
     /// The time of the last record.
     pub checkpointed_at: Timestamp,
-    pub aye: AyeData,
+    pub aye: AyeData<R>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -147,7 +148,7 @@ impl<'de> Deserialize<'de> for MessageContent {
 /// Data of aye beyond the checkpoint format.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct AyeData {
+pub(crate) struct AyeData<R = Vec<CheckpointRecord>> {
     pub format: u32,
     /// The version of aye that wrote the file.
     pub version: &'static str,
@@ -165,7 +166,7 @@ pub(crate) struct AyeData {
     /// Cost in US dollars; null if no price is known.
     pub cost_usd: Option<f64>,
     pub estimated: bool,
-    pub records: Vec<CheckpointRecord>,
+    pub records: R,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub artifacts: Option<Vec<ArtifactContent>>,
 }

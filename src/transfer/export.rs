@@ -8,11 +8,15 @@ use super::error::TransferError;
 use super::format::format_size;
 use super::transcript::SessionTranscript;
 use super::{html, markdown};
-use crate::ports::{ARTIFACT_BYTES, Artifacts};
+use crate::ports::{ARTIFACT_BYTES, Artifacts, Record};
 use crate::protocol::{ExportForm, Problem, SessionId, SessionStatus, cut_position_before};
 use crate::session::{SessionState, without_authority};
 use crate::store::{ArtifactStore, SessionSummary, Store};
 use base64::Engine as _;
+use jiff::Timestamp;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+use std::cell::RefCell;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -83,9 +87,83 @@ pub(crate) fn write(path: &Path, content: &[u8], present: Present) -> std::io::R
 
 /// Returns JSON without characters that a terminal would interpret. Its meaning does not change.
 pub(crate) fn as_json(checkpoint: &SessionCheckpoint) -> Result<String, TransferError> {
-    let text = serde_json::to_string_pretty(checkpoint)
-        .map_err(|error| TransferError::Failed(Problem::new("cannot write the session as JSON").because(error)))?;
+    let text = serde_json::to_string_pretty(checkpoint).map_err(|error| not_json(&error))?;
     Ok(crate::headless::lines::escape_controls(&text) + "\n")
+}
+
+fn not_json(error: &dyn std::fmt::Display) -> TransferError {
+    TransferError::Failed(Problem::new("cannot write the session as JSON").because(error))
+}
+
+/// Writes the same JSON as [`as_json`] record by record, so that the records are never in memory together. `visit` gets each exported
+/// record. Returns the time of the last one.
+pub(crate) fn write_json(
+    store: &Store,
+    summary: &SessionSummary,
+    mut to: impl Write,
+    visit: &mut dyn FnMut(Timestamp, &Record),
+) -> Result<Timestamp, TransferError> {
+    let scanned = scan(store, summary, None, |_| {})?;
+    let (last, count) = (scanned.last, scanned.count);
+    let records = RecordStream { store, id: &summary.session_id, count, visit: RefCell::new(visit) };
+    let checkpoint = assemble(store, summary, None, scanned, records)?;
+    serde_json::to_writer_pretty(ControlEscaper(&mut to), &checkpoint).map_err(|error| not_json(&error))?;
+    to.write_all(b"\n").and_then(|()| to.flush()).map_err(|error| not_json(&error))?;
+    Ok(last)
+}
+
+/// First records of a session, read from the store while they are serialized.
+struct RecordStream<'a> {
+    store: &'a Store,
+    id: &'a SessionId,
+    count: u64,
+    visit: RefCell<&'a mut dyn FnMut(Timestamp, &Record)>,
+}
+
+impl Serialize for RecordStream<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        let (mut visit, mut left, mut failure) = (self.visit.borrow_mut(), self.count, None);
+        let read = self.store.for_each_record(self.id, |written| {
+            if left == 0 {
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            let Some(entry) = without_authority(written.record) else { return ControlFlow::Continue(()) };
+            (*visit)(written.time, &entry);
+            match list.serialize_element(&CheckpointRecord { time: written.time, entry }) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        read.map_err(serde::ser::Error::custom)?;
+        list.end()
+    }
+}
+
+/// Writer of JSON that escapes characters which a terminal would interpret. Each write is whole UTF-8 text, as `serde_json` does.
+struct ControlEscaper<W>(W);
+
+impl<W: Write> Write for ControlEscaper<W> {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        let json = std::str::from_utf8(text).map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))?;
+        if json.is_ascii() && !text.contains(&0x7f) {
+            self.0.write_all(text)?;
+        } else {
+            self.0.write_all(crate::headless::lines::escape_controls(json).as_bytes())?;
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }
 
 pub(crate) fn checkpoint(
@@ -103,9 +181,30 @@ pub(crate) fn build_checkpoint(
     artifacts: Option<Vec<ArtifactContent>>,
     most: Option<u64>,
 ) -> Result<(SessionCheckpoint, u64), TransferError> {
+    let mut records = Vec::new();
+    let scanned = scan(store, summary, most, |record| records.push(record))?;
+    let count = scanned.count;
+    Ok((assemble(store, summary, artifacts, scanned, records)?, count))
+}
+
+/// Session after its first records.
+struct ScannedSession {
+    state: SessionState,
+    conversation: Conversation,
+    /// Number of these records, and the time of the last one that is exported.
+    count: u64,
+    last: Timestamp,
+}
+
+/// Reads the first records of a session. `add` gets those that are exported.
+fn scan(
+    store: &Store,
+    summary: &SessionSummary,
+    most: Option<u64>,
+    mut add: impl FnMut(CheckpointRecord),
+) -> Result<ScannedSession, TransferError> {
     let (mut state, mut conversation) = (SessionState::default(), Conversation::default());
-    let (mut records, mut last) = (Vec::new(), summary.created);
-    let mut count = 0;
+    let (mut count, mut last) = (0, summary.created);
     store.for_each_record(&summary.session_id, |written| {
         if most == Some(count) {
             return ControlFlow::Break(());
@@ -114,14 +213,25 @@ pub(crate) fn build_checkpoint(
         conversation.add(&state.apply(&written.record).change);
         if let Some(entry) = without_authority(written.record) {
             last = written.time;
-            records.push(CheckpointRecord { time: last, entry });
+            add(CheckpointRecord { time: last, entry });
         }
         ControlFlow::Continue(())
     })?;
+    Ok(ScannedSession { state, conversation, count, last })
+}
+
+fn assemble<R>(
+    store: &Store,
+    summary: &SessionSummary,
+    artifacts: Option<Vec<ArtifactContent>>,
+    scanned: ScannedSession,
+    records: R,
+) -> Result<SessionCheckpoint<R>, TransferError> {
+    let ScannedSession { state, conversation, last, .. } = scanned;
     let is_open = state.task().is_some_and(|task| task.stage.is_open());
     let is_paused = state.pause.is_some() || (is_open && summary.held_by.is_none());
     let totals = state.totals();
-    let checkpoint = SessionCheckpoint {
+    Ok(SessionCheckpoint {
         checkpoint_version: VERSION,
         session_id: summary.session_id.clone(),
         workspace_id: summary.workspace_id.clone(),
@@ -149,8 +259,7 @@ pub(crate) fn build_checkpoint(
             records,
             artifacts,
         },
-    };
-    Ok((checkpoint, count))
+    })
 }
 
 /// Returns the artifacts of a session that still exist, and a notice about each that cannot be read.

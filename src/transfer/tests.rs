@@ -169,6 +169,20 @@ proptest! {
     }
 
     #[test]
+    fn a_streamed_export_is_equal_to_the_export(records in prop::collection::vec(any_record(), 0..24), draft in "\\PC{0,20}") {
+        let (_dir, store) = store();
+        store.import(foreign(ID, &format!("{draft}\u{202e}\u{9b}"), records)).unwrap();
+        let (mut streamed, mut visited) = (Vec::new(), Vec::new());
+        let summary = store.find(ID).unwrap();
+        let last = export::write_json(&store, &summary, &mut streamed, &mut |time, record| visited.push((time, record.clone())));
+        let whole = checkpoint(&store, &summary, None).unwrap();
+        prop_assert_eq!(last.unwrap(), whole.checkpointed_at);
+        prop_assert_eq!(String::from_utf8(streamed).unwrap(), exported(&store, ID));
+        let listed: Vec<_> = whole.aye.records.into_iter().map(|record| (record.time, record.entry)).collect();
+        prop_assert_eq!(visited, listed);
+    }
+
+    #[test]
     fn lists_exports_and_transcripts_have_the_totals_of_the_session_state(records in prop::collection::vec(any_record(), 1..24)) {
         let (_dir, store) = store();
         prop_assert!(store.import(foreign(ID, "", records.clone())).unwrap());

@@ -357,6 +357,39 @@ fn several_processes_deliver_each_record_once() {
 }
 
 #[test]
+fn records_of_a_removed_service_wait_without_blocking_others_until_they_are_dropped() {
+    let server = writer();
+    let audit = |port: u16| format!("[services.audit]\nurl = \"http://127.0.0.1:{port}\"\nrequired = true\n");
+    let approvals = "[services.approvals]\nurl = \"http://127.0.0.1:9\"\nsecret = \"env:AYE_TEST_SECRET\"\n";
+    let small = "[services.outbox]\nlimit = 9000\n";
+    let project = project(&server, &format!("{small}{}", audit(closed_port()))).env("AYE_TEST_SECRET", "only-for-this-test");
+    assert!((0..20).any(|_| project.aye(&["exec", "write"]).code != 0), "it never paused");
+    // Without the audit service, its records block nothing.
+    let project = project.config(&format!("{small}{approvals}"));
+    project.aye(&["exec", "write"]).exits(0);
+    let doctor = project.aye(&["doctor"]).stdout;
+    assert!(doctor.contains("no longer configured") && doctor.contains("aye sync --drop audit"), "{doctor}");
+    let left = project.aye(&["sync"]).exits(1).stdout;
+    assert!(left.contains("audit: 0 records delivered") && left.contains("the service is not configured"), "{left}");
+    let refused = project.aye(&["sync", "--drop", "approvals"]).exits(2).stderr;
+    assert!(refused.contains("the service is configured"), "{refused}");
+    project.aye(&["sync", "--drop", "everything"]).exits(2);
+    let nested = project.command(&["sync", "--drop", "audit"]).env("AYE", "1").output().unwrap();
+    assert_eq!(nested.status.code(), Some(2), "a command that aye runs deletes no records");
+    let dropped = project.aye(&["sync", "--drop", "audit", "--json"]).exits(0).json();
+    assert!(dropped["service"] == "audit" && dropped["dropped"].as_u64().unwrap() > 1, "{dropped}");
+    assert!(!project.aye(&["doctor"]).stdout.contains("no longer configured"));
+    // If the service is configured again, it learns of the records that are missing.
+    let service = Service::accepting();
+    let project = project.config(&format!("{small}{}", audit(service.port()))).env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
+    project.aye(&["exec", "write"]).exits(0);
+    project.aye(&["sync"]).exits(0);
+    let logs = logs(&service.calls());
+    let gap = logs.iter().find(|record| record["eventName"] == "aye.gap").unwrap();
+    assert_eq!(attribute(gap, "aye.gap.records").unwrap(), dropped["dropped"].to_string(), "{gap}");
+}
+
+#[test]
 fn sync_without_services_prints_a_hint() {
     let project = Project::empty();
     let error = project.aye(&["sync"]).exits(2).stderr;

@@ -4,9 +4,13 @@
 use crate::support::service::{Call, Response, Service, closed_port};
 use crate::support::{Answer, Output, Project, Rpc, Server, TIMEOUT, wait_until};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
 
 const LATER: &str = "2099-01-01T00:00:00Z";
+/// Setting that offers all tools in the first request.
+const ALL_TOOLS: &str = "[tools]\non_demand = false";
 
 /// A policy bundle for a session with these capabilities besides requests to a model.
 fn bundle(session: &str, capabilities: &Value) -> Value {
@@ -324,6 +328,221 @@ fn an_end_that_the_service_rejects_is_not_sent_again() {
     assert_eq!(paths(&service), sent);
 }
 
+/// Creates a program that prints a token and counts its runs. Returns the settings that use it.
+fn token_program(project: &Project, script: &str) -> String {
+    let home = project.directory("home");
+    let (program, runs) = (home.join("print-token"), home.join("runs"));
+    std::fs::write(&program, format!("#!/bin/sh\necho run >> {}\n{script}\n", runs.display())).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("token_command = [\"{}\"]\n", program.display())
+}
+
+fn runs(project: &Project) -> usize {
+    std::fs::read_to_string(project.directory("home").join("runs")).unwrap_or_default().lines().count()
+}
+
+/// A project whose token comes from a program.
+fn with_token_program(server: &Server, url: &str, script: &str) -> Project {
+    let project = Project::with(server).allowing_everything();
+    let command = token_program(&project, script);
+    project.config(&format!("[services.sessions]\nurl = \"{url}/v1\"\n{command}"))
+}
+
+#[test]
+fn a_program_prints_the_token_and_runs_again_when_the_service_rejects_it() {
+    let service = Service::new(|call| match (call.header("authorization"), call.path.as_str()) {
+        ("Bearer second-token-0815", "/v1/sessions") => ok(&accepted("sess_1", &writing())),
+        ("Bearer second-token-0815", _) => ok(&json!({})),
+        _ => Response::status(401),
+    });
+    let server = model();
+    let script = "if [ $(wc -l < $HOME/runs) = 1 ]; then echo first-token-4711; else echo second-token-0815; fi";
+    let project = with_token_program(&server, &service.url(), script);
+    let output = writes(&project, true);
+    assert_eq!(runs(&project), 2, "{output:?}");
+    assert_eq!(paths(&service)[..2], ["/v1/sessions", "/v1/sessions"]);
+    let calls = service.calls();
+    assert_eq!(calls[0].header("idempotency-key"), calls[1].header("idempotency-key"));
+    project.aye(&["sync"]).exits(0);
+    assert!(paths(&service).contains(&"/v1/sessions/sess_1/cancel".to_owned()), "{:?}", paths(&service));
+    let shown = format!("{}{}{}", output.stdout, output.stderr, server.request(0).body);
+    assert!(!shown.contains("-token-"), "{shown}");
+    // The new token is rejected too: no third attempt.
+    let service = Service::new(|_| Response::status(401));
+    let project = with_token_program(&server, &service.url(), "echo token-$(wc -l < $HOME/runs)");
+    let refused = writes(&project, false);
+    assert!(refused.code == 5 && refused.stderr.contains("services.sessions.token_command"), "{refused:?}");
+    assert_eq!((runs(&project), service.calls().len()), (2, 2));
+}
+
+#[test]
+fn a_token_program_that_fails_starts_no_session() {
+    let (service, server) = (service(writing()), model());
+    let project = with_token_program(&server, &service.url(), "echo 'the vault is locked' >&2; exit 3");
+    let refused = writes(&project, false);
+    assert_eq!(refused.code, 5, "{refused:?}");
+    for part in ["the vault is locked", "exit code 3", "services.sessions.token_command"] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    assert!(service.calls().is_empty() && server.requests().is_empty());
+}
+
+#[test]
+fn a_project_cannot_set_the_program_that_prints_the_token() {
+    let (service, server) = (service(writing()), model());
+    let own = Project::with(&server).allowing_everything();
+    let config = format!("[services.sessions]\nurl = \"{}/v1\"\n{}", service.url(), token_program(&own, "echo x"));
+    let output = own.file(".aye/config.toml", &config).aye(&["exec", "--trust", "write it"]).exits(0);
+    assert!(output.stderr.contains("`services.sessions.token_command` is ignored"), "{}", output.stderr);
+    assert!(service.calls().is_empty());
+}
+
+/// Returns the time in a number of seconds.
+fn soon(seconds: i64) -> String {
+    (jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds)).to_string()
+}
+
+/// A service whose first policy is renewed after a moment. `first`, `renewed`: feature flags of these responses; later ones have none.
+fn renewing(first: Value, renewed: Value) -> Arc<Service> {
+    let resumed = Mutex::new(0);
+    Arc::new(Service::new(move |call| {
+        let mut body = accepted("sess_1", &json!([{"name": "File.Write"}, {"name": "Network.Http"}]));
+        if call.path == "/v1/sessions" {
+            body["policyBundle"]["expiresAt"] = json!(soon(6));
+            body["featureFlags"] = first.clone();
+        } else if call.path.ends_with("/resume") {
+            let mut count = resumed.lock().unwrap();
+            *count += 1;
+            body["featureFlags"] = if *count == 1 { renewed.clone() } else { Value::Null };
+            body["policyBundle"]["policyBundleVersion"] = json!("renewed");
+        } else {
+            return ok(&json!({}));
+        }
+        ok(&body)
+    }))
+}
+
+/// Returns true if a directory has the facts of a renewed session.
+fn is_renewed(directory: &Path) -> bool {
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut facts = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "json"));
+    facts.any(|file| std::fs::read_to_string(file.path()).is_ok_and(|text| text.contains("renewed")))
+}
+
+#[test]
+fn a_renewal_without_flags_enables_nothing() {
+    let (on, off) = (json!({"httpRequests": true}), json!({"httpRequests": false}));
+    // With the tool enabled throughout, it is offered: the other cases differ only by their flags.
+    for (first, renewed, is_offered) in [(on.clone(), Value::Null, true), (off.clone(), Value::Null, false), (on, off, false)] {
+        let name = format!("{first} {renewed}");
+        let service = renewing(first, renewed);
+        let stored = Arc::new(OnceLock::new());
+        let directory = stored.clone();
+        let server = Server::with_responder(move |_| {
+            assert!(wait_until(TIMEOUT, || is_renewed(directory.get().unwrap())), "the policy was not renewed");
+            Answer::text("Done.")
+        });
+        let project = project(&server, &service.url(), ALL_TOOLS);
+        stored.set(project.directory("data").join("service-sessions")).unwrap();
+        project.aye(&["exec", "wait for the renewal"]).exits(0);
+        project.aye(&["exec", "-c", "go on"]).exits(0);
+        assert_eq!(paths(&service).iter().filter(|path| path.ends_with("/resume")).count(), 2, "{name}");
+        let tools = server.request(1).body["tools"].to_string();
+        assert!(tools.contains("\"ReadFile\""), "{name}: {tools}");
+        assert_eq!(tools.contains("\"HttpRequest\""), is_offered, "{name}: {tools}");
+    }
+}
+
+#[test]
+fn a_policy_that_expires_during_a_task_stops_it_until_it_is_renewed() {
+    let is_down = Arc::new(Mutex::new(true));
+    let (down, expiry) = (is_down.clone(), Arc::new(Mutex::new(String::new())));
+    let first = expiry.clone();
+    let service = Service::new(move |call| match (call.path.as_str(), *down.lock().unwrap()) {
+        ("/v1/sessions", _) => {
+            let mut body = accepted("sess_1", &writing());
+            *first.lock().unwrap() = soon(4);
+            body["policyBundle"]["expiresAt"] = json!(*first.lock().unwrap());
+            ok(&body)
+        }
+        (path, false) if path.ends_with("/resume") => ok(&accepted("sess_1", &writing())),
+        (_, false) => ok(&json!({})),
+        (_, true) => Response::status(503),
+    });
+    let server = Server::with_responder(move |request| {
+        let expiry: jiff::Timestamp = expiry.lock().unwrap().parse().unwrap();
+        wait_until(TIMEOUT, || jiff::Timestamp::now() > expiry);
+        match request.tool_results().len() {
+            0 => Answer::call("call_0", "WriteFile", json!({"path": "new.txt", "content": "new\n"})),
+            _ => Answer::text("Done."),
+        }
+    });
+    let project = project(&server, &service.url(), "");
+    let paused = writes(&project, false);
+    assert_ne!(paused.code, 0, "{paused:?}");
+    assert!(paused.stderr.contains("expired on"), "{}", paused.stderr);
+    *is_down.lock().unwrap() = false;
+    project.aye(&["exec", "-c"]).exits(0);
+    assert!(project.exists("new.txt"));
+}
+
+#[test]
+fn a_resume_that_names_another_tenant_or_user_starts_no_session() {
+    for (member, old) in [("tenantId", "tenant_abc"), ("userId", "user_123")] {
+        let service = Service::new(move |call| match call.path.as_str() {
+            "/v1/sessions" => ok(&accepted("sess_1", &writing())),
+            path if path.ends_with("/resume") => {
+                let mut body = accepted("sess_1", &writing());
+                body["policyBundle"][member] = json!("somebody_else");
+                ok(&body)
+            }
+            _ => ok(&json!({})),
+        });
+        let server = model();
+        let project = project(&server, &service.url(), "");
+        writes(&project, true);
+        let requests = server.requests().len();
+        let refused = project.aye(&["exec", "-c", "write it"]).exits(1);
+        let why = format!("the response changes `{member}` from `{old}` to `somebody_else`");
+        assert!(refused.stderr.contains(&why), "{}", refused.stderr);
+        assert_eq!(server.requests().len(), requests, "nothing is sent to the model");
+    }
+}
+
+#[test]
+fn a_late_end_does_not_end_the_session_that_continues() {
+    let (is_down, count) = (Arc::new(Mutex::new(true)), Mutex::new(0));
+    let down = is_down.clone();
+    let service = Arc::new(Service::new(move |call| match (call.path.as_str(), *down.lock().unwrap()) {
+        ("/v1/sessions", _) => {
+            let mut count = count.lock().unwrap();
+            *count += 1;
+            ok(&accepted(&format!("sess_{count}"), &writing()))
+        }
+        (_, true) => Response::status(503),
+        (_, false) => ok(&json!({})),
+    }));
+    let ended =
+        |service: &Service, id: &str| paths(service).iter().filter(|path| **path == format!("/v1/sessions/{id}/cancel")).count();
+    let seen = service.clone();
+    let server = Server::with_responder(move |request| {
+        if request.messages().contains("and then?") {
+            // The service recovers while the second session is running, and learns of the end of the first one.
+            let before = ended(&seen, "sess_1");
+            *is_down.lock().unwrap() = false;
+            assert!(wait_until(TIMEOUT, || ended(&seen, "sess_1") > before), "{:?}", paths(&seen));
+            assert_eq!(ended(&seen, "sess_2"), 0, "{:?}", paths(&seen));
+        }
+        Answer::text("Done.")
+    });
+    let project = project(&server, &service.url(), "");
+    project.aye(&["exec", "begin"]).exits(0);
+    project.aye(&["exec", "-c", "and then?"]).exits(0);
+    project.aye(&["sync"]).exits(0);
+    assert_eq!(ended(&service, "sess_2"), 1, "{:?}", paths(&service));
+    assert!(!paths(&service).iter().any(|path| path.ends_with("/resume")), "{:?}", paths(&service));
+}
+
 #[test]
 fn known_flags_switch_tools_off_and_unknown_ones_do_nothing() {
     let service = Service::new(|call| {
@@ -332,7 +551,7 @@ fn known_flags_switch_tools_off_and_unknown_ones_do_nothing() {
         if call.path == "/v1/sessions" { ok(&body) } else { ok(&json!({})) }
     });
     let server = model();
-    writes(&project(&server, &service.url(), ""), false);
+    writes(&project(&server, &service.url(), ALL_TOOLS), false);
     let tools = server.request(0).body["tools"].to_string();
     assert!(tools.contains("\"ReadFile\"") && !tools.contains("\"HttpRequest\""), "{tools}");
 }

@@ -4,6 +4,9 @@ use crate::support::{Answer, Fault, ObjectServer, Project, Server, TIMEOUT, wait
 use serde_json::{Value, json};
 use std::fs;
 
+/// A service account of an emulator, which needs no signatures.
+const GOOGLE_KEY: &str =
+    r#"{"private_key": "", "private_key_id": "", "client_email": "", "gcs_base_url": "", "disable_oauth": true}"#;
 /// Output that is long enough for an artifact.
 const LINES: u32 = 20_000;
 
@@ -21,6 +24,7 @@ fn script() -> Server {
 /// Creates a machine: its own data directory and configuration, and the shared project.
 fn machine(server: &Server, config: &str) -> Project {
     let project = Project::with(server).env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "secret-of-the-store");
+    let project = project.env("GOOGLE_SERVICE_ACCOUNT_KEY", GOOGLE_KEY);
     let variables = ["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY"];
     let set = variables.into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
     let project = set.fold(project, |project, (name, value)| project.env(name, &value));
@@ -100,8 +104,76 @@ fn a_session_continues_over_a_private_directory_store() {
 }
 
 #[test]
-fn histories_that_diverged_are_never_overwritten() {
+fn a_session_continues_over_google_cloud_storage() {
+    let store = ObjectServer::google();
+    continues_elsewhere(&store.config());
+    let histories = store.names().into_iter().filter(|name| name.starts_with("aye/histories/")).count();
+    assert_eq!(histories, 1, "replaced histories stay: {:?}", store.names());
+}
+
+#[test]
+fn a_session_is_uploaded_again_only_if_something_changed() {
     let (store, server) = (ObjectServer::start(), script());
+    let project = machine(&server, &store.config());
+    project.aye(&["exec", "count"]).exits(0);
+    let id = id_of(&project);
+    project.aye(&["sessions", "push", &id]).exits(0);
+    let puts = |store: &ObjectServer| store.log().iter().filter(|request| request.starts_with("PUT ")).count();
+    let before = puts(&store);
+    assert!(project.aye(&["sessions", "push"]).exits(0).stdout.contains("up to date"));
+    assert_eq!(puts(&store), before, "{:?}", store.log());
+    project.aye(&["sessions", "rename", &id, "Counting"]).exits(0);
+    project.aye(&["sessions", "push", &id]).exits(0);
+    assert_eq!(head_of(&store, &id)["title"], json!("Counting"));
+    // The history in the store was lost, so it is uploaded again although nothing changed here.
+    let name = format!("aye/histories/{id}/{}.json", head_of(&store, &id)["history"]["digest"].as_str().unwrap());
+    let history = store.read(&name).unwrap();
+    store.write(&name, b"");
+    project.aye(&["sessions", "push", &id]).exits(0);
+    assert_eq!(store.read(&name).unwrap(), history);
+}
+
+/// Counts the writes of heads.
+fn head_writes(store: &ObjectServer) -> usize {
+    store.log().iter().filter(|request| request.starts_with("PUT /") && request.contains("/heads/")).count()
+}
+
+#[test]
+fn heads_are_replaced_only_if_no_other_machine_was_faster() {
+    for store in [ObjectServer::start(), ObjectServer::google()] {
+        let server = script();
+        let project = machine(&server, &store.config());
+        project.aye(&["exec", "count"]).exits(0);
+        let id = id_of(&project);
+        project.aye(&["sessions", "push", &id]).exits(0);
+        project.aye(&["exec", "--resume", &id, "more"]).exits(0);
+        // The head changes after it was read, so its write fails, and the push compares again.
+        change_head(&store, &id, |head| head["owner"]["busy"] = json!(true));
+        store.fail("PUT", "heads", 1, Fault::Raced);
+        let before = head_writes(&store);
+        project.aye(&["sessions", "push", &id]).exits(0);
+        assert_eq!(head_writes(&store) - before, 2, "{:?}", store.log());
+        assert_eq!(head_of(&store, &id)["records"], json!(records(&project, &id).len()));
+        // The response is lost after the write: the next push finds the new head.
+        project.aye(&["exec", "--resume", &id, "and more"]).exits(0);
+        change_head(&store, &id, |head| head["owner"]["busy"] = json!(true));
+        store.fail("PUT", "heads", 1, Fault::LostAnswer);
+        let _ = project.aye(&["sessions", "push", &id]);
+        project.aye(&["sessions", "push", &id]).exits(0);
+        assert_eq!(head_of(&store, &id)["records"], json!(records(&project, &id).len()));
+        assert_eq!(head_of(&store, &id)["owner"]["busy"], json!(false));
+    }
+}
+
+#[test]
+fn histories_that_diverged_are_never_overwritten() {
+    for store in [ObjectServer::start(), ObjectServer::google()] {
+        histories_that_diverged(&store);
+    }
+}
+
+fn histories_that_diverged(store: &ObjectServer) {
+    let server = script();
     let (first, second) = (machine(&server, &store.config()), machine(&server, &store.config()));
     first.aye(&["exec", "count"]).exits(0);
     let id = id_of(&first);
@@ -110,13 +182,13 @@ fn histories_that_diverged_are_never_overwritten() {
     second.aye(&["exec", "--resume", &id, "there"]).exits(0);
     second.aye(&["sessions", "push", &id]).exits(0);
     first.aye(&["exec", "--resume", &id, "here"]).exits(0);
-    let before = head_of(&store, &id);
+    let before = head_of(store, &id);
 
     let owned = first.aye(&["sessions", "push", &id]).exits(1).stderr;
     assert!(owned.contains("has owned the session since") && owned.contains("--take-over"), "{owned}");
     let diverged = first.aye(&["sessions", "push", &id, "--take-over"]).exits(1).stderr;
     assert!(diverged.contains("continued on two machines") && diverged.contains("sessions fork"), "{diverged}");
-    assert_eq!(head_of(&store, &id), before);
+    assert_eq!(head_of(store, &id), before);
     let mine = records(&first, &id);
     let refused = first.aye(&["sessions", "pull", &id]).exits(1).stderr;
     assert!(refused.contains("continued on two machines") && refused.contains("--fork"), "{refused}");
@@ -126,7 +198,7 @@ fn histories_that_diverged_are_never_overwritten() {
     let other = forked.split_whitespace().nth(2).unwrap().trim_end_matches(':');
     assert_ne!(other, id);
     assert_eq!(records(&first, other), records(&second, &id));
-    assert_eq!(head_of(&store, &id), before, "a fork takes nothing over");
+    assert_eq!(head_of(store, &id), before, "a fork takes nothing over");
 }
 
 #[test]

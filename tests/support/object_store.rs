@@ -1,4 +1,5 @@
-//! An S3-compatible server on loopback: objects with ETags, conditional writes, uploads in parts, and faults.
+//! An object store on loopback, which speaks the protocol of S3 or the XML API of Google Cloud Storage: objects with ETags and
+//! generations, conditional writes, uploads in parts, and faults.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -18,7 +19,9 @@ pub enum Fault {
     LostAnswer,
     /// Half of the body.
     Half,
-    /// No response, and the connection stays open.
+    /// Another client replaces the object with the same content first.
+    Raced,
+    /// No answer, and the connection stays open.
     Silence,
 }
 
@@ -30,8 +33,19 @@ struct Planned {
     fault: Fault,
 }
 
+/// Protocol of the store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Dialect {
+    /// Writes are conditional on the ETag.
+    #[default]
+    S3,
+    /// Writes are conditional on the generation, and conditions on the ETag of a write are ignored.
+    Google,
+}
+
 #[derive(Default)]
 struct State {
+    dialect: Dialect,
     objects: BTreeMap<String, Vec<u8>>,
     versions: BTreeMap<String, u64>,
     parts: BTreeMap<String, BTreeMap<u32, Vec<u8>>>,
@@ -66,9 +80,18 @@ fn reply(status: u16) -> Reply {
 
 impl ObjectServer {
     pub fn start() -> Self {
+        Self::speaking(Dialect::S3)
+    }
+
+    /// Starts a stand-in for Google Cloud Storage.
+    pub fn google() -> Self {
+        Self::speaking(Dialect::Google)
+    }
+
+    fn speaking(dialect: Dialect) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new(Mutex::new(State { dialect, ..State::default() }));
         let shared = state.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -85,7 +108,8 @@ impl ObjectServer {
 
     /// Settings that use this server.
     pub fn config(&self) -> String {
-        format!("[services.workspace]\nurl = \"s3://team/aye\"\nendpoint = \"{}\"\n", self.url())
+        let scheme = if self.state().dialect == Dialect::Google { "gs" } else { "s3" };
+        format!("[services.workspace]\nurl = \"{scheme}://team/aye\"\nendpoint = \"{}\"\n", self.url())
     }
 
     /// Applies a fault to the next `times` requests with this method whose path contains `part`.
@@ -135,6 +159,13 @@ impl State {
         self.versions.get(name).map(|version| format!("\"v{version}\""))
     }
 
+    /// Returns the headers with the version of an object.
+    fn version_headers(&self, name: &str) -> Vec<(&'static str, String)> {
+        let etag = self.etag(name).map(|etag| ("etag", etag));
+        let generation = self.versions.get(name).filter(|_| self.dialect == Dialect::Google);
+        etag.into_iter().chain(generation.map(|version| ("x-goog-generation", version.to_string()))).collect()
+    }
+
     fn fault(&mut self, request: &Request) -> Option<Fault> {
         let path = format!("{}?{}", request.path, request.query);
         let planned = self.faults.iter_mut().find(|planned| {
@@ -169,8 +200,9 @@ impl State {
             "POST" if request.query.contains("uploadId") => {
                 let content = self.parts.remove(&query("uploadId")).unwrap_or_default().into_values().flatten().collect();
                 let etag = self.put(&name, content);
+                let headers = self.version_headers(&name);
                 let body = format!("<CompleteMultipartUploadResult><ETag>{etag}</ETag></CompleteMultipartUploadResult>");
-                Reply { body: body.into_bytes(), ..reply(200) }
+                Reply { headers, body: body.into_bytes(), ..reply(200) }
             }
             "POST" if request.query.contains("delete") => self.delete_many(&name, &String::from_utf8_lossy(&request.body)),
             "DELETE" => {
@@ -183,27 +215,30 @@ impl State {
     }
 
     fn get(&self, name: &str, head: bool) -> Reply {
-        let (Some(content), Some(etag)) = (self.objects.get(name), self.etag(name)) else { return reply(404) };
-        let headers = vec![
-            ("etag", etag),
-            ("last-modified", "Mon, 30 Nov 2026 12:00:00 GMT".to_owned()),
-            ("content-length", content.len().to_string()),
-        ];
+        let Some(content) = self.objects.get(name) else { return reply(404) };
+        let mut headers = self.version_headers(name);
+        headers.push(("last-modified", "Mon, 30 Nov 2026 12:00:00 GMT".to_owned()));
+        headers.push(("content-length", content.len().to_string()));
         Reply { headers, body: if head { Vec::new() } else { content.clone() }, ..reply(200) }
     }
 
     fn conditional_put(&mut self, name: &str, request: &Request) -> Reply {
-        let now = self.etag(name);
-        let is_expected = match (request.headers.get("if-match"), request.headers.get("if-none-match")) {
-            (Some(expected), _) => now.as_ref() == Some(expected),
-            (None, Some(_)) => now.is_none(),
-            (None, None) => true,
+        let header = |name: &str| request.headers.get(name);
+        let is_expected = match (self.dialect, header("if-match"), header("if-none-match"), header("x-goog-if-generation-match"))
+        {
+            (Dialect::S3, Some(expected), ..) => self.etag(name).as_ref() == Some(expected),
+            (Dialect::S3, None, Some(_), _) => self.etag(name).is_none(),
+            // The generation of an object that does not exist is 0.
+            (Dialect::Google, .., Some(expected)) => {
+                self.versions.get(name).copied().unwrap_or_default().to_string() == *expected
+            }
+            (Dialect::S3 | Dialect::Google, ..) => true,
         };
         if !is_expected {
             return reply(412);
         }
-        let etag = self.put(name, request.body.clone());
-        Reply { headers: vec![("etag", etag)], ..reply(200) }
+        self.put(name, request.body.clone());
+        Reply { headers: self.version_headers(name), ..reply(200) }
     }
 
     fn list(&self, bucket: &str, prefix: &str) -> Reply {
@@ -252,6 +287,13 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
                 return;
             }
             Some(Fault::Half) => (state.answer(&request), false),
+            Some(Fault::Raced) => {
+                let name = request.path.trim_start_matches('/').to_owned();
+                if let Some(content) = state.objects.get(&name).cloned() {
+                    state.put(&name, content);
+                }
+                (state.answer(&request), true)
+            }
             Some(Fault::Silence) => {
                 state.silent.extend(writer.try_clone());
                 return;
@@ -301,6 +343,15 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Request> {
     Some(Request { method, path: decode(path), query: query.to_owned(), headers, body })
 }
 
+/// Decodes a path or a part of a query; names are ASCII.
 fn decode(text: &str) -> String {
-    text.replace("%2F", "/").replace("%3A", ":")
+    let mut parts = text.split('%');
+    let mut decoded = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => decoded.extend([char::from(byte).to_string().as_str(), &part[2..]]),
+            None => decoded.extend(["%", part]),
+        }
+    }
+    decoded
 }

@@ -431,6 +431,11 @@ pub(super) enum Sub {
     ///
     /// Services are configured under `[services]` in config.toml. The exit code is 1 if records remain.
     Sync {
+        /// Delete the waiting records of a service that is not configured
+        ///
+        /// Nothing is delivered. If the service is configured again, it learns how many records are missing.
+        #[arg(long, value_name = "SERVICE", value_parser = service_names())]
+        drop: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -537,6 +542,10 @@ pub(super) enum ConfigSub {
     Keys,
     /// Print the JSON Schema of config.toml, for editors
     Schema,
+}
+
+fn service_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(["approvals", "audit", "sessions", "telemetry", "workspace"])
 }
 
 fn modes() -> impl TypedValueParser<Value = Mode> {

@@ -448,7 +448,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("config keys", &[("Print all keys", "aye config keys")]),
     ("config schema", &[("Save the schema for your editor", "aye config schema > config.schema.json")]),
-    ("sync", &[("Deliver waiting records, for example at the end of a job", "aye sync")]),
+    (
+        "sync",
+        &[
+            ("Deliver waiting records, for example at the end of a job", "aye sync"),
+            ("Delete the records of a service that you no longer use", "aye sync --drop telemetry"),
+        ],
+    ),
     ("doctor", &[("Check the installation", "aye doctor"), ("Check the installation in a script", "aye doctor --json")]),
     ("update", &[("Show the commands that update aye", "aye update"), ("Check for a newer version", "aye update --check")]),
     ("acp", &[("Set this as the agent command in your editor", "aye acp")]),

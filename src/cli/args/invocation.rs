@@ -102,6 +102,8 @@ pub(crate) enum CliAction {
     },
     Update(UpdateArgs),
     Sync {
+        /// Service whose waiting records are deleted; otherwise all records are delivered.
+        drop: Option<String>,
         json: bool,
     },
     Acp,
@@ -297,7 +299,7 @@ impl Sub {
             Self::Doctor { json } => CliAction::Doctor { json },
             Self::Setup { yes } => CliAction::Setup { answers: answers(yes) },
             Self::Update(args) => CliAction::Update(args),
-            Self::Sync { json } => CliAction::Sync { json },
+            Self::Sync { drop, json } => CliAction::Sync { drop, json },
             Self::Acp => CliAction::Acp,
             Self::Completions { shell } => CliAction::Completions { shell },
             Self::Man { dir } => CliAction::Man { dir },

@@ -183,8 +183,9 @@ fn arguments_are_parsed_into_actions() {
         ("config keys", CliAction::ConfigKeys),
         ("config schema", CliAction::ConfigSchema),
         ("doctor", CliAction::Doctor { json: false }),
-        ("sync", CliAction::Sync { json: false }),
-        ("sync --json", CliAction::Sync { json: true }),
+        ("sync", CliAction::Sync { drop: None, json: false }),
+        ("sync --json", CliAction::Sync { drop: None, json: true }),
+        ("sync --drop audit", CliAction::Sync { drop: Some("audit".to_owned()), json: false }),
         ("doctor --json", CliAction::Doctor { json: true }),
     ] {
         assert_eq!(invocation(line).action, expected, "aye {line}");

@@ -309,7 +309,7 @@ impl ClaimedSession {
         let (registration, notices) = registration::open(&self.place, &self.session).await.map_err(SessionError::Failed)?;
         self.notices.add_all(notices);
         if let Some(registration) = registration {
-            let facts = registration.facts.clone();
+            let facts = registration.facts();
             // Only this sets it, once for each session.
             let _ = self.place.registration.set(registration);
             if let Err(error) = self.apply_registered_policy() {

@@ -192,7 +192,7 @@ impl Resources {
             let (store, id) = (self.session.store.clone(), self.session.id().clone());
             let status = tokio::task::spawn_blocking(move || Some(store.find(id.as_str()).ok()?.status)).await;
             let reason = ServiceEndReason::for_status(status.ok().flatten());
-            services.end_session(&self.session.store, &registration.facts, reason).await;
+            services.end_session(&self.session.store, &registration.facts(), reason).await;
         }
     }
 

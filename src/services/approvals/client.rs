@@ -1,10 +1,10 @@
 //! Client of the approval service, which sends signed messages over HTTP.
 
 use super::signature::Signer;
-use crate::config::{ApprovalServiceSettings, Credentials, Environment};
+use crate::config::ApprovalServiceSettings;
 use crate::ports::BoxFuture;
 use crate::services::delivery::{Receiver, SendFailure, SendResult};
-use crate::services::secret::read_secret;
+use crate::services::secret::SecretSources;
 use crate::store::{GAP, OutboxRow, OutboxSink};
 use crate::sys::http::{Headers, HttpServer, Reply, Timeouts};
 use bytes::Bytes;
@@ -28,8 +28,7 @@ pub(crate) struct ApprovalService(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     settings: ApprovalServiceSettings,
-    environment: Environment,
-    credentials: Credentials,
+    secrets: SecretSources,
     records: OnceLock<HttpServer>,
     questions: OnceLock<HttpServer>,
 }
@@ -43,9 +42,9 @@ pub(super) struct ServiceMessage<'a> {
 }
 
 impl ApprovalService {
-    pub(crate) fn new(settings: ApprovalServiceSettings, environment: Environment, credentials: Credentials) -> Self {
+    pub(crate) fn new(settings: ApprovalServiceSettings, secrets: SecretSources) -> Self {
         let (records, questions) = (OnceLock::new(), OnceLock::new());
-        Self(Arc::new(Inner { settings, environment, credentials, records, questions }))
+        Self(Arc::new(Inner { settings, secrets, records, questions }))
     }
 
     /// Returns true if aye asks the service for decisions.
@@ -60,7 +59,7 @@ impl ApprovalService {
 
     /// Returns the signing key. May wait several seconds for the keyring.
     pub(super) async fn signer(&self) -> Result<Signer, String> {
-        let secret = read_secret(&self.0.settings.secret, &self.0.environment, &self.0.credentials).await?;
+        let secret = self.0.secrets.read("approvals", &self.0.settings.secret, None).await?;
         Signer::new(&secret).map_err(str::to_owned)
     }
 
@@ -92,7 +91,7 @@ impl ApprovalService {
         let body = if row.kind == GAP { gap_body(row) } else { row.body.clone() };
         let message = ServiceMessage { id: &format!("msg_{}", row.id), body: body.into(), patience: RECORD_TIME };
         let reply = self.post(signer, message, false).await.map_err(SendFailure::new)?;
-        let (status, line, retry_after) = (reply.status(), reply.status_line(), retry_after(&reply));
+        let (status, line, retry_after) = (reply.status(), reply.status_line(), reply.retry_after());
         // Read to the end, so that the connection can be reused.
         let _ = tokio::time::timeout(RECORD_TIME, reply.into_body(RESPONSE_BYTES)).await;
         if (200..300).contains(&status) {
@@ -100,11 +99,6 @@ impl ApprovalService {
         }
         Err(SendFailure { retry_after, ..SendFailure::new(format!("`{}` responded with {line}", self.host())) })
     }
-}
-
-/// Returns the delay that a response requests, in whole seconds.
-pub(super) fn retry_after(reply: &Reply) -> Option<Duration> {
-    reply.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// Returns the message about decisions that are missing, because the outbox was full.

@@ -1,11 +1,11 @@
 //! Questions to the approval service. An answer is valid only if it is signed and bound to exactly this question.
 
-use super::client::{ApprovalService, QUESTION_TIME, RESPONSE_BYTES, ServiceMessage, retry_after};
+use super::client::{ApprovalService, QUESTION_TIME, RESPONSE_BYTES, ServiceMessage};
 use super::record::shown_request;
 use super::signature::Signer;
 use crate::protocol::{Approval, DENIED_BY_SERVICE};
 use crate::services::SessionFacts;
-use crate::services::backoff;
+use crate::services::backoff::Backoff;
 use crate::services::redaction::{RedactText, redact_value};
 use serde::Deserialize;
 use serde_json::json;
@@ -83,12 +83,17 @@ impl ApprovalService {
     ) -> Result<ApprovalAnswer, String> {
         let signer = self.signer().await?;
         let question = Question::new(facts, approval, time, redact)?;
-        let end = Instant::now() + time;
+        let (end, asked) = (Instant::now() + time, jiff::Timestamp::now());
         let mut failures = 0;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let wait = match self.attempt(&signer, &question, left.min(QUESTION_TIME)).await {
-                Ok(Attempt::Answer(answer)) => return Ok(answer),
+                Ok(Attempt::Answer(answer)) if !is_expired(asked, jiff::Timestamp::now(), time) => return Ok(answer),
+                // The caller denies the call as soon as its own time limit is over.
+                Ok(Attempt::Answer(_)) => {
+                    tracing::warn!("the answer of the approval service came too late");
+                    return std::future::pending().await;
+                }
                 Ok(Attempt::Later(delay)) => {
                     failures = 0;
                     delay
@@ -96,7 +101,7 @@ impl ApprovalService {
                 Err(reason) => {
                     tracing::warn!(reason, "no valid answer from the approval service");
                     failures += 1;
-                    backoff::delay(failures, None)
+                    Backoff::DEFAULT.delay(failures, None)
                 }
             };
             tokio::time::sleep(wait).await;
@@ -108,7 +113,7 @@ impl ApprovalService {
         let reply = self.post(signer, message, true).await?;
         let status = reply.status();
         if status == 202 {
-            return Ok(Attempt::Later(retry_after(&reply).unwrap_or(LATER).max(MIN_LATER)));
+            return Ok(Attempt::Later(reply.retry_after().unwrap_or(LATER).max(MIN_LATER)));
         }
         if status != 200 {
             return Err(format!("responded with {}", reply.status_line()));
@@ -184,6 +189,27 @@ impl Question {
     }
 }
 
+/// Returns true if the time limit of a question has passed. The time during which the process or the machine is suspended counts.
+fn is_expired(asked: jiff::Timestamp, now: jiff::Timestamp, time: Duration) -> bool {
+    now.duration_since(asked) >= jiff::SignedDuration::try_from(time).unwrap_or(jiff::SignedDuration::MAX)
+}
+
 fn random() -> String {
     uuid::Uuid::new_v4().simple().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_expires_with_its_time_limit_by_the_wall_clock() {
+        let at = |text: &str| text.parse().unwrap();
+        let (asked, limit) = (at("2026-01-01T10:00:00Z"), Duration::from_secs(300));
+        assert!(!is_expired(asked, at("2026-01-01T10:04:59Z"), limit));
+        assert!(is_expired(asked, at("2026-01-01T10:05:00Z"), limit));
+        assert!(is_expired(asked, at("2026-01-02T10:00:00Z"), limit), "the machine was suspended for a day");
+        assert!(!is_expired(asked, at("2026-01-01T09:00:00Z"), limit), "the clock was set back");
+        assert!(!is_expired(asked, at("2026-01-02T10:00:00Z"), Duration::MAX));
+    }
 }

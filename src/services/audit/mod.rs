@@ -46,7 +46,7 @@ fn record(row: &OutboxRow) -> Value {
     record
 }
 
-/// Returns the log record about records that are missing, because the outbox was full.
+/// Returns the log record about records that are missing, because the outbox was full or its rows were deleted.
 fn gap(row: &OutboxRow) -> Value {
     let gap: Value = serde_json::from_slice(&row.body).unwrap_or_default();
     let mut attributes = Attributes::default();
@@ -55,7 +55,7 @@ fn gap(row: &OutboxRow) -> Value {
     attributes.text("aye.gap.until", gap["until"].as_str());
     json!({
         "timeUnixNano": nanos(row.time), "observedTimeUnixNano": nanos(row.time), "severityNumber": 13, "severityText": "WARN",
-        "eventName": "aye.gap", "body": {"stringValue": "records are missing, because the outbox was full"},
+        "eventName": "aye.gap", "body": {"stringValue": "records are missing: they did not fit in the outbox, or were deleted"},
         "attributes": attributes.into_value(),
     })
 }

@@ -1,10 +1,12 @@
 //! Delivery of the outbox by a task that sleeps until rows are committed or an attempt is due.
 
 mod task;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use task::DeliveryTask;
 
-use super::backoff;
+use super::backoff::Backoff;
 use crate::ports::BoxFuture;
 use crate::store::{ClaimResult, OutboxClaim, OutboxRow, OutboxSink, Store, StoreError};
 use std::sync::Arc;
@@ -137,7 +139,7 @@ async fn drain_rows(
 async fn note_failure(claim: &Arc<OutboxClaim>, failure: &SendFailure) -> Result<jiff::Timestamp, StoreError> {
     let (writer, message, requested) = (claim.clone(), failure.message.clone(), failure.retry_after);
     blocking(move || {
-        let delay = backoff::delay(writer.attempts()?.saturating_add(1), requested);
+        let delay = Backoff::DEFAULT.delay(writer.attempts()?.saturating_add(1), requested);
         let next = jiff::Timestamp::now() + jiff::SignedDuration::try_from(delay).unwrap_or_default();
         writer.fail(&message, next)?;
         Ok(next)

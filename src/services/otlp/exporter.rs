@@ -11,7 +11,6 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 /// Maximum size of a response, in bytes.
 const RESPONSE_BYTES: usize = 64 << 10;
@@ -77,7 +76,7 @@ impl Exporter {
             Err(message) => return failed(SendFailure::new(message)),
         };
         let (status, line) = (reply.status(), reply.status_line());
-        let retry_after = reply.header("retry-after").and_then(|after| after.trim().parse().ok()).map(Duration::from_secs);
+        let retry_after = reply.retry_after();
         let body = tokio::time::timeout(connection.settings.timeout, reply.into_body(RESPONSE_BYTES)).await;
         if (200..300).contains(&status) {
             // Without a complete response, the receiver may not have stored the records.

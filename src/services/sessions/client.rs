@@ -3,11 +3,12 @@
 use super::end::cancel_request;
 use super::policy::CAPABILITIES;
 use super::response::{Handshake, HandshakeError, ParsedHandshake, error_message, read};
-use crate::config::{Credentials, Environment, SessionServiceSettings};
+use crate::config::{SecretReference, SessionServiceSettings};
 use crate::ports::{BoxFuture, ServiceSession};
 use crate::protocol::{Problem, SessionId, StepId};
+use crate::services::backoff::Backoff;
 use crate::services::delivery::{Receiver, SendFailure, SendResult};
-use crate::services::secret::read_secret;
+use crate::services::secret::SecretSources;
 use crate::store::{OutboxRow, OutboxSink};
 use crate::sys::http::{Headers, HttpServer, Reply, Timeouts};
 use jiff::Timestamp;
@@ -22,9 +23,9 @@ const TOTAL_TIME: Duration = Duration::from_secs(8);
 const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(3), idle: Duration::from_secs(5) };
 /// Maximum time of a request with its response.
 const REQUEST_TIME: Duration = Duration::from_secs(5);
-/// Number of attempts, and the delay before the second one, which doubles.
+/// Number of attempts, and the delays between them.
 const ATTEMPTS: u32 = 3;
-const DELAY: Duration = Duration::from_millis(200);
+const DELAYS: Backoff = Backoff { first: Duration::from_millis(400), max: Duration::from_secs(2) };
 /// Maximum size of a response, in bytes.
 const RESPONSE_BYTES: usize = 4 << 20;
 /// Maximum number and size of rows that are read at once. Each row is sent separately.
@@ -36,8 +37,7 @@ pub(crate) struct SessionService(Arc<Inner>);
 
 struct Inner {
     settings: SessionServiceSettings,
-    environment: Environment,
-    credentials: Credentials,
+    secrets: SecretSources,
 }
 
 /// Session to register or to resume.
@@ -59,8 +59,8 @@ enum RequestAttempt {
 }
 
 impl SessionService {
-    pub(crate) fn new(settings: SessionServiceSettings, environment: Environment, credentials: Credentials) -> Self {
-        Self(Arc::new(Inner { settings, environment, credentials }))
+    pub(crate) fn new(settings: SessionServiceSettings, secrets: SecretSources) -> Self {
+        Self(Arc::new(Inner { settings, secrets }))
     }
 
     /// Returns true if no session starts without the service.
@@ -74,6 +74,8 @@ impl SessionService {
 
     /// Registers a session, or resumes it if this service knows it. A session that has ended there is registered again.
     pub(crate) async fn open(&self, opening: &SessionOpening) -> Result<Handshake, HandshakeError> {
+        // A program that prints the token may ask the user something, so its time is not part of the handshake.
+        self.token(None).await?;
         let end = Instant::now() + TOTAL_TIME;
         let Some(earlier) = self.earlier(opening) else { return self.register(opening, end).await };
         match self.request_resume(opening, earlier, end).await? {
@@ -94,13 +96,15 @@ impl SessionService {
         let Some(earlier) = self.earlier(opening) else {
             return Err(self.refused("the session is not registered", "start aye again"));
         };
+        self.token(None).await?;
         match self.request_resume(opening, earlier, Instant::now() + TOTAL_TIME).await? {
             ParsedHandshake::Ended => Ok(None),
             read => self.accepted(read).map(Some),
         }
     }
 
-    fn earlier<'a>(&self, opening: &'a SessionOpening) -> Option<&'a ServiceSession> {
+    /// Returns the earlier registration, if it is one with this service.
+    pub(crate) fn earlier<'a>(&self, opening: &'a SessionOpening) -> Option<&'a ServiceSession> {
         opening.earlier.as_ref().filter(|earlier| earlier.url == self.url())
     }
 
@@ -146,19 +150,38 @@ impl SessionService {
         Problem::new(format!("cannot open a session with the session service `{}`", self.url())).because(why)
     }
 
-    /// Sends a request until there is a complete response, no attempt is left, or the time is up.
+    /// Sends a request with the token. If the service rejects a token that a program printed, the program runs again, and the request
+    /// is repeated once.
     async fn request(
         &self,
         path: &str,
         body: &Value,
+        session: (&SessionOpening, Option<&ServiceSession>),
+        end: Instant,
+    ) -> Result<ParsedHandshake, HandshakeError> {
+        let key = format!("{}-{}", session.0.session_id, uuid::Uuid::new_v4().simple());
+        let token = self.token(None).await?;
+        let result = self.try_request(path, &headers(&key, token.as_deref()), body, session, end).await;
+        if !matches!(result, Err(HandshakeError::Unauthorized(_))) {
+            return result;
+        }
+        let Some(token) = self.replacement(token.as_deref()).await? else { return result };
+        self.try_request(path, &headers(&key, Some(&token)), body, session, Instant::now() + TOTAL_TIME).await
+    }
+
+    /// Sends a request until there is a complete response, no attempt is left, or the time is up.
+    async fn try_request(
+        &self,
+        path: &str,
+        headers: &Headers,
+        body: &Value,
         (opening, resumed): (&SessionOpening, Option<&ServiceSession>),
         end: Instant,
     ) -> Result<ParsedHandshake, HandshakeError> {
-        let headers = self.headers(&format!("{}-{}", opening.session_id, uuid::Uuid::new_v4().simple())).await?;
-        let (mut why, mut delay) = ("the requests took too long".to_owned(), DELAY);
+        let mut why = "it takes too long".to_owned();
         for attempt in 1..=ATTEMPTS {
             let left = end.saturating_duration_since(Instant::now()).min(REQUEST_TIME);
-            let sent = self.attempt(path, &headers, body, (opening, resumed));
+            let sent = self.attempt(path, headers, body, (opening, resumed));
             let after = match tokio::time::timeout(left, sent).await {
                 Ok(RequestAttempt::Done(read)) => return Ok(read),
                 Ok(RequestAttempt::Failed(error)) => return Err(error),
@@ -171,13 +194,12 @@ impl SessionService {
                     None
                 }
             };
-            delay = after.unwrap_or(delay).max(delay);
+            let delay = DELAYS.delay(attempt, after);
             let left = end.saturating_duration_since(Instant::now());
             if attempt == ATTEMPTS || delay >= left {
                 break;
             }
             tokio::time::sleep(delay).await;
-            delay *= 2;
         }
         Err(HandshakeError::NoAnswer(why))
     }
@@ -193,7 +215,7 @@ impl SessionService {
             Ok(reply) => reply,
             Err(why) => return RequestAttempt::Retry { why, after: None },
         };
-        let (status, line, after) = (reply.status(), reply.status_line(), retry_after(&reply));
+        let (status, line, after) = (reply.status(), reply.status_line(), reply.retry_after());
         let body = match reply.into_body(RESPONSE_BYTES).await {
             Ok(Some(body)) => body,
             Ok(None) => return RequestAttempt::Failed(self.refused("the response is too large", "ask the owner of the service")),
@@ -206,7 +228,13 @@ impl SessionService {
             408 | 429 | 500..=599 => RequestAttempt::Retry { why: format!("the service responded with {line}{}", said()), after },
             401 => {
                 let problem = self.problem(&format!("the service responded with {line}{}", said()));
-                let hint = "set `services.sessions.token` in config.toml to a valid token";
+                let hint = match &self.0.settings.token {
+                    Some(SecretReference::Program(command)) => format!(
+                        "run `{}` in a terminal to see the token; `services.sessions.token_command` in config.toml sets it",
+                        command.shell_line()
+                    ),
+                    _ => "set `services.sessions.token` in config.toml to a valid token".to_owned(),
+                };
                 RequestAttempt::Failed(HandshakeError::Unauthorized(problem.hint(hint)))
             }
             _ => {
@@ -216,18 +244,26 @@ impl SessionService {
         }
     }
 
-    /// Returns the headers of a request. All attempts have the same key, so that the service registers only one
-    /// session.
-    async fn headers(&self, key: &str) -> Result<Headers, HandshakeError> {
-        let mut headers: Headers =
-            vec![("accept".into(), "application/json".to_owned()), ("idempotency-key".into(), key.to_owned())];
-        if let Some(reference) = &self.0.settings.token {
-            let token = read_secret(reference, &self.0.environment, &self.0.credentials).await.map_err(|why| {
-                HandshakeError::Unauthorized(self.problem(&why).hint("`services.sessions.token` in config.toml names the token"))
-            })?;
-            headers.push(("authorization".into(), format!("Bearer {token}")));
+    /// Returns the token; `None` if the service needs none. `rejected`: a token that the service rejected.
+    async fn token(&self, rejected: Option<&str>) -> Result<Option<String>, HandshakeError> {
+        let Some(reference) = &self.0.settings.token else { return Ok(None) };
+        let setting = match reference {
+            SecretReference::Program(_) => "token_command",
+            SecretReference::Variable(_) | SecretReference::Saved(_) => "token",
+        };
+        let read = self.0.secrets.read("sessions", reference, rejected).await;
+        read.map(Some).map_err(|why| {
+            let hint = format!("`services.sessions.{setting}` in config.toml sets the token");
+            HandshakeError::Unauthorized(self.problem(&why).hint(hint))
+        })
+    }
+
+    /// Returns another token, if a program can print one.
+    async fn replacement(&self, rejected: Option<&str>) -> Result<Option<String>, HandshakeError> {
+        match &self.0.settings.token {
+            Some(SecretReference::Program(_)) => Ok(self.token(rejected).await?.filter(|token| Some(token.as_str()) != rejected)),
+            _ => Ok(None),
         }
-        Ok(headers)
     }
 
     async fn send(&self, path: &str, headers: &Headers, body: &Value) -> Result<Reply, String> {
@@ -239,32 +275,52 @@ impl SessionService {
     /// does not know the session needs no notification.
     async fn send_end(&self, row: &OutboxRow) -> Result<u64, SendFailure> {
         let Some((url, path, body)) = cancel_request(&row.body).filter(|(url, ..)| url == self.url()) else { return Ok(0) };
-        let headers = self.headers(&row.id).await.map_err(|error| SendFailure::new(error.one_line()))?;
-        let sent = async {
-            let reply = self.send(&path, &headers, &body).await.map_err(SendFailure::new)?;
-            let (status, line, after) = (reply.status(), reply.status_line(), retry_after(&reply));
-            let _ = reply.into_body(RESPONSE_BYTES).await;
-            let failed = || Err(SendFailure { retry_after: after, ..SendFailure::new(format!("`{url}` responded with {line}")) });
-            match status {
-                200..=299 | 404 | 409 | 410 => Ok(0),
-                401 | 408 | 429 => failed(),
-                400..=499 => {
-                    tracing::warn!(status = line, "the session service rejected the end of a session");
-                    Ok(1)
-                }
-                _ => failed(),
+        let unreadable = |error: HandshakeError| SendFailure::new(error.one_line());
+        let token = self.token(None).await.map_err(unreadable)?;
+        let (mut status, mut line, mut after) = self.post_end(&path, &headers(&row.id, token.as_deref()), &body).await?;
+        if status == 401
+            && let Some(token) = self.replacement(token.as_deref()).await.map_err(unreadable)?
+        {
+            (status, line, after) = self.post_end(&path, &headers(&row.id, Some(&token)), &body).await?;
+        }
+        let failed = || Err(SendFailure { retry_after: after, ..SendFailure::new(format!("`{url}` responded with {line}")) });
+        match status {
+            200..=299 | 404 | 409 | 410 => Ok(0),
+            401 | 408 | 429 => failed(),
+            400..=499 => {
+                tracing::warn!(status = line, "the session service rejected the end of a session");
+                Ok(1)
             }
+            _ => failed(),
+        }
+    }
+
+    /// Sends the end of a session. Returns the status, as a number and as text, and the requested delay.
+    async fn post_end(
+        &self,
+        path: &str,
+        headers: &Headers,
+        body: &Value,
+    ) -> Result<(u16, String, Option<Duration>), SendFailure> {
+        let sent = async {
+            let reply = self.send(path, headers, body).await.map_err(SendFailure::new)?;
+            let response = (reply.status(), reply.status_line(), reply.retry_after());
+            let _ = reply.into_body(RESPONSE_BYTES).await;
+            Ok(response)
         };
         tokio::time::timeout(REQUEST_TIME, sent).await.unwrap_or_else(|_| Err(SendFailure::new("no response in time")))
     }
 }
 
-fn client_info() -> Value {
-    json!({"name": "aye", "version": env!("CARGO_PKG_VERSION")})
+/// Returns the headers of a request. All attempts have the same key, so that the service registers only one session.
+fn headers(key: &str, token: Option<&str>) -> Headers {
+    let mut headers: Headers = vec![("accept".into(), "application/json".to_owned()), ("idempotency-key".into(), key.to_owned())];
+    headers.extend(token.map(|token| ("authorization".into(), format!("Bearer {token}"))));
+    headers
 }
 
-fn retry_after(reply: &Reply) -> Option<Duration> {
-    reply.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
+fn client_info() -> Value {
+    json!({"name": "aye", "version": env!("CARGO_PKG_VERSION")})
 }
 
 impl Receiver for SessionService {

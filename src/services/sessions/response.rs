@@ -128,12 +128,14 @@ fn accept(
         let of_bundle = || text(bundle.as_object()?, name).ok().flatten();
         Ok::<_, String>(text(members, name)?.or_else(of_bundle).or_else(|| earlier.cloned()))
     };
+    let (tenant, user) =
+        (resumed.and_then(|session| session.tenant_id.as_ref()), resumed.and_then(|session| session.user_id.as_ref()));
     let session = ServiceSession {
         url: url.to_owned(),
         registered_id: own.clone(),
         workspace_id: fact("workspaceId", resumed.and_then(|session| session.workspace_id.as_ref()))?,
-        tenant_id: fact("tenantId", resumed.and_then(|session| session.tenant_id.as_ref()))?,
-        user_id: fact("userId", resumed.and_then(|session| session.user_id.as_ref()))?,
+        tenant_id: fact("tenantId", tenant).and_then(|new| unchanged("tenantId", tenant, new))?,
+        user_id: fact("userId", user).and_then(|new| unchanged("userId", user, new))?,
         session_id,
         policy_bundle_version: policy.version,
         feature_flags,
@@ -143,6 +145,16 @@ fn accept(
         |entry: &String| format!("the policy from the session service `{host}` can only add restrictions; ignored {entry}");
     let notices = policy.ignored.iter().map(ignored).collect();
     Ok(Handshake { session, policy: policy.text, expires_at: policy.expires_at, notices })
+}
+
+/// Returns a member of a resumed session, or an error if the response changes it: the session would belong to somebody else.
+fn unchanged(name: &str, old: Option<&String>, new: Option<String>) -> Result<Option<String>, String> {
+    match old {
+        Some(old) if new.as_ref() != Some(old) => {
+            Err(format!("the response changes `{name}` from `{old}` to `{}`", new.unwrap_or_default()))
+        }
+        _ => Ok(new),
+    }
 }
 
 /// Returns true for an ID that can be part of a URL as it is.
@@ -276,6 +288,23 @@ mod tests {
         let earlier = outcome(response().to_string().as_bytes(), None).unwrap().session;
         let other = ServiceSession { session_id: "sess_9".to_owned(), ..earlier };
         assert!(outcome(response().to_string().as_bytes(), Some(&other)).unwrap_err().contains("instead of `sess_9`"));
+    }
+
+    #[test]
+    fn a_resumed_session_keeps_its_tenant_and_its_user() {
+        let earlier = outcome(response().to_string().as_bytes(), None).unwrap().session;
+        for (name, value) in [("tenantId", "tenant_2"), ("userId", "user_2")] {
+            let (mut top, mut nested) = (response(), response());
+            top[name] = json!(value);
+            nested["policyBundle"][name] = json!(value);
+            for changed in [top, nested] {
+                let error = outcome(changed.to_string().as_bytes(), Some(&earlier)).unwrap_err();
+                assert!(error.contains(&format!("changes `{name}`")) && error.contains(&format!("to `{value}`")), "{error}");
+            }
+        }
+        let unknown = ServiceSession { tenant_id: None, user_id: None, ..earlier.clone() };
+        let named = outcome(response().to_string().as_bytes(), Some(&unknown)).unwrap().session;
+        assert_eq!(named, earlier, "members that were not known may be added");
     }
 
     #[test]

@@ -145,14 +145,21 @@ impl Bucket {
         WorkspaceError { kind: WorkspaceProblem::Missing, ..error }
     }
 
+    /// Returns true if there is an object of this size.
+    pub(super) async fn has(&self, name: &str, bytes: u64) -> Result<bool, WorkspaceError> {
+        match self.objects.head(&self.path(name)).await {
+            Ok(found) => Ok(found.size == bytes),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(self.error("read", name, &error)),
+        }
+    }
+
     /// Writes the content of a file under a name derived from the content. An existing object of the same size is kept.
     pub(super) async fn upload(&self, name: &str, bytes: u64, content: &mut (impl Read + Send)) -> Result<(), WorkspaceError> {
         let failed = |error: &object_store::Error| self.error("write", name, error);
         let path = self.path(name);
-        match self.objects.head(&path).await {
-            Ok(found) if found.size == bytes => return Ok(()),
-            Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
-            Err(error) => return Err(failed(&error)),
+        if self.has(name, bytes).await? {
+            return Ok(());
         }
         let first = self.part(name, content)?;
         if (first.len() as u64) == bytes {

@@ -50,6 +50,10 @@ pub(super) struct Head {
     /// Machine that may continue the session; absent if any may.
     #[serde(default)]
     pub owner: Option<SessionOwner>,
+    /// Digest of the data on the owner's machine from which the history was written, to find out without reading it that it has not
+    /// changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Version of aye that wrote the head.
     pub version: String,
 }

@@ -3,13 +3,16 @@
 use super::chain::ChainScan;
 use super::error::WorkspaceError;
 use super::head::{Head, HeadArtifact};
+use super::machine::Machine;
 use crate::ports::Artifacts;
 use crate::protocol::{Problem, SessionId};
 use crate::session::{SessionActivity, without_authority};
-use crate::store::{ArtifactStore, Store};
+use crate::store::{ArtifactStore, SessionSummary, Store};
 use crate::transfer::export;
 use jiff::Timestamp;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,13 +25,19 @@ pub(crate) struct LocalSessions {
     pub artifacts: Arc<dyn Fn(&SessionId) -> ArtifactStore + Send + Sync>,
     /// Workspace of new sessions.
     pub workspace: PathBuf,
+    /// Directory for the temporary file of an upload.
+    pub temporary: PathBuf,
 }
 
 /// Session in the form that `aye sessions export` writes.
 pub(super) struct Snapshot {
-    pub text: Vec<u8>,
-    /// BLAKE3 digest of the text.
+    /// Temporary file with the text.
+    pub file: File,
+    /// Size and BLAKE3 digest of the text.
+    pub bytes: u64,
     pub digest: String,
+    /// Digest of the data on this machine from which the text was written.
+    pub source: String,
     pub chain: ChainScan,
     pub title: Option<String>,
     pub workspace: String,
@@ -50,33 +59,82 @@ pub(super) struct LocalArtifact {
 impl LocalSessions {
     /// Returns a session, with the digest of as many records as the store contains. Does not read artifacts that the
     /// store contains.
-    pub(super) async fn snapshot(&self, id: &SessionId, old: Option<&Head>) -> Result<Snapshot, WorkspaceError> {
-        let (local, id) = (self.clone(), id.clone());
+    pub(super) async fn snapshot(
+        &self,
+        id: &SessionId,
+        old: Option<&Head>,
+        machine: &Machine,
+    ) -> Result<Snapshot, WorkspaceError> {
+        let (local, id, machine) = (self.clone(), id.clone(), machine.clone());
         let (at, known) = old.map_or((0, Vec::new()), |head| (head.records, head.artifacts.clone()));
-        blocking(move || local.read(&id, at, &known)).await
+        blocking(move || local.read(&id, at, (&known, &machine))).await
     }
 
-    fn read(&self, id: &SessionId, at: u64, known: &[HeadArtifact]) -> Result<Snapshot, WorkspaceError> {
+    fn read(&self, id: &SessionId, at: u64, (known, machine): (&[HeadArtifact], &Machine)) -> Result<Snapshot, WorkspaceError> {
         let summary = self.store.find(id.as_str())?;
-        let checkpoint = export::checkpoint(&self.store, &summary, None)?;
+        // Before the export, so that a record that is added in the meantime changes it.
+        let source = self.source(&summary, machine)?;
+        let failed = |error| {
+            let problem = Problem::new(format!("cannot write a temporary file in `{}`", self.temporary.display())).because(error);
+            WorkspaceError::local(problem)
+        };
+        let file = tempfile::tempfile_in(&self.temporary).map_err(failed)?;
+        let mut writer = DigestWriter { to: BufWriter::new(file), hasher: blake3::Hasher::new(), bytes: 0 };
         let mut chain = ChainScan::new(at);
-        for written in &checkpoint.aye.records {
-            chain.add(written.time, &written.entry);
-        }
-        let updated = checkpoint.checkpointed_at;
-        let text = export::as_json(&checkpoint)?.into_bytes();
+        let updated = export::write_json(&self.store, &summary, &mut writer, &mut |time, record| chain.add(time, record))?;
+        let DigestWriter { to, hasher, bytes } = writer;
+        let file = to.into_inner().map_err(|error| failed(error.into_error()))?;
         let (artifacts, notices) = artifacts(&(self.artifacts)(id), known);
+        let busy = is_busy(&summary);
         Ok(Snapshot {
-            digest: blake3::hash(&text).to_hex().to_string(),
-            text,
+            file,
+            bytes,
+            digest: hasher.finalize().to_hex().to_string(),
+            source,
             chain,
             title: summary.title,
             workspace: summary.workspace,
             updated,
-            busy: summary.held_by.is_some() && matches!(summary.status, SessionActivity::Running | SessionActivity::Waiting),
+            busy,
             artifacts,
             notices,
         })
+    }
+
+    /// Returns a digest of the data from which the export of a session is written, without reading its records: it changes with each
+    /// record.
+    fn source(&self, summary: &SessionSummary, machine: &Machine) -> Result<String, WorkspaceError> {
+        let id = &summary.session_id;
+        let parent = summary.parent.as_ref().map_or("", SessionId::as_str);
+        let (position, draft) = (self.store.position(id)?.to_string(), self.store.draft(id)?);
+        let state = format!("{:?} {} {}", summary.status, is_busy(summary), summary.created);
+        let title = summary.title.as_deref().unwrap_or_default();
+        let mut hasher = blake3::Hasher::new();
+        let version = env!("CARGO_PKG_VERSION");
+        let own = [machine.id.as_str(), &position, &draft, &state, title, parent, &summary.workspace, &summary.model, version];
+        for part in own {
+            hasher.update(part.as_bytes()).update(&[0]);
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+
+    /// Returns true if this machine wrote the head, and the session has not changed since then. Reads no records.
+    pub(super) async fn is_unchanged(&self, id: &SessionId, head: &Head, machine: &Machine) -> Result<bool, WorkspaceError> {
+        let (Some(source), Some(owner)) = (head.source.clone(), &head.owner) else { return Ok(false) };
+        if !owner.is(machine) {
+            return Ok(false);
+        }
+        let (local, id, machine) = (self.clone(), id.clone(), machine.clone());
+        let (is_marked_busy, known) = (owner.busy, head.artifacts.clone());
+        blocking(move || {
+            let summary = local.store.find(id.as_str())?;
+            if is_busy(&summary) != is_marked_busy || local.source(&summary, &machine)? != source {
+                return Ok(false);
+            }
+            let (artifacts, notices) = artifacts(&(local.artifacts)(&id), &known);
+            Ok(notices.is_empty() && artifacts.iter().map(|artifact| &artifact.entry).eq(&known))
+        })
+        .await
     }
 
     /// Returns the digests of a session; `None` if it does not exist on this machine.
@@ -96,6 +154,31 @@ impl LocalSessions {
             Ok(Some(chain))
         })
         .await
+    }
+}
+
+/// Returns true if a task of the session is running on this machine.
+fn is_busy(summary: &SessionSummary) -> bool {
+    summary.held_by.is_some() && matches!(summary.status, SessionActivity::Running | SessionActivity::Waiting)
+}
+
+/// Writer that computes the digest and the size of its content.
+struct DigestWriter<W> {
+    to: W,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl<W: Write> Write for DigestWriter<W> {
+    fn write(&mut self, part: &[u8]) -> std::io::Result<usize> {
+        self.to.write_all(part)?;
+        self.hasher.update(part);
+        self.bytes += part.len() as u64;
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
     }
 }
 

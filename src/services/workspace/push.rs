@@ -9,6 +9,7 @@ use super::local::{self, LocalArtifact, LocalSessions, Snapshot};
 use super::machine::Machine;
 use crate::ports::Artifacts;
 use crate::protocol::{Problem, SessionId};
+use std::io::Seek;
 use std::sync::Arc;
 
 /// Maximum number of attempts if other processes replace the head at the same time.
@@ -49,7 +50,13 @@ pub(crate) async fn push(
         {
             return Err(owned_by_other(id, owner));
         }
-        let snapshot = local.snapshot(id, old.as_ref()).await?;
+        if let Some(head) = &old
+            && local.is_unchanged(id, head, machine).await?
+            && bucket.has(&layout::history(id, &head.history.digest), head.history.bytes).await?
+        {
+            return Ok(Pushed { changed: false, records: head.records, notices: Vec::new() });
+        }
+        let snapshot = local.snapshot(id, old.as_ref(), machine).await?;
         if let Some(head) = &old {
             check_is_continuation(bucket, local, head, &snapshot).await?;
         }
@@ -127,7 +134,7 @@ fn owned_by_other(id: &SessionId, owner: &SessionOwner) -> WorkspaceError {
 }
 
 fn to_head(id: &SessionId, snapshot: &Snapshot, owner: SessionOwner) -> Result<Head, WorkspaceError> {
-    let bytes = snapshot.text.len() as u64;
+    let bytes = snapshot.bytes;
     if bytes > HISTORY_BYTES {
         let problem = Problem::new(format!("cannot push session `{id}`"));
         let problem = problem.because(format!("its history is {bytes} bytes; the limit is {HISTORY_BYTES}"));
@@ -144,6 +151,7 @@ fn to_head(id: &SessionId, snapshot: &Snapshot, owner: SessionOwner) -> Result<H
         history: HistoryObject { digest: snapshot.digest.clone(), bytes },
         artifacts: snapshot.artifacts.iter().map(|artifact| artifact.entry.clone()).collect(),
         owner: Some(owner),
+        source: Some(snapshot.source.clone()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
 }
@@ -165,7 +173,9 @@ async fn upload_contents(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> R
 /// Uploads the history of a head, unless the store already contains it.
 async fn upload_history(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> Result<(), WorkspaceError> {
     let name = layout::history(&head.session_id, &head.history.digest);
-    bucket.upload(&name, head.history.bytes, &mut snapshot.text.as_slice()).await
+    let mut file = &snapshot.file;
+    file.rewind().map_err(|error| WorkspaceError::local(Problem::new("cannot read a temporary file").because(error)))?;
+    bucket.upload(&name, head.history.bytes, &mut file).await
 }
 
 /// Uploads an artifact of this machine, unless the store already contains it. Returns its URL.

@@ -1,6 +1,6 @@
 //! Insertion of rows into the outbox, within its limit.
 
-use super::{GAP, OutboxEntry, OutboxLimit, OutboxSink};
+use super::{GAP, OutboxEntry, OutboxLimit, OutboxSink, SinkSet};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::json;
 
@@ -11,7 +11,7 @@ const DROP_BATCH: i64 = 64;
 
 /// Returns whether the rows have reached the limit.
 pub(in super::super) fn is_full(transaction: &Transaction<'_>, limit: OutboxLimit) -> rusqlite::Result<bool> {
-    Ok(total_bytes(transaction)? >= limit_bytes(limit))
+    Ok(total_bytes(transaction, limit.sinks)? >= limit_bytes(limit))
 }
 
 /// Inserts entries. Returns whether all entries that must not be dropped were stored.
@@ -21,12 +21,12 @@ pub(in super::super) fn insert(
     limit: OutboxLimit,
     now: i64,
 ) -> rusqlite::Result<bool> {
-    let mut total = total_bytes(transaction)?;
+    let mut total = total_bytes(transaction, limit.sinks)?;
     let mut is_complete = true;
     for entry in entries {
         let bytes = row_bytes(&entry.body);
         while total.saturating_add(bytes) > limit_bytes(limit) {
-            let freed = drop_oldest(transaction)?;
+            let freed = drop_oldest(transaction, limit.sinks)?;
             if freed == 0 {
                 break;
             }
@@ -95,8 +95,8 @@ pub(super) fn insert_gap(transaction: &Transaction<'_>, sink: OutboxSink) -> rus
 }
 
 /// Deletes some of the oldest rows that may be dropped, and counts them. Returns the freed bytes.
-fn drop_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<i64> {
-    for sink in OutboxSink::ALL.into_iter().filter(|sink| sink.may_drop()) {
+fn drop_oldest(transaction: &Transaction<'_>, sinks: SinkSet) -> rusqlite::Result<i64> {
+    for sink in OutboxSink::ALL.into_iter().filter(|sink| sink.may_drop() && sinks.contains(*sink)) {
         let last: Option<i64> = transaction
             .prepare_cached("SELECT max(key) FROM (SELECT key FROM outbox WHERE sink = ?1 ORDER BY key LIMIT ?2)")?
             .query_row(params![sink.as_str(), DROP_BATCH], |row| row.get(0))?;
@@ -139,8 +139,17 @@ fn count_missing(transaction: &Transaction<'_>, sink: OutboxSink, now: i64) -> r
     Ok(())
 }
 
-fn total_bytes(transaction: &Transaction<'_>) -> rusqlite::Result<i64> {
-    transaction.prepare_cached("SELECT coalesce(sum(bytes), 0) FROM outbox_sinks")?.query_row([], |row| row.get(0))
+/// Returns the size of the rows of these sinks.
+fn total_bytes(transaction: &Transaction<'_>, sinks: SinkSet) -> rusqlite::Result<i64> {
+    let mut statement = transaction.prepare_cached("SELECT sink, bytes FROM outbox_sinks")?;
+    let mut rows = statement.query([])?;
+    let mut total: i64 = 0;
+    while let Some(row) = rows.next()? {
+        if OutboxSink::from_name(row.get_ref(0)?.as_str()?).is_some_and(|sink| sinks.contains(sink)) {
+            total = total.saturating_add(row.get(1)?);
+        }
+    }
+    Ok(total)
 }
 
 fn limit_bytes(limit: OutboxLimit) -> i64 {

@@ -4,7 +4,7 @@ use super::*;
 use crate::ports::EditedCommand;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const NO_LIMIT: OutboxLimit = OutboxLimit { bytes: 1 << 30, pauses: false };
+const NO_LIMIT: OutboxLimit = OutboxLimit { bytes: 1 << 30, sinks: SinkSet::ALL, pauses: false };
 
 /// Feed that makes one row per change for each of its sinks, with a body of this size.
 struct Feed {
@@ -160,7 +160,7 @@ fn a_sink_has_at_most_one_owner() {
 fn a_full_outbox_drops_telemetry_first_and_counts_missing_records() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
-    let limit = OutboxLimit { bytes: 10 * (1000 + 128), pauses: false };
+    let limit = OutboxLimit { bytes: 10 * (1000 + 128), ..NO_LIMIT };
     let body = "x".repeat(1000);
     let some = |sink, count| entries(sink, &vec![body.as_str(); count]);
     assert!(store.enqueue(some(OutboxSink::Telemetry, 10), limit).unwrap());
@@ -190,11 +190,55 @@ fn a_full_outbox_drops_telemetry_first_and_counts_missing_records() {
 }
 
 #[test]
+fn rows_of_sinks_that_are_not_configured_stay_and_do_not_count() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let body = "x".repeat(1000);
+    let some = |sink, count| entries(sink, &vec![body.as_str(); count]);
+    let limit = |sinks: &[OutboxSink]| OutboxLimit { bytes: 4 * (1000 + 128), sinks: SinkSet::new(sinks), pauses: false };
+    let both = limit(&[OutboxSink::Approvals, OutboxSink::Audit, OutboxSink::Telemetry]);
+    assert!(store.enqueue(some(OutboxSink::Approvals, 3), both).unwrap());
+    assert!(store.enqueue(some(OutboxSink::Telemetry, 1), both).unwrap());
+    assert!(!store.enqueue(some(OutboxSink::Audit, 2), both).unwrap(), "only one row fits after the telemetry was dropped");
+    taken(&store, OutboxSink::Audit).acknowledge(i64::MAX, 0).unwrap();
+    let audit = limit(&[OutboxSink::Audit]);
+    assert!(store.enqueue(some(OutboxSink::Audit, 3), audit).unwrap(), "the approvals are not configured any more");
+    assert!(!store.enqueue(some(OutboxSink::Audit, 4), audit).unwrap(), "the own rows still count");
+    assert_eq!(kinds(&store, OutboxSink::Approvals).len(), 3, "nothing was dropped");
+}
+
+#[test]
+fn removed_rows_are_reported_as_missing_if_their_sink_is_configured_again() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let limit = OutboxLimit { bytes: 2 * (10 + 128), ..NO_LIMIT };
+    let ten = "x".repeat(10);
+    assert!(!store.enqueue(entries(OutboxSink::Audit, &[ten.as_str(); 5]), limit).unwrap());
+    // Two rows are stored and three records are missing; then there is room for the gap.
+    taken(&store, OutboxSink::Audit).acknowledge(1, 0).unwrap();
+    assert_eq!(kinds(&store, OutboxSink::Audit), ["test", "gap"]);
+    let claim = taken(&store, OutboxSink::Audit);
+    assert!(matches!(store.remove_outbox_rows(OutboxSink::Audit).unwrap(), Removal::HeldBy(_)));
+    drop(claim);
+    assert!(matches!(store.remove_outbox_rows(OutboxSink::Audit).unwrap(), Removal::Done { rows: 2, .. }));
+    assert_eq!(store.remove_outbox_rows(OutboxSink::Audit).unwrap(), Removal::Done { rows: 0, bytes: 0 });
+    let state = status(&store, OutboxSink::Audit);
+    assert_eq!((state.pending, state.bytes, state.missing), (0, 0, 4));
+    assert!(store.enqueue(entries(OutboxSink::Audit, &["new"]), NO_LIMIT).unwrap());
+    assert_eq!(kinds(&store, OutboxSink::Audit), ["gap", "test"]);
+    let gap = taken(&store, OutboxSink::Audit).rows(0, 1, 1 << 20).unwrap().remove(0);
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&gap.body).unwrap()["missing"], 4);
+    assert!(store.enqueue(entries(OutboxSink::Telemetry, &["a", "b"]), NO_LIMIT).unwrap());
+    assert!(matches!(store.remove_outbox_rows(OutboxSink::Telemetry).unwrap(), Removal::Done { rows: 2, .. }));
+    assert_eq!(status(&store, OutboxSink::Telemetry).dropped, 2);
+}
+
+#[test]
 fn a_full_required_outbox_blocks_effects_but_no_other_records() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
-    let (outbox, _) = outbox(&[OutboxSink::Audit], 2000, OutboxLimit { bytes: 3000, pauses: true });
+    let (outbox, _) = outbox(&[OutboxSink::Audit], 2000, OutboxLimit { bytes: 3000, pauses: true, ..NO_LIMIT });
     let journal = store.journal_with_outbox(claim.id(), Mode::Ask, Some(outbox));
     assert!(journal.must_save());
     wait(journal.append(vec![prompt("hi")], Durability::Process)).unwrap();
@@ -254,7 +298,7 @@ fn rows_move_to_another_store_with_their_keys() {
 fn missing_records_are_reported_by_the_store_that_receives_the_rows() {
     let (dir, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (store, shared) = (Store::open(dir.path()).unwrap(), Store::open(other.path()).unwrap());
-    let full = OutboxLimit { bytes: 0, pauses: false };
+    let full = OutboxLimit { bytes: 0, ..NO_LIMIT };
     assert!(!store.enqueue(entries(OutboxSink::Audit, &["a", "b"]), full).unwrap());
     assert!(store.enqueue(entries(OutboxSink::Telemetry, &["t"]), full).unwrap(), "telemetry may be dropped");
     assert!(!shared.enqueue(entries(OutboxSink::Audit, &["c"]), full).unwrap());
@@ -271,7 +315,7 @@ fn missing_records_are_reported_by_the_store_that_receives_the_rows() {
 fn numbers_without_missing_records_leave_the_time_of_a_gap_unchanged() {
     let (dir, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (store, shared) = (Store::open(dir.path()).unwrap(), Store::open(other.path()).unwrap());
-    let full = OutboxLimit { bytes: 0, pauses: false };
+    let full = OutboxLimit { bytes: 0, ..NO_LIMIT };
     store.enqueue(entries(OutboxSink::Audit, &["rejected"]), NO_LIMIT).unwrap();
     let claim = taken(&store, OutboxSink::Audit);
     claim.acknowledge(i64::MAX, 1).unwrap();

@@ -1,0 +1,44 @@
+//! Records since the start of the last task, for consumers that need only the state of that task.
+
+use crate::ports::Record;
+
+/// Returns the records since the start of the last task, and before them the last choice of a model. Without a task, returns all
+/// records.
+pub(crate) fn last_task_records(records: &[Record]) -> impl Iterator<Item = &Record> {
+    let start = records.iter().rposition(|record| matches!(record, Record::TaskStarted { .. })).unwrap_or_default();
+    let (before, task) = records.split_at(start);
+    before.iter().rfind(|record| matches!(record, Record::ModelChosen { .. })).into_iter().chain(task)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::TaskEnd;
+    use crate::protocol::{Message, MessageId, Part, Role, TaskId};
+
+    fn started(task: &str) -> Record {
+        let prompt = Message {
+            message_id: MessageId::new(task),
+            role: Role::User,
+            content: vec![Part::Text { text: "hi".to_owned() }],
+            token_count: 1,
+            task_id: TaskId::new(task),
+            step_id: None,
+            timestamp: jiff::Timestamp::UNIX_EPOCH,
+        };
+        Record::TaskStarted { prompt, max_steps: 1 }
+    }
+
+    #[test]
+    fn the_records_of_the_last_task_begin_with_the_last_choice_of_a_model() {
+        let chosen = |model: &str| Record::ModelChosen { model: model.to_owned(), effort: None };
+        let ended = Record::TaskEnded { task_id: TaskId::new("t1"), step_count: 1, end: TaskEnd::Completed };
+        let first = [chosen("a/one"), started("t1"), chosen("a/two"), ended];
+        let second = [started("t2"), Record::Stopping { task_id: TaskId::new("t2") }];
+        let all: Vec<Record> = first.iter().chain(&second).cloned().collect();
+        let replayed: Vec<&Record> = last_task_records(&all).collect();
+        assert_eq!(replayed, [&first[2], &second[0], &second[1]]);
+        assert_eq!(last_task_records(&first[..1]).count(), 1, "without a task, all records are returned");
+        assert_eq!(last_task_records(&[]).count(), 0);
+    }
+}

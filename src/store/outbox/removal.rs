@@ -1,0 +1,74 @@
+//! Removal of the rows of a sink that is no longer configured, on request of the user.
+
+use super::delivery::{ClaimResult, claim};
+use super::insertion::delete_through;
+use super::{GAP, OutboxSink};
+use crate::ports::Durability;
+use crate::store::StoreError;
+use crate::store::database::Database;
+use rusqlite::{Transaction, params};
+use std::sync::Arc;
+
+/// Result of removing the rows of a sink.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removal {
+    /// Number and size in bytes of the removed rows.
+    Done { rows: u64, bytes: u64 },
+    /// A running process delivers the rows.
+    HeldBy(u32),
+}
+
+/// Removes all rows of a sink. They are counted: as dropped, or as missing, so that a gap reports them if the sink is ever configured
+/// again.
+pub(in super::super) fn remove_rows(database: &Arc<Database>, sink: OutboxSink) -> Result<Removal, StoreError> {
+    let claim = match claim(database, sink, true)? {
+        ClaimResult::Taken(claim) => claim,
+        ClaimResult::HeldBy(pid) => return Ok(Removal::HeldBy(pid)),
+        ClaimResult::Empty | ClaimResult::NotBefore(_) => return Ok(Removal::Done { rows: 0, bytes: 0 }),
+    };
+    let (rows, bytes) =
+        database.write(move |state| state.transact(Durability::Power, 0, |transaction| remove(transaction, sink)))?;
+    drop(claim);
+    let number = |value: i64| u64::try_from(value).unwrap_or_default();
+    Ok(Removal::Done { rows: number(rows), bytes: number(bytes) })
+}
+
+fn remove(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<(i64, i64)> {
+    let (from, until, last): (i64, i64, i64) = transaction
+        .prepare_cached(
+            "SELECT coalesce(min(time), 0), coalesce(max(time), 0), coalesce(max(key), 0) FROM outbox WHERE sink = ?1",
+        )?
+        .query_row([sink.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let (gaps, reported) = gaps(transaction, sink)?;
+    let (count, bytes) = delete_through(transaction, sink, last)?;
+    if sink.may_drop() {
+        transaction
+            .prepare_cached("UPDATE outbox_sinks SET dropped = dropped + ?2 WHERE sink = ?1")?
+            .execute(params![sink.as_str(), count])?;
+    } else if count > 0 {
+        // A gap that was not delivered is reported again, as part of the new one.
+        transaction
+            .prepare_cached(
+                "UPDATE outbox_sinks SET missing_from = iif(missing = 0, ?3, min(missing_from, ?3)),
+                 missing_until = max(missing_until, ?4), missing = missing + ?2, lost = max(lost - ?5, 0) WHERE sink = ?1",
+            )?
+            .execute(params![sink.as_str(), count - gaps + reported, from, until, reported])?;
+    }
+    transaction
+        .prepare_cached("UPDATE outbox_sinks SET attempts = 0, next_attempt = 0, error = NULL WHERE sink = ?1")?
+        .execute([sink.as_str()])?;
+    Ok((count, bytes))
+}
+
+/// Returns the number of gaps among the rows of a sink, and the number of records that they report as missing.
+fn gaps(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<(i64, i64)> {
+    let mut statement = transaction.prepare_cached("SELECT body FROM outbox WHERE sink = ?1 AND kind = ?2")?;
+    let mut rows = statement.query(params![sink.as_str(), GAP])?;
+    let (mut gaps, mut reported) = (0, 0);
+    while let Some(row) = rows.next()? {
+        let body: serde_json::Value = serde_json::from_slice(row.get_ref(0)?.as_blob()?).unwrap_or_default();
+        gaps += 1;
+        reported += body["missing"].as_i64().unwrap_or_default();
+    }
+    Ok((gaps, reported))
+}

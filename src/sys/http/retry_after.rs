@@ -1,0 +1,88 @@
+//! `Retry-After` and other durations in responses: seconds, dates, and texts such as `6m0.5s`.
+
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use std::time::Duration;
+
+/// Maximum plausible delay. A longer one is a mistake or malicious.
+const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Parses `7`, `0.5`, `Wed, 21 Oct 2015 07:28:00 GMT`, and the non-standard `30s` and `2015-10-21T07:28:00Z`.
+pub(crate) fn span_or_date(text: &str, now: Timestamp) -> Option<Duration> {
+    if let Some(wait) = number(text) {
+        return seconds(wait);
+    }
+    span(text).or_else(|| time_until(date(text)?, now))
+}
+
+/// Parses a date of HTTP, or one such as `2015-10-21T07:28:00Z`.
+pub(crate) fn date(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    let http = || rfc2822::DateTimeParser::new().parse_timestamp(text).ok();
+    text.parse().ok().or_else(http)
+}
+
+/// Returns the time until a moment; `None` if it is in the past.
+pub(crate) fn time_until(moment: Timestamp, now: Timestamp) -> Option<Duration> {
+    let wait = Duration::try_from(moment.duration_since(now)).unwrap_or_default();
+    Some(wait.min(MAX_DURATION))
+}
+
+/// Parses a finite number.
+pub(crate) fn number(text: &str) -> Option<f64> {
+    text.trim().parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+/// Returns a duration of limited length; `None` if it is negative.
+pub(crate) fn seconds(count: f64) -> Option<Duration> {
+    if !count.is_finite() || count < 0.0 {
+        return None;
+    }
+    Some(Duration::try_from_secs_f64(count).unwrap_or(MAX_DURATION).min(MAX_DURATION))
+}
+
+/// Parses text that consists of a duration only.
+pub(crate) fn span(text: &str) -> Option<Duration> {
+    let text = text.trim().to_ascii_lowercase();
+    let (wait, used) = leading_span(&text)?;
+    (used == text.len()).then_some(wait)
+}
+
+/// Parses a duration at the start of text, and also returns its length in bytes. A plain number is in seconds.
+pub(crate) fn leading_span(text: &str) -> Option<(Duration, usize)> {
+    let mut total = 0.0;
+    let mut used = 0;
+    loop {
+        let gap = if used == 0 { 0 } else { text[used..].len() - text[used..].trim_start_matches([' ', ',']).len() };
+        let rest = &text[used + gap..];
+        let digits = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+        // A full stop after the number ends the sentence.
+        let figure = rest[..digits].trim_end_matches('.');
+        let Some(count) = number(figure).filter(|_| !figure.is_empty()) else { break };
+        let after = &rest[figure.len()..];
+        let space = after.len() - after.trim_start_matches(' ').len();
+        let unit: &str = after[space..].split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let Some(scale) = scale(unit) else {
+            if used == 0 {
+                return Some((seconds(count)?, figure.len()));
+            }
+            break;
+        };
+        total += count * scale;
+        used += gap + figure.len() + space + unit.len();
+    }
+    (used > 0).then(|| Some((seconds(total)?, used))).flatten()
+}
+
+fn scale(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ns" => 1e-9,
+        "us" => 1e-6,
+        "ms" | "millisecond" | "milliseconds" => 1e-3,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
+        "d" | "day" | "days" => 86400.0,
+        _ => return None,
+    })
+}
