@@ -105,6 +105,27 @@ fn review_usage_counts_towards_session_totals_and_budget() {
 }
 
 #[test]
+fn a_review_uses_the_price_that_the_session_assumes() {
+    let server = Server::new([]);
+    let project = repository(&server).config("[budget]\nsession_cost_usd = 5\n");
+    let mut terminal = project.open(&["-m", "anthropic/scripted"]);
+    terminal.wait_for("Try:");
+    terminal.prompt("/review");
+    let screen = terminal.wait_for("the review failed");
+    assert!(screen.contains("/budget price"), "{screen}");
+    assert!(server.requests().is_empty());
+    terminal.prompt("/budget price 3,15");
+    terminal.wait_for("an assumed price");
+    server.push(response(&[]));
+    terminal.prompt("/review");
+    terminal.wait_for("review of uncommitted changes: no findings");
+    assert!(terminal.quit().success());
+    let usage = project.aye(&["usage", "--json"]).exits(0).json();
+    assert_eq!(usage["total"]["inputTokens"], 1200, "{usage}");
+    assert!(usage["total"]["costUsd"].as_f64().is_some_and(|cost| cost > 0.0), "{usage}");
+}
+
+#[test]
 fn the_review_scope_uses_the_command_line_syntax() {
     let server = Server::new([response(&[]), response(&[])]);
     let project = repository(&server).file("b.txt", "staged\n");
