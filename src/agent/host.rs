@@ -300,8 +300,9 @@ impl Host {
         }
         let failure = self.machine.request_obstacle(moment());
         let (model, effort, budgets) = self.machine.account();
+        let assumed_price = self.machine.assumed_price();
         // Ignored if the review or the agent has ended.
-        let _ = answer.send(AccountState { failure, model, effort, budgets });
+        let _ = answer.send(AccountState { failure, model, effort, assumed_price, budgets });
     }
 
     /// Applies the policy updates received so far. They precede the input, so that a tool announced by another tool is

@@ -150,7 +150,7 @@ fn read_config(root: Root, level: SettingsOwner, sources: &mut Sources, secrets:
         let entry_name = format!("MCP server `{}`", name.chars().take(64).collect::<String>());
         match entry.as_table() {
             _ if level == SettingsOwner::Project => {
-                settings.leave_out(place, entry_name, "a project's servers belong in its `.mcp.json`, which aye reads");
+                settings.leave_out(place, entry_name, servers::of_project(name, sources));
             }
             Some(entry) => {
                 let described = describe(entry, &format!("mcp_servers.{name}"), place, sources, settings);

@@ -45,6 +45,10 @@ fn add(settings: &mut AgentSettings, place: &str, level: SettingsOwner, name: &s
     if text.trim().is_empty() {
         return settings.leave_out(place, format!("command `{name}`"), "the file has no text");
     }
+    if ["!`", "!{"].iter().any(|start| text.contains(start)) {
+        let reason = "aye does not run them: they are imported as text, and the model can ask to run them";
+        settings.leave_out(place, "commands of the shell in the text", reason);
+    }
     settings.commands.push(CommandFile { place: place.to_owned(), level, name: name.to_owned(), text });
 }
 

@@ -132,8 +132,7 @@ fn read_servers(
     for name in list.entries.keys() {
         let Some(entry) = list.object(name, sources) else { continue };
         if level == SettingsOwner::Project {
-            let reason = "a project's servers belong in its `.mcp.json`, which aye reads";
-            settings.leave_out(file.place, format!("MCP server `{name}`"), reason);
+            settings.leave_out(file.place, format!("MCP server `{name}`"), servers::of_project(name, sources));
             continue;
         }
         let streamable = entry.text("httpUrl", sources);

@@ -22,7 +22,7 @@ mod sources;
 mod tests;
 
 pub(crate) use apply::{WrittenFile, write};
-pub(crate) use plan::{FileRewrite, ImportPlan, Planner, Targets};
+pub(crate) use plan::{FileRewrite, ImportPlan, NotImported, Planner, Targets};
 pub(crate) use secrets::SecretFinder;
 pub(crate) use sources::Sources;
 

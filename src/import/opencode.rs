@@ -222,7 +222,7 @@ fn read_servers(
         let Some(entry) = list.object(name, sources) else { continue };
         let label = format!("MCP server `{name}`");
         if level == SettingsOwner::Project {
-            settings.leave_out(file.place, label, "a project's servers belong in its `.mcp.json`, which aye reads");
+            settings.leave_out(file.place, label, servers::of_project(name, sources));
             continue;
         }
         let mut words: Vec<String> = entry.texts("command", sources).into_iter().map(str::to_owned).collect();

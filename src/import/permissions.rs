@@ -203,6 +203,9 @@ impl Judge<'_> {
             if line.last().is_some_and(String::is_empty) {
                 return Err("the rule has a wildcard in place of a whole word".to_owned());
             }
+            if line.first().is_some_and(|program| program.ends_with('/')) {
+                return Err("the rule would allow every program in a directory".to_owned());
+            }
             rules.extend(self.enforcer.rules_within(&line, &self.cwd(), self.now)?);
         }
         Ok(rules)

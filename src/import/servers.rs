@@ -2,6 +2,7 @@
 
 use super::secrets::{SecretFinder, variable_name};
 use super::settings::{AgentSettings, ServerEntry};
+use super::sources::Sources;
 use crate::config::servers::{NewServer, check_name, check_url};
 
 /// Maximum length in characters of a server name in a message.
@@ -34,6 +35,15 @@ pub(super) fn add(settings: &mut AgentSettings, place: &str, name: &str, found: 
             settings.leave_out(place, format!("MCP server `{name}`"), why);
         }
     }
+}
+
+/// Returns the reason why a server in the project's settings is not imported.
+pub(super) fn of_project(name: &str, sources: &Sources) -> String {
+    if sources.has_project_server(name) {
+        return "the `.mcp.json` of the project has a server with this name, and aye reads that file".to_owned();
+    }
+    let add = if check_name(name).is_ok() { format!("`aye mcp add {name}`") } else { "`aye mcp add NAME`".to_owned() };
+    format!("add it to the `.mcp.json` of the project, which aye reads; {add} adds it for you only")
 }
 
 fn convert(name: &str, found: ServerDescription, secrets: &SecretFinder) -> Result<(NewServer, Vec<String>), String> {

@@ -118,6 +118,14 @@ impl Sources {
         !self.is_inside_twice(root) && self.directory(root).join(name).symlink_metadata().is_ok()
     }
 
+    /// Returns whether the project's `.mcp.json`, which aye reads itself, has a server with this name.
+    pub(super) fn has_project_server(&self, name: &str) -> bool {
+        let path = self.directory(Root::Workspace).join(".mcp.json");
+        let text = contents(&path, MAX_BYTES).ok().filter(|_| self.is_within(Root::Workspace, &path));
+        let document = text.and_then(|text| super::document::json(&text).ok());
+        document.is_some_and(|document| document.get("mcpServers").is_some_and(|servers| servers.get(name).is_some()))
+    }
+
     /// Returns the path of a file, as shown to users.
     pub(super) fn display_path(&self, root: Root, name: &str) -> String {
         abbreviate_home(&self.directory(root).join(name), &self.home)

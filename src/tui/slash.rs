@@ -109,32 +109,73 @@ const ALIASES: &[(&str, &str)] = &[
     ("memories", "memory"),
     ("checkpoint", "rewind"),
     ("restore", "rewind"),
+    ("about", "status"),
+    ("list-agents", "agents"),
+    ("policies", "policy"),
+    ("shells", "ps"),
+    ("themes", "theme"),
+    ("todo", "steps"),
+    ("todos", "steps"),
 ];
 /// Commands of other agents, and their alternatives in aye.
 const ELSEWHERE: &[(&[&str], &str)] = &[
-    (&["add-dir", "dir", "directory"], "use `aye --add-dir DIR` to add a directory at startup"),
+    (&["add-dir", "dir", "directory", "sandbox-add-read-dir"], "use `aye --add-dir DIR` to add a directory at startup"),
+    (&["advisor"], "use an agent with another model: docs/SUBAGENTS.md shows how"),
+    (&["apps", "connectors"], "use /mcp; `aye mcp add` adds a server"),
+    (&["archive", "delete"], "use `aye sessions archive ID` or `aye sessions delete ID`"),
+    (&["auto-mode-setup", "autoreview", "fewer-permission-prompts"], "`a` in an approval saves a rule; /policy shows the rules"),
+    (&["autocompact"], "use `[context] compact_at_percent` in config.toml, or /compact now"),
+    (&["autofix-pr", "background", "batch", "bg", "subtask"], "use /task PROMPT to run a task in a copy of the workspace"),
     (&["btw", "side"], "use /fork to ask without changing this conversation"),
+    (&["cd", "cwd"], "run `aye -C DIR` to work in another directory"),
+    (&["chat", "save"], "sessions are saved: /resume lists them, /rename names this one"),
+    (&["clean"], "use /ps to list background commands, and /stop ID to stop one"),
+    (&["collab"], "use /mode or /plan"),
+    (&["color", "scroll-speed", "tui"], "use /theme; docs/SCREEN.md describes the screen and its settings"),
+    (&["commands"], "type / to list all commands; docs/COMMANDS.md shows how to add your own"),
     (&["bug", "feedback", "report"], "aye sends no reports; run `aye doctor` and open an issue"),
     (&["connect", "provider", "providers"], "use /setup, or `aye auth login PROVIDER` to save an API key"),
-    (&["doctor", "debug"], "use `aye doctor` to check the installation"),
+    (&["details", "thinking", "verbose", "focus"], "press ctrl+o to fold or unfold outputs"),
+    (&["docs"], "/help lists keys and commands; the manual is in docs/README.md"),
+    (&["experimental", "debug-config"], "use `aye config show` for the settings in effect"),
+    (&["doctor", "debug", "checkup"], "use `aye doctor` to check the installation"),
     (&["fast"], "use /model for a faster model, or /effort low"),
-    (&["loop"], "use /goal TEXT --until COMMAND to work until a command passes"),
+    (&["import"], "run `aye import claude`, `codex`, `gemini` or `opencode` in a shell"),
+    (&["insights", "team-onboarding"], "use /stats for tools, `aye usage` for tokens and cost"),
+    (&["install-github-app", "install-slack-app", "setup-github", "web-setup"], "docs/SCRIPTS.md shows how to run aye in CI"),
+    (&["loop", "proactive"], "use /goal TEXT --until COMMAND to work until a command passes"),
     (&["hooks"], "run `aye hooks list` to list the hooks; docs/HOOKS.md explains them"),
     (&["ide"], "use `aye acp` in an editor that supports the Agent Client Protocol"),
     (&["logout", "signout"], "use `aye auth logout PROVIDER` to delete a key"),
     (&["output-style", "personality", "rules"], "put permanent instructions in AGENTS.md; /init writes one"),
     (&["mention", "add", "attach"], "type `@` and a file name to attach a file"),
-    (&["plugin", "plugins", "extensions"], "run `aye plugin list` in a shell to list the plugins"),
-    (&["privacy-settings", "telemetry"], "aye sends no telemetry unless `services.telemetry.url` is set"),
+    (
+        &["desktop", "mobile", "ios", "android", "app", "chrome", "remote-env"],
+        "aye runs in the terminal and in editors: `aye acp`",
+    ),
+    (&["passes", "usage-credits", "rate-limits"], "aye has no plan: /cost shows tokens and cost, /budget limits them"),
+    (&["plugin", "plugins", "extensions", "reload-plugins"], "run `aye plugin list` in a shell to list the plugins"),
+    (&["powerup", "tutorial"], "run `aye demo` in a shell, or read docs/TOUR.md"),
+    (&["privacy", "privacy-settings", "telemetry"], "aye sends no telemetry unless `services.telemetry.url` is set"),
+    (&["realtime", "voice"], "aye has no voice input"),
+    (&["raw"], "run `aye --plain` for plain lines; /copy copies a response"),
+    (&["recap"], "use /compact to summarize the conversation, /diff for its changes"),
     (&["release-notes", "changelog"], "see CHANGELOG.md; `aye --version` prints the version"),
-    (&["sandbox", "yolo"], "/status shows the sandbox, /mode sets what runs without asking"),
+    (&["reload-skills"], "use /policy reload, which also reads changed skills and agents"),
+    (&["rollout", "logs"], "/status shows the files of the session; /export writes a copy"),
+    (&["run", "simplify", "verify"], "ask for it in a prompt, or write a skill for it: docs/SKILLS.md"),
+    (&["sandbox", "yolo", "setup-default-sandbox"], "/status shows the sandbox, /mode sets what runs without asking"),
     (&["security-review", "code-review", "ultrareview", "pr-comments"], "use /review, for example /review --commit HEAD"),
-    (&["share", "rc", "remote-control", "teleport"], "aye runs on this machine only; /export writes a file"),
+    (&["schedule", "routines"], "run `aye exec PROMPT` from cron or CI: docs/SCRIPTS.md"),
+    (&["setup-bedrock", "setup-vertex"], "set `[providers]` in config.toml: docs/MODELS.md shows the clouds"),
+    (&["share", "rc", "remote-control", "teleport", "unshare"], "aye runs on this machine only; /export writes a file"),
     (&["skills", "skill"], "type a skill's name as a command; `aye skills list` lists them"),
-    (&["statusline", "footer"], "set the items of the status row in `[status]` in config.toml"),
+    (&["statusline", "footer", "title"], "set the items of the status row in `[status]` in config.toml"),
     (&["terminal-setup"], "not needed: aye detects what the terminal supports"),
     (&["tools", "allowed-tools"], "use `aye tool list` to list the tools, /policy for what may run"),
+    (&["ultraplan"], "use /plan GOAL"),
     (&["update", "upgrade"], "run `aye update` in a shell: it shows the commands that update aye"),
+    (&["workflow", "workflows", "deep-research"], "use /task for each part, or agents: docs/SUBAGENTS.md"),
     (&["worktree"], "run `aye task start -w PROMPT` to start a task in a worktree"),
 ];
 /// Commands whose argument may have several lines.
@@ -191,7 +232,8 @@ pub(crate) fn candidates(
     let last = |item: &Item| used.iter().position(|name| *name == item.text).unwrap_or(usize::MAX);
     found.sort_by_key(|item| (item.text != draft, last(item)));
     let letters = draft.strip_prefix('/').unwrap_or(draft);
-    if !letters.contains(char::is_whitespace) {
+    // Enter on a complete command of another agent explains it, instead of running a command with similar letters.
+    if !letters.contains(char::is_whitespace) && find_elsewhere(letters).is_none() {
         let mut fuzzy = text::Fuzzy::for_words(letters);
         // Fuzzy matching requires the first letter, so that a typo does not match parts of other names.
         let begins = |name: &str| name.split(':').any(|part| part.chars().next() == letters.chars().next());
@@ -248,6 +290,11 @@ pub(crate) fn resolve_alias(word: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| name)
 }
 
+/// Returns the alternative to a command of another agent.
+fn find_elsewhere(word: &str) -> Option<&'static str> {
+    ELSEWHERE.iter().find(|(names, _)| names.contains(&word)).map(|(_, here)| *here)
+}
+
 /// Returns the error for an unknown command, or for an argument that the command does not accept.
 pub(crate) fn unknown_command(own: &[CustomCommand], word: &str, typed: &str) -> String {
     let shown = text::clean_line(typed);
@@ -255,7 +302,7 @@ pub(crate) fn unknown_command(own: &[CustomCommand], word: &str, typed: &str) ->
     if is_built_in(word) {
         return format!("`/{word}` takes no arguments, and `/{shown}` is not a command");
     }
-    if let Some((_, here)) = ELSEWHERE.iter().find(|(names, _)| names.contains(&word)) {
+    if let Some(here) = find_elsewhere(word) {
         return format!("unknown command `/{shown}`: {here}");
     }
     let own = own.iter().map(|command| command.name.as_str());
@@ -272,7 +319,7 @@ pub(crate) fn unknown_command(own: &[CustomCommand], word: &str, typed: &str) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{ALIASES, ELSEWHERE, is_built_in};
+    use super::{ALIASES, ELSEWHERE, candidates, is_built_in};
 
     #[test]
     fn commands_of_other_agents_are_unique_and_not_commands_or_aliases_of_aye() {
@@ -282,5 +329,17 @@ mod tests {
             assert!(ALIASES.iter().all(|(alias, _)| alias != name), "{name}");
             seen.push(name);
         }
+    }
+
+    #[test]
+    fn a_command_of_another_agent_does_not_match_similar_commands() {
+        let found = |draft: &str| -> Vec<String> {
+            candidates(draft, &[], &[], &Vec::new, &[]).into_iter().map(|item| item.text).collect()
+        };
+        assert!(found("/bu").contains(&"/budget".to_owned()));
+        for foreign in ["/bug", "/plugin", "/loop", "/rc"] {
+            assert_eq!(found(foreign), [""; 0], "{foreign}");
+        }
+        assert_eq!(found("/app").first().map(String::as_str), Some("/approve"), "an abbreviation of a command of aye");
     }
 }

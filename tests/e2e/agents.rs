@@ -102,6 +102,22 @@ fn agents_run_in_parallel_with_separate_contexts_and_one_result_each() {
 }
 
 #[test]
+fn an_agent_uses_the_price_that_its_session_assumes() {
+    let server = Server::with_responder(|request| match (title(request), request.tool_results().len()) {
+        (None, 0) if request.messages().contains("delegate") => starts(&[start("c1", "explore", "one")]),
+        (None, _) => Answer::text("All done."),
+        (Some(title), _) => Answer::text(&format!("Result of {title}.")),
+    });
+    let project = with_files(&server).config("[budget]\nsession_cost_usd = 5\n");
+    project.aye(&["exec", "-m", "anthropic/scripted", "--assume-price", "3,15", "hello"]).exits(0);
+    // The price is now part of the session, and no longer in the options.
+    let told = project.aye(&["exec", "--json", "-c", "delegate this"]).exits(0);
+    let events = told.events();
+    assert!(changes(&events, "ended").iter().all(|event| event["state"] == "completed"), "{}", told.stdout);
+    assert_eq!(of_agents(&server).len(), 1, "{}", told.stdout);
+}
+
+#[test]
 fn a_read_only_agent_cannot_change_anything() {
     let tries = || {
         [

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 /// A stand-in for aye: packaging does not depend on the program, and the real one is large.
 const PROGRAM: &str = r##"#!/bin/sh
 case "$1" in
-    --version) echo "aye VERSION (0123456789ab, test)" ;;
+    --version) echo "aye VERSION (COMMIT, test)" ;;
     completions) echo "# completions for $2" ;;
     man) echo ".TH AYE 1" > "$3/aye.1" ;;
     *) echo "started with $*"; exit 7 ;;
@@ -31,6 +31,18 @@ fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
+/// Returns the commit of the source tree; `None` if it is not a git repository.
+fn commit() -> Option<String> {
+    let output = Command::new("git").args(["-C", env!("CARGO_MANIFEST_DIR"), "rev-parse", "HEAD"]).output().ok()?;
+    let commit = String::from_utf8(output.stdout).ok()?;
+    Some(commit.trim()[..].get(..12)?.to_owned())
+}
+
+/// Returns the stand-in for a program that was built from a commit.
+fn stand_in(commit: &str) -> String {
+    PROGRAM.replace("VERSION", env!("CARGO_PKG_VERSION")).replace("COMMIT", commit)
+}
+
 /// A release in its own directory.
 struct Release {
     directory: tempfile::TempDir,
@@ -41,7 +53,8 @@ impl Release {
     fn pack() -> Option<Self> {
         let target = target().filter(|_| has("python3") && has("cargo"))?;
         let directory = tempfile::tempdir().unwrap();
-        write_program(&directory.path().join("program"), &PROGRAM.replace("VERSION", env!("CARGO_PKG_VERSION")));
+        let commit = commit().unwrap_or_else(|| "0123456789ab".to_owned());
+        write_program(&directory.path().join("program"), &stand_in(&commit));
         let release = Self { directory };
         let program = release.directory.path().join("program").display().to_string();
         let output = release.script(&["pack", "--target", target, "--program", &program], None);
@@ -146,6 +159,24 @@ fn every_release_file_has_a_checksum() {
     let again = Release::pack().unwrap();
     let archive = |release: &Release| fs::read(release.file("aye-VERSION-TARGET.tar.gz")).unwrap();
     assert_eq!(archive(&release), archive(&again));
+}
+
+#[test]
+fn a_program_of_another_version_or_commit_is_not_packed() {
+    let Some(release) = Release::pack() else { return };
+    let before = fs::read(release.file("SHA256SUMS")).unwrap();
+    let program = release.directory.path().join("program");
+    let pack = || release.script(&["pack", "--target", target().unwrap(), "--program", program.to_str().unwrap()], None);
+    write_program(&program, &stand_in("0123456789ab").replace(env!("CARGO_PKG_VERSION"), "9.9.9"));
+    let output = pack();
+    assert!(!output.status.success() && said(&output).contains("but Cargo.toml has version"), "{}", said(&output));
+    if commit().is_some() {
+        write_program(&program, &stand_in("0123456789ab"));
+        let output = pack();
+        assert!(!output.status.success(), "{}", said(&output));
+        assert!(said(&output).contains("was built from commit 0123456789ab, but the source tree is at"), "{}", said(&output));
+    }
+    assert_eq!(fs::read(release.file("SHA256SUMS")).unwrap(), before, "nothing was written");
 }
 
 #[test]

@@ -105,6 +105,26 @@ fn review_usage_counts_towards_session_totals_and_budget() {
 }
 
 #[test]
+fn a_review_uses_the_price_that_the_session_assumes() {
+    let server = Server::new([]);
+    let project = repository(&server).config("[budget]\nsession_cost_usd = 5\n");
+    let mut terminal = project.open(&["-m", "anthropic/scripted"]);
+    terminal.wait_for("Try:");
+    terminal.prompt("/review");
+    let screen = terminal.wait_for("the review failed");
+    assert!(screen.contains("/budget price"), "{screen}");
+    assert!(server.requests().is_empty());
+    terminal.prompt("/budget price 3,15");
+    terminal.wait_for("an assumed price");
+    server.push(response(&[]));
+    terminal.prompt("/review");
+    let screen = terminal.wait_for("review of uncommitted changes: no findings");
+    let result = screen.lines().find(|row| row.contains("no findings")).unwrap();
+    assert!(result.contains("~$"), "the cost is an estimate\n{screen}");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
 fn the_review_scope_uses_the_command_line_syntax() {
     let server = Server::new([response(&[]), response(&[])]);
     let project = repository(&server).file("b.txt", "staged\n");

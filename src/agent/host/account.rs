@@ -1,6 +1,6 @@
 //! Account of a running session, which pays for its agents and for reviews alongside the conversation.
 
-use crate::protocol::{AgentEvent, Budget, Effort, EventKind, Failure};
+use crate::protocol::{AgentEvent, AssumedPrice, Budget, Effort, EventKind, Failure};
 use crate::session::Expense;
 use tokio::sync::{mpsc, oneshot};
 
@@ -32,6 +32,8 @@ pub(crate) struct AccountState {
     /// Name of the model in use.
     pub model: String,
     pub effort: Option<Effort>,
+    /// Price assumed for this model, if its price is unknown.
+    pub assumed_price: Option<AssumedPrice>,
     pub budgets: Vec<Budget>,
 }
 
@@ -48,18 +50,13 @@ impl Account {
         (Self { charges }, receive)
     }
 
-    /// Returns the reason why no request may be sent; `None` if one may be sent, or if the session has ended.
-    pub(crate) async fn spending_failure(&self) -> Option<Failure> {
-        self.charge(None, None).await?.failure
-    }
-
     /// Returns the state of the account; `None` if the session has ended.
     pub(crate) async fn state(&self) -> Option<AccountState> {
         self.charge(None, None).await
     }
 
-    /// Counts a request from an agent. Returns the reason why no further request may be sent, like
-    /// [`Self::spending_failure`].
+    /// Counts a request from an agent. Returns the reason why no further request may be sent; `None` if one may be sent,
+    /// or if the session has ended.
     pub(crate) async fn count_agent(&self, spent: Expense) -> Option<Failure> {
         self.charge(Some((spent, ChargedWork::Agent)), None).await?.failure
     }
@@ -75,7 +72,7 @@ impl Account {
     }
 
     /// Counts a request from a review. Returns the reason why no further request may be sent, like
-    /// [`Self::spending_failure`].
+    /// [`Self::count_agent`].
     pub(crate) async fn count(&self, spent: Expense) -> Option<Failure> {
         self.charge(Some((spent, ChargedWork::Review)), None).await?.failure
     }

@@ -31,7 +31,7 @@ impl AssumedPrices {
     }
 
     /// Returns the price assumed for a model.
-    fn find(&self, model: &str) -> Option<AssumedPrice> {
+    pub(crate) fn find(&self, model: &str) -> Option<AssumedPrice> {
         let general = |for_this_run| self.general.filter(|one| one.for_this_run == for_this_run).map(|one| one.price);
         general(true).or_else(|| self.of_session.get(model).copied()).or_else(|| general(false))
     }

@@ -28,8 +28,8 @@ use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, FileRewindResult, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
-    ApprovalId, Budget, BudgetLimit, Command, Decision, Effort, EventKind, Failure, FailureKind, Goal, Message, Mode, ModelFacts,
-    Part, PlaceChange, RewindScope, RewindTarget, Role, SessionStatus, StopReason, TaskStatus, Usage,
+    ApprovalId, AssumedPrice, Budget, BudgetLimit, Command, Decision, Effort, EventKind, Failure, FailureKind, Goal, Message,
+    Mode, ModelFacts, Part, PlaceChange, RewindScope, RewindTarget, Role, SessionStatus, StopReason, TaskStatus, Usage,
 };
 use crate::session::Expense;
 use std::path::PathBuf;
@@ -332,6 +332,11 @@ impl TurnMachine {
     pub(crate) fn account(&self) -> (String, Option<Effort>, Vec<Budget>) {
         let budgets = self.spending.budgets_with_steps(self.tasks.usage(), &self.cx);
         (self.cx.options.model.name.clone(), self.cx.options.effort, budgets)
+    }
+
+    /// Returns the price assumed for the model in use.
+    pub(crate) fn assumed_price(&self) -> Option<AssumedPrice> {
+        self.models.assumed_price(&self.cx)
     }
 
     /// Returns the reason why even the smallest request may not be sent.

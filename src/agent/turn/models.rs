@@ -115,6 +115,12 @@ impl TurnModels {
         self.summaries.next(&self.prices, cx)
     }
 
+    /// Returns the price assumed for the model in use; `None` if its price is known, or if none is assumed.
+    pub(crate) fn assumed_price(&self, cx: &TurnContext) -> Option<AssumedPrice> {
+        let model = &cx.options.model;
+        self.prices.find(&model.name).filter(|_| model.price_is_assumed)
+    }
+
     fn on_opened(
         &mut self,
         opened: Result<ModelFacts, Failure>,

@@ -45,6 +45,10 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
         words.get(at.checked_sub(1)?)?.to_str()
     };
     let usage = |problem: Problem| ParseExit::Usage(usage_error::format_problem(problem, &words));
+    if let Some(word) = other_agents::find_override(&words) {
+        let problem = unexpected_argument(word).because("`-c` continues the latest session");
+        return Err(usage(problem.hint("use `--set KEY=VALUE` to override a setting; `aye config keys` lists the keys")));
+    }
     let line = line.map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
         Some(word) if explains(&error) => {
             usage(unexpected_argument(word).hint(format!("put the command after `--`: aye policy explain -- {word} …")))

@@ -31,7 +31,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--session", "--session-id", "--conversation"], Same("--resume")),
     (&["--fork-session"], Same("--fork")),
     (&["--prompt", "--non-interactive", "--headless"], Same("--print")),
-    (&["--screen-reader", "--no-tui"], Same("--plain")),
+    (&["--screen-reader", "--ax-screen-reader", "--no-tui"], Same("--plain")),
     (&["--debug", "--log"], Same("--verbose")),
     (&["--reasoning-effort", "--thinking", "--variant"], Same("--effort")),
     (&["--yes-trust", "--trust-workspace", "--skip-trust"], Same("--trust")),
@@ -74,7 +74,10 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         ],
         Instead(NO_BYPASS),
     ),
-    (&["--full-auto"], Instead("use `--mode auto`, which asks only about high-risk actions")),
+    (
+        &["--full-auto", "--approve-for-me", "--not-so-yolo", "--enable-auto-mode"],
+        Instead("use `--mode auto`, which asks only about high-risk actions"),
+    ),
     (&["--ask-for-approval", "-a", "--approval-policy"], Instead(MODES)),
     (&["--sandbox", "-s", "--no-sandbox"], Instead(SANDBOX)),
     (&["--allowedTools", "--tools", "--available-tools"], Same("--allowed-tools")),
@@ -84,7 +87,14 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         Instead("use `--set 'tools.disabled=[\"RunCommand\"]'` to remove tools, or `--allowed-tools` to name the others"),
     ),
     (
-        &["--append-system-prompt", "--system-prompt", "--system-prompt-file", "--append-system-prompt-file", "--rules"],
+        &[
+            "--append-system-prompt",
+            "--system-prompt",
+            "--system-prompt-file",
+            "--append-system-prompt-file",
+            "--append-subagent-system-prompt",
+            "--rules",
+        ],
         Instead(INSTRUCTIONS),
     ),
     (
@@ -92,7 +102,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         Instead("use `aye mcp add` to add an MCP server, or a `.mcp.json` in the project"),
     ),
     (
-        &["--settings", "--config", "--setting-sources", "--config-file"],
+        &["--settings", "--config", "--setting-sources", "--config-file", "--enable", "--disable"],
         Instead("use `--set KEY=VALUE` to override a setting; `aye config keys` lists the keys"),
     ),
     (&["--include-directories"], Instead("use `--add-dir DIR`, once for each directory")),
@@ -108,15 +118,44 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--fallback-model"], Instead("list the models under `[model] fallback` in config.toml")),
     (&["--small-model", "--weak-model"], Instead("set `[model] summary` in config.toml: it writes the summaries")),
     (&["--list-models"], Instead("use `aye models`")),
-    (&["--list-sessions"], Instead("use `aye sessions list`")),
+    (
+        &["--list-sessions", "--all", "--include-non-interactive"],
+        Instead("use `aye sessions list`, with `--all` for all projects"),
+    ),
     (&["--delete-session"], Instead("use `aye sessions delete ID`")),
     (
-        &["--list-extensions", "--extensions", "-e", "--plugin-dir"],
+        &["--list-extensions", "-l", "--extensions", "-e", "--plugin-dir", "--plugin-url", "--channels"],
         Instead("use `aye plugin add SOURCE` to add a plugin, `aye plugin list` to list the plugins"),
     ),
     (&["--last"], Instead("use `aye -c` to continue the latest session")),
     (&["--output-last-message", "-o", "--output"], Instead("redirect stdout, for example `aye exec PROMPT > FILE`")),
-    (&["--format"], Instead(STRUCTURED)),
+    (&["--format", "--raw-output"], Instead(STRUCTURED)),
+    (&["--experimental-json"], Same("--json")),
+    (
+        &["--include-hook-events", "--forward-subagent-text"],
+        Instead("use `--output-format events`, which has the events of hooks and agents"),
+    ),
+    (&["--color"], Values(&[("never", &["--no-color"])], "aye uses colours only in a terminal; `--no-color` turns them off")),
+    (&["--no-alt-screen"], Instead("use `aye --plain`, which prints lines and leaves the scrollback to the terminal")),
+    (&["--name", "-n"], Instead("use `/rename TITLE` in the session, or `aye sessions rename ID TITLE`")),
+    (
+        &["--background", "--bg", "--tmux", "--exec"],
+        Instead("use `aye task start --detach PROMPT`, which runs a task in a copy of the workspace"),
+    ),
+    (&["--from-pr"], Instead("check out the branch first, then run `aye`; `aye review --base BRANCH` reviews it")),
+    (&["--acp", "--experimental-acp"], Instead("use `aye acp`")),
+    (&["--session-file"], Instead("use `aye sessions import FILE`, then `aye resume`")),
+    (&["--admin-policy"], Instead("use `--policy FILE`; docs/POLICY.md describes policies for an organisation")),
+    (
+        &["--bare", "--safe-mode", "--ignore-user-config", "--ignore-rules", "--disable-slash-commands"],
+        Instead("set AYE_CONFIG_DIR to an empty directory to run without your settings"),
+    ),
+    (&["--permission-prompt-tool"], Instead("use `aye serve --stdio`, in which another program answers approvals")),
+    (&["--dangerously-bypass-hook-trust"], Instead("`aye hooks list` lists the hooks; `--trust` trusts those of the project")),
+    (&["-d"], Instead("use `--verbose` for details of what aye does, `-C DIR` for another directory")),
+    (&["--betas"], Instead("set `headers` of a provider in config.toml; docs/MODELS.md shows how")),
+    (&["--debug-file"], Instead("use `--verbose`; `aye config path` prints the directory with the logs")),
+    (&["--strict-config"], Instead("not needed: aye reports unknown keys in config.toml; `aye doctor` lists them")),
     (&["--include-partial-messages", "--stream"], Instead("use `--output-format events`, which has partial messages")),
     (&["--input-format", "--replay-user-messages"], Instead("use `aye serve --stdio` to send messages from another program")),
     (&["--json-schema"], Instead("use `--output-schema FILE` with the schema in a file")),
@@ -124,14 +163,14 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--skip-git-repo-check", "--allow-no-git"], Instead("not needed: aye also runs outside git repositories")),
     (&["--checkpointing"], Instead("not needed: aye always saves checkpoints; `aye rewind` restores one")),
     (&["--all-files"], Instead("not needed: the model reads the files it needs")),
-    (&["--worktree", "-w"], Instead("create one with `git worktree add DIR`, then run `aye -C DIR`")),
-    (&["--agent", "--agents"], Instead(SUBAGENTS)),
-    (&["--ide", "--chrome"], Instead("use `aye acp` in an editor that supports the Agent Client Protocol")),
+    (&["--worktree", "-w"], Instead("use `aye task start -w PROMPT` to run a task in a git worktree")),
+    (&["--agent", "--agents", "--advisor", "--teammate-mode"], Instead(SUBAGENTS)),
+    (&["--ide", "--chrome", "--no-chrome"], Instead("use `aye acp` in an editor that supports the Agent Client Protocol")),
     (
-        &["--remote", "--remote-control", "--cloud", "--share", "--teleport"],
+        &["--remote", "--remote-control", "--rc", "--cloud", "--share", "--teleport"],
         Instead("aye runs on this machine only; `aye sessions export ID` writes a session to a file"),
     ),
-    (&["--init"], Instead("start `aye` and run `/init` to write an AGENTS.md")),
+    (&["--init", "--init-only", "--maintenance"], Instead("start `aye` and run `/init` to write an AGENTS.md")),
     (&["--quiet", "-q"], Instead("use `aye exec`: stdout contains only the response")),
     (&["--version-check", "--update"], Instead("use `aye update --check`")),
 ];
@@ -143,6 +182,19 @@ pub(super) enum Translation {
     Line(Vec<OsString>),
     /// Sentence with the alternative.
     Hint(&'static str),
+}
+
+/// Returns the word `KEY=VALUE` after `-c`, which overrides a setting in Codex, and continues a session in aye.
+pub(super) fn find_override(words: &[OsString]) -> Option<&str> {
+    let is_end = |word: &OsString| word.as_os_str() == OsStr::new("--");
+    let end = words.iter().position(is_end).unwrap_or(words.len());
+    let pair = words[..end].windows(2).find(|pair| pair[0] == "-c" && pair[1].to_str().is_some_and(is_setting))?;
+    pair[1].to_str()
+}
+
+fn is_setting(word: &str) -> bool {
+    let is_key = |key: &str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
+    word.split_once('=').is_some_and(|(key, _)| is_key(key))
 }
 
 /// Translates an option that aye lacks. `words`: the typed line; `option`: `--name` or `-n`.
@@ -226,6 +278,15 @@ mod tests {
         }
         assert_eq!(translate(&line("aye --frobnicate"), "--frobnicate"), None);
         assert_eq!(translate(&line("aye -- --cd x"), "--cd"), None, "a word of the prompt");
+    }
+
+    #[test]
+    fn a_setting_after_the_short_option_of_codex_is_recognized() {
+        assert_eq!(find_override(&line("aye exec -c model=x hi")), Some("model=x"));
+        assert_eq!(find_override(&line("aye -c model_providers.a.name=x")), Some("model_providers.a.name=x"));
+        for other in ["aye -c", "aye -c hello", "aye -c why?a=b", "aye -c =", "aye -- -c a=b", "aye --set a=b -c"] {
+            assert_eq!(find_override(&line(other)), None, "{other}");
+        }
     }
 
     #[test]

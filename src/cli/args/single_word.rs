@@ -19,7 +19,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["delete", "prune"], "`aye sessions delete ID` deletes a session, `aye sessions prune` deletes old ones"),
     (&["stats", "cost", "tokens"], "`aye usage` shows tokens and cost"),
     (&["upgrade", "self-update", "install"], "`aye update` shows the commands that update aye"),
-    (&["uninstall"], "uninstall aye the way you installed it; `aye update` shows how"),
+    (&["uninstall"], "uninstall aye the way you installed it; docs/INSTALL.md lists the commands"),
     (&["version"], "`aye --version` prints the version"),
     (&["init"], "start `aye` and run `/init` to write an AGENTS.md"),
     (

@@ -10,10 +10,10 @@ use crate::host::options::{Common, Trust};
 use crate::host::other_agents::Agent;
 use crate::host::project::ProjectConfig;
 use crate::host::sandbox_host::SandboxHost;
-use crate::import::{ImportPlan, Planner, SecretFinder, Sources, Targets, WrittenFile};
+use crate::import::{ImportPlan, NotImported, Planner, SecretFinder, Sources, Targets, WrittenFile};
 use crate::policy::redact::{Key, Redactor};
 use crate::policy::{Approve, Enforcer};
-use crate::protocol::Mode;
+use crate::protocol::{Mode, VerdictKind};
 use crate::text::{abbreviate_home, clean, reveal_line};
 use crate::tools::RepositoryTrust;
 use crate::tui::is_built_in_command;
@@ -162,16 +162,42 @@ fn describe(agent: Agent, plan: &ImportPlan) -> String {
     }
     let narrowed: Vec<String> = plan.narrowed.iter().map(|(entry, part)| format!("{entry}: {part}")).collect();
     text.push_str(&lines("Imported in part", &narrowed));
-    let not_imported: Vec<String> = plan
-        .not_imported
-        .iter()
-        .map(|entry| match entry.entry.as_str() {
-            "" => format!("{}: {}", entry.file, entry.reason),
-            what => format!("{what} ({}): {}", entry.file, entry.reason),
-        })
-        .collect();
-    text.push_str(&lines("Not imported", &not_imported));
+    text.push_str(&lines("Not imported", &describe_not_imported(&plan.not_imported)));
     clean(&text).into_owned()
+}
+
+/// Returns one line for each file and reason, with the entries that it is about.
+fn describe_not_imported(not_imported: &[NotImported]) -> Vec<String> {
+    let mut groups: Vec<(&NotImported, Vec<&str>)> = Vec::new();
+    for one in not_imported {
+        match groups.iter_mut().find(|(first, _)| (&first.file, &first.reason) == (&one.file, &one.reason)) {
+            Some((_, entries)) => entries.push(&one.entry),
+            None => groups.push((one, vec![&one.entry])),
+        }
+    }
+    let line = |(first, entries): (&NotImported, Vec<&str>)| match join_entries(&entries).as_str() {
+        "" => format!("{}: {}", first.file, first.reason),
+        what => format!("{what} ({}): {}", first.file, first.reason),
+    };
+    groups.into_iter().map(line).collect()
+}
+
+/// Joins entries. A decision that they share, such as `allow`, is written once.
+fn join_entries(entries: &[&str]) -> String {
+    let mut joined = String::new();
+    let mut before = None;
+    for entry in entries {
+        let decisions = [VerdictKind::Allow, VerdictKind::Ask, VerdictKind::Deny].map(VerdictKind::as_str);
+        let decision = decisions.into_iter().find(|name| entry.starts_with(&format!("{name} ")));
+        let rest = match decision {
+            Some(name) if before == decision => entry[name.len()..].trim_start(),
+            _ => entry,
+        };
+        let separator = if joined.is_empty() { "" } else { ", " };
+        let _ = write!(joined, "{separator}{rest}");
+        before = decision;
+    }
+    joined
 }
 
 /// Returns a title followed by indented lines; empty if there are no lines.
@@ -223,4 +249,35 @@ fn as_json(agent: Agent, plan: &ImportPlan, written: Option<&[WrittenFile]>) -> 
         entries.insert("written".to_owned(), written.iter().map(one).collect::<Vec<_>>().into());
     }
     whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_with_the_same_file_and_reason_share_a_line() {
+        let entry = |file: &str, entry: &str, reason: &str| NotImported {
+            file: file.to_owned(),
+            entry: entry.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let all = [
+            entry("a.json", "allow Read(x)", "not needed"),
+            entry("a.json", "`model`", "set it"),
+            entry("a.json", "allow Read(y)", "not needed"),
+            entry("a.json", "ask Read(z)", "not needed"),
+            entry("b.json", "allow Read(x)", "not needed"),
+            entry("b.json", "", "line 3: not JSON"),
+        ];
+        assert_eq!(
+            describe_not_imported(&all),
+            [
+                "allow Read(x), Read(y), ask Read(z) (a.json): not needed",
+                "`model` (a.json): set it",
+                "allow Read(x) (b.json): not needed",
+                "b.json: line 3: not JSON",
+            ]
+        );
+    }
 }

@@ -16,6 +16,11 @@ const VERSION: &str = "2011-06-15";
 /// Valid range of `duration_seconds`.
 const DURATION: std::ops::RangeInclusive<u32> = 900..=43_200;
 
+/// Error codes for an identity that was valid before.
+const EXPIRED: [&str; 2] = ["ExpiredToken", "ExpiredTokenException"];
+/// Way to renew the keys in the environment.
+pub(super) const ENVIRONMENT_RENEWAL: &str = "renew AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN";
+
 /// Role to assume.
 #[derive(Debug)]
 pub(super) struct AwsRole {
@@ -154,8 +159,22 @@ impl AwsRole {
         if status == 200 {
             return parse(&answer).ok_or_else(|| problem().because("the response has no credentials"));
         }
-        let reason = error_message(&answer).unwrap_or_else(|| format!("status {status}"));
-        Err(problem().because(reason).hint(format!("check that this identity may assume `{}`", self.arn)))
+        let reason = error_field(&answer, "Message").unwrap_or_else(|| format!("status {status}"));
+        let is_expired = error_field(&answer, "Code").is_some_and(|code| EXPIRED.contains(&code.as_str()));
+        let hint = if is_expired { self.renewal() } else { format!("check that this identity may assume `{}`", self.arn) };
+        Err(problem().because(reason).hint(hint))
+    }
+
+    /// Returns the way to renew the identity that assumes the role.
+    fn renewal(&self) -> String {
+        match &self.source {
+            Source::Profile(name) => {
+                format!("renew the credentials of the AWS profile `{name}`, for example with `aws sso login --profile {name}`")
+            }
+            Source::Environment => ENVIRONMENT_RENEWAL.to_owned(),
+            Source::Machine => "try again: the machine renews its credentials".to_owned(),
+            Source::WebIdentity(path) => format!("renew the token in `{}`", path.display()),
+        }
     }
 }
 
@@ -187,10 +206,11 @@ fn parse(answer: &str) -> Option<AwsCredentials> {
     })
 }
 
-fn error_message(answer: &str) -> Option<String> {
+/// Returns a field of the error in a response.
+fn error_field(answer: &str, name: &str) -> Option<String> {
     let json = serde_json::from_str::<Value>(answer).ok();
-    let of_json = json.as_ref().and_then(|value| text(value.get("Error")?, "Message")).map(str::to_owned);
-    of_json.or_else(|| element(answer, "Message"))
+    let of_json = json.as_ref().and_then(|value| text(value.get("Error")?, name)).map(str::to_owned);
+    of_json.or_else(|| element(answer, name))
 }
 
 /// Returns the text of the first XML element with this name.

@@ -1,12 +1,13 @@
 //! Sources of credentials, in the same order as in the AWS tools.
 
 use super::profile::AwsProfile;
-use super::role::{AwsRole, Source};
+use super::role::{AwsRole, ENVIRONMENT_RENEWAL, Source};
 use super::{AwsCredentials, machine, sso};
 use crate::cloud::Surroundings;
 use crate::protocol::Problem;
 use crate::sys::key_command::KeyProgram;
 use crate::text::split_words;
+use jiff::Timestamp;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ pub(super) async fn credentials(
 pub(super) fn remedy(surroundings: &Surroundings, profile: Option<&str>) -> String {
     let is_of_environment = profile.is_none() && surroundings.variable("AWS_ACCESS_KEY_ID").is_some();
     if is_of_environment {
-        return "renew AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN".to_owned();
+        return ENVIRONMENT_RENEWAL.to_owned();
     }
     let mut found = AwsProfile::read(surroundings, profile);
     for _ in 0..MAX_ROLES {
@@ -179,6 +180,11 @@ async fn from_process(surroundings: &Surroundings, profile: &AwsProfile, line: &
     let output = output.map_err(|error| Problem::new(&what).because(error).hint(sso::login_command(&profile.name)))?;
     let value: Value =
         serde_json::from_str(&output).map_err(|_| Problem::new(&what).because("the program did not print JSON"))?;
-    AwsCredentials::from_json(&value)
-        .ok_or_else(|| Problem::new(&what).because("the JSON has no `AccessKeyId` and `SecretAccessKey`"))
+    let credentials = AwsCredentials::from_json(&value)
+        .ok_or_else(|| Problem::new(&what).because("the JSON has no `AccessKeyId` and `SecretAccessKey`"))?;
+    if credentials.until.is_some_and(|until| until <= Timestamp::now()) {
+        let problem = Problem::new(&what).because("the program returned credentials that have expired");
+        return Err(problem.hint("sign in again with the program, or check the clock of this machine"));
+    }
+    Ok(credentials)
 }

@@ -4,6 +4,8 @@ use serde_json::json;
 
 const SSO: &str = "[profile work]\nsso_session = corp\nsso_account_id = 1234\nsso_role_name = Dev Role\nregion = eu-west-1\n\
     [sso-session corp]\nsso_start_url = https://corp.awsapps.com/start\nsso_region = us-east-1\n";
+const EXPIRED_PROCESS: &str = "[profile work]\ncredential_process = echo '{\"AccessKeyId\": \"P\", \"SecretAccessKey\": \"ps\", \
+    \"Expiration\": \"2020-01-01T00:00:00Z\"}'\n";
 /// The SHA-1 hash of `corp`.
 const TOKEN_FILE: &str = ".aws/sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json";
 
@@ -103,6 +105,7 @@ async fn credential_errors_name_the_command_that_renews_the_credentials() {
         ("[profile work]\ncredential_process = echo x\n", None, "the program did not print JSON"),
         ("[profile work]\ncredential_process = echo {}\n", None, "no `AccessKeyId`"),
         ("[profile work]\ncredential_process = 'echo\n", None, "a quote is not closed"),
+        (EXPIRED_PROCESS, None, "returned credentials that have expired; sign in again"),
     ] {
         let mut files = vec![(".aws/config", config)];
         files.extend(cached.map(|cached| (TOKEN_FILE, cached)));
@@ -146,6 +149,32 @@ async fn roles_are_assumed_one_after_the_other_from_the_source_profile() {
     assert_eq!(error, says);
     let account = AwsAccount::new(home.surroundings(&[]), Some("work".to_owned()), "eu-west-1".to_owned());
     assert_eq!(account.remedy(), "run `aws sso login --profile base`");
+}
+
+#[tokio::test]
+async fn an_expired_identity_that_assumes_a_role_has_a_hint_to_renew_it() {
+    let config = "[profile work]\nrole_arn = arn:r\nsource_profile = base\n[profile env]\nrole_arn = arn:r\ncredential_source = Environment\n\
+                  [profile web]\nrole_arn = arn:r\nweb_identity_token_file = ~/token\n";
+    let keys_of_base = "[base]\naws_access_key_id = B\naws_secret_access_key = bs\naws_session_token = old\n";
+    let home = Home::with(&[(".aws/config", config), (".aws/credentials", keys_of_base), ("token", "web-token")]);
+    let json = json!({"Error": {"Code": "ExpiredToken", "Message": "The security token included in the request is expired"}});
+    let xml =
+        json!("<ErrorResponse><Error><Code>ExpiredTokenException</Code><Message>Token expired</Message></Error></ErrorResponse>");
+    for (profile, response, says) in [
+        ("work", json.clone(), "request is expired; renew the credentials of the AWS profile `base`, for example with `aws sso"),
+        ("env", json, "request is expired; renew AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN"),
+        ("web", xml, "Token expired; renew the token in `"),
+    ] {
+        let (address, _) = serve(vec![(400, "", response)]).await;
+        let variables = [
+            ("AWS_ENDPOINT_URL_STS", address.as_str()),
+            ("AWS_ACCESS_KEY_ID", "E"),
+            ("AWS_SECRET_ACCESS_KEY", "es"),
+            ("AWS_SESSION_TOKEN", "et"),
+        ];
+        let error = read(&home, Some(profile), &variables).await.unwrap_err();
+        assert!(error.contains(says), "{says}: {error}");
+    }
 }
 
 #[tokio::test]

@@ -80,6 +80,11 @@ fn add_texts(table: &mut dyn TableLike, key: &str, texts: &[String]) -> Result<(
 
 fn insert_restriction(document: &mut DocumentMut, rule: &Restriction) -> Result<(), String> {
     let (capability, inline) = capability(document, rule.subject.capability())?;
+    if let Some(rules) = capability.get_mut(RULES).filter(|_| matches!(rule.subject, RestrictionSubject::Paths { .. })) {
+        if add_to_existing(rules, rule) {
+            return Ok(());
+        }
+    }
     let empty = || if inline { toml_edit::value(Array::new()) } else { Item::ArrayOfTables(ArrayOfTables::new()) };
     match capability.entry(RULES).or_insert_with(empty) {
         Item::ArrayOfTables(tables) => {
@@ -125,6 +130,41 @@ fn fill(table: &mut dyn TableLike, rule: &Restriction) {
             table.insert(key, list(examples));
         }
     }
+}
+
+/// Adds the paths of a rule to the last rule, if it differs only in its paths. Returns whether a rule has the paths now.
+fn add_to_existing(rules: &mut Item, rule: &Restriction) -> bool {
+    let mut tables: Vec<&mut dyn TableLike> = match rules {
+        Item::ArrayOfTables(tables) => tables.iter_mut().map(|table| table as &mut dyn TableLike).collect(),
+        Item::Value(Value::Array(array)) => {
+            array.iter_mut().filter_map(Value::as_inline_table_mut).map(|table| table as &mut dyn TableLike).collect()
+        }
+        Item::None | Item::Value(_) | Item::Table(_) => return false,
+    };
+    let RestrictionSubject::Paths { paths, .. } = &rule.subject else { return false };
+    let decides = |table: &dyn TableLike| {
+        let is_text = |key, text: &str| table.get(key).and_then(Item::as_str) == Some(text);
+        let is_simple = table.iter().all(|(key, _)| ["paths", "decision", "reason"].contains(&key));
+        (is_simple && is_text("decision", rule.verdict.as_str()), is_text("reason", &rule.reason))
+    };
+    let has = |table: &dyn TableLike, path: &str| {
+        let known = table.get("paths").and_then(Item::as_array);
+        known.is_some_and(|known| known.iter().any(|known| known.as_str() == Some(path)))
+    };
+    if tables.iter().any(|table| decides(&**table).0 && paths.iter().all(|path| has(&**table, path))) {
+        return true;
+    }
+    let Some(last) = tables.last_mut().filter(|table| decides(&***table) == (true, true)) else { return false };
+    let Some(array) = last.get_mut("paths").and_then(Item::as_array_mut) else { return false };
+    for path in paths {
+        if !array.iter().any(|known| known.as_str() == Some(path)) {
+            array.push(path.as_str());
+        }
+    }
+    array.iter_mut().for_each(|path| path.decor_mut().set_prefix("\n    "));
+    array.set_trailing_comma(true);
+    array.set_trailing("\n");
+    true
 }
 
 /// Returns whether two rules have the same meaning.
@@ -193,6 +233,28 @@ mod tests {
             "schema_version = 1\n\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"git\", [\"push\", \"fetch\"]]\n\
              decision = \"deny\"\nreason = \"imported\"\nmatch = [\"git push\"]\nnot_match = [\"git pull\"]\n"
         );
+    }
+
+    #[test]
+    fn paths_with_the_same_decision_and_reason_share_a_rule() {
+        let paths = |paths: &[&str]| {
+            let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+            deny(RestrictionSubject::Paths { capability: "File.Read", paths })
+        };
+        let ask = Restriction { verdict: VerdictKind::Ask, ..paths(&["c"]) };
+        let rules = [paths(&["a"]), paths(&["b"]), ask, paths(&["d"]), paths(&["a"])];
+        let after = add_restrictions("schema_version = 1\n", &rules).unwrap();
+        let rule = |paths: &str, decision: &str| {
+            let head = "\n[[capabilities.\"File.Read\".rules]]\n";
+            format!("{head}paths = {paths}\ndecision = \"{decision}\"\nreason = \"imported\"\n")
+        };
+        let expected = [rule("[\n    \"a\",\n    \"b\",\n]", "deny"), rule("[\"c\"]", "ask"), rule("[\"d\"]", "deny")].concat();
+        assert_eq!(after, format!("schema_version = 1\n{expected}"));
+        assert_eq!(add_restrictions(&after, &rules).as_ref(), Ok(&after), "a path is added once");
+        crate::policy::Bundle::parse(&after, "policy.toml").unwrap_or_else(|error| panic!("{error}\n{after}"));
+        let own = "schema_version = 1\n[[capabilities.\"File.Read\".rules]]\npaths = [\"x\"]\ndecision = \"deny\"\n";
+        let after = add_restrictions(own, &[paths(&["y"])]).unwrap();
+        assert!(after.starts_with(own) && after.matches("[[").count() == 2, "a rule of the user is not changed: {after}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Reviews alongside the session on screen, one at a time, each in its own ephemeral session.
 
 use super::{SCHEMA, SCHEMA_NAME, collect, prompt, read};
-use crate::agent::{self, Account};
-use crate::config::SetEffort;
+use crate::agent::{self, Account, AccountState};
+use crate::config::{SetEffort, SetPrice};
 use crate::headless::ResponseCheck;
 use crate::host::blocking::off_thread;
 use crate::host::context::AppContext;
@@ -15,7 +15,8 @@ use crate::host::session_builder::front_end::FrontEnd;
 use crate::host::session_builder::{PreparedSession, SessionBuilder};
 use crate::host::tool_runner::{Starts, ToolEnvironment, ToolRunner};
 use crate::protocol::{
-    Command, Effort, Event, EventKind, Failure, Mode, Problem, Review, ReviewQuery, ReviewSubject, ReviewUpdate, ReviewedChanges,
+    Command, Effort, Event, EventKind, Failure, Mode, Problem, Remedy, Review, ReviewQuery, ReviewSubject, ReviewUpdate,
+    ReviewedChanges,
 };
 use crate::session::Expense;
 use crate::store::Store;
@@ -120,16 +121,26 @@ impl ReviewRun {
             return Ok(Some(Review { changes, ..Review::default() }));
         }
         (self.tell)(ReviewUpdate::Started(changes.summary()));
-        if let Some(failure) = self.account.spending_failure().await {
-            return Err(task_error(failure.problem()));
+        let state = self.account.state().await;
+        if let Some(failure) = state.as_ref().and_then(|state| state.failure.as_ref()) {
+            return Err(spending_error(failure));
         }
         let schema = OutputSchema::built_in(SCHEMA, SCHEMA_NAME)?;
+        let place = self.with_price(place, state.as_ref());
         let preparing = Box::pin(self.prepare(place, schema.json()));
         let Some(prepared) = self.unless_stopped(preparing).await.transpose()? else { return Ok(None) };
         let review = self.request_findings(prepared, schema, changes).await;
         // Removes the directory.
         let _ = spawn_blocking(move || drop(ephemeral)).await;
         review
+    }
+
+    /// Returns the environment with the price that the session assumes for the model, which would otherwise be unknown.
+    fn with_price(&self, mut place: AppContext, state: Option<&AccountState>) -> AppContext {
+        let state = state.filter(|state| self.common.model.as_ref() == Some(&state.model));
+        let price = state.and_then(|state| state.assumed_price).map(|price| SetPrice { price, by_flag: true });
+        place.settings.assumed_price = price.or(place.settings.assumed_price);
+        place
     }
 
     /// Opens a session for the review.
@@ -174,7 +185,7 @@ impl ReviewRun {
                 outcome.provider = model.split('/').next().unwrap_or_default().to_owned();
             }
             if let Some(failure) = self.on_event(&kind).await {
-                outcome.ended.get_or_insert(Err(task_error(failure.problem())));
+                outcome.ended.get_or_insert(Err(spending_error(&failure)));
                 let _ = commands.send(Command::Kill.into()).await;
             }
             if kind.is_over() {
@@ -253,6 +264,15 @@ fn prepare_tools(common: &Common, mut place: AppContext) -> Result<(EphemeralDat
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let environment = ToolEnvironment::find_for_screen(&place, common, &project, Starts::Programs)?;
     Ok((ephemeral, place, ToolRunner::new(environment, None)))
+}
+
+/// Returns the error of a review that may send no request.
+fn spending_error(failure: &Failure) -> CliError {
+    let mut problem = failure.problem();
+    if failure.remedy == Some(Remedy::AssumePrice) {
+        problem.hints = vec!["use /budget price 3,15 (dollars per million input and output tokens), then /review".to_owned()];
+    }
+    task_error(problem)
 }
 
 /// Returns the error of a review whose task failed.

@@ -272,3 +272,20 @@ fn web_searches_that_are_denied_or_need_approval_remain_so() {
     let project = User::with(&[(".claude/settings.json", &settings("deny"))]);
     assert!(reason(&project.plan(Agent::Claude), "deny WebSearch").contains("only a policy for all projects"));
 }
+
+#[test]
+fn programs_of_a_directory_shell_commands_and_many_paths_are_imported_or_explained() {
+    let settings = r#"{"permissions": {
+        "allow": ["Bash(scripts/*)", "Bash(./scripts/*)"],
+        "deny": ["Read(//**/*.pem)", "Read(~/.ssh/**)", "Edit(//**/*.pem)", "Edit(~/.ssh/**)"]}}"#;
+    let user = User::with(&[("~/.claude/settings.json", settings), ("~/.claude/commands/state.md", "State: !`git status`\n")]);
+    let plan = user.import(Agent::Claude);
+    for entry in ["allow Bash(scripts/*)", "allow Bash(./scripts/*)"] {
+        assert!(reason(&plan, entry).contains("every program in a directory"), "{}", reason(&plan, entry));
+    }
+    assert!(reason(&plan, "commands of the shell in the text").contains("imported as text"));
+    let policy = text(&plan, "policy.toml");
+    assert_eq!(policy.matches("imported from Claude Code").count(), 3, "one rule for each capability: {policy}");
+    assert_eq!((user.reads("a/key.pem"), user.reads("a/key")), (VerdictKind::Deny, VerdictKind::Allow));
+    assert!(user.plan(Agent::Claude).files.is_empty(), "another import changes nothing");
+}

@@ -122,3 +122,13 @@ fn disabled_web_search_of_codex_remains_disabled() {
         assert_eq!(plan.not_imported.iter().any(|one| one.entry == "allow web_search"), !disabled, "{config}: {plan:#?}");
     }
 }
+
+#[test]
+fn servers_of_a_project_belong_in_the_file_that_aye_reads() {
+    let config = "[mcp_servers.one]\ncommand = \"a\"\n[mcp_servers.two]\ncommand = \"b\"\n";
+    let listed = r#"{"mcpServers": {"one": {"command": "a"}}}"#;
+    let user = User::with(&[(".codex/config.toml", config), (".mcp.json", listed)]);
+    let plan = user.plan(Agent::Codex);
+    assert!(reason(&plan, "MCP server `one`").contains("has a server with this name"), "{plan:?}");
+    assert!(reason(&plan, "MCP server `two`").contains("`aye mcp add two`"), "{plan:?}");
+}
