@@ -181,7 +181,7 @@ fn composer_width(width: u16) -> u16 {
 }
 
 fn draw_panel(model: &mut UiModel, area: Rect, buffer: &mut Buffer, now: u64) -> Option<Position> {
-    let draft = model.composer.text();
+    let draft = model.composer.shown_text();
     let place = (model.dialogs.position_number(), model.dialogs.len());
     let draft = first_line(&draft);
     let frame =
