@@ -75,7 +75,7 @@ pub struct LanguageServerStatus {
 }
 
 /// Returns the list of language servers as text.
-pub fn language_server_list(servers: &[LanguageServerStatus]) -> String {
+pub(super) fn language_server_list(servers: &[LanguageServerStatus]) -> String {
     if servers.is_empty() {
         return "Language servers are off here. They need a trusted project, and `enabled` in `[lsp]`.".to_owned();
     }

@@ -62,7 +62,7 @@ pub use command::{Command, ExportForm, HostCommand, Resolution, SecretString, Se
 pub use command_output::{UNCHANGED_NOTE, exit_code_in, exit_line, text_after_changes};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
-pub use diagnostics::{Diagnostic, FileDiagnostics, LanguageServerStatus, language_server_list};
+pub use diagnostics::{Diagnostic, FileDiagnostics, LanguageServerStatus};
 pub use event::{
     APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, DENIED_BY_SERVICE, Event, EventKind, HistorySum,
     NO_USER, NOT_COMPACTED, OUTSIDE_SANDBOX, RULE_SAVED, RULE_UNTIL_QUIT,

@@ -1,5 +1,6 @@
 //! Lists about the session that the user requested.
 
+use super::diagnostics::{LanguageServerStatus, language_server_list};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -15,6 +16,8 @@ pub enum RequestedList {
     },
     /// Rules that the user saved with "always allow", and actions of an approved plan.
     Grants { grants: Vec<ListedGrant> },
+    /// Language servers with their state.
+    LanguageServers { servers: Vec<LanguageServerStatus> },
 }
 
 /// Command that ran without approval.
@@ -60,6 +63,7 @@ impl RequestedList {
             }
             Self::Grants { grants } if grants.is_empty() => "no rule is saved for this project".to_owned(),
             Self::Grants { grants } => grants.iter().map(ListedGrant::to_line).collect::<Vec<_>>().join("\n"),
+            Self::LanguageServers { servers } => language_server_list(servers),
         }
     }
 
@@ -68,6 +72,7 @@ impl RequestedList {
         match self {
             Self::UnaskedRuns { runs, .. } => runs.is_empty(),
             Self::Grants { grants } => grants.is_empty(),
+            Self::LanguageServers { servers } => servers.is_empty(),
         }
     }
 }

@@ -3,17 +3,12 @@
 use super::format::tokens;
 use crate::text;
 use std::collections::{HashSet, VecDeque};
-use std::ops::Range;
 
 /// File name extensions of images.
 const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
 /// Maximum number of files with a stored size, most recent first.
 const SIZES: usize = 64;
-/// Number of lines above which a paste counts as long.
-const LONG_PASTE: usize = 10;
-/// Maximum number of stored long pastes.
-const MAX_PASTES: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct Attachments {
@@ -21,8 +16,6 @@ pub(crate) struct Attachments {
     sizes: VecDeque<(String, u64)>,
     /// Names of images without an image extension: `artifact:7f3a…`.
     images: HashSet<String>,
-    /// Long pastes, newest first.
-    pastes: VecDeque<String>,
     /// Draft for which the user was informed that the model does not support images.
     pub said: Option<String>,
 }
@@ -30,21 +23,6 @@ pub(crate) struct Attachments {
 impl Attachments {
     pub(crate) fn add(&mut self, path: &str) {
         self.images.insert(path.to_owned());
-    }
-
-    /// Stores a long paste, so that its prompt can show the user's own words first.
-    pub(crate) fn remember_paste(&mut self, pasted: &str) {
-        let pasted = pasted.trim();
-        if pasted.lines().count() > LONG_PASTE {
-            self.pastes.truncate(MAX_PASTES - 1);
-            self.pastes.push_front(pasted.to_owned());
-        }
-    }
-
-    /// Returns the range of the longest stored paste that a prompt contains.
-    pub(crate) fn paste_in(&self, prompt: &str) -> Option<Range<usize>> {
-        let found = self.pastes.iter().filter_map(|paste| prompt.find(paste.as_str()).map(|at| at..at + paste.len()));
-        found.max_by_key(Range::len)
     }
 
     /// Records the approximate token count of a file named in the draft.

@@ -1,16 +1,22 @@
 //! The draft: text that the user is typing.
 
+mod pastes;
 mod rows;
+
+pub(crate) use pastes::label as paste_label;
 
 use super::history::{History, HistoryRedactor};
 use super::theme::{Theme, Token};
 use super::vim::{self, KeyOutcome, Vim, VimMode};
 use crate::text;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use pastes::Pastes;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use tui_textarea::{CursorMove, TextArea};
 use unicode_segmentation::UnicodeSegmentation;
@@ -28,6 +34,8 @@ pub(crate) struct Composer {
     top: Cell<usize>,
     /// Vim key handling, if enabled.
     vim: Option<Vim>,
+    /// Long pastes, which the draft shows as chips.
+    pastes: Pastes,
 }
 
 impl Composer {
@@ -38,6 +46,7 @@ impl Composer {
             place: Cell::default(),
             top: Cell::new(0),
             vim: vim.then(Vim::default),
+            pastes: Pastes::default(),
         }
     }
 
@@ -84,7 +93,17 @@ impl Composer {
         }
     }
 
+    /// Returns the draft, with pastes in place of their chips.
     pub(crate) fn text(&self) -> String {
+        let shown = self.shown_text();
+        match self.pastes.unfold(&shown) {
+            Cow::Owned(text) => text,
+            Cow::Borrowed(_) => shown,
+        }
+    }
+
+    /// Returns the draft as it is shown, with chips in place of long pastes.
+    pub(crate) fn shown_text(&self) -> String {
         self.area.lines().join("\n")
     }
 
@@ -93,6 +112,7 @@ impl Composer {
     }
 
     pub(crate) fn set(&mut self, text: &str) {
+        let text = self.pastes.fold(text);
         self.area = TextArea::new(text.split('\n').map(str::to_owned).collect());
         self.area.move_cursor(CursorMove::Bottom);
         self.area.move_cursor(CursorMove::End);
@@ -115,6 +135,36 @@ impl Composer {
     pub(crate) fn insert(&mut self, text: &str) {
         self.history.adopt_shown();
         self.area.insert_str(text);
+    }
+
+    /// Inserts pasted text. A long paste becomes a chip.
+    pub(crate) fn insert_paste(&mut self, pasted: &str) {
+        match self.pastes.add(pasted, &self.shown_text()) {
+            Some(label) => self.insert(&label),
+            None => self.insert(pasted),
+        }
+    }
+
+    /// Returns the ranges of long pastes in a prompt.
+    pub(crate) fn pastes_in(&self, prompt: &str) -> Vec<Range<usize>> {
+        self.pastes.ranges_in(prompt)
+    }
+
+    /// Deletes the chip next to the cursor, in front of it or behind it. Returns whether there was one.
+    fn delete_chip(&mut self, is_before: bool) -> bool {
+        let (row, column) = (self.area.cursor().0, self.area.cursor().1);
+        let Some(line) = self.area.lines().get(row) else { return false };
+        let at = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+        let side = if is_before { &line[..at] } else { &line[at..] };
+        let Some(length) = self.pastes.chip_length(side, is_before) else { return false };
+        for _ in 0..length {
+            if is_before {
+                self.area.delete_char()
+            } else {
+                self.area.delete_next_char()
+            };
+        }
+        true
     }
 
     /// Returns the current line up to the cursor.
@@ -144,7 +194,7 @@ impl Composer {
 
     /// Replaces pasted text that has not been edited; returns whether it did. Text after the paste remains.
     pub(crate) fn replace_paste(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
-        let text = self.text();
+        let text = self.shown_text();
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         let line_start: usize = text.split_inclusive('\n').take(row).map(str::len).sum();
         let cursor = text[line_start..].char_indices().nth(column).map_or(text.len(), |(at, _)| line_start + at);
@@ -194,7 +244,10 @@ impl Composer {
 
     /// Handles an editing key; returns whether the text changed.
     pub(crate) fn key(&mut self, key: KeyEvent) -> bool {
-        let changed = self.area.input(key);
+        let deletes = |code| key.code == code && key.modifiers.is_empty();
+        let is_of_chip =
+            (deletes(KeyCode::Backspace) && self.delete_chip(true)) || (deletes(KeyCode::Delete) && self.delete_chip(false));
+        let changed = is_of_chip || self.area.input(key);
         if changed {
             self.history.adopt_shown();
         }

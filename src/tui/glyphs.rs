@@ -3,13 +3,14 @@
 use ratatui::buffer::Buffer;
 
 /// Unicode symbols in text and their ASCII replacements.
-const PLAIN: [(&str, &str); 20] = [
+const PLAIN: [(&str, &str); 21] = [
     ("…", "~"),
     ("−", "-"),
     ("•", "*"),
     ("◦", "-"),
     ("▪", "+"),
     ("☑", "x"),
+    ("▸", ">"),
     ("☐", "o"),
     ("│", "|"),
     ("─", "-"),

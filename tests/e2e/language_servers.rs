@@ -1,7 +1,7 @@
 //! Language servers: diagnostics of a proposed change in the approval prompt, events and results. The server is a short
 //! shell script; tests repeat their proposal until it has started.
 
-use crate::support::{Answer, Editor, Project, Rpc, Server};
+use crate::support::{Answer, Editor, Project, Rpc, Server, Terminal};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -97,8 +97,16 @@ fn prompts_show_errors_before_a_write_and_a_denial_returns_them_to_the_model() {
     assert!(results(&server).contains("0 → 2 errors, app"), "{}", results(&server));
     terminal.prompt("/lsp");
     let screen = terminal.wait_for("rust-analyzer");
-    assert!(screen.contains("pyright-langserver          ready"), "{screen}");
+    let row = screen.lines().find(|row| row.contains("pyright-langserver")).unwrap_or_default();
+    assert!(row.contains("ready"), "{screen}");
+    close_list(&mut terminal);
     assert!(terminal.quit().success());
+}
+
+/// Closes the list of language servers.
+fn close_list(terminal: &mut Terminal) {
+    terminal.send("\x1b");
+    terminal.wait_until_gone("Language servers");
 }
 
 #[test]
@@ -149,6 +157,7 @@ fn without_trust_or_if_disabled_no_language_server_exists() {
     terminal.prompt("/lsp");
     let screen = terminal.wait_for("gopls");
     assert!(screen.contains("pyright-langserver") && !screen.contains("rust-analyzer"), "{screen}");
+    close_list(&mut terminal);
     assert!(terminal.quit().success());
 }
 
@@ -179,6 +188,7 @@ fn prompts_appear_without_a_server_that_hangs_or_exits_or_is_missing() {
         if !state.is_empty() {
             terminal.wait_for(state);
         }
+        close_list(&mut terminal);
         assert!(terminal.quit().success());
     }
 }

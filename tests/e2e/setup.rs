@@ -98,19 +98,41 @@ fn press(terminal: &mut Terminal, letter: char) {
 /// Hides local model servers of this machine.
 const ALONE: [&str; 2] = ["--set", "llm.local_ports=[]"];
 
+/// Waits for the card of the setup and presses one of its keys.
+fn at_card(terminal: &mut Terminal, keys: &str) {
+    terminal.wait_for(texts::SETUP_CARD);
+    press_keys(terminal, keys);
+}
+
+/// Presses keys once the card accepts them.
+fn press_keys(terminal: &mut Terminal, keys: &str) {
+    terminal.wait_that("the card takes keys", |screen| screen.contains("up down row"));
+    Terminal::react();
+    terminal.send(keys);
+}
+
+const UP: &str = "\x1b[A";
+const DOWN: &str = "\x1b[B";
+const RIGHT: &str = "\x1b[C";
+const LEFT: &str = "\x1b[D";
+
 #[test]
-fn the_first_start_runs_setup_and_skipped_steps_do_not_return() {
+fn the_first_start_shows_one_card_and_a_skipped_card_does_not_return() {
     let project = Project::empty();
     let mut terminal = project.open(&ALONE);
-    let screen = terminal.wait_for(texts::SETUP_MODEL);
+    let screen = terminal.wait_for(texts::SETUP_CARD);
     assert!(screen.contains("No API key was found in the environment"), "{screen}");
+    for row in [
+        "model      none; choose one later",
+        "approvals  ask about effects · suggested",
+        "model list built-in",
+        "theme      auto",
+    ] {
+        assert!(screen.contains(row), "{screen}");
+    }
+    at_card(&mut terminal, DOWN);
+    terminal.wait_for("sandbox: ");
     press(&mut terminal, 's');
-    terminal.wait_for(texts::SETUP_APPROVALS);
-    // The hints are drawn last.
-    let screen = terminal.wait_for("enter next · left right theme");
-    assert!(screen.contains("2  ask about effects · suggested") && screen.contains("sandbox: "), "{screen}");
-    press(&mut terminal, 's');
-    decline_daily_look(&mut terminal);
     terminal.wait_for("run /setup to see");
     assert!(
         !project.directory("config").join("policy.toml").exists() && !project.directory("config").join("config.toml").exists()
@@ -119,7 +141,7 @@ fn the_first_start_runs_setup_and_skipped_steps_do_not_return() {
     let mut terminal = project.open(&ALONE);
     terminal.prompt("hello");
     let screen = terminal.wait_for(texts::NOTHING_WAS_SENT);
-    assert!(!screen.contains(texts::SETUP_MODEL), "{screen}");
+    assert!(!screen.contains(texts::SETUP_CARD), "{screen}");
 }
 
 #[test]
@@ -127,7 +149,7 @@ fn the_first_start_configures_a_custom_server_and_the_approvals() {
     let server = Server::new([Answer::text("ok"), Answer::text("Hello from my server.")]);
     let project = Project::empty();
     let mut terminal = project.open(&ALONE);
-    terminal.wait_for(texts::SETUP_MODEL);
+    terminal.wait_for(texts::SETUP_CARD);
     press(&mut terminal, 'u');
     terminal.wait_for("address:");
     terminal.send(&format!("\x1b[200~{}/v1 my-model\x1b[201~", server.url()));
@@ -143,15 +165,18 @@ fn the_first_start_configures_a_custom_server_and_the_approvals() {
     terminal.wait_for("It works: custom/my-model responded in");
     assert_eq!(server.request(0).header("authorization"), Some("Bearer my-secret-key-of-this-server"));
     assert!(!project.directory("config").join("config.toml").exists(), "nothing is kept before the yes");
+    press_keys(&mut terminal, UP);
+    terminal.wait_for("▸ theme");
+    press_keys(&mut terminal, RIGHT);
+    terminal.wait_for("▸ theme      dark");
+    press_keys(&mut terminal, UP);
+    terminal.wait_for("▸ model list");
+    press_keys(&mut terminal, UP);
+    terminal.wait_for("▸ approvals");
+    press_keys(&mut terminal, RIGHT);
+    terminal.wait_for("▸ approvals  automatic");
     press(&mut terminal, 'y');
-    terminal.wait_for(texts::SETUP_APPROVALS);
-    // The hints are drawn last.
-    terminal.wait_for("enter next · left right theme");
-    terminal.send("\x1b[C");
-    terminal.wait_for("theme dark");
-    choose(&mut terminal, '3');
-    decline_daily_look(&mut terminal);
-    terminal.wait_until_gone(texts::SETUP_MODEL_LIST);
+    terminal.wait_until_gone(texts::SETUP_CARD);
     terminal.wait_that("the choice applies at once", |screen| screen.lines().rev().take(3).any(|row| row.contains("auto")));
     let file = |name: &str| fs::read_to_string(project.directory("config").join(name)).unwrap();
     let config = file("config.toml");
@@ -171,25 +196,26 @@ fn the_first_start_configures_a_custom_server_and_the_approvals() {
 }
 
 #[test]
-fn a_first_start_with_an_environment_key_asks_once_and_only_about_approvals() {
+fn a_first_start_with_an_environment_key_keeps_the_model() {
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server).at_first_start();
     let mut terminal = project.open(&ALONE);
-    terminal.wait_for(texts::SETUP_APPROVALS);
-    terminal.wait_for("enter next · left right theme");
-    choose(&mut terminal, '1');
-    decline_daily_look(&mut terminal);
-    terminal.wait_until_gone(texts::SETUP_MODEL_LIST);
+    at_card(&mut terminal, DOWN);
+    terminal.wait_for("▸ approvals");
+    press_keys(&mut terminal, LEFT);
+    terminal.wait_for("▸ approvals  ask about every command");
+    press(&mut terminal, 'y');
+    terminal.wait_until_gone(texts::SETUP_CARD);
     let config = fs::read_to_string(project.directory("config").join("config.toml")).unwrap();
     assert!(config.contains("approve = \"command\"") && config.contains("mode = \"ask\""), "{config}");
     terminal.prompt("hello");
     let screen = terminal.wait_for("Hello.");
-    assert!(!screen.contains("What should"), "{screen}");
+    assert!(!screen.contains(texts::SETUP_CARD), "{screen}");
     // Without a terminal, no question is asked.
     let server = Server::new([Answer::text("Hello.")]);
     let project = Project::with(&server).at_first_start();
     let output = project.aye(&["exec", "hello"]).exits(0);
-    assert!(!output.stdout.contains("What should") && !output.stderr.contains("What should"));
+    assert!(!output.stdout.contains(texts::SETUP_CARD) && !output.stderr.contains(texts::SETUP_CARD));
 }
 
 #[test]
@@ -197,30 +223,23 @@ fn setup_tests_a_key_and_saves_it_only_after_confirmation() {
     let server = Server::new([Answer::error(401, "authentication_error", "invalid x-api-key")]);
     let project = Project::empty().env("ANTHROPIC_BASE_URL", &server.url());
     let mut terminal = project.open_sized(&["setup", "--set", "llm.local_ports=[]", "--set", "auth.keyring=false"], 100, 36);
-    terminal.wait_for(texts::SETUP_MODEL);
+    terminal.wait_for(texts::SETUP_CARD);
     press(&mut terminal, 'k');
     terminal.wait_for(texts::KEY_PREFIX);
     terminal.send("\x1b[200~sk-ant-api03-wrong-wrong-wrong\x1b[201~");
     terminal.wait_for("30 characters · anthropic");
     terminal.enter();
-    terminal.wait_for("Use anthropic/claude-sonnet-5?");
+    terminal.wait_for("anthropic/claude-sonnet-5 · key: 30 characters");
     press(&mut terminal, 't');
     let screen = terminal.wait_for("The test failed:");
     assert!(screen.contains("invalid x-api-key") && !screen.contains("wrong-wrong"), "{screen}");
-    press(&mut terminal, 'b');
-    terminal.wait_for(texts::SETUP_MODEL);
     press(&mut terminal, 'k');
     terminal.wait_for(texts::KEY_PREFIX);
     terminal.send("sk-ant-api03-right-right-right");
     terminal.wait_for("30 characters · anthropic");
     terminal.enter();
-    terminal.wait_for("Use anthropic/claude-sonnet-5?");
+    terminal.wait_for("Not tested yet.");
     press(&mut terminal, 'y');
-    terminal.wait_for(texts::SETUP_APPROVALS);
-    // The hints are drawn last.
-    terminal.wait_for("enter next · left right theme");
-    press(&mut terminal, 's');
-    decline_daily_look(&mut terminal);
     let screen = terminal.wait_for("next: run `aye` to start");
     assert!(screen.contains("credentials.toml") && !screen.contains("right-right"), "{screen}");
     assert!(terminal.finish().success());
@@ -230,38 +249,24 @@ fn setup_tests_a_key_and_saves_it_only_after_confirmation() {
     assert_eq!(server.requests().len(), 1, "only the test was sent");
 }
 
-/// Chooses an answer in the question about approvals. The line numbers in the theme sample below look like choices.
-fn choose(terminal: &mut Terminal, digit: char) {
-    Terminal::react();
-    terminal.send(&digit.to_string());
-    Terminal::react();
-    terminal.send("\r");
-}
-
-/// Answers no to the question about the model list.
-fn decline_daily_look(terminal: &mut Terminal) {
-    terminal.wait_for(texts::SETUP_MODEL_LIST);
-    press(terminal, 'n');
-}
-
 #[test]
 fn the_first_start_enables_daily_model_list_updates_only_after_a_yes() {
     let server = Server::new([]);
     let project = Project::with(&server).at_first_start();
     let mut terminal = project.open(&ALONE);
-    terminal.wait_for(texts::SETUP_APPROVALS);
-    terminal.wait_for("enter next · left right theme");
-    choose(&mut terminal, '1');
-    let screen = terminal.wait_for(texts::SETUP_MODEL_LIST);
+    at_card(&mut terminal, DOWN);
+    terminal.wait_for("▸ approvals");
+    press_keys(&mut terminal, DOWN);
+    let screen = terminal.wait_for("▸ model list");
     assert!(screen.contains("https://models.dev/api.json"), "{screen}");
     let config = project.directory("config").join("config.toml");
-    assert!(!config.exists(), "nothing is saved before the last answer");
+    press_keys(&mut terminal, RIGHT);
+    terminal.wait_for("▸ model list check daily");
+    assert!(!config.exists(), "nothing is saved before the card");
     press(&mut terminal, 'y');
-    Terminal::react();
-    terminal.send("\r");
-    terminal.wait_until_gone(texts::SETUP_MODEL_LIST);
+    terminal.wait_until_gone(texts::SETUP_CARD);
     let config = fs::read_to_string(config).unwrap();
-    for line in ["check_daily = true", "catalogue_url = \"https://models.dev/api.json\"", "approve = \"command\""] {
+    for line in ["check_daily = true", "catalogue_url = \"https://models.dev/api.json\"", "approve = \"effects\""] {
         assert!(config.contains(line), "{config}");
     }
 }

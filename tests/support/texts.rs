@@ -6,9 +6,7 @@ pub const PROJECT_TRUSTED: &str = "project trusted";
 pub const COMMAND_WOULD: &str = "The command would";
 pub const RUN_AGAIN_WITH_ACCESS: &str = "Run again with access?";
 pub const COMMANDS_HINT: &str = "/ commands";
-pub const SETUP_APPROVALS: &str = "What should aye ask about?";
-pub const SETUP_MODEL_LIST: &str = "Check daily for a new list of models?";
-pub const SETUP_MODEL: &str = "Which model do you want to use?";
+pub const SETUP_CARD: &str = "Set up aye";
 pub const OUTCOME_UNKNOWN: &str = "outcome unknown";
 pub const NOTHING_WAS_SENT: &str = "nothing was sent";
 pub const NOT_SENT: &str = "not sent";
@@ -63,9 +61,7 @@ pub const ALL: &[&str] = &[
     COMMAND_WOULD,
     RUN_AGAIN_WITH_ACCESS,
     COMMANDS_HINT,
-    SETUP_APPROVALS,
-    SETUP_MODEL_LIST,
-    SETUP_MODEL,
+    SETUP_CARD,
     OUTCOME_UNKNOWN,
     NOTHING_WAS_SENT,
     NOT_SENT,

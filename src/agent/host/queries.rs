@@ -4,7 +4,7 @@ use super::event_sender::EventSender;
 use super::server_queries::ServerQueries;
 use crate::agent::limits::MAX_OFFERED;
 use crate::ports::{ArtifactError, ToolRouter};
-use crate::protocol::{Event, EventKind, HostResponse, SessionId, SessionQuery, WorkspaceId, language_server_list};
+use crate::protocol::{Event, EventKind, HostResponse, RequestedList, SessionId, SessionQuery, WorkspaceId};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
@@ -40,7 +40,7 @@ impl SessionQueries {
             let kind = match query {
                 SessionQuery::ListChanges { task_id } => EventKind::ChangedFiles(router.changed_files(task_id).await),
                 SessionQuery::ListLanguageServers => {
-                    EventKind::Notice { message: language_server_list(&router.language_servers()) }
+                    EventKind::ListShown(RequestedList::LanguageServers { servers: router.language_servers() })
                 }
                 SessionQuery::ListArtifacts => {
                     or_notice(router.artifacts().await.map(|artifacts| EventKind::ArtifactsListed { artifacts }))

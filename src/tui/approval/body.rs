@@ -24,6 +24,8 @@ pub(crate) enum Body {
         name: DialogTitle,
         diff: Diff,
         above: Vec<Note>,
+        /// Paragraphs after the diff.
+        below: Vec<Note>,
         extent: ChangeSize,
         verb: Verb,
         /// Facts shown before the line counts on the right of the head.
@@ -108,15 +110,18 @@ impl Body {
         Self::Words { text: words }
     }
 
-    /// Builds the body for the effects of a previewed command: its facts, then the diff.
+    /// Builds the body for the effects of a previewed command: what the diff does not show, the diff, and the size of
+    /// the output.
     pub(super) fn for_effects(approval: &Approval) -> Self {
         let Some(effects) = &approval.effects else { return Self::from_text(String::new()) };
         let diff = Diff::new(&approval.proposal.diff, None);
         let lines = diff.lines();
         let extent = if lines > LARGE_LINES { ChangeSize::Large } else { ChangeSize::Readable };
         let above = rows_above_effects(approval, effects, &diff, &[]);
+        let below = super::effects::notes_below(effects, diff.lines() > 0);
         let name = DialogTitle { words: String::new(), beside: HeadSuffix::default() };
-        Self::Edit { name, diff, above, extent, verb: super::effects::verb(effects), facts: super::effects::facts(effects) }
+        let (verb, facts) = (super::effects::verb(effects), super::effects::facts(effects));
+        Self::Edit { name, diff, above, below, extent, verb, facts }
     }
 
     /// Marks effects that the user left out in the list.
@@ -141,7 +146,7 @@ impl Body {
         let (mut above, lines) = (notes, diff.lines());
         if lines <= LARGE_LINES {
             let facts = format_count(diff.hunks(), "hunk");
-            return Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb: APPLY, facts };
+            return Self::Edit { name, diff, above, below: Vec::new(), extent: ChangeSize::Readable, verb: APPLY, facts };
         }
         let files = diff.files();
         let all = format!("{lines} lines in {}, too long to review here", format_count(files.len(), "file"));
@@ -151,7 +156,7 @@ impl Body {
             Note::new(format!("  {name}  +{added} −{removed}"), Token::Warn)
         }));
         let facts = format_count(diff.hunks(), "hunk");
-        Self::Edit { name, diff, above, extent: ChangeSize::Large, verb: APPLY, facts }
+        Self::Edit { name, diff, above, below: Vec::new(), extent: ChangeSize::Large, verb: APPLY, facts }
     }
 
     /// Returns the number of leading rows that must have been shown before approval.
@@ -169,13 +174,14 @@ impl Body {
     /// Builds a body of paragraphs; all paragraphs must be shown before approval.
     pub(crate) fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
         let (name, diff) = (DialogTitle { words: String::new(), beside: HeadSuffix::default() }, Diff::new(&[], None));
-        Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb, facts }
+        Self::Edit { name, diff, above, below: Vec::new(), extent: ChangeSize::Readable, verb, facts }
     }
 
     /// Builds a body of paragraphs and a sample diff that will not be applied.
     pub(crate) fn sample(above: Vec<Note>, diff: &FileDiffs) -> Self {
         let (name, diff) = (DialogTitle { words: String::new(), beside: HeadSuffix::default() }, Diff::new(diff, None));
-        Self::Edit { name, diff, above, extent: ChangeSize::Readable, verb: APPLY, facts: String::new() }
+        let extent = ChangeSize::Readable;
+        Self::Edit { name, diff, above, below: Vec::new(), extent, verb: APPLY, facts: String::new() }
     }
 
     pub(crate) fn from_text(text: String) -> Self {
@@ -193,6 +199,7 @@ impl Body {
     pub(crate) fn facts(&self) -> Option<String> {
         match self {
             Self::Edit { facts, diff, .. } if diff.lines() == 0 => Some(facts.clone()),
+            Self::Edit { facts, .. } if facts.is_empty() => self.line_counts(),
             Self::Edit { facts, .. } => Some(format!("{facts} · {}", self.line_counts().unwrap_or_default())),
             Self::Command { .. } | Self::Words { .. } => None,
         }
@@ -242,7 +249,9 @@ impl Body {
 
     pub(crate) fn rows(&self, width: u16) -> usize {
         match self {
-            Self::Edit { name, diff, above, .. } => name.rows(width).len() + wrapped_count(above, width) + diff.height(width),
+            Self::Edit { name, diff, above, below, .. } => {
+                name.rows(width).len() + wrapped_count(above, width) + diff.height(width) + wrapped_count(below, width)
+            }
             Self::Command { .. } => self.with_rows(width, <[Row]>::len),
             Self::Words { text } => text.split('\n').map(|line| hanging(line, width).1.len()).sum(),
         }
@@ -261,17 +270,20 @@ impl Body {
 
     pub(crate) fn lines(&self, width: u16, range: Range<usize>, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
         match self {
-            Self::Edit { name, diff, above: notes, .. } => {
+            Self::Edit { name, diff, above: notes, below, .. } => {
                 let names = name.rows(width);
                 let above = names.len() + wrapped_count(notes, width);
-                let notes = notes.iter().flat_map(|note| {
+                let lines = |note: &Note| {
                     let style = theme.style(note.token);
-                    note.rows(width).into_iter().map(move |row| Line::styled(row.replace('−', glyphs.minus), style))
-                });
+                    let rows = note.rows(width).into_iter();
+                    rows.map(move |row| Line::styled(row.replace('−', glyphs.minus), style)).collect::<Vec<_>>()
+                };
                 let names = names.into_iter().map(|name| Line::styled(name, theme.style(Token::Text)));
-                let mut rows: Vec<_> = names.chain(notes).skip(range.start).take(range.len()).collect();
+                let mut rows: Vec<_> = names.chain(notes.iter().flat_map(lines)).skip(range.start).take(range.len()).collect();
                 let at = |row: usize| row.saturating_sub(above);
                 rows.extend(diff.rows(width, at(range.start)..at(range.end), theme));
+                let hidden = range.start.saturating_sub(above + diff.height(width));
+                rows.extend(below.iter().flat_map(lines).skip(hidden).take(range.len().saturating_sub(rows.len())));
                 rows
             }
             Self::Command { .. } => self.with_rows(width, |rows| {
@@ -311,14 +323,7 @@ fn proposal_notes(approval: &Approval) -> Vec<Note> {
 
 /// Returns the rows above the diff of a command's effects.
 fn rows_above_effects(approval: &Approval, effects: &Effects, diff: &Diff, discarded: &[DiscardedEffect]) -> Vec<Note> {
-    let mut above = super::effects::notes(approval, effects, discarded);
-    match diff.files().as_slice() {
-        [] => {}
-        [(Some(path), ..)] => {
-            above.push(Note::new(format!("text changes in {}", text::reveal_line(&path.to_string_lossy())), Token::Text));
-        }
-        _ => above.push(Note::new("text changes".to_owned(), Token::Text)),
-    }
+    let mut above = super::effects::notes_above(approval, effects, discarded);
     if diff.lines() > LARGE_LINES {
         above.push(Note::new(format!("{}-line diff, too long to review here", diff.lines()), Token::Warn));
     }

@@ -1,36 +1,36 @@
 //! Approval prompt for a change of files by a tool: its diff, the hunks to select and edit, and the layout.
 
-use super::amend_field::AmendField;
 use super::body::Body;
 use super::call_dialog::CallDialog;
 use super::choices::{Choice, ChoiceAction, choices_for_call};
-use super::dialog_kind::DialogKind;
 use super::diff_layout::DiffLayout;
 use super::hunks::{HunkSelection, Hunks};
 use super::note::Verb;
-use super::pager::Pager;
 use super::prompt::CallPrompt;
-use super::{Dialog, DialogAnswer, title};
+use super::{DialogAnswer, title};
 use crate::protocol::{Approval, Decision};
 use crate::tui::typeahead_guard::Confirm;
 
 pub(crate) struct EditDialog {
     prompt: CallPrompt,
     selection: Option<HunkSelection>,
-    amend_field: Option<AmendField>,
     layout: DiffLayout,
 }
 
 impl EditDialog {
     pub(super) fn new(approval: Approval) -> Self {
         let selection = Hunks::for_edit(&approval).map(HunkSelection::new);
-        Self { prompt: CallPrompt::new(approval), selection, amend_field: None, layout: DiffLayout::default() }
+        Self { prompt: CallPrompt::new(approval), selection, layout: DiffLayout::default() }
     }
 }
 
 impl CallDialog for EditDialog {
     fn call_prompt(&self) -> &CallPrompt {
         &self.prompt
+    }
+
+    fn call_prompt_mut(&mut self) -> &mut CallPrompt {
+        &mut self.prompt
     }
 
     fn title(&self) -> String {
@@ -44,57 +44,31 @@ impl CallDialog for EditDialog {
     fn choices(&self, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
         choices_for_call(&self.prompt.approval, verb, confirm)
     }
-}
 
-impl DialogKind for EditDialog {
-    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
+    fn answer_choice(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
         match (act, self.selection.as_ref().and_then(|selection| selection.hunks.amendment())) {
             (ChoiceAction::Approve, Some(amendment)) => self.prompt.decide(Decision::Amended { amendment }),
             (act, _) => self.prompt.answer(act, reason),
         }
     }
 
-    fn prompt(&self) -> Option<&CallPrompt> {
-        Some(&self.prompt)
+    fn hunk_selection(&self) -> Option<&HunkSelection> {
+        self.selection.as_ref()
     }
 
-    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
-        Some(&mut self.prompt)
+    fn hunk_selection_mut(&mut self) -> Option<&mut HunkSelection> {
+        self.selection.as_mut()
     }
 
-    fn selection(&self) -> Option<&HunkSelection> {
-        self.selection.as_ref().filter(|_| !self.prompt.disk.is_unseen())
-    }
-
-    fn selection_mut(&mut self) -> Option<&mut HunkSelection> {
-        self.selection.as_mut().filter(|_| !self.prompt.disk.is_unseen())
-    }
-
-    fn layout(&self) -> DiffLayout {
+    fn diff_layout(&self) -> DiffLayout {
         self.layout
     }
 
-    fn layout_mut(&mut self) -> Option<&mut DiffLayout> {
+    fn diff_layout_mut(&mut self) -> Option<&mut DiffLayout> {
         Some(&mut self.layout)
     }
 
-    fn amend_field(&self) -> Option<&AmendField> {
-        self.amend_field.as_ref()
-    }
-
-    fn amend_field_mut(&mut self) -> Option<&mut Option<AmendField>> {
-        Some(&mut self.amend_field)
-    }
-
-    fn details(&self, choices: &[Choice]) -> Option<Dialog> {
-        Pager::rules(&self.prompt.approval, choices).panel()
-    }
-
-    fn identity(&self) -> String {
-        self.prompt.identity()
-    }
-
-    fn name(&self, title: &str, counts: Option<&str>) -> String {
+    fn short_name(&self, title: &str, counts: Option<&str>) -> String {
         counts.map_or_else(|| title.to_owned(), |counts| format!("{title} {counts}"))
     }
 }

@@ -1,7 +1,8 @@
-//! Rows above the diff of a previewed command: exit status, paths, omitted changes and output.
+//! Rows around the diff of a previewed command: the command, changes without a diff, omitted changes and output.
 
+use super::Dialog;
 use super::note::{Note, Verb};
-use crate::protocol::{Approval, CountedEffects, CreatedFiles, DiscardedEffect, EffectKind, Effects, FileEffect, size};
+use crate::protocol::{Approval, CountedEffects, CreatedFiles, DiscardedEffect, EffectKind, Effects, FileDiff, FileEffect, size};
 use crate::text;
 use crate::tui::format::format_count;
 use crate::tui::theme::Token;
@@ -11,35 +12,55 @@ use crate::tui::transcript::take_exit;
 const EXCERPT: usize = 8;
 /// Width of the column with the change of a path, in cells.
 const VERB: usize = 9;
+/// Status of a command that succeeded, which needs no row.
+const SUCCESS: &str = "exit 0";
 /// Word shown instead of the kind of change for a path that the user left out.
 const DISCARD: &str = "discard";
 
-/// Returns the index of the note about a listed path.
+/// Returns the index of the note about a listed path that the diff does not show.
 pub(crate) fn note_index(approval: &Approval, path: &str) -> usize {
-    let rows = approval.command.as_ref().map_or(0, |command| text::reveal_rows(&command.line).split('\n').count());
-    let at = approval.effects.as_ref().and_then(|effects| effects.listed_paths().position(|listed| listed == path));
-    // The exit status is between the command and the list.
-    rows + 1 + at.unwrap_or(0)
+    let Some(effects) = &approval.effects else { return 0 };
+    let listed = effects.files.iter().filter(|file| !is_in_diff(approval, file)).map(|file| file.path.as_str());
+    let at = listed.chain(effects.groups.iter().map(|group| group.folder.as_str())).position(|listed| listed == path);
+    lead(approval, effects).len() + at.unwrap_or(0)
 }
 
-/// Returns all rows except the diff. Paths that the user left out are marked.
-pub(crate) fn notes(approval: &Approval, effects: &Effects, discarded: &[DiscardedEffect]) -> Vec<Note> {
-    let is_discarded = |path: &str| discarded.iter().any(|one| one.path == path && one.hunks.is_empty());
-    let mut notes = Vec::new();
-    if let Some(command) = &approval.command {
-        notes.extend(text::reveal_rows(&command.line).split('\n').map(|row| Note::new(format!("$ {row}"), Token::Code)));
-    }
+/// Returns whether the diff shows all of the effect: the text of one file.
+fn is_in_diff(approval: &Approval, effect: &FileEffect) -> bool {
+    let is_text = matches!(
+        effect.kind,
+        EffectKind::Created { binary: false, .. }
+            | EffectKind::Changed { binary: false, .. }
+            | EffectKind::Deleted { binary: false, .. }
+    );
+    let is_of = |file: &FileDiff| file.name.as_deref() == Some(effect.path.as_str()) && !file.hunks.is_empty();
+    is_text && effect.notes.is_empty() && approval.proposal.diff.iter().any(is_of)
+}
+
+/// Returns the first rows: the command, and how it ended if it failed.
+fn lead(approval: &Approval, effects: &Effects) -> Vec<Note> {
+    let command = approval.command.as_ref();
+    let line = |line: &str| Note::on_one_row(format!("$ {}", text::reveal_name(line)), Token::Code);
+    let mut notes: Vec<Note> = command.map(|command| line(&command.line)).into_iter().collect();
     if let Some(conflict) = &effects.conflict {
         notes.push(Note::new(text::reveal_rows(conflict), Token::Warn));
+    } else if effects.ended != SUCCESS {
+        notes.push(Note::new(text::reveal_line(&effects.ended), Token::Warn));
+    }
+    notes
+}
+
+/// Returns the rows above the diff: the command, the changes that the diff does not show, and warnings. Paths that the
+/// user left out are marked.
+pub(crate) fn notes_above(approval: &Approval, effects: &Effects, discarded: &[DiscardedEffect]) -> Vec<Note> {
+    let is_discarded = |path: &str| discarded.iter().any(|one| one.path == path && one.hunks.is_empty());
+    let mut notes = lead(approval, effects);
+    if effects.conflict.is_some() {
         return notes;
     }
-    let ended = text::reveal_line(&effects.ended);
-    let token = if ended == "exit 0" { Token::Text } else { Token::Warn };
-    notes.push(Note::new(format!("{ended} · ran in a copy without network access; your files are unchanged"), token));
-    if effects.is_empty() {
-        notes.push(Note::new("no files changed".to_owned(), Token::Text));
-    }
-    notes.extend(effects.files.iter().map(|effect| file(effect, is_discarded(&effect.path))));
+    let listed = effects.files.iter().filter(|effect| !is_in_diff(approval, effect));
+    notes.extend(listed.map(|effect| file(effect, is_discarded(&effect.path))));
+    notes.extend(effects.groups.iter().map(|folder| group(folder, is_discarded(&folder.folder))));
     if effects.more_files > 0 {
         let more = effects.more_files;
         notes.push(Note::new(
@@ -47,7 +68,6 @@ pub(crate) fn notes(approval: &Approval, effects: &Effects, discarded: &[Discard
             Token::Danger,
         ));
     }
-    notes.extend(effects.groups.iter().map(|folder| group(folder, is_discarded(&folder.folder))));
     notes.extend(effects.counted.iter().map(ignored_note));
     for refused in &effects.refused {
         let words = format!("{:VERB$}{}: {}", "SKIPPED", text::reveal_name(&refused.path), text::reveal_line(&refused.reason));
@@ -58,8 +78,31 @@ pub(crate) fn notes(approval: &Approval, effects: &Effects, discarded: &[Discard
         notes.push(Note::new(format!("the sandbox blocked {}", denied.join(", ")), Token::Warn));
     }
     notes.extend(approval.proposal.own_notes().iter().map(|note| Note::new(text::reveal_rows(note), Token::Warn)));
-    notes.extend(output_notes(&effects.output));
     notes
+}
+
+/// Returns the rows below the diff: the size of the output, or an excerpt if there is no diff.
+pub(crate) fn notes_below(effects: &Effects, has_diff: bool) -> Vec<Note> {
+    if effects.conflict.is_some() {
+        return Vec::new();
+    }
+    if !has_diff {
+        return output_notes(&effects.output);
+    }
+    let mut output = text::clean(&effects.output).into_owned();
+    take_exit(&mut output);
+    let output = output.trim();
+    let last = output.lines().next_back().map(str::trim);
+    let lines = format_count(output.lines().count(), "line");
+    let row = |last: &str| Note::on_one_row(format!("output: {lines} · ? show · {last}"), Token::Muted);
+    last.map(row).into_iter().collect()
+}
+
+/// Returns the rows of the output, for line mode, which has no page for it.
+pub(crate) fn output_excerpt(panel: &Dialog) -> Vec<String> {
+    let effects = panel.asked_approval().and_then(|approval| approval.effects.as_ref());
+    let notes = effects.map(|effects| notes_below(effects, false)).unwrap_or_default();
+    notes.into_iter().map(|note| note.text).collect()
 }
 
 /// Returns the approval verb for these effects.
@@ -71,15 +114,9 @@ pub(crate) fn verb(effects: &Effects) -> Verb {
     }
 }
 
-/// Returns the number of changed paths: `3 paths`.
+/// Returns the fact at the right of the head, if the title does not say it.
 pub(crate) fn facts(effects: &Effects) -> String {
-    if effects.conflict.is_some() {
-        return "nothing written".to_owned();
-    }
-    if effects.is_empty() {
-        return "no files".to_owned();
-    }
-    format_count(usize::try_from(effects.paths()).unwrap_or(usize::MAX), "path")
+    if effects.conflict.is_some() { "nothing written".to_owned() } else { String::new() }
 }
 
 fn file(effect: &FileEffect, is_discarded: bool) -> Note {

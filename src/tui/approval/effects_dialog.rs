@@ -3,12 +3,10 @@
 use super::body::Body;
 use super::call_dialog::CallDialog;
 use super::choices::{Choice, ChoiceAction, choices_for_effects};
-use super::dialog_kind::DialogKind;
 use super::hunks::{HunkSelection, Hunks};
 use super::note::Verb;
-use super::pager::Pager;
 use super::prompt::CallPrompt;
-use super::{Dialog, DialogAnswer, title};
+use super::{DialogAnswer, title};
 use crate::protocol::{Approval, Decision};
 use crate::tui::typeahead_guard::Confirm;
 
@@ -29,6 +27,10 @@ impl CallDialog for EffectsDialog {
         &self.prompt
     }
 
+    fn call_prompt_mut(&mut self) -> &mut CallPrompt {
+        &mut self.prompt
+    }
+
     fn title(&self) -> String {
         self.prompt.approval.effects.as_deref().map(title::of_effects).unwrap_or_default()
     }
@@ -40,41 +42,23 @@ impl CallDialog for EffectsDialog {
     fn choices(&self, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
         choices_for_effects(&self.prompt.approval, verb, confirm)
     }
-}
 
-impl DialogKind for EffectsDialog {
-    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
+    fn answer_choice(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
         match (act, self.selection.as_ref().and_then(|selection| selection.hunks.amendment())) {
             (ChoiceAction::Approve, Some(amendment)) => self.prompt.decide(Decision::Amended { amendment }),
             (act, _) => self.prompt.answer(act, reason),
         }
     }
 
-    fn prompt(&self) -> Option<&CallPrompt> {
-        Some(&self.prompt)
+    fn hunk_selection(&self) -> Option<&HunkSelection> {
+        self.selection.as_ref()
     }
 
-    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
-        Some(&mut self.prompt)
+    fn hunk_selection_mut(&mut self) -> Option<&mut HunkSelection> {
+        self.selection.as_mut()
     }
 
-    fn selection(&self) -> Option<&HunkSelection> {
-        self.selection.as_ref().filter(|_| !self.prompt.disk.is_unseen())
-    }
-
-    fn selection_mut(&mut self) -> Option<&mut HunkSelection> {
-        self.selection.as_mut().filter(|_| !self.prompt.disk.is_unseen())
-    }
-
-    fn details(&self, choices: &[Choice]) -> Option<Dialog> {
-        Pager::rules(&self.prompt.approval, choices).panel()
-    }
-
-    fn identity(&self) -> String {
-        self.prompt.identity()
-    }
-
-    fn name(&self, title: &str, _counts: Option<&str>) -> String {
+    fn short_name(&self, title: &str, _counts: Option<&str>) -> String {
         self.prompt.command_name().unwrap_or_else(|| title.to_owned())
     }
 }

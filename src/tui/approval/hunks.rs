@@ -3,11 +3,12 @@
 use super::diff_layout::MIN_BESIDE;
 use super::hunk::{new_text, old_text, with_new_text};
 use super::{ChoiceAction, Dialog};
-use crate::protocol::{Amendment, Approval, DiscardedEffect, EffectPart, FileDiffs, Hunk, HunkChoice};
+use crate::protocol::{Amendment, Approval, DiscardedEffect, EffectPart, FileDiff, FileDiffs, Hunk, HunkChoice};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
 use crate::tui::glyphs::Glyphs;
 use crate::tui::typeahead_guard::ALONE_MS;
+use std::ops::Range;
 
 /// Decisions about all hunks so far.
 #[derive(Debug, Clone)]
@@ -65,8 +66,12 @@ impl RecentMarks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HunkMark {
     Turn,
+    /// Selects or leaves out the whole file of the current hunk.
+    TurnFile,
     Next,
     Before,
+    NextFile,
+    FileBefore,
 }
 
 impl HunkMark {
@@ -75,6 +80,9 @@ impl HunkMark {
             ' ' => Some(Self::Turn),
             ']' => Some(Self::Next),
             '[' => Some(Self::Before),
+            'f' => Some(Self::TurnFile),
+            '}' => Some(Self::NextFile),
+            '{' => Some(Self::FileBefore),
             _ => None,
         }
     }
@@ -206,20 +214,48 @@ impl Hunks {
             return Ok(false);
         }
         let count = self.len();
+        let files = self.files();
+        let file = files.iter().position(|(_, parts)| parts.contains(&self.at)).unwrap_or(0);
         match mark {
+            HunkMark::TurnFile | HunkMark::NextFile | HunkMark::FileBefore if files.len() < 2 => return Ok(false),
             HunkMark::Next => self.at = (self.at + 1) % count,
             HunkMark::Before => self.at = (self.at + count - 1) % count,
-            HunkMark::Turn => {
-                if let Some(why) = &self.offers[self.at].fixed {
-                    return Err(why.clone());
-                }
-                self.choices[self.at] = match &self.choices[self.at] {
-                    HunkChoice::Left => HunkChoice::Taken,
-                    HunkChoice::Taken | HunkChoice::Edited { .. } => HunkChoice::Left,
-                };
-            }
+            HunkMark::NextFile => self.at = files[(file + 1) % files.len()].1.start,
+            HunkMark::FileBefore => self.at = files[(file + files.len() - 1) % files.len()].1.start,
+            HunkMark::Turn => self.turn(self.at..self.at + 1)?,
+            HunkMark::TurnFile => self.turn(files[file].1.clone())?,
         }
         Ok(true)
+    }
+
+    /// Leaves out these hunks, or selects them if all are left out already.
+    fn turn(&mut self, parts: Range<usize>) -> Result<(), String> {
+        if let Some(why) = self.offers[parts.clone()].iter().find_map(|offer| offer.fixed.clone()) {
+            return Err(why);
+        }
+        let parts = &mut self.choices[parts];
+        let choice = if parts.iter().all(|choice| *choice == HunkChoice::Left) { HunkChoice::Taken } else { HunkChoice::Left };
+        parts.fill(choice);
+        Ok(())
+    }
+
+    /// Returns the files with the ranges of their hunks, in order.
+    fn files(&self) -> Vec<(String, Range<usize>)> {
+        let names: Vec<String> = match &self.effects {
+            Some(effects) => effects.parts.iter().map(|part| part.path.clone()).collect(),
+            None => {
+                let of_file = |file: &FileDiff| vec![file.name.clone().unwrap_or_default(); file.hunks.len()];
+                self.diff.iter().flat_map(of_file).collect()
+            }
+        };
+        let mut files: Vec<(String, Range<usize>)> = Vec::new();
+        for (at, name) in names.into_iter().take(self.len()).enumerate() {
+            match files.last_mut().filter(|(last, _)| *last == name) {
+                Some((_, parts)) => parts.end = at + 1,
+                None => files.push((name, at..at + 1)),
+            }
+        }
+        files
     }
 
     /// Returns the text of the current hunk for editing, or the reason why it cannot be edited in a
@@ -298,32 +334,59 @@ impl Hunks {
         text
     }
 
+    /// Returns the name of a hunk in its file: `hunk 2 main()`.
     fn name(&self, at: usize) -> String {
-        if let Some(part) = self.effects.as_ref().map(|effects| &effects.parts[at]) {
-            let hunk = part.hunk.map(|hunk| format!(" hunk {}", hunk + 1)).unwrap_or_default();
-            let name = part.name.as_deref().map(|name| format!(" {}", text::reveal_line(name))).unwrap_or_default();
-            return format!("{}{hunk}{name}", text::reveal_name(&part.path));
-        }
+        let part = self.effects.as_ref().map(|effects| &effects.parts[at]);
         let name = self.offers[at].name.as_deref().map(|name| format!(" {}", text::reveal_line(name))).unwrap_or_default();
-        format!("hunk {}{name}", at + 1)
+        match part {
+            Some(EffectPart { hunk: None, path, .. }) => text::reveal_name(path),
+            Some(EffectPart { hunk: Some(hunk), .. }) => format!("hunk {}{name}", hunk + 1),
+            None => format!("hunk {}{name}", at + 1),
+        }
     }
 
-    /// Returns `☑ hunk 1 greet()   ☐ hunk 2 main()`, with as many neighbours of the current hunk as fit.
-    pub(crate) fn row(&self, room: usize, glyphs: &Glyphs) -> Vec<(String, bool)> {
-        let one = |at: usize| {
-            let sign = if self.choices[at] == HunkChoice::Left { glyphs.left } else { glyphs.taken };
-            let edited = if matches!(self.choices[at], HunkChoice::Edited { .. }) { " edited" } else { "" };
-            let lead = if at == self.at { glyphs.folded } else { " " };
-            text::truncate(&format!("{lead}{sign} {}{edited}", self.name(at)), room.max(8)).into_owned()
+    fn sign(&self, at: usize, glyphs: &Glyphs) -> &'static str {
+        if self.choices[at] == HunkChoice::Left { glyphs.left } else { glyphs.taken }
+    }
+
+    /// Returns the tab of a file, or of a hunk if there is only one file.
+    fn tab(&self, file: Option<&str>, parts: &Range<usize>, glyphs: &Glyphs) -> String {
+        let is_current = parts.contains(&self.at);
+        let lead = if is_current { glyphs.folded } else { " " };
+        let edited = |at: usize| if matches!(self.choices[at], HunkChoice::Edited { .. }) { " edited" } else { "" };
+        let Some(file) = file else {
+            return format!("{lead}{} {}{}", self.sign(parts.start, glyphs), self.name(parts.start), edited(parts.start));
         };
-        let (mut first, mut end) = (self.at, self.at + 1);
-        let mut wide = text::width(&one(self.at));
+        let file = text::reveal_name(file);
+        let left = self.choices[parts.clone()].iter().filter(|choice| **choice == HunkChoice::Left).count();
+        let sign = if left == parts.len() { glyphs.left } else { glyphs.taken };
+        let detail = match (is_current, parts.len()) {
+            (_, 1) => edited(parts.start).to_owned(),
+            (true, _) => format!(" {} {}{}", self.sign(self.at, glyphs), self.name(self.at), edited(self.at)),
+            (false, count) if left > 0 && left < count => format!(" {} of {count}", count - left),
+            (false, _) => String::new(),
+        };
+        format!("{lead}{sign} {file}{detail}")
+    }
+
+    /// Returns the tabs: `☑ src/main.rs   ☐ src/lib.rs`, or `☑ hunk 1 greet()   ☐ hunk 2 main()` for a single file, with
+    /// as many neighbours of the current one as fit.
+    pub(crate) fn row(&self, room: usize, glyphs: &Glyphs) -> Vec<(String, bool)> {
+        let files = self.files();
+        let tabs: Vec<(Option<&str>, Range<usize>)> = match files.as_slice() {
+            [_] => (0..self.len()).map(|at| (None, at..at + 1)).collect(),
+            files => files.iter().map(|(name, parts)| (Some(name.as_str()), parts.clone())).collect(),
+        };
+        let current = tabs.iter().position(|(_, parts)| parts.contains(&self.at)).unwrap_or(0);
+        let one = |at: usize| text::truncate(&self.tab(tabs[at].0, &tabs[at].1, glyphs), room.max(8)).into_owned();
+        let (mut first, mut end) = (current, current + 1);
+        let mut wide = text::width(&one(current));
         loop {
             let before = first.checked_sub(1).map(|at| text::width(&one(at)) + 2).filter(|more| wide + more <= room);
             if let Some(more) = before {
                 (first, wide) = (first - 1, wide + more);
             }
-            let after = (end < self.len()).then(|| text::width(&one(end)) + 2).filter(|more| wide + more <= room);
+            let after = (end < tabs.len()).then(|| text::width(&one(end)) + 2).filter(|more| wide + more <= room);
             if let Some(more) = after {
                 (end, wide) = (end + 1, wide + more);
             }
@@ -331,18 +394,41 @@ impl Hunks {
                 break;
             }
         }
-        (first..end).map(|at| (one(at), at == self.at)).collect()
+        (first..end).map(|at| (one(at), at == current)).collect()
     }
 
-    /// Returns the position of the current hunk: `hunk 1 of 2`.
-    pub(crate) fn facts(&self) -> String {
-        let what = if self.effects.is_some() { "change" } else { "hunk" };
-        format!("{what} {} of {}", self.at + 1, self.len())
+    /// Returns the position of the current hunk if there is only one file: `hunk 1 of 2`.
+    pub(crate) fn facts(&self) -> Option<String> {
+        (self.files().len() < 2).then(|| format!("hunk {} of {}", self.at + 1, self.len()))
     }
 
-    /// Returns the hint for the keys that select the previous and the next hunk.
-    pub(crate) fn hint(&self) -> &'static str {
-        if self.effects.is_some() { "[ ] change" } else { "[ ] hunk" }
+    /// Returns the hints for the keys that select files and hunks.
+    pub(crate) fn hints(&self) -> &'static [&'static str] {
+        match self.files().len() {
+            1 => &["[ ] hunk", "space select"],
+            count if count == self.len() => &["[ ] file", "space select"],
+            _ => &["[ ] hunk", "{ } file", "space select", "f select file"],
+        }
+    }
+
+    /// Selects the hunk that begins in these rows of the diff, or else the one that the first row belongs to.
+    fn select_visible(&mut self, diff: &Diff, width: u16, rows: Range<usize>) {
+        let current = self.hunk_index(self.at).ok();
+        let start = |hunk: usize| diff.row_of(width, hunk);
+        if current.is_some_and(|hunk| rows.contains(&start(hunk))) {
+            return;
+        }
+        let Some(first) = diff.hunk_at(width, rows.start) else { return };
+        let next =
+            Some(first + 1).filter(|hunk| *hunk < diff.hunks() && start(first) < rows.start && rows.contains(&start(*hunk)));
+        let hunk = next.unwrap_or(first);
+        let is_of = |at: &usize| match self.effects.as_ref().map(|effects| &effects.parts[*at]) {
+            Some(part) => (part.first..part.end).contains(&hunk),
+            None => *at == hunk,
+        };
+        if let Some(at) = (0..self.len()).find(is_of) {
+            self.at = at;
+        }
     }
 
     /// Returns the index of an offer's first hunk in the diff, or the path of an offer without
@@ -369,6 +455,36 @@ impl Dialog {
             }
         }
         Ok(marked)
+    }
+
+    /// Selects a hunk that is on the screen, after scrolling.
+    pub(crate) fn select_visible_hunk(&mut self) {
+        let (width, top, shown) = (self.view.width, self.view.top, self.view.shown);
+        let above = self.body.rows_above_diff(width);
+        let Some(diff) = self.body.changes().filter(|diff| diff.hunks() > 0 && top + shown > above) else { return };
+        let rows = top.saturating_sub(above)..top + shown - above;
+        if let Some(selection) = self.kind.selection_mut()
+            && selection.hunks.can_be_split()
+        {
+            selection.hunks.select_visible(diff, width, rows);
+        }
+    }
+
+    /// Returns the rows of the body in which a hunk begins, with the sign of its selection and whether it is the
+    /// current one.
+    pub(crate) fn hunk_marks(&self, width: u16, rows: Range<usize>) -> Vec<(usize, &'static str, bool)> {
+        let above = self.body.rows_above_diff(width);
+        let (Some(hunks), Some(diff)) = (self.hunks(), self.body.changes()) else { return Vec::new() };
+        let first = diff.hunk_at(width, rows.start.saturating_sub(above)).unwrap_or(0);
+        if !hunks.can_be_split() {
+            return Vec::new();
+        }
+        let parts = (0..hunks.len()).filter_map(|at| Some((at, hunks.hunk_index(at).ok()?)));
+        let starts = parts.skip_while(|(_, hunk)| *hunk < first).map(|(at, hunk)| (at, above + diff.row_of(width, hunk)));
+        let visible = starts.skip_while(|(_, row)| *row < rows.start).take_while(|(_, row)| *row < rows.end);
+        // One cell wide; the screen replaces the symbols if it has only ASCII.
+        let sign = |at: usize| if hunks.choices[at] == HunkChoice::Left { "☐" } else { "☑" };
+        visible.map(|(at, row)| (row, sign(at), at == hunks.at)).collect()
     }
 
     /// Scrolls to the current hunk, or to the row of an effect without a diff.
@@ -454,7 +570,7 @@ impl Dialog {
         let changed = hunks.amendment().is_some();
         if hunks.can_be_split() {
             let counts = self.body.line_counts().unwrap_or_default();
-            self.facts = format!("{} · {counts}", hunks.facts());
+            self.facts = hunks.facts().map_or(counts.clone(), |facts| format!("{facts} · {counts}"));
         }
         for choice in &mut self.choices {
             match choice.act {

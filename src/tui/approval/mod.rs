@@ -50,6 +50,7 @@ pub(crate) use choices::{Choice, ChoiceAction, GoalChoice, YesNo, choice};
 pub(crate) use dialog_kind::DialogKind;
 pub(crate) use dialog_stack::DialogStack;
 pub(crate) use disk_state::{is_awaited, is_change_visible};
+pub(crate) use effects::output_excerpt;
 pub(crate) use elicitation_dialog::refresh_form;
 pub(crate) use goal_dialog::{GoalDialog, goal_dialog};
 pub(crate) use hit_regions::choice_at;

@@ -12,19 +12,29 @@ pub(crate) const CHANGED_SHORT: &str = "⚠ changed on disk";
 
 pub(crate) const CHANGED_SHORTEST: &str = "⚠ changed";
 
-/// Paragraph above a diff.
+/// Paragraph above or below a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Note {
     pub text: String,
     pub token: Token,
+    /// Whether the paragraph is truncated to one row instead of wrapped.
+    is_on_one_row: bool,
 }
 
 impl Note {
     pub(crate) fn new(text: String, token: Token) -> Self {
-        Self { text, token }
+        Self { text, token, is_on_one_row: false }
+    }
+
+    /// Creates a paragraph of one row, whose text `?` shows in full.
+    pub(crate) fn on_one_row(text: String, token: Token) -> Self {
+        Self { text, token, is_on_one_row: true }
     }
 
     pub(crate) fn rows(&self, width: u16) -> Vec<String> {
+        if self.is_on_one_row {
+            return vec![text::truncate(&self.text, width.into()).into_owned()];
+        }
         text::wrap(&self.text, usize::from(width)).into_iter().map(|part| self.text[part].to_owned()).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Dialogs of the first-time setup.
+//! Card of the first-time setup: one row for each setting, and the details of the current row.
 
 use super::dialog_kind::{DialogKind, HintState};
 use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, Note, choice};
@@ -6,7 +6,7 @@ use crate::protocol::{FileDiffs, FoundModel, ModelAddress, TestOutcome};
 use crate::text;
 use crate::tui::composer::TextField;
 use crate::tui::layers::SAMPLE;
-use crate::tui::onboarding::{Onboarding, SetupChoice, SetupPage, TestState, TypedInput, TypedLine};
+use crate::tui::onboarding::{ModelChoice, Onboarding, SetupChoice, SetupPage, SetupRow, TestState, TypedInput, TypedLine};
 use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
 use std::borrow::Cow;
@@ -15,6 +15,10 @@ use std::borrow::Cow;
 const SIGNS: usize = 24;
 /// Number of characters shown from the end of a long key.
 const TAIL: usize = 4;
+/// Width of the column with the names of the settings, in cells.
+const NAME: usize = 11;
+/// Marker before the current row.
+const MARK: &str = "▸";
 
 impl Onboarding {
     pub(crate) fn panel(self: Box<Self>) -> Dialog {
@@ -36,113 +40,158 @@ impl Onboarding {
 
     pub(crate) fn title(&self) -> String {
         match &self.page {
-            SetupPage::Models => "Which model do you want to use?".to_owned(),
+            SetupPage::Card => "Set up aye".to_owned(),
             SetupPage::Typing(TypedLine { what: TypedInput::Key, .. }) => "API key".to_owned(),
             SetupPage::Typing(TypedLine { what: TypedInput::Address, .. }) => "Your own model server".to_owned(),
             SetupPage::Typing(TypedLine { what: TypedInput::AddressKey, .. }) => "API key for that server (optional)".to_owned(),
-            SetupPage::Model(reach) => match &reach.address {
-                Some(address) => format!("Use the server at {}?", text::reveal_line(address)),
-                None => format!("Use {}?", text::reveal_line(&reach.model)),
-            },
-            SetupPage::Approvals => "What should aye ask about?".to_owned(),
-            SetupPage::ModelList => "Check daily for a new list of models?".to_owned(),
         }
     }
 
     pub(crate) fn reason(&self) -> String {
         match &self.page {
-            SetupPage::Models => format!("{} · nothing is sent or saved until you confirm", self.place()),
+            SetupPage::Card => "nothing is saved before you press y".to_owned(),
             SetupPage::Typing(TypedLine { what: TypedInput::Address, .. }) => {
-                format!("{} · any server with the Chat Completions API; only the address is checked", self.place())
+                "any server with the Chat Completions API; only the address is checked".to_owned()
             }
-            SetupPage::Typing(_) => format!("{} · your input is hidden, and nothing is saved yet", self.place()),
-            SetupPage::Model(_) => format!("{} · nothing is saved yet", self.place()),
-            SetupPage::Approvals => format!("{} · press enter to keep the current setting", self.place()),
-            SetupPage::ModelList => format!("{} · press enter for no; nothing is fetched unless you choose it", self.place()),
+            SetupPage::Typing(_) => "your input is hidden, and nothing is saved yet".to_owned(),
         }
     }
 
-    /// Returns the position of the page: `setup 1 of 3`.
-    fn place(&self) -> String {
-        let number = match &self.page {
-            SetupPage::Models | SetupPage::Typing(_) | SetupPage::Model(_) => 1,
-            SetupPage::Approvals => 2,
-            SetupPage::ModelList => 3,
-        };
-        format!("setup {number} of {}", if self.found.public_list.is_some() { 3 } else { 2 })
-    }
-
     fn choices(&self) -> Vec<Choice> {
-        let skip = if self.found.model_now.is_some() { "skip: keep the current model" } else { "skip: choose a model later" };
-        let pick = |letter, pick, words: String, short: &'static str| {
-            choice(letter, Confirm::Letter, ChoiceAction::Setup(pick), words, short)
+        let pick = |letter, pick, words: &str, short: &'static str| {
+            choice(letter, Confirm::Letter, ChoiceAction::Setup(pick), words.to_owned(), short)
         };
         match &self.page {
-            SetupPage::Models => {
-                let models = self.found.models.iter().take(9).zip('1'..).enumerate();
-                let models = models.map(|(at, (found, digit))| {
-                    let words = format!("{} · {}", text::reveal_line(&found.model), text::reveal_line(&found.by));
-                    let name = found.model.rsplit('/').next().unwrap_or_default();
-                    let short = text::truncate(&text::reveal_line(name), 20).into_owned();
-                    let choice = choice(digit, Confirm::LetterThenEnter, ChoiceAction::Setup(SetupChoice::Model(at)), words, "");
-                    Choice { short: short.into(), ..choice }
-                });
-                let others = [
-                    pick('k', SetupChoice::Key, "paste an API key".to_owned(), "API key"),
-                    pick('u', SetupChoice::Address, "another server, by its address".to_owned(), "server"),
-                    pick('s', SetupChoice::Skip, skip.to_owned(), "skip"),
-                ];
-                models.chain(others).collect()
-            }
-            SetupPage::Typing(_) => Vec::new(),
-            SetupPage::Model(_) => vec![
-                pick('y', SetupChoice::Take, "use it here and in new sessions".to_owned(), "use it"),
-                pick('t', SetupChoice::Test, "test: send one small request".to_owned(), "test"),
-                pick('b', SetupChoice::Back, "back to the list".to_owned(), "back"),
+            SetupPage::Card => vec![
+                pick('y', SetupChoice::Save, "save these settings", "save"),
+                pick('k', SetupChoice::Key, "enter an API key", "API key"),
+                pick('u', SetupChoice::Address, "use another server, by its address", "server"),
+                pick('t', SetupChoice::Test, "test the model: send one small request", "test"),
+                pick('s', SetupChoice::Skip, "skip: change nothing", "skip"),
             ],
-            SetupPage::Approvals => {
-                let choices = self.found.approvals.iter().zip('1'..).enumerate().map(|(at, (found, digit))| {
-                    let suggested = if found.suggested { " · suggested" } else { "" };
-                    let words = format!("{}{suggested}", text::reveal_line(&found.title));
-                    let choice =
-                        choice(digit, Confirm::LetterThenEnter, ChoiceAction::Setup(SetupChoice::Approvals(at)), words, "");
-                    Choice { short: text::reveal_line(&found.name).into(), ..choice }
-                });
-                choices.chain([pick('s', SetupChoice::Skip, "skip: keep the current setting".to_owned(), "skip")]).collect()
-            }
-            SetupPage::ModelList => {
-                let words = "yes: check once a day, and notify me of changes".to_owned();
-                let yes = choice('y', Confirm::LetterThenEnter, ChoiceAction::Setup(SetupChoice::LookDaily), words, "yes");
-                vec![yes, pick('n', SetupChoice::Skip, "no: use the built-in list".to_owned(), "no")]
-            }
+            SetupPage::Typing(_) => Vec::new(),
         }
     }
 
     pub(crate) fn body(&self) -> Body {
-        let mut words = match &self.page {
-            SetupPage::Models => self.models_text(),
-            SetupPage::Typing(typing) => self.typing_text(typing),
-            SetupPage::Model(reach) => self.model_text(reach),
-            SetupPage::Approvals => return self.approvals_body(),
-            SetupPage::ModelList => self.model_list_text(),
-        };
-        if let Some(problem) = &self.problem {
-            words = format!("{words}\n\n{problem}");
+        let mut notes = Vec::new();
+        match &self.page {
+            SetupPage::Card => {
+                notes.extend(self.row_notes());
+                notes.extend(self.problem.iter().map(|problem| Note::new(text::reveal_rows(problem), Token::Danger)));
+                if self.waits {
+                    notes.push(Note::new("Saving…".to_owned(), Token::Muted));
+                }
+                notes.extend(self.details().into_iter().map(|words| Note::new(words, Token::Muted)));
+            }
+            SetupPage::Typing(typing) => {
+                let words = self.typing_text(typing);
+                notes.extend(words.split('\n').map(|line| Note::new(text::reveal_line(line), Token::Text)));
+                notes.extend(self.problem.iter().map(|problem| Note::new(text::reveal_rows(problem), Token::Danger)));
+                notes.extend(self.row_notes());
+            }
         }
-        Body::from_text(words)
+        let is_sample = matches!(self.page, SetupPage::Card) && self.current_row() == SetupRow::Theme;
+        let diff = if is_sample { FileDiffs::read(SAMPLE) } else { FileDiffs::default() };
+        Body::sample(notes, &diff)
     }
 
-    fn models_text(&self) -> String {
-        let now = match &self.found.model_now {
-            Some(model) => format!("New sessions use {model}.\n"),
-            None => "No model is set up yet.\n".to_owned(),
+    /// Returns one paragraph for each row of the card.
+    fn row_notes(&self) -> Vec<Note> {
+        let current = Some(self.current_row()).filter(|_| matches!(self.page, SetupPage::Card));
+        let note = |row: SetupRow| {
+            let (name, value) = self.row_text(row);
+            let (mark, token) = if current == Some(row) { (MARK, Token::Accent) } else { (" ", Token::Text) };
+            Note::on_one_row(format!("{mark} {name:NAME$}{value}"), token)
         };
-        let found = if self.found.models.is_empty() {
-            "No API key was found in the environment, and no model server on this machine. `aye demo` shows a complete session without either."
-        } else {
-            "The numbered models below were found in the environment, in saved keys, or on this machine."
+        self.rows().into_iter().map(note).collect()
+    }
+
+    /// Returns the name and the value of a row.
+    fn row_text(&self, row: SetupRow) -> (&'static str, String) {
+        match row {
+            SetupRow::Model => ("model", self.model_text()),
+            SetupRow::Approvals => {
+                let now = self.found.approvals_now.as_ref();
+                let now = now.and_then(|now| self.found.approvals.iter().find(|choice| choice.name == *now));
+                let value = match (self.approvals.and_then(|at| self.found.approvals.get(at)), now) {
+                    (Some(choice), _) if choice.suggested => format!("{} · suggested", text::reveal_line(&choice.title)),
+                    (Some(choice), _) => text::reveal_line(&choice.title),
+                    (None, Some(now)) => format!("{} · current", text::reveal_line(&now.title)),
+                    (None, None) => "no change".to_owned(),
+                };
+                ("approvals", value)
+            }
+            SetupRow::ModelList => {
+                ("model list", if self.looks_daily { "check daily for a new list" } else { "built-in" }.to_owned())
+            }
+            SetupRow::Theme => ("theme", self.themes.get(self.theme).map_or("auto".to_owned(), |name| text::reveal_line(name))),
+        }
+    }
+
+    fn model_text(&self) -> String {
+        match self.model {
+            ModelChoice::Keep => match &self.found.model_now {
+                Some(model) => format!("{} · current", text::reveal_line(model)),
+                None => "none; choose one later".to_owned(),
+            },
+            ModelChoice::Found(at) => self.found.models.get(at).map_or_else(String::new, |found| {
+                format!("{} · {}", text::reveal_line(&found.model), text::reveal_line(&found.by))
+            }),
+            ModelChoice::Own => self.own.as_ref().map(own_text).unwrap_or_default(),
+        }
+    }
+
+    /// Returns the details of the current row.
+    fn details(&self) -> Vec<String> {
+        let mut lines = match self.current_row() {
+            SetupRow::Model => self.model_details(),
+            SetupRow::Approvals => {
+                let chosen = self.approvals.and_then(|at| self.found.approvals.get(at));
+                let about = chosen.map(|choice| text::reveal_line(&choice.words));
+                let stricter = "A stricter rule in a policy takes precedence. `/mode` changes the mode for one session.";
+                about.into_iter().chain([stricter.to_owned(), text::reveal_line(&self.found.sandbox)]).collect()
+            }
+            SetupRow::ModelList => {
+                let list = self.found.public_list.as_deref().map(text::reveal_line).unwrap_or_default();
+                vec![format!(
+                    "aye has a built-in list of models with their context windows and prices. It can check once a day whether \
+                     the public list {list} has changed, and notify you. Nothing is updated without your approval: \
+                     `aye models update` shows the changes and asks."
+                )]
+            }
+            SetupRow::Theme => Vec::new(),
         };
-        format!("{now}{found}")
+        lines.extend(self.found.other_agents.iter().map(|found| text::reveal_line(found)));
+        lines
+    }
+
+    fn model_details(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        match &self.test {
+            TestState::Not if self.model == ModelChoice::Own => lines.push("Not tested yet.".to_owned()),
+            TestState::Not => {}
+            TestState::Runs => lines.push("Testing: one small request was sent…".to_owned()),
+            TestState::Done(TestOutcome::Answered { model, latency_ms }) => {
+                lines.push(format!("It works: {} responded in {latency_ms} ms.", text::reveal_line(model)));
+            }
+            TestState::Done(TestOutcome::Failed { message }) => {
+                lines.push("The test failed:".to_owned());
+                lines.extend(message.lines().map(text::reveal_line));
+            }
+        }
+        let has_key = self.own.as_ref().is_some_and(|own| own.key.is_some());
+        if self.model == ModelChoice::Own && has_key {
+            lines.push(format!("The key will be saved in {}.", text::reveal_line(&self.found.keys_go_to)));
+        }
+        if self.found.models.is_empty() {
+            lines.push(
+                "No API key was found in the environment, and no model server on this machine. `aye demo` shows a complete \
+                 session without either."
+                    .to_owned(),
+            );
+        }
+        lines
     }
 
     fn typing_text(&self, typing: &TypedLine) -> String {
@@ -168,69 +217,6 @@ impl Onboarding {
     fn keep_label(&self) -> String {
         format!("will be saved in {}", self.found.keys_go_to)
     }
-
-    fn model_text(&self, reach: &ModelAddress) -> String {
-        let mut lines = vec![match &self.test {
-            _ if self.waits => "Saving…".to_owned(),
-            TestState::Not => "Not tested yet.".to_owned(),
-            TestState::Runs => "Testing: one small request was sent…".to_owned(),
-            TestState::Done(TestOutcome::Answered { model, latency_ms }) => {
-                format!("It works: {model} responded in {latency_ms} ms.")
-            }
-            TestState::Done(TestOutcome::Failed { message }) => format!("The test failed:\n{message}\n"),
-        }];
-        if let Some(address) = &reach.address {
-            let model = if reach.model.is_empty() { "the first model that the server lists" } else { &reach.model };
-            lines.push(format!("address  {address}\nmodel    {model}"));
-        }
-        match &reach.key {
-            Some(key) => lines.push(format!("key      {}; will be saved in {}", describe_key(&key.0), self.found.keys_go_to)),
-            None if reach.address.is_some() => lines.push("key      none".to_owned()),
-            None => {
-                let found = self.found.models.iter().find(|found| found.model == reach.model);
-                lines.extend(found.map(|found| format!("source   {}", found.by)));
-            }
-        }
-        lines.join("\n")
-    }
-
-    fn model_list_text(&self) -> String {
-        let list = self.found.public_list.as_deref().map(text::reveal_line).unwrap_or_default();
-        let words = format!(
-            "aye has a built-in list of models with their context windows and prices. It can check once a day whether the public \
-             list {list} has changed, and notify you. Nothing is updated without your approval: `aye models update` shows the \
-             changes and asks."
-        );
-        if self.waits { format!("{words}\n\nSaving…") } else { words }
-    }
-
-    fn approvals_body(&self) -> Body {
-        let mut notes = Vec::new();
-        for found in &self.found.approvals {
-            let is_now = self.found.approvals_now.as_ref() == Some(&found.name);
-            let mark = if is_now {
-                " · current"
-            } else if found.suggested {
-                " · suggested"
-            } else {
-                ""
-            };
-            notes.push(Note::new(format!("{}{mark}", text::reveal_line(&found.title)), Token::Heading));
-            notes.push(Note::new(text::reveal_line(&found.words), Token::Text));
-        }
-        let words = "A stricter rule in a policy takes precedence. `/mode` changes the mode for one session.";
-        notes.push(Note::new(words.to_owned(), Token::Muted));
-        notes.push(Note::new(text::reveal_line(&self.found.sandbox), Token::Muted));
-        notes.extend(self.found.other_agents.iter().map(|found| Note::new(text::reveal_line(found), Token::Muted)));
-        if let Some(problem) = &self.problem {
-            notes.push(Note::new(text::reveal_rows(problem), Token::Danger));
-        } else if self.waits {
-            notes.push(Note::new("Saving…".to_owned(), Token::Muted));
-        }
-        let theme = self.themes.get(self.theme).map_or("auto", String::as_str);
-        notes.push(Note::new(format!("theme {} · left right change", text::reveal_line(theme)), Token::Heading));
-        Body::sample(notes, &FileDiffs::read(SAMPLE))
-    }
 }
 
 impl DialogKind for Onboarding {
@@ -249,9 +235,7 @@ impl DialogKind for Onboarding {
     fn field_label(&self) -> Cow<'_, str> {
         match &self.page {
             SetupPage::Typing(TypedLine { what: TypedInput::Address, .. }) => "address: ".into(),
-            SetupPage::Typing(_) | SetupPage::Models | SetupPage::Model(_) | SetupPage::Approvals | SetupPage::ModelList => {
-                "key: ".into()
-            }
+            SetupPage::Typing(_) | SetupPage::Card => "key: ".into(),
         }
     }
 
@@ -274,13 +258,18 @@ fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
         }
         SetupPage::Typing(_) => vec!["enter next", "esc back", "ctrl+u clear"],
         _ if is_arming => vec!["just opened: keys only highlight", "esc close"],
-        SetupPage::Models => vec!["esc close this step", "up down enter choose", "ctrl+c cancel setup"],
-        SetupPage::Model(_) => vec!["esc back", "up down enter choose"],
-        SetupPage::ModelList => vec!["enter no", "y then enter yes", "esc back"],
-        SetupPage::Approvals if onboarding.found.public_list.is_some() => {
-            vec!["enter next", "left right theme", "esc close", "number, then enter", "pgup pgdn scroll"]
-        }
-        SetupPage::Approvals => vec!["enter finish", "left right theme", "esc close", "number, then enter", "pgup pgdn scroll"],
+        SetupPage::Card => vec!["up down row", "left right change", "esc close"],
+    }
+}
+
+/// Describes a model that the user typed: its server or name, and its key.
+fn own_text(own: &ModelAddress) -> String {
+    let key = own.key.as_ref().map_or_else(|| "no key".to_owned(), |key| format!("key: {}", describe_key(&key.0)));
+    let model = text::reveal_line(&own.model);
+    match &own.address {
+        Some(address) if own.model.is_empty() => format!("first model of {} · {key}", text::reveal_line(address)),
+        Some(address) => format!("{model} at {} · {key}", text::reveal_line(address)),
+        None => format!("{model} · {key}"),
     }
 }
 

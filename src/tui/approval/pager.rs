@@ -196,6 +196,12 @@ impl DialogKind for Pager {
 /// unavailable.
 fn constants(approval: &Approval) -> Vec<String> {
     let mut lines = Vec::new();
+    if let (Some(command), Some(effects)) = (&approval.command, &approval.effects) {
+        // The prompt shows one row of the command.
+        lines.push(format!("command      {}", text::reveal_rows(&command.line).replace('\n', "\n             ")));
+        let ended = text::reveal_line(&effects.ended);
+        lines.push(format!("result       {ended}; ran in a copy without network access; your files are unchanged"));
+    }
     if let Some(command) = &approval.command {
         lines.push(format!("directory    {}", text::reveal_line(&command.cwd)));
         lines.push(match command.timeout_seconds {

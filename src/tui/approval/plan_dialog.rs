@@ -4,18 +4,15 @@ use super::amend_field::{AmendField, AmendTarget};
 use super::body::Body;
 use super::call_dialog::CallDialog;
 use super::choices::{Choice, ChoiceAction, choices_for_plan};
-use super::dialog_kind::DialogKind;
 use super::note::Verb;
-use super::pager::Pager;
 use super::prompt::CallPrompt;
-use super::{Dialog, DialogAnswer, title};
+use super::{DialogAnswer, title};
 use crate::protocol::{Approval, Decision};
 use crate::tui::composer::Lines;
 use crate::tui::typeahead_guard::Confirm;
 
 pub(crate) struct PlanDialog {
     prompt: CallPrompt,
-    amend_field: Option<AmendField>,
     editing: PlanEditing,
 }
 
@@ -32,7 +29,7 @@ enum PlanEditing {
 
 impl PlanDialog {
     pub(super) fn new(approval: Approval) -> Self {
-        Self { prompt: CallPrompt::new(approval), amend_field: None, editing: PlanEditing::Closed }
+        Self { prompt: CallPrompt::new(approval), editing: PlanEditing::Closed }
     }
 
     /// Records that the text of the plan was requested for editing in this dialog.
@@ -51,7 +48,7 @@ impl PlanDialog {
         if is_wanted && is_shown {
             self.editing = PlanEditing::Open(text.to_owned());
             let lines = Lines::new(text.strip_suffix('\n').unwrap_or(text));
-            self.amend_field = Some(AmendField { lines, what: AmendTarget::Plan });
+            self.prompt.amend_field = Some(AmendField { lines, what: AmendTarget::Plan });
         }
         true
     }
@@ -70,6 +67,10 @@ impl CallDialog for PlanDialog {
         &self.prompt
     }
 
+    fn call_prompt_mut(&mut self) -> &mut CallPrompt {
+        &mut self.prompt
+    }
+
     fn title(&self) -> String {
         title::summary(&self.prompt.approval)
     }
@@ -81,44 +82,18 @@ impl CallDialog for PlanDialog {
     fn choices(&self, _verb: &Verb, confirm: Confirm) -> Vec<Choice> {
         choices_for_plan(&self.prompt.approval, confirm)
     }
-}
 
-impl DialogKind for PlanDialog {
-    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
+    fn answer_choice(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
         match act {
             ChoiceAction::ApproveClean => self.prompt.decide(Decision::ApprovedInCleanContext),
             act => self.prompt.answer(act, reason),
         }
     }
 
-    fn prompt(&self) -> Option<&CallPrompt> {
-        Some(&self.prompt)
-    }
-
-    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
-        Some(&mut self.prompt)
-    }
-
-    fn amend_field(&self) -> Option<&AmendField> {
-        self.amend_field.as_ref()
-    }
-
-    fn amend_field_mut(&mut self) -> Option<&mut Option<AmendField>> {
-        Some(&mut self.amend_field)
-    }
-
-    fn leave_field(&mut self) {
+    fn cancel_edit(&mut self) {
         self.editing = match self.editing {
             PlanEditing::Requested | PlanEditing::Cancelled => PlanEditing::Cancelled,
             PlanEditing::Closed | PlanEditing::Open(_) => PlanEditing::Closed,
         };
-    }
-
-    fn details(&self, choices: &[Choice]) -> Option<Dialog> {
-        Pager::rules(&self.prompt.approval, choices).panel()
-    }
-
-    fn identity(&self) -> String {
-        self.prompt.identity()
     }
 }

@@ -1,6 +1,7 @@
 //! Call of an approval prompt: the approval, its time limit, and its relation to the file on disk.
 
 use super::DialogAnswer;
+use super::amend_field::AmendField;
 use super::choices::ChoiceAction;
 use super::disk_state::ProposalFreshness;
 use crate::protocol::{Amendment, Approval, Decision};
@@ -13,11 +14,13 @@ pub(crate) struct CallPrompt {
     /// Time at which a missing answer becomes a denial, if there is a limit.
     pub ends: Option<u64>,
     pub disk: ProposalFreshness,
+    /// Field for the text that replaces the proposal, while it is open.
+    pub amend_field: Option<AmendField>,
 }
 
 impl CallPrompt {
     pub(crate) fn new(approval: Approval) -> Self {
-        Self { approval, ends: None, disk: ProposalFreshness::default() }
+        Self { approval, ends: None, disk: ProposalFreshness::default(), amend_field: None }
     }
 
     pub(crate) fn decide(&self, decision: Decision) -> Option<DialogAnswer> {

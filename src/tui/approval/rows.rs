@@ -127,7 +127,7 @@ impl PanelRows {
 
     /// Returns the number of rows above the body.
     pub(crate) fn head(self) -> u16 {
-        1 + self.reason + self.top_rule
+        1 + self.hunks + self.reason + self.top_rule
     }
 
     /// Returns whether there is a horizontal line above the body.
@@ -136,7 +136,7 @@ impl PanelRows {
     }
 
     pub(crate) fn total(self) -> u16 {
-        self.head() + self.body + u16::from(self.ends_with_rule) + self.hunks + self.answers + self.draft
+        self.head() + self.body + u16::from(self.ends_with_rule) + self.answers + self.draft
     }
 }
 

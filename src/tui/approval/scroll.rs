@@ -33,6 +33,7 @@ impl Dialog {
             return self.turn_wrap(self.view.width + GUTTER);
         }
         self.view.top = self.view.seen;
+        self.select_visible_hunk();
     }
 
     /// Switches between full-screen and partial height.
@@ -46,6 +47,7 @@ impl Dialog {
     pub(crate) fn scroll_by(&mut self, rows: isize) {
         let last = self.body.rows(self.view.width).saturating_sub(self.view.shown);
         self.view.top = self.view.top.saturating_add_signed(rows).min(last);
+        self.select_visible_hunk();
     }
 
     /// Records that these rows are on the screen at this width.

@@ -72,12 +72,23 @@ pub(crate) fn of_effects(effects: &Effects) -> String {
     }
     let paths = usize::try_from(effects.paths()).unwrap_or(usize::MAX);
     let deletes = |kind: &EffectKind| matches!(kind, EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. });
+    if let ([one], 1) = (effects.files.as_slice(), paths) {
+        let verb = match &one.kind {
+            EffectKind::Created { .. } | EffectKind::DirectoryCreated => "create",
+            kind if deletes(kind) => "delete",
+            _ => "change",
+        };
+        return format!("The command would {verb} {}", text::reveal_name(&one.path));
+    }
     let deleted = effects.files.iter().filter(|file| deletes(&file.kind)).count();
+    let is_file = |kind: &EffectKind| !matches!(kind, EffectKind::DirectoryCreated | EffectKind::DirectoryDeleted { .. });
+    let noun = if effects.files.iter().all(|file| is_file(&file.kind)) { "file" } else { "path" };
+    let count = format_count(paths, noun);
     match (paths, deleted) {
         (0, _) => "The command changed no files".to_owned(),
-        (_, 0) => format!("The command would change {}", format_count(paths, "path")),
-        (_, deleted) if deleted == paths => format!("The command would delete {}", format_count(paths, "path")),
-        (_, deleted) => format!("The command would change {}, {deleted} of them deleted", format_count(paths, "path")),
+        (_, 0) => format!("The command would change {count}"),
+        (_, deleted) if deleted == paths => format!("The command would delete {count}"),
+        (_, deleted) => format!("The command would change {count}, {deleted} of them deleted"),
     }
 }
 

@@ -2,12 +2,10 @@
 
 use super::body::Body;
 use super::call_dialog::CallDialog;
-use super::choices::{Choice, ChoiceAction, choices_for_call};
-use super::dialog_kind::DialogKind;
+use super::choices::{Choice, choices_for_call};
 use super::note::Verb;
-use super::pager::Pager;
 use super::prompt::CallPrompt;
-use super::{Dialog, DialogAnswer, title};
+use super::title;
 use crate::protocol::Approval;
 use crate::tui::typeahead_guard::Confirm;
 
@@ -26,6 +24,10 @@ impl CallDialog for ToolDialog {
         &self.prompt
     }
 
+    fn call_prompt_mut(&mut self) -> &mut CallPrompt {
+        &mut self.prompt
+    }
+
     fn title(&self) -> String {
         title::summary(&self.prompt.approval)
     }
@@ -36,27 +38,5 @@ impl CallDialog for ToolDialog {
 
     fn choices(&self, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
         choices_for_call(&self.prompt.approval, verb, confirm)
-    }
-}
-
-impl DialogKind for ToolDialog {
-    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
-        self.prompt.answer(act, reason)
-    }
-
-    fn prompt(&self) -> Option<&CallPrompt> {
-        Some(&self.prompt)
-    }
-
-    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
-        Some(&mut self.prompt)
-    }
-
-    fn details(&self, choices: &[Choice]) -> Option<Dialog> {
-        Pager::rules(&self.prompt.approval, choices).panel()
-    }
-
-    fn identity(&self) -> String {
-        self.prompt.identity()
     }
 }

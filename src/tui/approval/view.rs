@@ -62,10 +62,6 @@ pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: D
         draw_joints(panel, top..y, rows.has_top_rule(), area, buffer);
         area = Rect { y: y + 1, height: area.height.saturating_sub(1), ..area };
     }
-    if rows.hunks > 0 {
-        draw_hunks(panel, area, buffer, frame);
-        area = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    }
     panel.spots = spots(panel, rows, area);
     let cursor = if field.is_some() {
         let line = Line::styled(typed_text_hint(panel), frame.theme.style(Token::Muted));
@@ -91,6 +87,9 @@ fn draw_head(panel: &Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffer, f
         for (y, reason) in (area.y + 1..).zip(reason_lines(panel, area.width)) {
             buffer.set_line(area.x + GUTTER, y, &Line::styled(reason, frame.theme.style(token)), area.width - GUTTER);
         }
+    }
+    if rows.hunks > 0 {
+        draw_hunks(panel, Rect { y: area.y + 1 + rows.reason, ..area }, buffer, frame);
     }
     if rows.has_top_rule() {
         draw_rule(Rect { y: area.y + rows.head() - 1, ..area }, buffer, frame);
@@ -134,6 +133,7 @@ fn draw_body(panel: &mut Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffe
     for (y, line) in (top..).zip(&lines) {
         buffer.set_line(area.x + GUTTER, y, line, area.width - GUTTER);
     }
+    draw_hunk_marks(panel, Rect { y: top, height: shown as u16, ..area }, buffer, frame);
     if counts {
         let left = total - panel.view.top - shown;
         // A sample diff removes nothing.
@@ -177,21 +177,28 @@ fn typed_text_hint(panel: &Dialog) -> &'static str {
     }
 }
 
-/// Draws the list of hunks with their selection.
+/// Draws the selection of each hunk in the gutter, next to its first row.
+fn draw_hunk_marks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) {
+    let inner = body_width(area.width);
+    let rows = panel.view.top..panel.view.top + usize::from(area.height);
+    for (row, sign, is_marked) in panel.hunk_marks(inner, rows) {
+        let y = area.y + (row - panel.view.top) as u16;
+        let lead = if is_marked { frame.glyphs.folded } else { " " };
+        let token = if is_marked { Token::Accent } else { Token::Text };
+        buffer.set_stringn(area.x, y, format!("{lead}{sign}"), GUTTER.into(), frame.theme.style(token));
+    }
+}
+
+/// Draws the files or hunks with their selection, as tabs.
 fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) {
     let Some(hunks) = panel.hunks() else { return };
-    let seen = if panel.unseen() == 0 { "everything was shown" } else { "" };
     let width = usize::from(area.width.saturating_sub(GUTTER));
     let row = hunks.row(width, frame.glyphs);
-    let wide: usize = row.iter().map(|(words, _)| text::width(words) + 2).sum();
     let mut x = area.x + GUTTER - 1;
     for (words, is_marked) in row {
         let token = if is_marked { Token::Accent } else { Token::Text };
         buffer.set_stringn(x, area.y, &words, area.right().saturating_sub(x).into(), frame.theme.style(token));
         x += text::width(&words) as u16 + 2;
-    }
-    if wide + seen.len() <= width {
-        buffer.set_string(area.right().saturating_sub(seen.len() as u16), area.y, seen, frame.theme.style(Token::Faint));
     }
 }
 
@@ -424,9 +431,10 @@ fn packed_line(
         if at > choices.start {
             spans.push(Span::raw(packed_gap(width)));
         }
-        let letter = format!("{:<1$}", choice.key.letter, packed_lead(width));
         let key = if token == Token::Text { Token::Accent } else { token };
-        spans.push(Span::styled(letter, theme.style(key)));
+        spans.push(Span::styled(choice.key.letter.to_string(), theme.style(key)));
+        // Without colours, keys are underlined; the spaces are not.
+        spans.push(Span::raw(" ".repeat(packed_lead(width).saturating_sub(1))));
         spans.push(Span::styled(format!("{words}{then}"), theme.style(token)));
     }
     Line::from(spans)
@@ -478,8 +486,7 @@ pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: u
 fn content_hints(panel: &Dialog, hints: &mut Vec<&'static str>) {
     let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.is_shown);
     if let Some(hunks) = panel.hunks().filter(|hunks| hunks.can_be_split() && !is_change_visible(panel)) {
-        hints.insert(0, hunks.hint());
-        hints.insert(1, "space select");
+        hints.splice(0..0, hunks.hints().iter().copied()).for_each(drop);
     }
     match (panel.body.marked_part(), panel.body.has_parts()) {
         (Some(_), _) => hints.splice(0..0, ["enter open rule", "[ ] part"]).for_each(drop),

@@ -64,6 +64,11 @@ const CONTEXT: &[Column] = &[
 ];
 const RUNS: &[Column] =
     &[Column { head: "command", is_number: false, rank: 0 }, Column { head: "outcome", is_number: false, rank: 0 }];
+const LANGUAGE_SERVERS: &[Column] = &[
+    Column { head: "language", is_number: false, rank: 0 },
+    Column { head: "server", is_number: false, rank: 1 },
+    Column { head: "state", is_number: false, rank: 0 },
+];
 const GRANTS: &[Column] =
     &[Column { head: "name", is_number: false, rank: 1 }, Column { head: "rule", is_number: false, rank: 0 }];
 
@@ -106,6 +111,7 @@ impl Topic {
             Self::Context(_) => "Context",
             Self::Requested(RequestedList::UnaskedRuns { .. }) => "Commands run without approval",
             Self::Requested(RequestedList::Grants { .. }) => "Saved rules",
+            Self::Requested(RequestedList::LanguageServers { .. }) => "Language servers",
         }
     }
 
@@ -123,6 +129,7 @@ impl Topic {
             Self::Context(_) => CONTEXT,
             Self::Requested(RequestedList::UnaskedRuns { .. }) => RUNS,
             Self::Requested(RequestedList::Grants { .. }) => GRANTS,
+            Self::Requested(RequestedList::LanguageServers { .. }) => LANGUAGE_SERVERS,
         }
     }
 

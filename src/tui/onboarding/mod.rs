@@ -1,7 +1,7 @@
-//! First-time setup of model, approvals and theme. Each step can be skipped, and no setting changes before the user
-//! chooses.
+//! First-time setup of model, approvals, list of models and theme as one card. No setting changes before the user saves
+//! the card.
 //!
-//! This module turns inputs into actions. The dialogs share their panel and guard with all other dialogs.
+//! This module turns inputs into actions. The card shares its panel and guard with all other dialogs.
 
 mod recognise;
 #[cfg(test)]
@@ -14,11 +14,20 @@ use crate::protocol::{Mode, ModelAddress, SecretString, SetupEvent, SetupInfo, S
 /// Maximum length of the typed text, in bytes; longer text is probably a file pasted by mistake.
 const TYPED_BYTES: usize = 8 << 10;
 
-/// Current page and collected data.
+/// Settings of the card, and the row or line that has the keyboard.
 #[derive(Debug)]
 pub(crate) struct Onboarding {
     pub found: SetupInfo,
     pub page: SetupPage,
+    /// Index of the current row of the card.
+    row: usize,
+    pub model: ModelChoice,
+    /// Model and key, or server, that the user typed.
+    pub own: Option<ModelAddress>,
+    /// Index of the choice for approvals; `None` keeps the configured one.
+    pub approvals: Option<usize>,
+    /// Whether to check daily for a new list of models.
+    pub looks_daily: bool,
     /// Whether an action is running.
     pub waits: bool,
     /// Why the last action failed.
@@ -29,21 +38,34 @@ pub(crate) struct Onboarding {
     /// Index of the visible theme, and of the theme before setup.
     pub theme: usize,
     theme_before: usize,
-    /// Choice for approvals, saved when the setup ends.
-    approvals: Option<String>,
 }
 
 #[derive(Debug)]
 pub(crate) enum SetupPage {
-    /// Available models, and other ways to add one.
-    Models,
+    /// The card with all rows.
+    Card,
+    /// A line that is typed for the model row of the card.
     Typing(TypedLine),
-    /// Chosen model, not saved yet.
-    Model(ModelAddress),
-    /// Choice for approvals, and the theme.
+}
+
+/// Row of the card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SetupRow {
+    Model,
     Approvals,
-    /// Choice whether to check daily for a new list of models.
     ModelList,
+    Theme,
+}
+
+/// Value of the model row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModelChoice {
+    /// No change.
+    Keep,
+    /// Model that was found, by its index.
+    Found(usize),
+    /// Model of a key or server that the user typed.
+    Own,
 }
 
 /// Line of text being typed.
@@ -75,21 +97,15 @@ pub(crate) enum TestState {
     Done(TestOutcome),
 }
 
-/// Choice on a page.
+/// Choice of the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetupChoice {
-    /// Model from the list.
-    Model(usize),
+    /// Saves all rows.
+    Save,
     Key,
     Address,
     Test,
-    Take,
-    Back,
-    /// Choice for approvals.
-    Approvals(usize),
-    /// Checks daily for a new list of models.
-    LookDaily,
-    /// Continues with the next step without changes.
+    /// Ends the setup without changes.
     Skip,
 }
 
@@ -105,8 +121,10 @@ pub(crate) enum SetupInput<'a> {
     Backspace,
     Clear,
     Pasted(&'a str),
-    /// Moves to the next or previous theme or provider.
+    /// Changes the value of the current row, or the provider of a typed key.
     Turn(isize),
+    /// Goes to the next or previous row.
+    Move(isize),
     Told(SetupEvent),
 }
 
@@ -132,12 +150,20 @@ pub(crate) enum SetupAction {
 }
 
 impl Onboarding {
-    /// Creates the setup with the names of all themes and of the current one.
+    /// Creates the setup with the names of all themes and of the current one. The rows have the configured values, or
+    /// else the suggested ones.
     pub(crate) fn new(found: SetupInfo, themes: Vec<String>, theme: &str) -> Self {
         let theme = themes.iter().position(|name| name == theme).unwrap_or(0);
+        let is_new = found.model_now.is_none() && !found.models.is_empty();
+        let suggested = found.approvals.iter().position(|choice| choice.suggested);
         Self {
+            page: SetupPage::Card,
+            row: 0,
+            model: if is_new { ModelChoice::Found(0) } else { ModelChoice::Keep },
+            own: None,
+            approvals: suggested.filter(|_| found.approvals_now.is_none()),
+            looks_daily: false,
             found,
-            page: SetupPage::Models,
             waits: false,
             problem: None,
             test: TestState::Not,
@@ -145,14 +171,36 @@ impl Onboarding {
             themes,
             theme,
             theme_before: theme,
-            approvals: None,
         }
     }
 
-    /// Skips the choice of a model, because one is configured.
-    pub(crate) fn without_models(mut self) -> Self {
-        self.page = SetupPage::Approvals;
-        self
+    /// Returns the rows of the card, in order.
+    pub(crate) fn rows(&self) -> Vec<SetupRow> {
+        let list = self.found.public_list.as_ref().map(|_| SetupRow::ModelList);
+        [SetupRow::Model, SetupRow::Approvals].into_iter().chain(list).chain([SetupRow::Theme]).collect()
+    }
+
+    pub(crate) fn current_row(&self) -> SetupRow {
+        self.rows().get(self.row).copied().unwrap_or(SetupRow::Model)
+    }
+
+    /// Returns the values of the model row, in order.
+    pub(crate) fn models(&self) -> Vec<ModelChoice> {
+        let own = self.own.as_ref().map(|_| ModelChoice::Own);
+        let found = (0..self.found.models.len()).map(ModelChoice::Found);
+        own.into_iter().chain(found).chain([ModelChoice::Keep]).collect()
+    }
+
+    /// Returns the chosen model and how to reach it, if it changes.
+    fn chosen_model(&self) -> Option<ModelAddress> {
+        match self.model {
+            ModelChoice::Keep => None,
+            ModelChoice::Found(at) => {
+                let found = self.found.models.get(at)?;
+                Some(ModelAddress { model: found.model.clone(), ..ModelAddress::default() })
+            }
+            ModelChoice::Own => self.own.clone(),
+        }
     }
 
     /// Returns whether a line is being typed, which then receives the keys.
@@ -165,18 +213,12 @@ impl Onboarding {
         matches!(&self.page, SetupPage::Typing(typing) if !typing.text.0.trim().is_empty())
     }
 
-    /// Returns whether Enter alone keeps the current setting.
-    pub(crate) fn is_keepable(&self) -> bool {
-        matches!(self.page, SetupPage::Approvals | SetupPage::ModelList)
-    }
-
-    /// Returns whether the setup handles pasted text. A key that is pasted at the model list is treated as a key, never
-    /// as a draft.
+    /// Returns whether the setup handles pasted text. A key that is pasted into the card is treated as a key, never as a
+    /// draft.
     pub(crate) fn accepts_paste(&self, pasted: &str) -> bool {
         match self.page {
             SetupPage::Typing(_) => true,
-            SetupPage::Models => recognise::provider_of(pasted).is_some(),
-            SetupPage::Model(_) | SetupPage::Approvals | SetupPage::ModelList => false,
+            SetupPage::Card => !self.waits && recognise::provider_of(pasted).is_some(),
         }
     }
 
@@ -185,11 +227,10 @@ impl Onboarding {
             SetupInput::Leave => self.leave(),
             SetupInput::Told(told) => self.apply_answer(told),
             input => match self.page {
-                SetupPage::Models => self.at_models(&input),
+                // Only an answer changes a card that is being saved.
+                SetupPage::Card if self.waits => Vec::new(),
+                SetupPage::Card => self.at_card(&input),
                 SetupPage::Typing(_) => self.at_typing(&input),
-                SetupPage::Model(_) => self.at_model(&input),
-                SetupPage::Approvals => self.at_approvals(&input),
-                SetupPage::ModelList => self.at_model_list(&input),
             },
         }
     }
@@ -197,26 +238,30 @@ impl Onboarding {
     fn go_to_page(&mut self, page: SetupPage) -> Vec<SetupAction> {
         self.page = page;
         self.problem = None;
-        self.test = TestState::Not;
-        // A response that arrives later is about another model.
-        self.tests += 1;
+        self.forget_test();
         vec![SetupAction::Show]
     }
 
-    fn at_models(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
+    fn forget_test(&mut self) {
+        self.test = TestState::Not;
+        // A response that arrives later is about another model.
+        self.tests += 1;
+    }
+
+    fn at_card(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
         match input {
-            SetupInput::Pick(SetupChoice::Model(at)) => match self.found.models.get(*at) {
-                Some(found) => {
-                    let reach = ModelAddress { model: found.model.clone(), ..ModelAddress::default() };
-                    self.go_to_page(SetupPage::Model(reach))
-                }
-                None => Vec::new(),
-            },
+            SetupInput::Pick(SetupChoice::Save) => self.save(),
             SetupInput::Pick(SetupChoice::Key) => self.go_to_page(SetupPage::Typing(TypedLine::default())),
             SetupInput::Pick(SetupChoice::Address) => {
                 self.go_to_page(SetupPage::Typing(TypedLine { what: TypedInput::Address, ..TypedLine::default() }))
             }
-            SetupInput::Pick(SetupChoice::Skip) | SetupInput::Escape => self.go_to_page(SetupPage::Approvals),
+            SetupInput::Pick(SetupChoice::Test) if !matches!(self.test, TestState::Runs) => self.start_test(),
+            SetupInput::Pick(SetupChoice::Skip) | SetupInput::Escape => self.leave(),
+            SetupInput::Move(by) => {
+                self.row = wrap_index(self.row, *by, self.rows().len());
+                vec![SetupAction::Words]
+            }
+            SetupInput::Turn(by) => self.turn_row(*by),
             SetupInput::Pasted(words) => {
                 let shown = self.go_to_page(SetupPage::Typing(TypedLine::default()));
                 self.push_text(words);
@@ -226,9 +271,57 @@ impl Onboarding {
         }
     }
 
+    /// Changes the value of the current row.
+    fn turn_row(&mut self, by: isize) -> Vec<SetupAction> {
+        self.problem = None;
+        match self.current_row() {
+            SetupRow::Model => {
+                let models = self.models();
+                let at = models.iter().position(|model| *model == self.model).unwrap_or(0);
+                self.model = models.get(wrap_index(at, by, models.len())).copied().unwrap_or(ModelChoice::Keep);
+                self.forget_test();
+            }
+            SetupRow::Approvals => {
+                let is_set = self.found.approvals_now.is_some();
+                let values: Vec<Option<usize>> =
+                    (0..self.found.approvals.len()).map(Some).chain(is_set.then_some(None)).collect();
+                let at = values.iter().position(|value| *value == self.approvals).unwrap_or(0);
+                self.approvals = values.get(wrap_index(at, by, values.len())).copied().flatten();
+            }
+            SetupRow::ModelList => self.looks_daily = !self.looks_daily,
+            SetupRow::Theme => {
+                self.theme = wrap_index(self.theme, by, self.themes.len());
+                let name = self.themes.get(self.theme).cloned().unwrap_or_default();
+                return vec![SetupAction::Theme(name), SetupAction::Words];
+            }
+        }
+        vec![SetupAction::Words]
+    }
+
+    fn start_test(&mut self) -> Vec<SetupAction> {
+        let now = self.found.model_now.clone().map(|model| ModelAddress { model, ..ModelAddress::default() });
+        let Some(reach) = self.chosen_model().or(now) else {
+            self.problem = Some("There is no model to test: `k` adds an API key.".to_owned());
+            return vec![SetupAction::Words];
+        };
+        self.tests += 1;
+        self.test = TestState::Runs;
+        vec![SetupAction::Ask(SetupRequest::Test { reach, number: self.tests }), SetupAction::Words]
+    }
+
+    /// Saves the model first, because its key can be refused.
+    fn save(&mut self) -> Vec<SetupAction> {
+        self.waits = true;
+        self.problem = None;
+        match self.chosen_model() {
+            Some(reach) => vec![SetupAction::Ask(SetupRequest::Take { reach }), SetupAction::Words],
+            None => self.end(),
+        }
+    }
+
     fn at_typing(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
         match input {
-            SetupInput::Escape | SetupInput::Pick(SetupChoice::Back) => return self.go_to_page(SetupPage::Models),
+            SetupInput::Escape => return self.go_to_page(SetupPage::Card),
             SetupInput::Enter => return self.submit_text(),
             SetupInput::Letter(letter) => self.push_text(letter.encode_utf8(&mut [0; 4])),
             SetupInput::Pasted(words) => self.push_text(words),
@@ -242,71 +335,15 @@ impl Onboarding {
         vec![SetupAction::Words]
     }
 
-    fn at_model(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
-        let SetupPage::Model(reach) = &self.page else { return Vec::new() };
-        let reach = reach.clone();
-        match input {
-            SetupInput::Pick(SetupChoice::Test) if !matches!(self.test, TestState::Runs) => {
-                self.tests += 1;
-                self.test = TestState::Runs;
-                vec![SetupAction::Ask(SetupRequest::Test { reach, number: self.tests }), SetupAction::Words]
-            }
-            SetupInput::Pick(SetupChoice::Take) if !self.waits => {
-                self.waits = true;
-                self.problem = None;
-                vec![SetupAction::Ask(SetupRequest::Take { reach }), SetupAction::Words]
-            }
-            SetupInput::Pick(SetupChoice::Back) | SetupInput::Escape => self.go_to_page(SetupPage::Models),
-            _ => Vec::new(),
-        }
-    }
-
-    fn at_approvals(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
-        match input {
-            SetupInput::Turn(by) => {
-                self.theme = wrap_index(self.theme, *by, self.themes.len());
-                vec![SetupAction::Theme(self.themes.get(self.theme).cloned().unwrap_or_default()), SetupAction::Words]
-            }
-            SetupInput::Pick(SetupChoice::Approvals(at)) if !self.waits => {
-                self.approvals = self.found.approvals.get(*at).map(|choice| choice.name.clone());
-                self.after_approvals()
-            }
-            SetupInput::Pick(SetupChoice::Skip) | SetupInput::Enter if !self.waits => {
-                self.approvals = None;
-                self.after_approvals()
-            }
-            SetupInput::Escape => self.leave(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Asks about the list of models, unless one is configured.
-    fn after_approvals(&mut self) -> Vec<SetupAction> {
-        if self.found.public_list.is_some() { self.go_to_page(SetupPage::ModelList) } else { self.end(false) }
-    }
-
-    fn at_model_list(&mut self, input: &SetupInput<'_>) -> Vec<SetupAction> {
-        match input {
-            SetupInput::Pick(SetupChoice::LookDaily) if !self.waits => self.end(true),
-            SetupInput::Pick(SetupChoice::Skip) | SetupInput::Enter if !self.waits => self.end(false),
-            SetupInput::Escape if !self.waits => self.go_to_page(SetupPage::Approvals),
-            _ => Vec::new(),
-        }
-    }
-
-    fn end(&mut self, looks_daily: bool) -> Vec<SetupAction> {
-        self.waits = true;
-        self.problem = None;
+    fn end(&mut self) -> Vec<SetupAction> {
         let theme = (self.theme != self.theme_before).then(|| self.themes.get(self.theme).cloned()).flatten();
-        vec![SetupAction::Ask(SetupRequest::End { approvals: self.approvals.clone(), theme, looks_daily }), SetupAction::Words]
+        let approvals = self.approvals.and_then(|at| self.found.approvals.get(at)).map(|choice| choice.name.clone());
+        let looks_daily = self.looks_daily;
+        vec![SetupAction::Ask(SetupRequest::End { approvals, theme, looks_daily }), SetupAction::Words]
     }
 
-    /// Ends the setup with the previous theme. Completed choices remain.
+    /// Ends the setup with the previous theme and without changes.
     fn leave(&mut self) -> Vec<SetupAction> {
-        if let SetupPage::ModelList = self.page {
-            // The theme and the approvals are chosen. The end of the setup reports what was saved.
-            return if self.waits { Vec::new() } else { self.end(false) };
-        }
         let before = self.themes.get(self.theme_before).cloned().filter(|_| self.theme != self.theme_before);
         let ask = SetupAction::Ask(SetupRequest::End { approvals: None, theme: None, looks_daily: false });
         before.map(SetupAction::Theme).into_iter().chain([ask, SetupAction::End { mode: None, lines: Vec::new() }]).collect()
@@ -321,9 +358,10 @@ impl Onboarding {
             }
             SetupEvent::Tested { .. } => Vec::new(),
             SetupEvent::Taken { model, lines } => {
-                self.waits = false;
-                let shown = self.go_to_page(SetupPage::Approvals);
-                [SetupAction::Use { model, lines }].into_iter().chain(shown).collect()
+                // If the rest cannot be saved, the model needs no second attempt.
+                self.model = ModelChoice::Keep;
+                self.found.model_now = Some(model.clone());
+                [SetupAction::Use { model, lines }].into_iter().chain(self.end()).collect()
             }
             SetupEvent::Ended { mode, lines } => vec![SetupAction::End { mode, lines }],
             SetupEvent::Failed { problem } => {
@@ -363,6 +401,13 @@ impl Onboarding {
         }
     }
 
+    /// Puts the typed model into its row.
+    fn take_typed(&mut self, reach: ModelAddress) -> Vec<SetupAction> {
+        self.own = Some(reach);
+        (self.model, self.row) = (ModelChoice::Own, 0);
+        self.go_to_page(SetupPage::Card)
+    }
+
     /// Handles Enter after typed text.
     fn submit_text(&mut self) -> Vec<SetupAction> {
         let SetupPage::Typing(typing) = &mut self.page else { return Vec::new() };
@@ -377,7 +422,7 @@ impl Onboarding {
             (TypedInput::Key, Some(_)) if text.contains(char::is_whitespace) => refuse("A key cannot contain spaces."),
             (TypedInput::Key, Some(provider)) => {
                 let reach = ModelAddress { model: provider.model.clone(), key: Some(SecretString(text)), address: None };
-                self.go_to_page(SetupPage::Model(reach))
+                self.take_typed(reach)
             }
             (TypedInput::Address, _) => {
                 let (url, model) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
@@ -391,7 +436,7 @@ impl Onboarding {
             (TypedInput::AddressKey, _) => {
                 let key = Some(SecretString(text)).filter(|key| !key.0.is_empty());
                 let reach = ModelAddress { key, ..std::mem::take(&mut typing.reach) };
-                self.go_to_page(SetupPage::Model(reach))
+                self.take_typed(reach)
             }
         }
     }

@@ -7,21 +7,16 @@ fn questions() -> Onboarding {
     Onboarding::new(setup_found(), ["auto", "dark", "light"].map(str::to_owned).to_vec(), "auto")
 }
 
-/// Returns the input for a word of a script: `1` chooses the first model or choice, `"…"` is typed, `paste:…` is
-/// pasted, `told:…` is a response.
-fn input(word: &str, at_end: bool) -> SetupInput<'_> {
+/// Returns the input for a word of a script: `k` is a choice, `paste:…` is pasted, `told:…` is a response.
+fn input(word: &str) -> SetupInput<'_> {
     match word {
-        "1" | "2" | "3" | "4" => {
-            let at = word.parse::<usize>().unwrap() - 1;
-            SetupInput::Pick(if at_end { SetupChoice::Approvals(at) } else { SetupChoice::Model(at) })
-        }
+        "y" => SetupInput::Pick(SetupChoice::Save),
         "k" => SetupInput::Pick(SetupChoice::Key),
         "u" => SetupInput::Pick(SetupChoice::Address),
         "t" => SetupInput::Pick(SetupChoice::Test),
-        "y" => SetupInput::Pick(SetupChoice::Take),
-        "b" => SetupInput::Pick(SetupChoice::Back),
         "s" => SetupInput::Pick(SetupChoice::Skip),
-        "d" => SetupInput::Pick(SetupChoice::LookDaily),
+        "up" => SetupInput::Move(-1),
+        "down" => SetupInput::Move(1),
         "enter" => SetupInput::Enter,
         "esc" => SetupInput::Escape,
         "ctrl+c" => SetupInput::Leave,
@@ -57,30 +52,44 @@ fn reached(reach: &ModelAddress) -> String {
     format!("{} key {key} at {}", reach.model, reach.address.as_deref().unwrap_or("-"))
 }
 
+/// Returns the actions of the last input of a script.
+fn last(questions: &mut Onboarding, script: &str) -> String {
+    let mut outs = Vec::new();
+    for word in script.split(' ') {
+        // An underscore is a space in typed text.
+        let word = word.replace('_', " ");
+        outs = questions.step(input(&word));
+    }
+    outs.iter().map(words).collect::<Vec<_>>().join("; ")
+}
+
 #[test]
 fn setup_inputs_lead_to_the_expected_steps() {
     const KEY: &str = "paste:sk-ant-api03-abcdefgh";
-    for (script, last) in [
-        // Skip all steps, one by one or together; a previewed theme is reset.
-        ("esc", "page"),
-        ("s", "page"),
-        ("esc enter", "end - -; words"),
-        ("esc enter told:ended", "over, approvals"),
-        ("esc esc", "end - -; over"),
+    for (script, expected) in [
+        // Nothing is saved without a choice; a previewed theme is reset.
+        ("esc", "end - -; over"),
+        ("s", "end - -; over"),
         ("ctrl+c", "end - -; over"),
-        ("esc right right esc", "theme auto; end - -; over"),
-        // Choose a model that was found: nothing is saved before the confirmation.
-        ("1", "page"),
-        ("1 y", "take anthropic/claude-sonnet-5 key - at -; words"),
-        ("1 y y", ""),
-        ("1 y told:failed y", "take anthropic/claude-sonnet-5 key - at -; words"),
-        ("1 y told:taken", "use a/m; page"),
-        ("1 b 2 t", "test local/qwen3:8b key - at -; words"),
-        ("1 t t", ""),
-        ("3", ""),
-        // A key is recognized and described, and saved only after confirmation. Without a provider it is not used.
+        ("up right right esc", "theme auto; end - -; over"),
+        ("enter", ""),
+        // All suggested values are saved at once: the model first, then the rest.
+        ("y", "take anthropic/claude-sonnet-5 key - at -; words"),
+        ("y y", ""),
+        ("y right", ""),
+        ("y told:taken", "use a/m; end effects -; words"),
+        ("y told:taken told:ended", "over, approvals"),
+        ("y told:failed y", "take anthropic/claude-sonnet-5 key - at -; words"),
+        ("y told:taken told:failed y", "end effects -; words"),
+        // Another model of the list, or none.
+        ("right y", "take local/qwen3:8b key - at -; words"),
+        ("right t", "test local/qwen3:8b key - at -; words"),
+        ("t t", ""),
+        ("left y", "end effects -; words"),
+        // A key is recognized and described, and saved only with the card. Without a provider it is not used.
         ("k enter", ""),
         ("paste:hello", "page"),
+        ("k paste:sk-ant-api03-abcdefgh enter", "page"),
         ("k paste:sk-ant-api03-abcdefgh enter y", "take anthropic/claude-sonnet-5 key sk-ant-api03-abcdefgh at -; words"),
         ("k paste:abcdefghijklmnopqrstuvw enter", "words"),
         (
@@ -90,28 +99,18 @@ fn setup_inputs_lead_to_the_expected_steps() {
         ("k paste:sk-ant-api03-abcdefgh left enter y", "take openai/gpt-5.5 key sk-ant-api03-abcdefgh at -; words"),
         ("k paste:sk-ant-api03-abcdefgh clear enter", ""),
         ("k paste:sk-ant-api03-abcdefgh esc k enter", ""),
+        ("k paste:sk-ant-api03-abcdefgh esc y", "take anthropic/claude-sonnet-5 key - at -; words"),
         // The user's own server: its address, its model, and its key if it needs one.
         ("u paste:localhost:8000 enter", "words"),
         ("u paste:http://h:8000/v1 enter enter y", "take  key - at http://h:8000/v1; words"),
         ("u paste:http://h/v1_my/model enter paste:secret enter t", "test my/model key secret at http://h/v1; words"),
-        // Approvals: one of three choices, then the theme.
-        ("esc 3", "end auto -; words"),
-        ("esc right 3", "end auto dark; words"),
-        ("esc left enter", "end - light; words"),
-        ("esc 1 1", ""),
-        ("esc 1 told:failed 2", "end effects -; words"),
-        ("esc 1 told:ended", "over, approvals"),
+        // Approvals and theme; the rows wrap around.
+        ("left down right y", "end auto -; words"),
+        ("left down left y", "end command -; words"),
+        ("left up right y", "end effects dark; words"),
+        ("left down down left y", "end effects light; words"),
     ] {
-        let mut questions = questions();
-        let mut outs = Vec::new();
-        for word in script.split(' ') {
-            // An underscore is a space in typed text.
-            let word = word.replace('_', " ");
-            let at_end = matches!(questions.page, SetupPage::Approvals);
-            outs = questions.step(input(&word, at_end));
-        }
-        let outs: Vec<String> = outs.iter().map(words).collect();
-        assert_eq!(outs.join("; "), last, "{script}");
+        assert_eq!(last(&mut questions(), script), expected, "{script}");
     }
     let mut questions = questions();
     assert!(questions.accepts_paste(&KEY[6..]) && !questions.accepts_paste("hello") && !questions.types());
@@ -120,53 +119,50 @@ fn setup_inputs_lead_to_the_expected_steps() {
 }
 
 #[test]
-fn the_model_list_step_follows_the_approvals_step_and_keeps_its_answer() {
-    for (script, last) in [
-        ("esc 3", "page"),
-        ("esc 3 d", "end auto - daily; words"),
-        ("esc 3 s", "end auto -; words"),
-        ("esc 3 enter", "end auto -; words"),
-        ("esc enter enter", "end - -; words"),
-        ("esc right 3 d", "end auto dark daily; words"),
-        // Go back to the approvals once more.
-        ("esc 3 esc", "page"),
-        ("esc 3 esc 1 d", "end command - daily; words"),
-        ("esc 3 esc enter d", "end - - daily; words"),
-        // Leaving the setup saves the choices made so far, and fetches no list.
-        ("esc 3 ctrl+c", "end auto -; words"),
-        ("esc 3 d ctrl+c", ""),
-        ("esc 3 d told:failed s", "end auto -; words"),
+fn the_card_asks_about_the_model_list_only_if_none_is_configured() {
+    for (script, expected) in [
+        ("left down down right y", "end effects - daily; words"),
+        ("left down down right right y", "end effects -; words"),
+        ("left down down down right y", "end effects dark; words"),
     ] {
         let mut questions = questions();
         questions.found.public_list = Some("https://lists.example/models.json".to_owned());
-        let mut outs = Vec::new();
-        for word in script.split(' ') {
-            let at_approvals = matches!(questions.page, SetupPage::Approvals);
-            outs = questions.step(input(word, at_approvals));
-        }
-        let outs: Vec<String> = outs.iter().map(words).collect();
-        assert_eq!(outs.join("; "), last, "{script}");
+        assert_eq!(last(&mut questions, script), expected, "{script}");
     }
+}
+
+#[test]
+fn configured_values_are_kept_unless_they_are_changed() {
+    let configured = || {
+        let found = SetupInfo {
+            model_now: Some("anthropic/claude-opus".to_owned()),
+            approvals_now: Some("auto".to_owned()),
+            ..setup_found()
+        };
+        Onboarding::new(found, vec!["auto".to_owned()], "auto")
+    };
+    assert_eq!(last(&mut configured(), "y"), "end - -; words");
+    assert_eq!(last(&mut configured(), "t"), "test anthropic/claude-opus key - at -; words");
+    assert_eq!(last(&mut configured(), "down right y"), "end command -; words");
 }
 
 #[test]
 fn the_result_of_an_abandoned_test_is_not_shown_for_another_model() {
     let mut questions = questions();
-    questions.step(SetupInput::Pick(SetupChoice::Model(0)));
-    let [SetupAction::Ask(SetupRequest::Test { number, .. }), _] = questions.step(SetupInput::Pick(SetupChoice::Test))[..] else {
-        panic!()
+    let number = |outs: Vec<SetupAction>| match outs[..] {
+        [SetupAction::Ask(SetupRequest::Test { number, .. }), _] => number,
+        _ => panic!("{outs:?}"),
     };
+    let first = number(questions.step(SetupInput::Pick(SetupChoice::Test)));
     let told = |number| {
         let outcome = TestOutcome::Answered { model: "a/m".to_owned(), latency_ms: 12 };
         SetupInput::Told(SetupEvent::Tested { number, outcome })
     };
-    questions.step(SetupInput::Escape);
-    questions.step(SetupInput::Pick(SetupChoice::Model(1)));
-    assert!(questions.step(told(number)).is_empty());
-    let [SetupAction::Ask(SetupRequest::Test { number, .. }), _] = questions.step(SetupInput::Pick(SetupChoice::Test))[..] else {
-        panic!()
-    };
-    assert_eq!(questions.step(told(number)), [SetupAction::Words]);
+    questions.step(SetupInput::Turn(1));
+    assert!(questions.step(told(first)).is_empty());
+    let second = number(questions.step(SetupInput::Pick(SetupChoice::Test)));
+    assert!(questions.step(told(first)).is_empty());
+    assert_eq!(questions.step(told(second)), [SetupAction::Words]);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Entries of the transcript and their rows.
 
 use super::card::Card;
-use super::text_rows::{hidden_rows_note, more, truncated_row, wrapped};
+use super::text_rows::{folded_row, more, truncated_row, wrapped};
 use super::{Fold, Recovery, RenderContext, recovery};
 use crate::protocol::{Problem, ProblemLine, StepId, TaskId};
 use crate::text;
+use crate::tui::composer::paste_label;
 use crate::tui::format::format_count;
 use crate::tui::markdown::MarkdownDocument;
 use crate::tui::metrics::{GUTTER, MEASURE};
@@ -82,8 +83,8 @@ pub(crate) struct TranscriptEntry {
     gap: bool,
     pub task: Option<TaskId>,
     pub step: Option<StepId>,
-    /// Range of a long paste in a prompt.
-    pub paste: Option<Range<usize>>,
+    /// Ranges of long pastes in a prompt, in order.
+    pub pastes: Vec<Range<usize>>,
     /// Number of the rewind that undid this entry.
     pub undone: Option<u32>,
     /// Fold state of this entry alone, and the global fold round in which it was set.
@@ -137,7 +138,7 @@ impl TranscriptEntry {
             gap,
             task: None,
             step: None,
-            paste: None,
+            pastes: Vec::new(),
             undone: None,
             fold: None,
             is_touched: false,
@@ -354,7 +355,7 @@ impl TranscriptEntry {
         let full = width;
         let width = width.min(MEASURE);
         let rows = match &self.kind {
-            TranscriptEntryKind::User(text) => prompt(text, self.paste.as_ref(), width, look),
+            TranscriptEntryKind::User(text) => prompt(text, &self.pastes, width, look),
             TranscriptEntryKind::Answer { document, state: state @ AnswerState::Discarded(reason) } => {
                 let size = format_count(document.text().split_whitespace().count(), "word");
                 let mark = if is_folded(state, look) { look.glyphs.folded } else { look.glyphs.unfolded };
@@ -401,13 +402,13 @@ fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
     line.split_inclusive(end.as_str()).map(piece).collect()
 }
 
-/// Returns the rows of a prompt. A long prompt is cut to its first rows until it is unfolded.
-fn prompt(text: &str, paste: Option<&Range<usize>>, width: u16, look: RenderContext<'_>) -> Vec<Row> {
-    if let Some((before, pasted, after)) = paste.filter(|_| look.fold != Fold::Full).and_then(|paste| split_at(text, paste)) {
-        let own: Vec<&str> = [before.trim(), after.trim()].into_iter().filter(|words| !words.is_empty()).collect();
+/// Returns the rows of a prompt. A long prompt is cut to its first rows until it is unfolded. The user's own words come
+/// first, then a chip for each long paste.
+fn prompt(text: &str, pastes: &[Range<usize>], width: u16, look: RenderContext<'_>) -> Vec<Row> {
+    if let Some((own, pasted)) = split_pastes(text, pastes).filter(|_| look.fold != Fold::Full) {
         let mut rows = if own.is_empty() { Vec::new() } else { wrapped(&own.join("\n"), width, look, Token::Prompt) };
         cut_head(&mut rows, look);
-        rows.push(hidden_rows_note(pasted.lines().count(), "pasted line", look));
+        rows.extend(pasted.into_iter().map(|pasted| folded_row(paste_label(pasted), look)));
         return rows;
     }
     let mut rows = wrapped(text, width, look, Token::Prompt);
@@ -426,9 +427,17 @@ fn cut_head(rows: &mut Vec<Row>, look: RenderContext<'_>) {
     }
 }
 
-/// Returns the text before, in and after a range.
-fn split_at<'t>(text: &'t str, range: &Range<usize>) -> Option<(&'t str, &'t str, &'t str)> {
-    Some((text.get(..range.start)?, text.get(range.clone())?, text.get(range.end..)?))
+/// Returns the parts of a prompt outside the pastes, and the pastes; `None` if there are no pastes.
+fn split_pastes<'t>(text: &'t str, pastes: &[Range<usize>]) -> Option<(Vec<&'t str>, Vec<&'t str>)> {
+    let (mut own, mut pasted, mut at) = (Vec::new(), Vec::new(), 0);
+    for paste in pastes {
+        own.push(text.get(at..paste.start)?);
+        pasted.push(text.get(paste.clone())?);
+        at = paste.end;
+    }
+    own.push(text.get(at..)?);
+    let own = own.into_iter().map(str::trim).filter(|words| !words.is_empty()).collect();
+    (!pasted.is_empty()).then_some((own, pasted))
 }
 
 /// Returns the rows of a summary. A long summary is cut to its first rows until it is unfolded.

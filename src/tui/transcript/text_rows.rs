@@ -27,8 +27,13 @@ pub(crate) fn more(hidden: usize, look: RenderContext<'_>) -> Row {
 
 /// Returns a row with the number of hidden items and the key that shows them.
 pub(crate) fn hidden_rows_note(hidden: usize, noun: &str, look: RenderContext<'_>) -> Row {
+    folded_row(format!("{} {}", look.glyphs.more, format_count(hidden, noun)), look)
+}
+
+/// Returns the row of folded text, with the key that unfolds it.
+pub(crate) fn folded_row(name: String, look: RenderContext<'_>) -> Row {
     let RenderContext { glyphs, theme, .. } = look;
     let key = if look.browses { "enter" } else { look.unfolds };
-    let words = format!("{} {} {} {key} unfold", glyphs.more, format_count(hidden, noun), glyphs.dot);
+    let words = format!("{name} {} {key} unfold", glyphs.dot);
     Row::from_line(Line::styled(words, theme.style(Token::Faint)))
 }

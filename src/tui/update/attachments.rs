@@ -82,7 +82,7 @@ pub(crate) fn on_clipboard(model: &mut UiModel, clipped: ClipboardData, now: u64
             model.toast = None;
             let words = text::clean(&text).into_owned();
             on_paste(model, &words, now, effects);
-            insert_text(model, &words, now);
+            insert_paste(model, &words, now);
         }
         ClipboardData::Image { image, by } => {
             model.draft.attached.add(&image.uri);
@@ -97,6 +97,15 @@ pub(crate) fn on_clipboard(model: &mut UiModel, clipped: ClipboardData, now: u64
             warn(model, now);
         }
     }
+}
+
+/// Inserts text from the clipboard into the draft. A dialog that has opened since keeps keyboard focus.
+fn insert_paste(model: &mut UiModel, pasted: &str, now: u64) {
+    if model.dialogs.is_open() || model.has_layer() {
+        model.composer.insert_paste(pasted);
+        return on_draft_changed(model, now);
+    }
+    dialog_text::paste_to_draft(model, "", pasted, now);
 }
 
 /// Inserts text into the draft. A dialog that has opened since keeps keyboard focus.

@@ -1,6 +1,6 @@
 //! Keys while a dialog has keyboard focus.
 
-use super::dialog_text::to_draft;
+use super::dialog_text::{paste_to_draft, to_draft};
 use super::draft::on_draft_changed;
 use super::{amend, elicitation, goal, inbox, onboarding, price, rewind};
 use crate::protocol::{Approval, ApprovalId, Command, Decision, RuleQuery};
@@ -215,8 +215,7 @@ pub(crate) fn on_paste(model: &mut UiModel, text: &str, now: u64) {
     amend::take_back(model, now);
     model.dialogs.stay();
     let held = model.dialogs.flush_guard(now);
-    model.draft.attached.remember_paste(text);
-    to_draft(model, &(held + text), now);
+    paste_to_draft(model, &held, text, now);
 }
 
 fn on_choice(model: &mut UiModel, choice: usize, now: u64, effects: &mut Vec<UiEffect>) {

@@ -52,8 +52,6 @@ fn open(model: &mut UiModel, found: SetupInfo, now: u64) {
     };
     let asked = std::mem::take(&mut model.startup.wants_setup);
     let setup = Onboarding::new(found, themes, theme);
-    let has_model = model.info.model_access == Some(ModelAccess::Ready);
-    let setup = if has_model && !asked && !model.options.sets_up { setup.without_models() } else { setup };
     let panel = Box::new(setup).panel();
     if asked {
         model.toast = None;
@@ -76,7 +74,6 @@ pub(crate) fn on_picked(model: &mut UiModel, pick: SetupChoice, now: u64, effect
 }
 
 fn feed(model: &mut UiModel, input: SetupInput<'_>, now: u64, effects: &mut Vec<UiEffect>) {
-    let turned = matches!(input, SetupInput::Turn(_));
     let Some(setup) = state(model) else { return };
     for out in setup.step(input) {
         match out {
@@ -85,10 +82,6 @@ fn feed(model: &mut UiModel, input: SetupInput<'_>, now: u64, effects: &mut Vec<
             SetupAction::Words => {
                 if let Some(panel) = model.dialogs.setup() {
                     refresh_setup(panel);
-                    if turned {
-                        // The preview of the theme is at the end.
-                        panel.scroll_by(isize::MAX);
-                    }
                 }
             }
             SetupAction::Use { model: name, lines } => {
@@ -118,7 +111,7 @@ fn end(model: &mut UiModel, mode: Option<Mode>, lines: &[String], now: u64, effe
     model.dialogs.forget(|panel| panel.kind.is::<Onboarding>(), Some(now));
     note(model, lines, NoteTone::Plain);
     if lines.is_empty() {
-        model.show_toast("run /setup to see these questions again", now);
+        model.show_toast("run /setup to see these settings again", now);
     }
     if model.options.sets_up {
         effects.push(UiEffect::Exit(ExitReason::Quit));
@@ -138,7 +131,7 @@ fn note(model: &mut UiModel, lines: &[String], tone: NoteTone) {
 /// Handles a key for the setup: text for its input line, or a setup key. Returns whether the key was handled.
 pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let Some(setup) = open_state(model) else { return false };
-    let (types, has_typed, may_be_kept) = (setup.types(), setup.has_typed(), setup.is_keepable());
+    let (types, has_typed) = (setup.types(), setup.has_typed());
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     let Some(panel) = model.dialogs.open() else { return false };
     let (is_settled, is_armed) = (panel.guard.is_settled(now), panel.guard.is_armed(now));
@@ -164,7 +157,9 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
             }
             SetupInput::Enter
         }
-        KeyCode::Enter if may_be_kept && is_free && !repeats && key.modifiers.is_empty() => SetupInput::Enter,
+        KeyCode::Up if is_free && !types => SetupInput::Move(-1),
+        KeyCode::Down if is_free && !types => SetupInput::Move(1),
+        KeyCode::Up | KeyCode::Down if !types => return true,
         KeyCode::Backspace if types => SetupInput::Backspace,
         KeyCode::Char('u') if ctrl && types => SetupInput::Clear,
         _ if types => match is_text(&key) {

@@ -1,6 +1,6 @@
-//! Lists that the user requested: `/ran` and `/policy grants`.
+//! Lists that the user requested: `/ran`, `/policy grants` and `/lsp`.
 
-use crate::protocol::{ListedGrant, ListedRun, RequestedList};
+use crate::protocol::{LanguageServerStatus, ListedGrant, ListedRun, RequestedList};
 use crate::text;
 use crate::tui::picker::Row;
 
@@ -9,6 +9,7 @@ pub(crate) fn rows(list: &RequestedList) -> Vec<Row> {
     match list {
         RequestedList::UnaskedRuns { runs, .. } => runs.iter().enumerate().rev().map(run_row).collect(),
         RequestedList::Grants { grants } => grants.iter().enumerate().map(grant_row).collect(),
+        RequestedList::LanguageServers { servers } => servers.iter().map(server_row).collect(),
     }
 }
 
@@ -20,7 +21,14 @@ pub(crate) fn notices(list: &RequestedList) -> Vec<String> {
         }
         RequestedList::UnaskedRuns { .. } => Vec::new(),
         RequestedList::Grants { .. } => vec!["/policy undo removes the last rule that you saved in this session".to_owned()],
+        RequestedList::LanguageServers { .. } => Vec::new(),
     }
+}
+
+fn server_row(status: &LanguageServerStatus) -> Row {
+    let cells = [&status.language, &status.server, &status.state].map(|cell| text::reveal_line(cell));
+    let detail = format!("{}\n{}", cells[1], text::reveal(&status.state));
+    Row { key: status.language.clone(), cells: cells.to_vec(), mark: "", lacks: None, detail }
 }
 
 fn run_row((at, run): (usize, &ListedRun)) -> Row {

@@ -102,9 +102,9 @@ fn remove_outdated_notices(model: &mut UiModel, now: u64) {
 /// Shows a user prompt and folds long pastes.
 fn show_prompt(model: &mut UiModel, prompt: &str) {
     let prompt = text::clean(prompt).into_owned();
-    let paste = model.draft.attached.paste_in(&prompt);
+    let pastes = model.composer.pastes_in(&prompt);
     model.transcript.push(TranscriptEntryKind::User(prompt));
     if let Some(entry) = model.transcript.last_mut() {
-        entry.paste = paste;
+        entry.pastes = pastes;
     }
 }

@@ -27,6 +27,8 @@ const NARROW: u16 = 52;
 
 /// Height below which a panel leaves one row free above it.
 const LOW: u16 = 14;
+/// Height below which an approval prompt with a long content leaves one row free above it.
+const LOW_FOR_CARD: u16 = 30;
 
 /// Minimum height of a pending approval that is shown above the composer.
 const STAYING: u16 = 4;
@@ -135,9 +137,9 @@ fn lower_height(model: &UiModel, rest: Rect) -> u16 {
             let limit = match panel.view.height {
                 // On a low screen, one row remains for the activity. The panel's head repeats the card's title.
                 Height::Part if model.screen.size.height < LOW => rest.height.saturating_sub(1),
-                // Two rows of the conversation stay visible.
-                Height::Part if panel.is_card() => rest.height.saturating_sub(2),
-                Height::Part => (model.screen.size.height * 7 / 10).min(rest.height),
+                // The content of the call matters more than the conversation, of which otherwise two rows stay visible.
+                Height::Part if panel.is_card() && model.screen.size.height < LOW_FOR_CARD => rest.height.saturating_sub(1),
+                Height::Part => rest.height.saturating_sub(2),
                 Height::Full => rest.height,
             };
             approval::height(panel, rest.width, limit, !model.composer.is_empty())
@@ -181,7 +183,7 @@ fn composer_width(width: u16) -> u16 {
 }
 
 fn draw_panel(model: &mut UiModel, area: Rect, buffer: &mut Buffer, now: u64) -> Option<Position> {
-    let draft = model.composer.text();
+    let draft = model.composer.shown_text();
     let place = (model.dialogs.position_number(), model.dialogs.len());
     let draft = first_line(&draft);
     let frame =

@@ -361,16 +361,16 @@ fn setup(model: &mut UiModel, inputs: &[crate::tui::onboarding::SetupInput<'stat
 fn setup_dialogs_at_the_first_start_match_their_snapshots() {
     use crate::tui::onboarding::{SetupChoice, SetupInput};
     let key = SetupInput::Pasted("sk-ant-api03-abcdefghijklmnopqrstuvwxyz");
+    check("setup-card", |model| setup(model, &[]));
     check("setup-model-list", |model| {
         setup(model, &[]);
         let Some(panel) = model.dialogs.setup() else { panic!() };
         let setup = panel.kind.find_mut::<crate::tui::onboarding::Onboarding>().unwrap();
         setup.found.public_list = Some("https://models.dev/api.json".to_owned());
-        setup.page = crate::tui::onboarding::SetupPage::ModelList;
+        setup.step(SetupInput::Move(2));
         model.dialogs.show_setup(None);
         model.dialogs.focus_setup(None);
     });
-    check("setup-model", |model| setup(model, &[]));
     check("setup-key", |model| setup(model, std::slice::from_ref(&key)));
     check("setup-address", |model| {
         setup(model, &[SetupInput::Pick(SetupChoice::Address), SetupInput::Pasted("http://localhost:8000/v1 my-model")]);
@@ -382,11 +382,12 @@ fn setup_dialogs_at_the_first_start_match_their_snapshots() {
         let told = SetupInput::Told(SetupEvent::Tested { number: 3, outcome: failed.clone() });
         setup(model, &[key.clone(), SetupInput::Enter, SetupInput::Pick(SetupChoice::Test), told]);
     });
-    check("setup-policy", |model| setup(model, &[SetupInput::Escape]));
+    check("setup-approvals", |model| setup(model, &[SetupInput::Move(1)]));
+    check("setup-theme", |model| setup(model, &[SetupInput::Move(-1)]));
     let mut model = model(60, 20);
     model.options.ascii = true;
     model.screen.glyphs = crate::tui::glyphs::ASCII;
-    setup(&mut model, &[SetupInput::Escape]);
+    setup(&mut model, &[SetupInput::Move(-1)]);
     let drawn = picture(&mut model, 20_000);
     assert!(drawn.is_ascii(), "{drawn}");
 }

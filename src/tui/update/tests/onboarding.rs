@@ -57,7 +57,7 @@ fn text_typed_before_the_setup_dialog_appeared_chooses_nothing_and_goes_to_the_d
         }
         shown(&mut model, 3002);
         assert!(setup_sent(&all).is_empty(), "{burst}");
-        let still = model.dialogs.iter().any(|panel| panel.kind.is::<Onboarding>() && panel.title.starts_with("Which"));
+        let still = model.dialogs.iter().any(|panel| panel.kind.is::<Onboarding>() && panel.title == "Set up aye");
         assert!(still, "{burst}");
         // A key that is not a choice changes nothing.
         let letters = if burst == "k" { "" } else { burst.split('<').next().unwrap_or_default() };
@@ -67,18 +67,28 @@ fn text_typed_before_the_setup_dialog_appeared_chooses_nothing_and_goes_to_the_d
 }
 
 #[test]
-fn a_pasted_api_key_never_reaches_the_draft_and_the_approval_step_follows_the_model() {
+fn a_pasted_api_key_never_reaches_the_draft_and_one_key_saves_the_card() {
     let mut model = asked();
-    assert_eq!(title(&model), "Which model do you want to use?");
-    // An API key that is pasted at the list is used.
+    assert_eq!(title(&model), "Set up aye");
+    // An API key that is pasted into the card is used.
     let pasted = Msg::Input(UiInput::Paste("sk-ant-api03-abcdefghijklmnop\n".to_owned()));
     update(&mut model, pasted, 4000);
     assert_eq!((title(&model).as_str(), model.composer.text().as_str()), ("API key", ""));
     shown(&mut model, 4100);
     play(&mut model, 5000, "<enter>");
-    assert_eq!(title(&model), "Use anthropic/claude-sonnet-5?");
+    assert_eq!(title(&model), "Set up aye");
     shown(&mut model, 5200);
-    let mut effects = update(&mut model, press(KeyCode::Char('y'), KeyModifiers::NONE), 6500);
+    let screen = draw(&mut model, 5900);
+    assert!(screen.contains("anthropic/claude-sonnet-5 · key: 29 characters"), "{screen}");
+    // The theme is at the end of the card.
+    let before = model.screen.theme.name.clone();
+    for (at, code) in [(6000, KeyCode::Up), (6100, KeyCode::Right), (6200, KeyCode::Right)] {
+        update(&mut model, press(code, KeyModifiers::NONE), at);
+    }
+    assert_ne!(model.screen.theme.name, before);
+    let mut effects = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 6300);
+    assert!(setup_sent(&effects).is_empty(), "enter alone saves nothing");
+    effects.extend(update(&mut model, press(KeyCode::Char('y'), KeyModifiers::NONE), 6500));
     effects.extend(update(&mut model, Msg::Time, 6860));
     let [SetupRequest::Take { reach }] = setup_sent(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!(reach.key.as_ref().map(|key| key.0.as_str()), Some("sk-ant-api03-abcdefghijklmnop"));
@@ -86,46 +96,26 @@ fn a_pasted_api_key_never_reaches_the_draft_and_the_approval_step_follows_the_mo
     let taken = SetupEvent::Taken { model: "anthropic/claude-sonnet-5".to_owned(), lines: vec!["wrote it".to_owned()] };
     let effects = told(&mut model, taken, 7000);
     assert!(effects.iter().any(|effect| matches!(effect, UiEffect::Send(Command::SetModel { .. }))));
-    assert_eq!(title(&model), "What should aye ask about?");
-    // Enter alone: first too early, then once the page can have been read.
-    assert!(setup_sent(&update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 7010)).is_empty());
-    shown(&mut model, 7100);
-    let before = model.screen.theme.name.clone();
-    update(&mut model, press(KeyCode::Right, KeyModifiers::NONE), 8000);
-    update(&mut model, press(KeyCode::Right, KeyModifiers::NONE), 8100);
-    assert_ne!(model.screen.theme.name, before);
-    let effects = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 8800);
-    let end = SetupRequest::End { approvals: None, theme: Some("light".to_owned()), looks_daily: false };
+    let end = SetupRequest::End { approvals: Some("effects".to_owned()), theme: Some("light".to_owned()), looks_daily: false };
     assert_eq!(setup_sent(&effects), [&end]);
     told(&mut model, SetupEvent::Ended { mode: None, lines: Vec::new() }, 9000);
     assert!(model.dialogs.is_empty());
 }
 
 #[test]
-fn the_approval_level_is_chosen_by_number_and_enter_and_applies_to_the_session() {
+fn the_approval_level_is_changed_in_its_row_and_applies_to_the_session() {
     let mut model = asked();
-    play(&mut model, 4000, "<esc>");
-    shown(&mut model, 4200);
-    let sent = |model: &mut UiModel, code: KeyCode, at: u64| {
-        let mut effects = update(model, press(code, KeyModifiers::NONE), at);
-        effects.extend(update(model, Msg::Time, at + 360));
-        effects
-    };
-    assert!(setup_sent(&sent(&mut model, KeyCode::Char('3'), 5000)).is_empty(), "the number alone is not enough");
-    let effects = sent(&mut model, KeyCode::Enter, 5500);
+    for (at, code) in [(4000, KeyCode::Left), (4100, KeyCode::Down), (4200, KeyCode::Right)] {
+        assert!(setup_sent(&update(&mut model, press(code, KeyModifiers::NONE), at)).is_empty());
+    }
+    let mut effects = update(&mut model, press(KeyCode::Char('y'), KeyModifiers::NONE), 5000);
+    effects.extend(update(&mut model, Msg::Time, 5360));
     let end = SetupRequest::End { approvals: Some("auto".to_owned()), theme: None, looks_daily: false };
     assert_eq!(setup_sent(&effects), [&end]);
     let effects =
         told(&mut model, SetupEvent::Ended { mode: Some(Mode::Auto), lines: vec!["wrote config.toml".to_owned()] }, 6000);
     assert!(effects.iter().any(|effect| matches!(effect, UiEffect::Send(Command::ReloadPolicy))));
     assert!(effects.iter().any(|effect| matches!(effect, UiEffect::Send(Command::SetMode { mode: Mode::Auto }))));
-}
-
-#[test]
-fn a_first_start_with_a_model_asks_only_about_approvals() {
-    let mut model = model(100, 30);
-    told(&mut model, SetupEvent::Found(setup_found()), 3000);
-    assert_eq!(title(&model), "What should aye ask about?");
 }
 
 #[test]

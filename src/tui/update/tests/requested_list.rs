@@ -1,5 +1,5 @@
 use super::*;
-use crate::protocol::{ListedGrant, ListedRun, RequestedList};
+use crate::protocol::{LanguageServerStatus, ListedGrant, ListedRun, RequestedList};
 
 fn runs() -> RequestedList {
     let run = |command: &str, outcome: &str, reason: &str| ListedRun {
@@ -45,6 +45,26 @@ fn requested_lists_open_with_a_filter_and_a_preview_and_leave_the_conversation_a
         assert!(screen.contains("Saved rules") && screen.contains("cargo test"), "{screen}");
         play(&mut model, 800, "<esc>");
         assert!(!draw(&mut model, 900).contains("cargo test"));
+    }
+}
+
+#[test]
+fn language_servers_are_a_list() {
+    check("/lsp<enter>", &["listlanguageservers"], "");
+    for (width, height) in [(120, 36), (80, 24), (40, 12)] {
+        let mut model = model(width, height);
+        let status = |language: &str, server: &str, state: &str| LanguageServerStatus {
+            language: language.to_owned(),
+            server: server.to_owned(),
+            state: state.to_owned(),
+        };
+        let servers =
+            vec![status("python", "pyright-langserver", "ready"), status("rust", "rust-analyzer", "off: not found in PATH")];
+        tell(&mut model, EventKind::ListShown(RequestedList::LanguageServers { servers }), 100);
+        let screen = draw(&mut model, 200);
+        assert!(screen.contains("Language servers") && screen.contains("ready") && screen.contains("rust"), "{screen}");
+        play(&mut model, 300, "<esc>");
+        assert!(model.layers.top().is_none());
     }
 }
 

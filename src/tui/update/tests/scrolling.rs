@@ -51,21 +51,23 @@ fn ctrl_d_scrolls_while_the_view_is_scrolled_up_and_quits_at_the_end() {
 }
 
 #[test]
-fn a_long_prompt_is_folded_and_a_long_draft_shows_how_many_lines_are_above() {
+fn a_long_prompt_is_folded_and_a_paste_becomes_a_chip() {
     let mut model = model(80, 24);
     let long = (1..=200).map(|n| format!("row {n}.")).collect::<Vec<_>>().join("\n");
     update(&mut model, Msg::Input(UiInput::Paste(long.clone())), 1000);
     draw(&mut model, 1000);
     let screen = draw(&mut model, 1100);
-    assert!(screen.contains("⋯ 190 lines above") && screen.contains("row 200."), "{screen}");
+    assert!(screen.contains("❯ [pasted 200 lines]") && !screen.contains("row "), "{screen}");
+    assert_eq!(model.composer.text(), long, "all of it is sent");
     tell(&mut model, started(&long), 2000);
     play(&mut model, 2000, "<ctrl+c>");
     let screen = draw(&mut model, 2500);
-    assert!(screen.contains("❯ ⋯ 200 pasted lines · ctrl+o unfold") && !screen.contains("row 6."), "{screen}");
+    assert!(screen.contains("❯ [pasted 200 lines] · ctrl+o unfold") && !screen.contains("row 6."), "{screen}");
     let mixed = format!("{long}\nWhy does row 7 fail?");
     tell(&mut model, started(&mixed), 2600);
     let screen = draw(&mut model, 2700);
     assert!(screen.contains("❯ Why does row 7 fail?") && !screen.contains("row 6."), "your own words come first\n{screen}");
+    assert!(screen.contains("  [pasted 200 lines] · ctrl+o unfold"), "{screen}");
     let typed = long.replace("row", "line");
     tell(&mut model, started(&typed), 2800);
     let screen = draw(&mut model, 2900);
@@ -94,4 +96,28 @@ fn the_count_of_rows_below_includes_the_row_covered_by_the_indicator() {
     let below = |screen: String| screen.lines().find(|row| row.contains("below")).map(str::to_owned);
     let first = below(draw(&mut model, 700));
     assert!(first.is_some() && first == below(draw(&mut model, 800)), "{first:?}");
+}
+
+#[test]
+fn a_paste_of_ten_thousand_lines_is_one_chip_that_backspace_removes() {
+    let mut model = model(80, 24);
+    let long = (1..=10_000).map(|n| format!("row {n}.")).collect::<Vec<_>>().join("\n");
+    play(&mut model, 1000, "Why? ");
+    update(&mut model, Msg::Input(UiInput::Paste(long.clone())), 2000);
+    play(&mut model, 3000, " End");
+    let screen = draw(&mut model, 3500);
+    assert!(screen.contains("❯ Why? [pasted 10,000 lines] End"), "{screen}");
+    let whole = format!("Why? {long} End");
+    assert_eq!(model.composer.text(), whole);
+    play(&mut model, 4000, "<backspace><backspace><backspace><backspace>");
+    assert_eq!(model.composer.shown_text(), "Why? [pasted 10,000 lines]");
+    play(&mut model, 5000, "<backspace>");
+    assert_eq!(model.composer.text(), "Why? ");
+    // A prompt that comes back from the history or the queue has its chip again.
+    model.composer.set(&whole);
+    assert_eq!(model.composer.shown_text(), "Why? [pasted 10,000 lines] End");
+    tell(&mut model, started(&whole), 6000);
+    let screen = draw(&mut model, 6500);
+    assert!(screen.contains("❯ Why?") && screen.contains("  [pasted 10,000 lines] · ctrl+o unfold"), "{screen}");
+    assert!(!screen.contains("row "), "{screen}");
 }

@@ -282,3 +282,106 @@ fn an_abbreviated_choice_shows_its_full_text_before_confirmation() {
     let drawn = picture(&mut model, 10_400);
     assert!(drawn.contains("Always allow this") && drawn.contains("changes to `${workspace}/src/main.rs`"), "{drawn}");
 }
+
+/// Returns the diff of a file in which all lines change.
+fn rewritten(path: &str, lines: usize) -> String {
+    let rows = |sign: &str, word: &str| (1..=lines).map(|at| format!("{sign}content {word} {at}\n")).collect::<String>();
+    format!("--- a/{path}\n+++ b/{path}\n@@ -1,{lines} +1,{lines} @@\n{}{}", rows("-", "old"), rows("+", "new"))
+}
+
+fn created(path: &str, lines: usize) -> String {
+    let rows: String = (1..=lines).map(|at| format!("+content {at}\n")).collect();
+    format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{lines} @@\n{rows}")
+}
+
+/// Returns the prompt about the effects of a command that changed these files.
+fn effects_on(paths: &[&str]) -> Approval {
+    let text = |path: &&str| FileEffect {
+        path: (*path).to_owned(),
+        kind: EffectKind::Changed { bytes_before: 900, bytes_after: 900, binary: false },
+        notes: Vec::new(),
+    };
+    let effects = Effects {
+        ended: "exit 0".to_owned(),
+        output: "checked\ndone\n".to_owned(),
+        files: paths.iter().map(text).collect(),
+        digest: "d1".to_owned(),
+        ..Effects::default()
+    };
+    let part =
+        |(at, path): (usize, &&str)| EffectPart { path: (*path).to_owned(), hunk: None, name: None, first: at, end: at + 1 };
+    let amendable = Amendable { effects: paths.iter().enumerate().map(part).collect(), ..Amendable::default() };
+    let diff: String = paths.iter().map(|path| rewritten(path, 20)).collect();
+    let proposal = Proposal { diff: FileDiffs::read(&diff), ..Proposal::default() };
+    Approval { amendable, effects: Some(Box::new(effects)), proposal, ..command_approval("a") }
+}
+
+#[test]
+fn at_least_fifteen_rows_of_the_content_are_visible_at_80x24() {
+    let edit = |diff: &str| Approval {
+        proposal: Proposal { diff: FileDiffs::read(diff), ..edit_approval("a").proposal },
+        ..edit_approval("a")
+    };
+    let script: String = (1..=40).map(|at| format!("content {at}\n")).collect();
+    let mut command = Approval { risk_level: Risk::Low, critical: false, ..command_approval("a") };
+    command.parts.clear();
+    command.command.as_mut().unwrap().line = format!("python3 - <<'END'\n{script}END");
+    for (name, approval) in [
+        ("edit", edit(&rewritten("src/main.rs", 20))),
+        ("created file", edit(&created("src/new.rs", 40))),
+        ("command", command),
+        ("effects on one file", effects_on(&["src/main.rs"])),
+        ("effects on three files", effects_on(&["src/main.rs", "src/lib.rs", "Cargo.toml"])),
+    ] {
+        let mut model = model(80, 24);
+        cards(&mut model);
+        tell(&mut model, EventKind::ApprovalRequested(approval), 9500);
+        picture(&mut model, 20_000);
+        let drawn = picture(&mut model, 20_000);
+        let rows = drawn.lines().filter(|row| row.contains("content ")).count();
+        assert!(rows >= 15, "{name}: {rows} rows\n{drawn}");
+    }
+}
+
+#[test]
+fn files_of_effects_are_tabs_and_can_be_left_out_one_by_one() {
+    let mut model = model(80, 24);
+    tell(&mut model, EventKind::ApprovalRequested(effects_on(&["src/main.rs", "src/lib.rs", "Cargo.toml"])), 9500);
+    picture(&mut model, 20_000);
+    let drawn = picture(&mut model, 20_000);
+    assert!(drawn.contains("The command would change 3 files"), "{drawn}");
+    assert!(drawn.contains("▸☑ src/main.rs   ☑ src/lib.rs   ☑ Cargo.toml"), "{drawn}");
+    let panel = model.dialogs.open_mut().unwrap();
+    panel.mark_hunk(HunkMark::NextFile).unwrap();
+    panel.mark_hunk(HunkMark::TurnFile).unwrap();
+    let drawn = picture(&mut model, 20_000);
+    assert!(drawn.contains(" ☑ src/main.rs  ▸☐ src/lib.rs   ☑ Cargo.toml"), "{drawn}");
+    assert!(drawn.contains("▸☐ 1 −content old 1"), "the mark is next to the first line of the file\n{drawn}");
+    // Scrolling selects a file that is visible.
+    model.dialogs.open_mut().unwrap().scroll_by(isize::MAX);
+    let drawn = picture(&mut model, 20_000);
+    assert!(drawn.contains("▸☑ Cargo.toml") && drawn.contains("output: 2 lines · ? show · done"), "{drawn}");
+}
+
+#[test]
+fn hunks_of_effects_are_selected_within_their_file() {
+    let hunk = |at: usize| format!("@@ -{at},1 +{at},1 @@\n-old\n+new\n");
+    let diff = format!("--- a/a\n+++ b/a\n{}{}--- a/b\n+++ b/b\n{}", hunk(1), hunk(9), hunk(1));
+    let mut approval = effects_on(&["a", "b"]);
+    approval.proposal.diff = FileDiffs::read(&diff);
+    let part = |path: &str, hunk, first| EffectPart { path: path.to_owned(), hunk, name: None, first, end: first + 1 };
+    approval.amendable.effects = vec![part("a", Some(0), 0), part("a", Some(1), 1), part("b", None, 2)];
+    let mut model = model(80, 24);
+    tell(&mut model, EventKind::ApprovalRequested(approval), 9500);
+    picture(&mut model, 20_000);
+    let mut marked = |mark| {
+        model.dialogs.open_mut().unwrap().mark_hunk(mark).unwrap();
+        picture(&mut model, 20_000)
+    };
+    assert!(marked(HunkMark::Next).contains("▸☑ a ☑ hunk 2   ☑ b"));
+    assert!(marked(HunkMark::Turn).contains("▸☑ a ☐ hunk 2   ☑ b"));
+    assert!(marked(HunkMark::NextFile).contains(" ☑ a 1 of 2  ▸☑ b"));
+    assert!(marked(HunkMark::FileBefore).contains("▸☑ a ☑ hunk 1   ☑ b"));
+    assert!(marked(HunkMark::TurnFile).contains("▸☐ a ☐ hunk 1   ☑ b"));
+    assert!(marked(HunkMark::TurnFile).contains("▸☑ a ☑ hunk 1   ☑ b"));
+}
