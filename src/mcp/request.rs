@@ -141,9 +141,8 @@ async fn visits(spec: &Spec, talk: &ServerRequests, data: Option<Value>) -> Resu
         if answer.action != ElicitationAction::Accept {
             let urls: Vec<String> = asked.iter().map(|(_, url)| one_line(url)).collect();
             let (name, urls) = (&spec.name, urls.join(" "));
-            let message = format!(
-                "the server `{name}` continues only after the user opens {urls} in a browser; call again once the user has"
-            );
+            let message =
+                format!("the server `{name}` continues only after the user opens {urls} in a browser; call again after that");
             return Err(RemoteError::Refused { message });
         }
     }

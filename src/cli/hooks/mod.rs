@@ -73,8 +73,7 @@ fn list(set: &HookSet, json: bool) -> Exit {
             let _ = writeln!(text, "    {}", clean_line(command));
         }
         if let Some(why) = &hook.obstacle {
-            let effect =
-                if hook.event == HookEvent::PreToolUse.as_str() { "; the calls that it matches need approval" } else { "" };
+            let effect = if hook.event == HookEvent::PreToolUse.as_str() { "; calls that it matches need approval" } else { "" };
             let _ = writeln!(text, "    does not run: {}{effect}", clean_line(why));
         }
     }

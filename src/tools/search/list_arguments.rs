@@ -105,7 +105,7 @@ impl ListRequest {
             globs.iter().any(|glob| glob.trim_start_matches('!').trim_start_matches("./").trim_end_matches('/').contains('/'));
         let depth = match (arguments.depth, arguments.recursive) {
             (Some(0), _) => {
-                return Err(invalid("`depth` is 0; 1 lists the directory itself, and without it all levels are listed"));
+                return Err(invalid("`depth` is 0; use 1 for the directory itself, or omit it for all levels"));
             }
             (Some(1), _) | (None, Some(false) | None) if !deep => None,
             (Some(levels), _) => Some(Depth::Levels(levels as usize)),
