@@ -6,6 +6,7 @@
 mod support;
 
 mod agent_approvals;
+mod agent_trees;
 mod agents;
 mod allowed_tools;
 mod amend;
