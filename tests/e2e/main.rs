@@ -29,6 +29,7 @@ mod clouds;
 mod command_line;
 mod compaction;
 mod crash;
+mod crash_agents;
 mod crash_errors;
 mod crash_many;
 mod crash_points;
