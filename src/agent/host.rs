@@ -289,8 +289,10 @@ impl Host {
 
     /// Counts a request from a review or an agent, and sends the new account state to the requester.
     async fn charge(&mut self, Charge { spent, event, answer }: Charge) {
-        if let Some(event) = event {
-            self.agent_approvals.note(&event);
+        if let Some((event, agent)) = event {
+            if let Some(agent) = agent {
+                self.agent_approvals.note(&event, &agent);
+            }
             self.emit(event);
         }
         match spent {

@@ -14,7 +14,7 @@ pub(crate) struct AgentSettings {
     pub max_steps: u32,
     /// Share of the remaining amount of each budget that an agent may use, in percent.
     pub budget_percent: u32,
-    /// Maximum number of levels of agents: 0 if a session starts none.
+    /// Maximum number of levels of agents: 0 if a session starts none, 1 if its agents start none.
     pub depth: u32,
 }
 

@@ -612,9 +612,9 @@ pub(super) const KEYS: &[ConfigKey] = &[
     ),
     key(
         &["agents", "depth"],
-        ValueType::Number { min: 0, max: 1 },
+        ValueType::Number { min: 0, max: 3 },
         "1",
-        "nesting depth of agents; 1: agents cannot start other agents; 0: no agents",
+        "levels of agents: 0: no agents; 1: the session starts agents, which start no others; at most 3",
     ),
     key(
         &["lsp", "enabled"],

@@ -1,6 +1,7 @@
 //! Authority of an agent: at most the permissions of the session that started it.
 
 use crate::agent::Account;
+use crate::host::agent_tree::AgentTree;
 use crate::host::policy_layers::Policy;
 use crate::policy::Enforcer;
 use crate::ports::{ArtifactUploads, Diagnostics};
@@ -53,6 +54,8 @@ pub(crate) struct ParentSession {
     pub tools: ParentTools,
     /// Entries of the agent's tool list, which limit its calls.
     pub scope: Option<Vec<String>>,
+    /// Position of this session in the tree of agents.
+    pub tree: AgentTree,
     authority: watch::Receiver<Authority>,
 }
 
@@ -60,9 +63,9 @@ impl ParentSession {
     pub(crate) fn new(
         (session, agent): (SessionId, AskingAgent),
         (tools, scope): (ParentTools, Option<Vec<String>>),
-        authority: watch::Receiver<Authority>,
+        (authority, tree): (watch::Receiver<Authority>, AgentTree),
     ) -> Self {
-        Self { session, agent, tools, scope, authority }
+        Self { session, agent, tools, scope, tree, authority }
     }
 
     /// Returns the ID of this session.

@@ -2,6 +2,7 @@
 
 mod agent_authority;
 pub(crate) mod agent_definitions;
+mod agent_tree;
 pub(crate) mod allowed_models;
 pub(crate) mod allowed_tools;
 pub(crate) mod api_keys;

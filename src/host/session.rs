@@ -207,11 +207,14 @@ impl SharedToolState {
             let place = place.clone();
             Arc::new(move |policy| servers.offer_to_agent(&place, policy))
         };
+        // An agent has no servers of its own, and offers those of the session that started it.
+        let outer = place.parent.as_ref().map(|parent| &parent.tools);
         ParentTools {
             changes: self.changes.clone(),
             skills: self.skills.clone(),
-            servers: self.servers.clone().map(offer),
-            diagnostics: self.language_servers.as_ref().map(LanguageServerHandle::port),
+            servers: self.servers.clone().map(offer).or_else(|| outer.and_then(|tools| tools.servers.clone())),
+            diagnostics: (self.language_servers.as_ref().map(LanguageServerHandle::port))
+                .or_else(|| outer.and_then(|tools| tools.diagnostics.clone())),
             uploads: self.uploads.clone(),
         }
     }

@@ -34,12 +34,17 @@ pub(crate) fn fork(store: &Store, place: &AppContext, id: &SessionId, until: &Fo
 
 /// Deletes a session and all its data.
 pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
-    let agents: Vec<SessionId> = store
-        .sessions(None)?
-        .into_iter()
-        .filter(|session| session.of_agent && session.parent.as_ref() == Some(id))
-        .map(|session| session.session_id)
-        .collect();
+    let mut agents: Vec<SessionId> = Vec::new();
+    let sessions = store.sessions(None)?;
+    let mut parents = vec![id.clone()];
+    // The agents of its agents too.
+    while let Some(parent) = parents.pop() {
+        let below = sessions.iter().filter(|session| session.of_agent && session.parent.as_ref() == Some(&parent));
+        let below = below.map(|session| session.session_id.clone()).filter(|id| !agents.contains(id));
+        let below: Vec<SessionId> = below.collect();
+        parents.extend(below.iter().cloned());
+        agents.extend(below);
+    }
     store.delete(id)?;
     delete_outside_store(place, id);
     // The sessions of its agents are deleted with it.

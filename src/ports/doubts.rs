@@ -19,15 +19,15 @@ pub(crate) struct Doubts {
     pub skill: Option<String>,
     /// Reason for any call: a hook requires approval.
     pub hook: Option<String>,
+    /// Reason for any call: the user reviews the changes before they are applied.
+    pub review: Option<String>,
 }
 
 impl Doubts {
     /// Returns the reason for approval that applies to any call.
     pub(super) fn about_any_call(&self) -> Option<String> {
-        match (&self.skill, &self.hook) {
-            (Some(skill), Some(hook)) => Some(format!("{skill}; {hook}")),
-            (one, other) => one.as_ref().or(other.as_ref()).cloned(),
-        }
+        let reasons: Vec<&str> = [&self.skill, &self.hook, &self.review].into_iter().flatten().map(String::as_str).collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
     /// Returns the reason for approval of a call that the policy allows on these grounds.

@@ -21,6 +21,9 @@ pub enum AgentEvent {
         max_steps: u32,
         /// Share of each remaining budget, in percent.
         budget_percent: u32,
+        /// Session of the agent that started this one; absent if the session itself did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_session_id: Option<SessionId>,
     },
     /// An agent starts a call.
     Called {

@@ -49,6 +49,7 @@ use crate::tools::shell::preview::{
     self, CommittedRun, PreviewRunResult, PreviewedCommand, RecoveryResult, ResumedSession, UndecidedLayer, recover,
 };
 use crate::tools::text::{draft_call, running};
+use crate::tools::write::apply_patch_file::review_reason;
 use futures_util::FutureExt;
 use futures_util::stream::BoxStream;
 use std::path::{Path, PathBuf};
@@ -723,7 +724,11 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         CallEffect::Changes => (true, 0, Vec::new()),
         CallEffect::Runs { timeout_seconds, files } => (true, timeout_seconds, files),
     };
-    let doubts = Doubts { skill: settings.skills.doubt(tool.name(), &draft.actions, &runs, canonical_name), ..doubts };
+    let doubts = Doubts {
+        skill: settings.skills.doubt(tool.name(), &draft.actions, &runs, canonical_name),
+        review: review_reason(&draft.work),
+        ..doubts
+    };
     let preview = draft.work.downcast_ref::<PlannedCommand>().map_or(PreviewOffer::None, |work| preview::offer(work, settings));
     let layer = draft.work.downcast_ref::<PlannedCommand>().map_or(LayerRun::None, |work| preview::layer(work, settings));
     Ok(Plan {

@@ -29,6 +29,8 @@ pub(crate) enum AgentsView {
 #[derive(Debug)]
 pub(crate) struct AgentEntry {
     pub id: SessionId,
+    /// Agent that started this one; `None` if the session did.
+    pub parent: Option<SessionId>,
     pub agent: String,
     pub title: String,
     pub prompt: String,
@@ -86,13 +88,30 @@ impl AgentOverview {
         }
     }
 
+    /// Returns the index and the level of each agent. An agent follows the one that started it.
+    fn in_tree_order(&self) -> Vec<(usize, usize)> {
+        let is_known = |id: &SessionId| self.entries.iter().any(|entry| entry.id == *id);
+        let is_top = |entry: &AgentEntry| entry.parent.as_ref().is_none_or(|parent| !is_known(parent));
+        let mut rest: Vec<(usize, usize)> =
+            (0..self.entries.len()).rev().filter(|index| is_top(&self.entries[*index])).map(|index| (index, 0)).collect();
+        let mut order = Vec::with_capacity(self.entries.len());
+        while let Some((index, level)) = rest.pop().filter(|_| order.len() < self.entries.len()) {
+            order.push((index, level));
+            let is_below = |entry: &AgentEntry| entry.parent.as_ref() == Some(&self.entries[index].id);
+            rest.extend((0..self.entries.len()).rev().filter(|at| is_below(&self.entries[*at])).map(|at| (at, level + 1)));
+        }
+        order
+    }
+
     fn list(&self) -> (String, String) {
         let mut list = String::new();
-        for (index, entry) in self.entries.iter().enumerate() {
+        for (index, level) in self.in_tree_order() {
+            let entry = &self.entries[index];
+            let indent = "  ".repeat(level);
             // Writing to a string cannot fail.
-            let _ = writeln!(list, "{:>3}  {}", index + 1, entry.summary());
+            let _ = writeln!(list, "{:>3}  {indent}{}", index + 1, entry.summary());
             if let (None, Some(last)) = (entry.state, entry.summaries.last()) {
-                let _ = writeln!(list, "       {}", text::clean_line(last));
+                let _ = writeln!(list, "       {indent}{}", text::clean_line(last));
             }
         }
         list.push_str("\n/agents NUMBER shows an agent's prompt and calls; /agents stop NUMBER stops the agent\n");
@@ -142,5 +161,34 @@ impl AgentEntry {
             Some(AgentState::Failed) => "failed",
             Some(AgentState::Stopped) => "stopped",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_follows_the_one_that_started_it_and_keeps_its_number() {
+        let mut agents = AgentOverview::default();
+        for (id, parent) in [("a", None), ("b", None), ("c", Some("a")), ("d", Some("c")), ("e", Some("gone")), ("f", Some("a"))]
+        {
+            agents.add(AgentEntry {
+                id: SessionId::new(id),
+                parent: parent.map(SessionId::new),
+                agent: id.to_owned(),
+                title: "x".to_owned(),
+                prompt: String::new(),
+                max_steps: 1,
+                state: Some(AgentState::Completed),
+                calls: 0,
+                summaries: Vec::new(),
+                tokens: 0,
+                cost_usd: None,
+            });
+        }
+        let (_, list) = agents.text(&AgentsView::List);
+        let starts: Vec<&str> = list.lines().take(6).map(|line| line.split("  completed").next().unwrap()).collect();
+        assert_eq!(starts, ["  1  a", "  3    c", "  4      d", "  6    f", "  2  b", "  5  e"], "{list}");
     }
 }

@@ -128,6 +128,8 @@ pub(crate) struct UiOptions {
     pub status: Vec<String>,
     /// Run only the first-run setup; no session starts.
     pub sets_up: bool,
+    /// Close the screen when the session ends.
+    pub closes_with_session: bool,
     pub version: String,
     /// Working directory as displayed: `~/src/greeter`.
     pub cwd: String,
@@ -171,6 +173,7 @@ impl UiOptions {
             keys: KeymapFile::default(),
             status: Vec::new(),
             sets_up: false,
+            closes_with_session: false,
             vim: false,
             version: "0.1.0".to_owned(),
             cwd: "~/src/greeter".to_owned(),

@@ -199,7 +199,8 @@ fn steps_per_agent_and_agents_per_response_are_limited() {
     let results: Vec<String> = last.tool_results().into_iter().map(|(_, text)| text).collect();
     let refused = results.iter().filter(|text| text.contains("one response can start at most 16 agents")).count();
     assert_eq!((results.len(), refused), (20, 4), "{results:?}");
-    assert!(results[0].contains("Looking."), "{}", results[0]);
+    // The calls run at the same time, so any four of them may be refused.
+    assert_eq!(results.iter().filter(|text| text.contains("Looking.")).count(), 16, "{results:?}");
     assert_eq!(of_agents(&server).len(), 16 * 3);
     assert!(changes(&told.events(), "ended").iter().all(|event| event["state"] == "failed"));
 }

@@ -567,6 +567,25 @@ fn hooks_after_a_command_without_changes_can_only_report() {
 }
 
 #[test]
+fn hooks_after_a_command_that_writes_only_build_output_run_once_and_say_nothing_about_it() {
+    for (hook, said) in [
+        ("true", None),
+        ("echo more > target/hook.txt", None),
+        ("test -e target/out.txt && echo 'it was built' >&2; exit 2", Some("it was built")),
+    ] {
+        let server = Server::new([runs("c1", "echo out > target/out.txt; echo compiled"), Answer::text("Done.")]);
+        let Some(project) = formatting(&server, hook) else { return };
+        let project = project.file("target/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
+        // Build output needs no approval, and neither do the hooks.
+        project.aye(&["exec", "--trust", "go"]).exits(0);
+        assert_eq!(project.read("target/out.txt"), "out\n", "{hook}");
+        let told = result(&server, 1);
+        assert_eq!(told.matches("hook").count() > 0, said.is_some(), "{hook}: {told}");
+        assert!(told.contains("compiled") && said.is_none_or(|said| told.matches(said).count() == 1), "{hook}: {told}");
+    }
+}
+
+#[test]
 fn an_interrupted_hook_leaves_neither_changes_nor_a_layer() {
     let server = Server::new([writes("c1", "a.txt"), Answer::text("Done.")]);
     let project = with_hook(&server, "PostToolUse", "Write", &format!("{FORMATS}; touch /tmp/started; sleep 60"));

@@ -6,6 +6,7 @@
 mod support;
 
 mod agent_approvals;
+mod agent_trees;
 mod agents;
 mod allowed_tools;
 mod amend;
@@ -28,6 +29,7 @@ mod clouds;
 mod command_line;
 mod compaction;
 mod crash;
+mod crash_agents;
 mod crash_errors;
 mod crash_many;
 mod crash_points;

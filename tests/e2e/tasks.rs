@@ -286,6 +286,117 @@ fn hunks_are_chosen_one_at_a_time_and_the_rest_stays_in_the_task() {
     project.aye(&["task", "keep", &id, "other.txt"]).exits(2).says(&["`other.txt` is not among the task's changes"]);
 }
 
+/// Returns a project with a done task that changes two hunks of `long.txt`, creates a file and deletes one; its ID; and the old
+/// and the new text of `long.txt`.
+fn with_hunks(server: &Server, text: &str) -> (Project, String) {
+    let project = project(server).file("long.txt", text).file("gone.txt", "gone\n");
+    let id = run(&project, "write");
+    (project, id)
+}
+
+fn texts() -> (String, String) {
+    let text = (1..=30).fold(String::new(), |text, number| format!("{text}line {number}\n"));
+    let changed = text.replace("line 2\n", "LINE 2\n").replace("line 28\n", "LINE 28\n");
+    (text, changed)
+}
+
+fn changes_with_hunks(changed: &str) -> [Answer; 2] {
+    let calls = write("c1", "long.txt", changed).and_call("c2", "Delete", json!({"path": "gone.txt"}));
+    [calls.and_call("c3", "WriteFile", json!({"path": "new.txt", "content": "new\n"})), Answer::text("Done.")]
+}
+
+#[test]
+fn hunks_and_files_are_left_out_in_the_approval_prompt() {
+    let (text, changed) = texts();
+    let server = Server::new(changes_with_hunks(&changed));
+    let (project, id) = with_hunks(&server, &text);
+    // The policy allows the changes, and the user still chooses.
+    let mut terminal = project.open(&["task", "keep", "-p", &id]);
+    let screen = terminal.review("Apply a patch to 3 files");
+    assert!(screen.contains("hunk 1 of 4"), "{screen}");
+    // The first hunk is the deleted file: it stays. Then the first hunk of the text.
+    terminal.send(" ");
+    terminal.wait_for("apply hunks 2, 3, 4 of 4");
+    terminal.send("]");
+    terminal.wait_for("hunk 2 of 4");
+    terminal.send(" ");
+    terminal.wait_for("apply hunks 3, 4 of 4");
+    terminal.decide('y');
+    assert!(terminal.finish().success());
+    assert_eq!(project.read("long.txt"), text.replace("line 28\n", "LINE 28\n"));
+    assert_eq!((project.read("new.txt").as_str(), project.exists("gone.txt")), ("new\n", true));
+    // What was left out is still in the task, and is no conflict.
+    let rest = task(&project);
+    assert_eq!((&rest["changedFiles"], &rest["conflicts"]), (&json!(2), &json!(0)), "{rest}");
+    let mut terminal = project.open(&["task", "keep", "--pick", &id]);
+    terminal.review("Apply a patch to 2 files");
+    terminal.decide('n');
+    terminal.finish();
+    assert_eq!(project.read("long.txt"), text.replace("line 28\n", "LINE 28\n"));
+    let mut terminal = project.open(&["task", "keep", "--pick", &id]);
+    terminal.review("Apply a patch to 2 files");
+    terminal.decide('y');
+    assert!(terminal.finish().success());
+    assert_eq!((project.read("long.txt"), project.exists("gone.txt")), (changed, false));
+    project.aye(&["rewind", "--yes"]).exits(0);
+    assert!(project.exists("gone.txt"));
+}
+
+#[test]
+fn a_review_that_is_closed_applies_nothing() {
+    let (text, changed) = texts();
+    let server = Server::new(changes_with_hunks(&changed));
+    let (project, id) = with_hunks(&server, &text);
+    let mut terminal = project.open(&["task", "keep", "-p", &id]);
+    terminal.review("Apply a patch to 3 files");
+    terminal.send("\x1b");
+    terminal.wait_for(crate::support::texts::TAB_TO_REVIEW);
+    assert!(!terminal.quit().success());
+    assert_eq!((project.read("long.txt"), project.exists("new.txt"), project.exists("gone.txt")), (text, false, true));
+    assert_eq!(task(&project)["changedFiles"], 3);
+    // Without `-p`, the prompt appears only if the policy asks.
+    let project = project.policy(&policy(ASKING));
+    let mut terminal = project.open(&["task", "keep", &id, "--except", "long.txt"]);
+    terminal.review("Apply a patch to 2 files");
+    terminal.decide('y');
+    assert!(terminal.finish().success());
+    assert_eq!((project.read("new.txt").as_str(), project.exists("gone.txt")), ("new\n", false));
+}
+
+#[test]
+fn the_review_names_conflicts_and_the_result_of_the_check() {
+    let server = Server::new([
+        edit("c1", "a.txt", "alpha", "omega").and_call("c2", "WriteFile", json!({"path": "new.txt", "content": "new\n"})),
+        Answer::text("Done."),
+    ]);
+    let project = project(&server);
+    project.aye(&["task", "start", "--check", "exit 3", "edit"]).exits(0);
+    let id = id(&task(&project));
+    std::fs::write(project.path("a.txt"), "other\n").unwrap();
+    let mut terminal = project.open(&["task", "keep", "-p", &id]);
+    let screen = terminal.review("Apply a patch to 1 file");
+    assert!(screen.contains("check failed (exit 3)") && screen.contains("conflict: `a.txt`"), "{screen}");
+    terminal.decide('y');
+    // The conflict is reported, and its file is unchanged.
+    assert!(!terminal.finish().success());
+    assert_eq!((project.read("a.txt").as_str(), project.read("new.txt").as_str()), ("other\n", "new\n"));
+}
+
+#[test]
+fn files_are_chosen_or_excluded_by_their_names() {
+    let (text, changed) = texts();
+    let server = Server::new(changes_with_hunks(&changed));
+    let (project, id) = with_hunks(&server, &text);
+    project.aye(&["task", "keep", &id, "--except", "other.txt"]).exits(2).says(&["`other.txt` is not among"]);
+    project.aye(&["task", "keep", &id, "--except", "long.txt", "--except", "gone.txt"]).exits(0);
+    assert_eq!((project.read("long.txt"), project.exists("gone.txt")), (text, true));
+    assert_eq!(project.read("new.txt"), "new\n");
+    let nothing = project.aye(&["task", "keep", &id, "--except", "long.txt", "long.txt"]).exits(0);
+    assert!(nothing.stdout.contains("no changes to apply"), "{}", nothing.stdout);
+    project.aye(&["task", "keep", &id]).exits(0);
+    assert_eq!((project.read("long.txt"), project.exists("gone.txt")), (changed, false));
+}
+
 #[test]
 fn git_is_read_only_in_a_layer() {
     let server = Server::new([

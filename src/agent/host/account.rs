@@ -1,6 +1,6 @@
 //! Account of a running session, which pays for its agents and for reviews alongside the conversation.
 
-use crate::protocol::{AgentEvent, AssumedPrice, Budget, Effort, EventKind, Failure};
+use crate::protocol::{AgentEvent, AssumedPrice, Budget, Effort, EventKind, Failure, SessionId};
 use crate::session::Expense;
 use tokio::sync::{mpsc, oneshot};
 
@@ -10,8 +10,8 @@ const DEPTH: usize = 8;
 /// A request to count, if one was sent, an event to emit, and the channel for the resulting state of the account.
 pub(super) struct Charge {
     pub spent: Option<(Expense, ChargedWork)>,
-    /// Event about the charged work, for the front end.
-    pub event: Option<EventKind>,
+    /// Event about the charged work, for the front end, and the agent that reports it.
+    pub event: Option<(EventKind, Option<SessionId>)>,
     pub answer: oneshot::Sender<AccountState>,
 }
 
@@ -63,12 +63,13 @@ impl Account {
 
     /// Emits an event of an agent as an event of the session.
     pub(crate) async fn emit(&self, event: AgentEvent) {
-        self.relay(EventKind::Agent(event)).await;
+        let _ = self.charge(None, Some((EventKind::Agent(event), None))).await;
     }
 
-    /// Forwards an event of an agent's session that concerns an approval of its call.
-    pub(crate) async fn relay(&self, event: EventKind) {
-        let _ = self.charge(None, Some(event)).await;
+    /// Forwards an event of an agent's session that concerns an approval of its call, or of a call of one of its own agents.
+    /// Decisions go back to this agent.
+    pub(crate) async fn relay(&self, event: EventKind, agent: &SessionId) {
+        let _ = self.charge(None, Some((event, Some(agent.clone())))).await;
     }
 
     /// Counts a request from a review. Returns the reason why no further request may be sent, like
@@ -77,7 +78,11 @@ impl Account {
         self.charge(Some((spent, ChargedWork::Review)), None).await?.failure
     }
 
-    async fn charge(&self, spent: Option<(Expense, ChargedWork)>, event: Option<EventKind>) -> Option<AccountState> {
+    async fn charge(
+        &self,
+        spent: Option<(Expense, ChargedWork)>,
+        event: Option<(EventKind, Option<SessionId>)>,
+    ) -> Option<AccountState> {
         let (answer, answered) = oneshot::channel();
         self.charges.send(Charge { spent, event, answer }).await.ok()?;
         answered.await.ok()

@@ -8,13 +8,11 @@ use std::collections::HashMap;
 pub(super) struct AgentApprovals(HashMap<ApprovalId, SessionId>);
 
 impl AgentApprovals {
-    /// Updates the pending approvals from an event of an agent.
-    pub(super) fn note(&mut self, kind: &EventKind) {
+    /// Updates the pending approvals from an event that an agent reports. It is about a call of this agent, or of an agent below it.
+    pub(super) fn note(&mut self, kind: &EventKind, agent: &SessionId) {
         match kind {
             EventKind::ApprovalRequested(approval) => {
-                if let Some(agent) = &approval.agent {
-                    self.0.insert(approval.approval_id.clone(), agent.agent_session_id.clone());
-                }
+                self.0.insert(approval.approval_id.clone(), agent.clone());
             }
             EventKind::ApprovalResolved { approval_id, .. } => {
                 self.0.remove(approval_id);

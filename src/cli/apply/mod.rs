@@ -5,6 +5,7 @@
 
 pub(crate) mod args;
 mod calls;
+mod screen;
 
 use crate::agent::{self, Approver};
 use crate::host::console::{print_text, warn};
@@ -61,6 +62,8 @@ pub(crate) struct Application {
     pub conflict_hint: String,
     /// Whether aye can prompt the user on the terminal.
     pub has_terminal: bool,
+    /// Whether approval prompts are shown on the full screen, where hunks can be left out.
+    pub on_screen: bool,
 }
 
 pub(crate) fn run(common: &Common, request: &ApplyRequest) -> Result<Exit, CliError> {
@@ -85,6 +88,7 @@ pub(crate) fn run(common: &Common, request: &ApplyRequest) -> Result<Exit, CliEr
         subject: "the patch file",
         conflict_hint: "run the task again, with `aye exec --patch`, to get a patch for the current files".to_owned(),
         has_terminal: request.file != Path::new("-"),
+        on_screen: false,
     };
     apply_patch(common, place, patch, request.form, &application)
 }
@@ -123,7 +127,10 @@ pub(crate) fn apply_patch(
         return Ok(Exit::Completed);
     }
     let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && application.has_terminal;
+    let is_reviewed = patch.review().is_some_and(|review| review.is_required);
+    let on_screen = application.on_screen && (is_reviewed || form == Form::Ask && worst == VerdictKind::Ask);
     let approver = match form {
+        _ if on_screen => Approver::User,
         Form::Yes => Approver::User,
         Form::Ask if has_person && Nesting::detect() == Nesting::Outermost => Approver::User,
         Form::Ask | Form::Check => Approver::Nobody,
@@ -136,7 +143,12 @@ pub(crate) fn apply_patch(
     let store = Store::open(&place.directories.data)?;
     let builder = SessionBuilder::find(FrontEnd::apply(approver), common.clone(), place, store, &SessionChoice::New)?;
     let prepared = runtime.block_on(builder.with_own_model(Arc::new(ListedCalls(calls(&patch)))).claim()?.prepare())?;
-    runtime.block_on(apply(prepared, form, application))
+    let progress = if on_screen {
+        runtime.block_on(screen::review(prepared, common, application))?
+    } else {
+        runtime.block_on(apply(prepared, form, application))
+    };
+    progress.end(application)
 }
 
 /// Reads and parses a patch file.
@@ -226,35 +238,69 @@ fn planning_error(error: &ToolError, application: &Application) -> CliError {
     problem
 }
 
-/// Runs the session of the changes until its task ends.
-async fn apply(prepared: PreparedSession, form: Form, application: &Application) -> Result<Exit, CliError> {
-    let (commands, receive_commands) = mpsc::channel::<SessionCommand>(agent::CHANNEL_DEPTH);
-    let (events, mut receive_events) = mpsc::unbounded_channel();
-    let mut session = prepared.start(receive_commands, events, None);
-    let _ = commands.send(Command::Prompt { text: application.prompt.clone() }.into()).await;
-    let (mut errors, mut exit) = (Vec::new(), Exit::Completed);
-    while let Some(event) = receive_events.recv().await {
-        let is_over = event.kind.is_over();
-        match event.kind {
-            EventKind::ApprovalRequested(approval) => {
-                let approval_id = approval.approval_id.clone();
-                let decision = decide(approval, form).await;
-                let _ = commands.send(Command::Decide { approval_id, decision }.into()).await;
-            }
-            EventKind::ToolCompleted { status: ToolStatus::Succeeded, output_text, .. } => {
-                print_text(&(clean(&output_text).into_owned() + "\n"));
-            }
+/// Results of the calls of a session so far.
+#[derive(Default)]
+struct Progress {
+    errors: Vec<ToolError>,
+    exit: Option<Exit>,
+    /// Results of the successful calls.
+    output: Vec<String>,
+    is_cancelled: bool,
+}
+
+impl Progress {
+    fn follow(&mut self, event: &EventKind) {
+        match event {
+            EventKind::ToolCompleted { status: ToolStatus::Succeeded, output_text, .. } => self.output.push(output_text.clone()),
             EventKind::ToolCompleted { status, error, .. } => {
-                exit = if status == ToolStatus::Denied { Exit::Denied } else { Exit::Failed };
-                errors.extend(error);
+                self.exit = Some(if *status == ToolStatus::Denied { Exit::Denied } else { Exit::Failed });
+                self.errors.extend(error.clone());
             }
             EventKind::TaskFailed { failure, .. }
             | EventKind::PromptBlocked { failure, .. }
             | EventKind::SessionPaused { failure } => {
-                exit = Exit::Failed;
-                errors.push(ToolError::new(ErrorCode::ToolExecutionFailed, failure.message));
+                self.exit = Some(Exit::Failed);
+                self.errors.push(ToolError::new(ErrorCode::ToolExecutionFailed, failure.message.clone()));
             }
+            EventKind::TaskCancelled { .. } => self.is_cancelled = true,
             _ => {}
+        }
+    }
+
+    /// Prints the results. Returns an error unless all changes are applied.
+    fn end(self, application: &Application) -> Result<Exit, CliError> {
+        for text in &self.output {
+            print_text(&(clean(text).into_owned() + "\n"));
+        }
+        if self.is_cancelled {
+            let done = if self.output.is_empty() { "nothing was changed" } else { "the remaining changes were not applied" };
+            return Err(CliError::new(Exit::Denied, format!("cancelled; {done}")));
+        }
+        match (self.errors.into_iter().next(), self.exit) {
+            (None, None) => {
+                warn("run `aye rewind` to undo it");
+                Ok(Exit::Completed)
+            }
+            (None, Some(exit)) => Err(CliError::new(exit, format!("cannot apply {} completely", application.subject))),
+            (Some(error), exit) => Err(CliError { exit: exit.unwrap_or(Exit::Failed), ..planning_error(&error, application) }),
+        }
+    }
+}
+
+/// Runs the session of the changes until its task ends. Asks on the terminal, in lines.
+async fn apply(prepared: PreparedSession, form: Form, application: &Application) -> Progress {
+    let (commands, receive_commands) = mpsc::channel::<SessionCommand>(agent::CHANNEL_DEPTH);
+    let (events, mut receive_events) = mpsc::unbounded_channel();
+    let mut session = prepared.start(receive_commands, events, None);
+    let _ = commands.send(Command::Prompt { text: application.prompt.clone() }.into()).await;
+    let mut progress = Progress::default();
+    while let Some(event) = receive_events.recv().await {
+        progress.follow(&event.kind);
+        let is_over = event.kind.is_over();
+        if let EventKind::ApprovalRequested(approval) = event.kind {
+            let approval_id = approval.approval_id.clone();
+            let decision = decide(approval, form).await;
+            let _ = commands.send(Command::Decide { approval_id, decision }.into()).await;
         }
         if is_over {
             let _ = commands.send(Command::Quit.into()).await;
@@ -262,14 +308,7 @@ async fn apply(prepared: PreparedSession, form: Form, application: &Application)
     }
     session.wait_until_ended().await;
     session.close().await;
-    match errors.into_iter().next() {
-        None if exit == Exit::Completed => {
-            warn("run `aye rewind` to undo it");
-            Ok(exit)
-        }
-        None => Err(CliError::new(exit, format!("cannot apply {} completely", application.subject))),
-        Some(error) => Err(CliError { exit, ..planning_error(&error, application) }),
-    }
+    progress
 }
 
 /// Approves or denies a call: approves it with `--yes`, unless its risk is critical; otherwise asks the user.

@@ -318,7 +318,8 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("Apply all of a task's changes", "aye task keep 7f3a01"),
             ("Apply the changes in one directory", "aye task keep 7f3a01 src"),
-            ("Choose the hunks to apply", "aye task keep -p 7f3a01"),
+            ("Choose the files and hunks to apply", "aye task keep -p 7f3a01"),
+            ("Apply all files except one", "aye task keep 7f3a01 --except Cargo.lock"),
         ],
     ),
     ("task drop", &[("Delete a task with changes that are not applied", "aye task drop --force 7f3a01")]),

@@ -55,6 +55,7 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
         keys: keys(place),
         status: screen.status,
         sets_up: false,
+        closes_with_session: false,
         vim: screen.vim,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cwd: place.workspace_display(),

@@ -87,9 +87,12 @@ pub(crate) enum TaskSub {
     /// changed in the workspace is a conflict: it is reported and not changed. Changes that are not applied remain in
     /// the task.
     Keep {
-        /// Choose the hunks to apply, one at a time
+        /// Choose the files and hunks to apply, on the screen or in lines
         #[arg(long, short = 'p', conflicts_with = "check")]
         pick: bool,
+        /// Do not apply this file or directory
+        #[arg(long, value_name = "PATH")]
+        except: Vec<String>,
         /// Show what would happen, without doing it
         #[arg(long, conflicts_with = "yes")]
         check: bool,
@@ -188,13 +191,13 @@ impl TaskSub {
             }
             Self::Stop { id } => TaskAction::Stop { id },
             Self::Diff { json, id, paths } => TaskAction::Diff(DiffRequest { id, paths, json }),
-            Self::Keep { pick, check, yes, id, paths } => {
+            Self::Keep { pick, except, check, yes, id, paths } => {
                 let form = match (check, yes) {
                     (true, _) => KeepForm::Check,
                     (false, true) => KeepForm::Yes,
                     (false, false) => KeepForm::Ask,
                 };
-                TaskAction::Keep(KeepRequest { id, paths, form, pick })
+                TaskAction::Keep(KeepRequest { id, paths, except, form, pick })
             }
             Self::Drop { force, id } => TaskAction::Drop { id, force },
             Self::Run { id, prompt } => TaskAction::Run { id, prompt },

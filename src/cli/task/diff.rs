@@ -6,7 +6,7 @@ use crate::host::exit::Exit;
 use crate::host::tasks::{TaskChanges, TaskDirectory, TaskSummary};
 use crate::protocol::Problem;
 use crate::text::clean;
-use crate::tools::PolicyStamp;
+use crate::tools::{CollectedChanges, PolicyStamp};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -94,10 +94,32 @@ pub(super) fn select(changes: &mut TaskChanges, paths: &[String]) -> Result<(), 
     if paths.is_empty() {
         return Ok(());
     }
-    let paths: Vec<&str> = paths.iter().map(|path| path.trim_start_matches("./").trim_end_matches('/')).collect();
+    let is_chosen = chooser(&changes.collected, paths)?;
+    changes.collected.retain(|known| is_chosen(known));
+    changes.collected.conflicts.retain(|path| is_chosen(path));
+    changes.collected.left_out.clear();
+    Ok(())
+}
+
+/// Removes some files from the changes.
+///
+/// # Errors
+/// Returns an error if a path is not among the changes.
+pub(super) fn exclude(changes: &mut TaskChanges, paths: &[String]) -> Result<(), CliError> {
+    let is_excluded = chooser(&changes.collected, paths)?;
+    changes.collected.retain(|known| !is_excluded(known));
+    changes.collected.conflicts.retain(|path| !is_excluded(path));
+    Ok(())
+}
+
+/// Returns a function that determines whether a changed file is one of these paths, or below one.
+///
+/// # Errors
+/// Returns an error if a path is not among the changes.
+fn chooser(collected: &CollectedChanges, paths: &[String]) -> Result<impl Fn(&str) -> bool + use<>, CliError> {
+    let clean = |path: &String| path.trim_start_matches("./").trim_end_matches('/').to_owned();
+    let paths: Vec<String> = paths.iter().map(clean).collect();
     let is_at = |known: &str, path: &str| known.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let is_chosen = |known: &str| paths.iter().any(|path| is_at(known, path));
-    let collected = &mut changes.collected;
     for path in &paths {
         let mut all = collected.files.iter().map(|entry| &entry.path).chain(&collected.conflicts);
         if !all.any(|known| is_at(known, path)) {
@@ -106,8 +128,5 @@ pub(super) fn select(changes: &mut TaskChanges, paths: &[String]) -> Result<(), 
             return Err(CliError::usage(Problem::new(format!("`{path}` is not among the task's changes")).because(why)));
         }
     }
-    collected.retain(is_chosen);
-    collected.conflicts.retain(|path| is_chosen(path));
-    collected.left_out.clear();
-    Ok(())
+    Ok(move |known: &str| paths.iter().any(|path| is_at(known, path)))
 }

@@ -1,8 +1,9 @@
 //! `aye task keep`: applies changes of a task to the workspace, judged like those of a patch file.
 
-use super::diff::select;
+use super::diff::{exclude, select};
 use super::pick;
 use crate::cli::apply::{Application, Form, apply_patch};
+use crate::cli::screen::is_plain;
 use crate::host::console::{print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -10,13 +11,20 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::tasks::{TaskChanges, TaskDirectory, TaskUse};
 use crate::protocol::{Problem, format_count};
+use crate::tools::{LeftOutPath, PatchReview};
+use std::io::IsTerminal;
 use std::sync::Arc;
+
+/// Maximum number of notes about changes that are not included.
+const MAX_NOTES: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeepRequest {
     pub id: String,
     /// Files to apply; empty for all.
     pub paths: Vec<String>,
+    /// Files that are not applied.
+    pub except: Vec<String>,
     pub form: KeepForm,
     /// Whether the user chooses the hunks.
     pub pick: bool,
@@ -40,7 +48,9 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: &KeepRequest) 
     let policy = place.policy(common.policy.as_deref(), None)?;
     let mut changes = TaskChanges::read(task, &description)?;
     select(&mut changes, &request.paths)?;
-    if request.pick {
+    exclude(&mut changes, &request.except)?;
+    let on_screen = request.form != KeepForm::Check && std::io::stdin().is_terminal() && !is_plain(&common, &place);
+    if request.pick && !on_screen {
         pick::choose(&mut changes, &description.workspace)?;
     }
     let conflicts = changes.collected.conflicts.clone();
@@ -48,11 +58,7 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: &KeepRequest) 
     let patch = changes.patch(policy.stamp(place.mode)).map_err(failed)?;
     let exit = match patch {
         Some(patch) => {
-            if request.form != KeepForm::Check {
-                // Record this before the files change, so that a crash does not turn them into
-                // conflicts.
-                changes.note_applied(task)?;
-            }
+            let patch = patch.for_review(review(task, &changes, request.pick && on_screen));
             let form = match request.form {
                 KeepForm::Check => Form::Check,
                 KeepForm::Ask => Form::Ask,
@@ -64,6 +70,7 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: &KeepRequest) 
                 subject: "the task's changes",
                 conflict_hint: format!("run `aye task diff {}` to see the conflicts", task.short_id()),
                 has_terminal: true,
+                on_screen,
             };
             apply_patch(&common, place, Arc::new(patch), form, &application)?
         }
@@ -75,6 +82,21 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: &KeepRequest) 
     };
     drop(lock);
     report_conflicts(task, &changes, &conflicts, exit)
+}
+
+/// Returns the review of the changes. It records what is written before it is written, so that a crash does not turn the files
+/// into conflicts.
+fn review(task: &TaskDirectory, changes: &TaskChanges, is_required: bool) -> PatchReview {
+    let collected = &changes.collected;
+    let conflict = |path: &String| format!("conflict: `{path}` was also changed in the workspace; it is not applied");
+    let left_out = |left: &LeftOutPath| format!("not included: `{}` ({})", left.path, left.why);
+    let check = task.notes().check.map(|check| format!("check {}: {}", check.describe(), check.command));
+    let notes = check.into_iter().chain(collected.conflicts.iter().map(conflict));
+    let notes = notes.chain(collected.left_out.iter().take(MAX_NOTES).map(left_out)).collect();
+    let task = task.clone();
+    PatchReview::new((is_required, notes), move |results| {
+        TaskChanges::note_applied(&task, results).map_err(|error| error.to_string())
+    })
 }
 
 /// Reports the files that were not applied.

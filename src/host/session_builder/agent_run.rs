@@ -15,7 +15,7 @@ use crate::policy::{ToolLimit, ToolNames};
 use crate::ports::AgentTask;
 use crate::protocol::{
     AgentEvent, AgentState, Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, ErrorCode, Event, EventKind, Failure, Mode,
-    Problem, ToolError,
+    Problem, SessionId, ToolError,
 };
 use crate::session::{Expense, SessionState, TaskStage, Totals};
 use crate::store::{Store, StoreError};
@@ -49,6 +49,8 @@ pub(super) struct AgentRun {
     /// Decisions about approvals, with the approval IDs of the session that shows them.
     decisions: mpsc::UnboundedReceiver<Command>,
     approvals: RelayedApprovals,
+    /// Running agents that this one started, on all levels, each with its number of calls.
+    below: Vec<(SessionId, u32)>,
 }
 
 /// Calls and usage of an agent in this process.
@@ -71,7 +73,7 @@ enum Earlier {
 impl AgentRun {
     pub(super) fn new(setup: ChildSetup, task: AgentTask, decisions: mpsc::UnboundedReceiver<Command>) -> Self {
         let approvals = RelayedApprovals::new(&setup.parent.agent);
-        Self { setup, task, decisions, approvals }
+        Self { setup, task, decisions, approvals, below: Vec::new() }
     }
 
     /// Returns the last message of the agent.
@@ -93,7 +95,12 @@ impl AgentRun {
         let mut seen = Seen::default();
         let result = self.drive(prepared, !matches!(earlier, Earlier::Unfinished), &mut seen).await;
         for event in self.approvals.end() {
-            self.setup.account.relay(event).await;
+            self.setup.account.relay(event, self.setup.parent.child()).await;
+        }
+        // An agent that ends early cannot report the ends of its own agents.
+        for (agent_session_id, calls) in std::mem::take(&mut self.below) {
+            let state = AgentState::Stopped;
+            self.setup.account.emit(AgentEvent::Ended { agent_session_id, state, calls, tokens: 0, cost_usd: None }).await;
         }
         self.emit_end(&result, &seen).await;
         result
@@ -109,6 +116,7 @@ impl AgentRun {
             prompt: prompt.clone(),
             max_steps: terms.max_steps,
             budget_percent: terms.budget_percent,
+            parent_session_id: None,
         };
         self.setup.account.emit(started).await;
     }
@@ -268,12 +276,35 @@ impl AgentRun {
                 seen.totals.add(spent);
                 return self.setup.account.count_agent(spent).await;
             }
+            EventKind::Agent(event) => return self.forward(event.clone(), seen).await,
             kind => {
                 if let Some(event) = self.approvals.relay(kind) {
-                    self.setup.account.relay(event).await;
+                    self.setup.account.relay(event, self.setup.parent.child()).await;
                 }
             }
         }
+        None
+    }
+
+    /// Reports the event of an agent that this one started, and counts its usage. Returns the reason why no further request may be
+    /// sent.
+    async fn forward(&mut self, mut event: AgentEvent, seen: &mut Seen) -> Option<Failure> {
+        match &mut event {
+            AgentEvent::Spent { usage, cost_usd, estimated, .. } => {
+                let spent = Expense { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
+                seen.totals.add(spent);
+                return self.setup.account.count_agent(spent).await;
+            }
+            AgentEvent::Started { parent_session_id, agent_session_id, .. } => {
+                parent_session_id.get_or_insert_with(|| self.setup.parent.child().clone());
+                self.below.push((agent_session_id.clone(), 0));
+            }
+            AgentEvent::Called { agent_session_id, calls, .. } => {
+                self.below.iter_mut().filter(|(id, _)| id == agent_session_id).for_each(|(_, known)| *known = *calls);
+            }
+            AgentEvent::Ended { agent_session_id, .. } => self.below.retain(|(id, _)| id != agent_session_id),
+        }
+        self.setup.account.emit(event).await;
         None
     }
 

@@ -6,6 +6,7 @@ use super::front_end::FrontEnd;
 use crate::agent::Account;
 use crate::config::AgentSettings;
 use crate::host::agent_authority::{Authority, ParentSession, ParentTools};
+use crate::host::agent_tree::{AgentTree, MAX_AGENTS};
 use crate::host::context::AppContext;
 use crate::host::options::Common;
 use crate::ports::{AgentRunner, AgentTask, AgentTerms, BoxFuture, RunContext};
@@ -14,12 +15,9 @@ use crate::store::Store;
 use futures_util::FutureExt;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-
-/// Maximum number of agents that a session can start in one process.
-const MAX_PER_SESSION: usize = 500;
 
 /// The agents of a session. Cheap to clone.
 #[derive(Clone)]
@@ -39,7 +37,8 @@ struct Inner {
     account: Arc<OnceLock<Account>>,
     tools: ParentTools,
     limits: AgentSettings,
-    slots: Arc<Semaphore>,
+    /// Position of the session in the tree of agents.
+    tree: AgentTree,
     state: Mutex<State>,
     /// Cancelled when the session ends.
     end: CancellationToken,
@@ -57,7 +56,6 @@ struct State {
 
 /// Agent that was started in this process.
 struct Child {
-    stop: CancellationToken,
     /// Sender of decisions about its approvals.
     decisions: mpsc::UnboundedSender<Command>,
 }
@@ -68,7 +66,8 @@ impl AgentService {
         (front_end, common): (FrontEnd, Common),
         place: AppContext,
         store: Store,
-        (session, tools, limits): (SessionId, ParentTools, AgentSettings),
+        (session, tools): (SessionId, ParentTools),
+        (limits, tree): (AgentSettings, AgentTree),
         (authority, account): (&Arc<watch::Sender<Authority>>, &Arc<OnceLock<Account>>),
     ) -> Self {
         let inner = Inner {
@@ -81,7 +80,7 @@ impl AgentService {
             account: Arc::clone(account),
             tools,
             limits,
-            slots: Arc::new(Semaphore::new(limits.at_once)),
+            tree,
             state: Mutex::default(),
             end: CancellationToken::new(),
         };
@@ -107,9 +106,7 @@ impl AgentRunner for AgentService {
     }
 
     fn stop(&self, agent: &SessionId) {
-        if let Some(child) = self.inner.state().children.get(agent) {
-            child.stop.cancel();
-        }
+        self.inner.tree.stop(agent);
     }
 
     fn pass_command(&self, agent: &SessionId, command: Command) {
@@ -141,9 +138,8 @@ impl Inner {
         let Some(account) = self.account.get().cloned() else {
             return Err(failed("the session has not started"));
         };
-        let slots = Arc::clone(&self.slots);
         let slot = tokio::select! {
-            slot = slots.acquire_owned() => slot.map_err(|_| failed("the session is ending"))?,
+            slot = self.tree.slot() => slot.map_err(|_| failed("the session is ending"))?,
             () = context.interrupt.cancelled() => return Err(stopped()),
             () = stop.cancelled() => return Err(stopped()),
         };
@@ -151,7 +147,7 @@ impl Inner {
         let guard = stop.clone().drop_guard();
         let agent = AskingAgent { name: task.agent.clone(), agent_session_id: child };
         let shared = (self.tools.clone(), task.scope.clone());
-        let parent = ParentSession::new((self.session.clone(), agent), shared, self.authority.subscribe());
+        let parent = ParentSession::new((self.session.clone(), agent), shared, (self.authority.subscribe(), self.tree.below()));
         let setup = ChildSetup {
             common: self.common.clone(),
             place: self.place.clone(),
@@ -194,18 +190,19 @@ impl Inner {
             let message = format!("one response can start at most {agents}; start the others after these have ended");
             return Err(ToolError::new(ErrorCode::InvalidRequest, message));
         }
-        if state.children.len() >= MAX_PER_SESSION {
-            let message = format!("a session can start at most {MAX_PER_SESSION} agents; do the rest yourself with your tools");
-            return Err(ToolError::new(ErrorCode::InvalidRequest, message));
-        }
         let ids = (0_u32..).map(|number| child_id(&self.session, task, number));
         let Some(id) = ids.into_iter().find(|id| !state.children.contains_key(id)) else {
             return Err(failed("too many agents"));
         };
-        state.in_response += 1;
         let stop = self.end.child_token();
+        if !self.tree.admit(id.clone(), stop.clone()) {
+            let message =
+                format!("a session and its agents can start at most {MAX_AGENTS} agents; do the rest yourself with your tools");
+            return Err(ToolError::new(ErrorCode::InvalidRequest, message));
+        }
+        state.in_response += 1;
         let (decisions, receive) = mpsc::unbounded_channel();
-        state.children.insert(id.clone(), Child { stop: stop.clone(), decisions });
+        state.children.insert(id.clone(), Child { decisions });
         Ok((id, stop, receive))
     }
 

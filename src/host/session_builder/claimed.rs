@@ -8,6 +8,7 @@ use super::prepared::PreparedSession;
 use super::{SessionBuilder, SessionNotices, local_model, plan_mode_notice, with_project};
 use crate::agent::{self, Approver, SummaryModelSetup};
 use crate::host::agent_authority::{AgentLinks, Authority};
+use crate::host::agent_tree::AgentTree;
 use crate::host::background_uploads::BackgroundUploads;
 use crate::host::context::AppContext;
 use crate::host::drift;
@@ -351,17 +352,19 @@ impl ClaimedSession {
         }
     }
 
-    /// Allows the session to start agents. Agents cannot start agents.
+    /// Allows the session to start agents, unless it is on the last level of agents.
     fn start_agents(&mut self) {
         let limits = self.place.settings.agents().within(self.policy.agent_limits());
-        if self.place.parent.is_some() || limits.depth == 0 {
+        let tree = self.place.parent.as_ref().map(|parent| parent.tree.clone());
+        let tree = tree.unwrap_or_else(|| AgentTree::new(limits.at_once));
+        if tree.level() >= limits.depth {
             return;
         }
         let authority = Authority { policy: self.policy.clone(), enforcer: self.enforcer() };
         let (store, id) = (self.session.store.clone(), self.session.id().clone());
         let (authority, account) = (Arc::new(watch::Sender::new(authority)), Arc::default());
         let (session, tools) = ((self.front_end, self.common.clone()), self.session.kept.for_agents(&self.place));
-        let service = AgentService::new(session, self.place.clone(), store, (id, tools, limits), (&authority, &account));
+        let service = AgentService::new(session, self.place.clone(), store, (id, tools), (limits, tree), (&authority, &account));
         let agents = SessionAgents::new(self.place.agents.set(), Arc::new(service));
         self.session.kept.start_agents(AgentLinks { agents, authority, account });
     }

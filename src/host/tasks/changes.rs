@@ -90,14 +90,14 @@ impl TaskChanges {
         PatchFile::parse(text.as_bytes()).map(Some)
     }
 
-    /// Records the contents that the changes will write as content that the task has seen.
+    /// Records the contents that `aye task keep` is about to write as content that the task has seen.
     ///
     /// # Errors
     /// Returns an error if the record cannot be written.
-    pub(crate) fn note_applied(&self, task: &TaskDirectory) -> Result<(), CliError> {
+    pub(crate) fn note_applied(task: &TaskDirectory, results: &[(String, Option<FileState>)]) -> Result<(), CliError> {
         task.update_notes(|notes| {
-            for entry in &self.collected.files {
-                notes.applied.entry(entry.path.clone()).or_default().insert(state_key(entry.result.as_ref()));
+            for (path, result) in results {
+                notes.applied.entry(path.clone()).or_default().insert(state_key(result.as_ref()));
             }
         })
     }

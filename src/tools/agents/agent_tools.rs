@@ -1,6 +1,6 @@
 //! The tools of an agent, and entries of its definition that are unavailable.
 
-use super::AGENT;
+use super::{AGENT, is_called};
 use crate::policy::{entry_server, from_other_agent};
 use crate::subagents::AgentDefinition;
 use crate::tools::on_demand::FIND_TOOLS;
@@ -8,8 +8,10 @@ use crate::tools::registry::{built_in_names, canonical_name};
 use crate::tools::session_skills::SKILL;
 
 /// Read-only tools. An agent with only these tools is read-only.
-const READ_ONLY: [&str; 10] =
-    ["ReadFile", "ListDirectory", "Glob", "Grep", "Stat", "TextInspect", "HashFile", "DiskUsage", "WebSearch", SKILL];
+///
+/// Agents that a read-only agent starts work in its mode, so they are read-only too.
+const READ_ONLY: [&str; 11] =
+    ["ReadFile", "ListDirectory", "Glob", "Grep", "Stat", "TextInspect", "HashFile", "DiskUsage", "WebSearch", SKILL, AGENT];
 /// Entry for all tools of MCP servers.
 const OF_SERVERS: &str = "Mcp.*";
 /// Tools for the conversation with the user, which no agent has.
@@ -38,7 +40,7 @@ impl AgentTools {
         match &agent.tools {
             None => {
                 let built_in = built_in_names().filter(|name| is_for_agents(name));
-                tools.given.extend(built_in.chain([SKILL, OF_SERVERS]).map(str::to_owned));
+                tools.given.extend(built_in.chain([SKILL, AGENT, OF_SERVERS]).map(str::to_owned));
             }
             Some(entries) => entries.iter().for_each(|entry| tools.add(entry)),
         }
@@ -53,7 +55,6 @@ impl AgentTools {
             Some(name) if self.given.contains(&name) => return,
             Some(name) if is_for_agents(&name) => return self.given.push(name),
             Some(_) => "agents do not talk to the user",
-            None if is_name(entry, &[AGENT, "Task"]) => "agents cannot start agents",
             None => "aye has no such tool",
         };
         self.left_out.push((entry.to_owned(), why));
@@ -66,7 +67,7 @@ impl AgentTools {
 }
 
 fn is_for_agents(name: &str) -> bool {
-    !OF_CONVERSATION.contains(&name) && name != AGENT
+    !OF_CONVERSATION.contains(&name)
 }
 
 /// Returns the tool that an entry names, or the pattern for the tools of an MCP server.
@@ -75,16 +76,14 @@ fn tool_of(entry: &str) -> Option<String> {
     if name.eq_ignore_ascii_case(SKILL) {
         return Some(SKILL.to_owned());
     }
+    if is_called(name) {
+        return Some(AGENT.to_owned());
+    }
     let of_server = || {
         let name = from_other_agent(name).unwrap_or_else(|| name.to_owned());
         entry_server(&name).is_some().then_some(name)
     };
     canonical_name(name).map(str::to_owned).or_else(of_server)
-}
-
-fn is_name(entry: &str, names: &[&str]) -> bool {
-    let entry = entry.split('(').next().unwrap_or_default().trim();
-    names.iter().any(|name| name.eq_ignore_ascii_case(entry))
 }
 
 #[cfg(test)]
@@ -116,7 +115,7 @@ mod tests {
             let tools = AgentTools::new(&definition);
             let has = |name: &str| tools.given.iter().any(|given| given == name);
             assert!(has("EditFile") && has("RunCommand") && !tools.reads_only);
-            assert!(!OF_CONVERSATION.iter().chain(&[AGENT]).any(|name| has(name)), "{:?}", tools.given);
+            assert!(has(AGENT) && !OF_CONVERSATION.iter().any(|name| has(name)), "{:?}", tools.given);
         }
         assert!(AgentTools::new(&agent(Some(&[]), &[])).given.is_empty());
         let denied = AgentTools::new(&agent(None, &["Bash", "WebFetch", "Write(src/**)"]));
@@ -127,7 +126,7 @@ mod tests {
     #[test]
     fn an_agent_is_read_only_because_of_its_tools_or_its_definition() {
         for (tools, reads_only) in [
-            (&["Read", "Grep", "Skill"][..], true),
+            (&["Read", "Grep", "Skill", "Task"][..], true),
             (&[], true),
             (&["Read", "Bash"], false),
             (&["Read", "WebFetch"], false),
@@ -144,10 +143,10 @@ mod tests {
         let entries =
             ["Read", "Bash(git log:*)", "Bash(git diff:*)", "Task", "mcp__docs__search", "mcp__web", "TodoWrite", "Frob", "LS"];
         let tools = AgentTools::new(&agent(Some(&entries), &[]));
-        assert_eq!(tools.given, ["ReadFile", "RunCommand", "docs__search", "Mcp.web/*", "ListDirectory"]);
+        assert_eq!(tools.given, ["ReadFile", "RunCommand", AGENT, "docs__search", "Mcp.web/*", "ListDirectory"]);
         assert_eq!(tools.scope.unwrap(), entries, "a pattern limits the commands");
         let reasons: Vec<&str> = tools.left_out.iter().map(|(_, why)| *why).collect();
-        assert_eq!(reasons, ["agents cannot start agents", "agents do not talk to the user", "aye has no such tool"]);
+        assert_eq!(reasons, ["agents do not talk to the user", "aye has no such tool"]);
         assert_eq!(AgentTools::new(&agent(Some(&["Read", "Bash"]), &[])).scope, None);
     }
 }

@@ -75,7 +75,10 @@ impl<'a> CommandHooks<'a> {
                     let outcome = self.runner.run(hook, &input, stop, RunPlace::Layer(Arc::clone(&layer), replaced)).await;
                     let latency_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
                     let now = state_of(&command).await?;
-                    let changed = changed_names(&state, &now, &settings);
+                    let mut changed = changed_paths(&state, &now);
+                    // Build output is counted, not listed.
+                    changed.retain(|path| !command.is_build_output(path));
+                    let changed = names(&changed, &settings);
                     state = now;
                     runs.push(describe(HookRun { hook: hook.name(), latency_ms, ..HookRun::default() }, outcome, changed));
                 }
@@ -124,8 +127,8 @@ fn replaced_paths(state: &LayerState) -> Vec<PathBuf> {
     state.iter().filter(|(_, change)| !is_same(change)).map(|(path, _)| path.clone()).collect()
 }
 
-/// Returns the names of the paths that changed between two states. The time of a directory changes with its entries.
-fn changed_names(before: &LayerState, now: &LayerState, settings: &ToolSettings) -> Vec<String> {
+/// Returns the paths that changed between two states. The time of a directory changes with its entries.
+fn changed_paths(before: &LayerState, now: &LayerState) -> Vec<PathBuf> {
     let is_other = |path: &Path| match (before.get(path), now.get(path)) {
         (Some(before), Some(now)) => {
             let is_directory = now.after.is_some_and(|node| node.kind == NodeKind::Directory) && before.kind() == now.kind();
@@ -134,9 +137,14 @@ fn changed_names(before: &LayerState, now: &LayerState, settings: &ToolSettings)
         (None, None) => false,
         (Some(_), None) | (None, Some(_)) => true,
     };
-    let mut paths: Vec<&PathBuf> = before.keys().chain(now.keys()).filter(|path| is_other(path)).collect();
+    let mut paths: Vec<PathBuf> = before.keys().chain(now.keys()).filter(|path| is_other(path)).cloned().collect();
     paths.sort();
     paths.dedup();
+    paths
+}
+
+/// Returns the displayed names of paths. If there are many, the rest is counted.
+fn names(paths: &[PathBuf], settings: &ToolSettings) -> Vec<String> {
     let mut names: Vec<String> = paths.iter().take(MAX_NAMED).map(|path| display_path_one_line(path, settings)).collect();
     if paths.len() > MAX_NAMED {
         names.push(format!("{} more", paths.len() - MAX_NAMED));

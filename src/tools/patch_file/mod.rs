@@ -4,11 +4,13 @@ mod binary;
 mod body;
 mod collection;
 mod header;
+mod review;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use collection::{CollectedChanges, is_older};
-pub(crate) use header::{FileEntry, FileState, LoggedVerdict, PatchHeader, PolicyStamp};
+pub(crate) use header::{FileEntry, FileState, LeftOutPath, LoggedVerdict, PatchHeader, PolicyStamp};
+pub(crate) use review::PatchReview;
 
 use crate::protocol::{FileDiff, FileDiffs};
 use std::path::{Component, Path};
@@ -34,6 +36,8 @@ pub(crate) struct PatchFile {
     header: PatchHeader,
     diffs: FileDiffs,
     digest: String,
+    /// Review by the user, and record of the applied changes; `None` for a patch from a file.
+    review: Option<PatchReview>,
 }
 
 impl PatchFile {
@@ -61,7 +65,7 @@ impl PatchFile {
             return Err(format!("the file lists {} files, more than {MAX_FILES}", header.files.len()));
         }
         let diffs = FileDiffs::read(body);
-        let patch = Self { header, diffs, digest: FileState::digest(bytes) };
+        let patch = Self { header, diffs, digest: FileState::digest(bytes), review: None };
         patch.check_entries()?;
         Ok(patch)
     }
@@ -83,6 +87,16 @@ impl PatchFile {
     /// Returns the SHA-256 digest of the whole file.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
+    }
+
+    /// Returns the patch with a review.
+    #[must_use]
+    pub(crate) fn for_review(self, review: PatchReview) -> Self {
+        Self { review: Some(review), ..self }
+    }
+
+    pub(crate) fn review(&self) -> Option<&PatchReview> {
+        self.review.as_ref()
     }
 
     /// Returns the entries with their diffs.

@@ -2,18 +2,21 @@
 //! this tool.
 
 use super::apply_patch::steps::PatchSteps;
-use super::file_change::CurrentFile;
+use super::file_change::{CurrentFile, unencodable_text};
 use super::git_guard::guard_all;
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, FileDiff, FileDiffs, PlaceChange, Proposal, Target, ToolError, format_count};
-use crate::sys::file::PreImage;
+use crate::protocol::{
+    Action, Amendable, Amendment, ErrorCode, FileDiff, FileDiffs, PlaceChange, Proposal, Target, ToolError, format_count,
+};
 use crate::sys::file::transaction::{ExpectedEntry, PathOperation, Step};
 use crate::tools::arguments;
 use crate::tools::call_result::{CallResult, blocking};
+use crate::tools::diff::cuts::HunkLines;
 use crate::tools::diff::{LineDiff, compare, prepare_content};
+use crate::tools::document::content::Document;
 use crate::tools::draft::CallDraft;
-use crate::tools::error::invalid;
-use crate::tools::patch_file::{FilePart, FileState, PatchFile};
+use crate::tools::error::{amendment_error, invalid};
+use crate::tools::patch_file::{FileEntry, FilePart, FileState, PatchFile, PatchReview};
 use crate::tools::paths::{ExpectedKind, Paths, display_path_one_line, join_names};
 use crate::tools::settings::ToolSettings;
 use crate::tools::tool::{AnyTool, Payload};
@@ -40,10 +43,14 @@ struct Arguments {
     first: usize,
 }
 
-/// Work of a planned call: the steps, and the result for the conversation.
-struct Work {
+/// Work of a planned call: the files, the steps, and the result for the conversation.
+pub(super) struct Work {
+    pub(super) files: Vec<PlannedFile>,
+    pub(super) actions: Vec<Action>,
     steps: PatchSteps,
     done: String,
+    /// Review by the user, and record of the applied changes.
+    pub(super) review: Option<PatchReview>,
 }
 
 impl ApplyPatchFile {
@@ -67,11 +74,9 @@ impl ApplyPatchFile {
         let mut changed = Vec::new();
         for part in parts {
             let target = target(part, &paths)?;
-            let current = CurrentContent::read(&target, settings)?;
-            if current.state() == part.entry.base {
-                planned.push(PlannedFile { part, target, current });
-            } else {
-                changed.push(format!("`{}`", part.entry.path));
+            match PlannedFile::new(part, target, settings)? {
+                Some(file) => planned.push(file),
+                None => changed.push(format!("`{}`", part.entry.path)),
             }
         }
         if !changed.is_empty() {
@@ -79,41 +84,67 @@ impl ApplyPatchFile {
                 format!("{} changed since the patch file was written; nothing was changed", join_names(changed.into_iter()));
             return Err(ToolError::new(ErrorCode::Conflict, message));
         }
-        draft(&planned, settings)
+        let actions = planned.iter().map(|file| action(file.entry.result.is_some(), file.target.clone())).collect();
+        draft(planned, (actions, self.0.review().cloned()), settings)
     }
 }
 
-/// A file of the patch with its state on disk.
-struct PlannedFile<'a> {
-    part: FilePart<'a>,
-    target: Target,
-    current: CurrentContent,
+/// A file of the patch with its state on disk and its result.
+pub(super) struct PlannedFile {
+    /// States of the file as shown. `result` describes `content`.
+    pub(super) entry: FileEntry,
+    pub(super) target: Target,
+    pub(super) current: CurrentFile,
+    /// New content; empty for a deleted file.
+    content: Vec<u8>,
+    /// New content as text, if it is text in a form that restores the same bytes.
+    pub(super) document: Option<Document>,
+    /// Hunks of the diff.
+    pub(super) cuts: Vec<HunkLines>,
 }
 
-/// Content and mode of a path; `None` if the path does not exist.
-struct CurrentContent(Option<(Vec<u8>, bool)>);
+impl PlannedFile {
+    /// Plans the change of a file; `None` if the file is not in the state from which the patch was made.
+    fn new(part: FilePart<'_>, target: Target, settings: &ToolSettings) -> Result<Option<Self>, ToolError> {
+        let current = CurrentFile::read(&target, settings)?;
+        if state(&current, &target) != part.entry.base {
+            return Ok(None);
+        }
+        let path = &part.entry.path;
+        let content = part.apply(bytes(&current)).map_err(|why| invalid(format!("`{path}`: {why}; nothing was changed")))?;
+        let is_exact = |document: &Document| document.form.encode(&document.text).as_ref() == Some(&content);
+        let document = Document::decode(&content).ok().filter(|document| part.entry.result.is_some() && is_exact(document));
+        Ok(Some(Self { entry: part.entry.clone(), target, current, content, document, cuts: Vec::new() }))
+    }
 
-impl CurrentContent {
-    fn read(target: &Target, settings: &ToolSettings) -> Result<Self, ToolError> {
-        let bytes = match CurrentFile::read(target, settings)? {
-            CurrentFile::Absent => return Ok(Self(None)),
-            CurrentFile::Text { bytes, .. } | CurrentFile::NotText { bytes, .. } => bytes,
+    /// Replaces the new content with the text that the user chose.
+    pub(super) fn set_document(&mut self, document: Document) -> Result<(), ToolError> {
+        let Some(content) = document.form.encode(&document.text) else {
+            return Err(unencodable_text(&self.target.given, document.form, "the edited text"));
         };
-        let mode = target.real.symlink_metadata().map_or(0, |metadata| metadata.permissions().mode());
-        Ok(Self(Some((bytes, mode & 0o100 != 0))))
+        if let Some(result) = &mut self.entry.result {
+            result.sha256 = FileState::digest(&content);
+        }
+        (self.content, self.document) = (content, Some(document));
+        Ok(())
     }
+}
 
-    fn state(&self) -> Option<FileState> {
-        self.0.as_ref().map(|(bytes, is_executable)| FileState::new(bytes, *is_executable))
+/// Returns the content of a file; empty if it does not exist.
+fn bytes(current: &CurrentFile) -> &[u8] {
+    match current {
+        CurrentFile::Absent => &[],
+        CurrentFile::Text { bytes, .. } | CurrentFile::NotText { bytes, .. } => bytes,
     }
+}
 
-    fn bytes(&self) -> &[u8] {
-        self.0.as_ref().map_or(&[], |(bytes, _)| bytes)
+/// Returns the state of a file as a patch file records it; `None` if the file does not exist.
+fn state(current: &CurrentFile, target: &Target) -> Option<FileState> {
+    if matches!(current, CurrentFile::Absent) {
+        return None;
     }
-
-    fn image(&self) -> PreImage {
-        self.0.as_ref().map_or(PreImage::Absent, |(bytes, _)| PreImage::hash(bytes))
-    }
+    let mode = target.real.symlink_metadata().map_or(0, |metadata| metadata.permissions().mode());
+    Some(FileState::new(bytes(current), mode & 0o100 != 0))
 }
 
 /// Returns the target of a file. No symlink may redirect it.
@@ -127,57 +158,70 @@ fn target(part: FilePart<'_>, paths: &Paths<'_>) -> Result<Target, ToolError> {
     Ok(target)
 }
 
-fn action(part: FilePart<'_>, target: Target) -> Action {
-    if part.entry.result.is_some() { Action::Write { target } } else { Action::Delete { target } }
+fn action(is_written: bool, target: Target) -> Action {
+    if is_written { Action::Write { target } } else { Action::Delete { target } }
 }
 
-fn draft(files: &[PlannedFile<'_>], settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
-    let (mut steps, mut given, mut actions, mut diff) = (Vec::new(), Vec::new(), Vec::new(), FileDiffs::default());
+/// Drafts the call for these files. `actions`: the actions of all files of the call, including those that the user left out.
+pub(super) fn draft(
+    mut files: Vec<PlannedFile>,
+    (actions, review): (Vec<Action>, Option<PatchReview>),
+    settings: &ToolSettings,
+) -> Result<CallDraft<Work>, ToolError> {
+    let (mut steps, mut given, mut diff) = (Vec::new(), Vec::new(), FileDiffs::default());
     let (mut added, mut removed, mut bytes) = (0, 0, 0);
-    for file in files {
-        let path = &file.part.entry.path;
-        let content =
-            file.part.apply(file.current.bytes()).map_err(|why| invalid(format!("`{path}`: {why}; nothing was changed")))?;
-        let shown = describe_change(file, &content, settings);
+    let mut notes = review.as_ref().map(|review| review.notes.clone()).unwrap_or_default();
+    for file in &mut files {
+        let path = &file.entry.path;
+        let shown = describe_change(file, settings);
         added += shown.added;
         removed += shown.removed;
+        bytes += file.content.len() as u64;
+        if shown.cuts.is_empty() && review.as_ref().is_some_and(|review| review.is_required) {
+            notes.push(format!("`{path}` has no hunks: it can only be left out by its name, with `--except`"));
+        }
         diff.push(shown.diff);
-        bytes += content.len() as u64;
-        given.push((path.clone(), file.current.image()));
         let before = file.current.image();
-        let what = match &file.part.entry.result {
-            Some(result) => PathOperation::Write { content, before, like: None, executable: Some(result.is_executable()) },
+        given.push((path.clone(), before));
+        let what = match &file.entry.result {
+            Some(result) => PathOperation::Write {
+                content: file.content.clone(),
+                before,
+                like: None,
+                executable: Some(result.is_executable()),
+            },
             None => PathOperation::Remove { before: ExpectedEntry::Content(before) },
         };
         steps.push(Step { real: file.target.real.clone(), what });
-        actions.push(action(file.part, file.target.clone()));
+        file.cuts = shown.cuts;
     }
     let written: Vec<(&Path, &str)> = files
         .iter()
-        .filter(|file| file.part.entry.result.is_some())
-        .map(|file| (file.target.real.as_path(), file.part.entry.path.as_str()))
+        .filter(|file| file.entry.result.is_some())
+        .map(|file| (file.target.real.as_path(), file.entry.path.as_str()))
         .collect();
     guard_all(&written)?;
-    let names = join_names(files.iter().map(|file| file.part.entry.path.clone()));
+    let names = join_names(files.iter().map(|file| file.entry.path.clone()));
     let summary = format!("Apply a patch to {} +{added} −{removed}: {names}", format_count(files.len() as u64, "file", "files"));
     let paths = files.iter().map(|file| file.target.real.clone()).collect();
     let done = summary.replacen("Apply a patch", "Applied a patch", 1);
-    let proposal = Proposal { summary, diff, paths, bytes, ..Proposal::default() };
-    Ok(CallDraft::changes(actions, proposal, Work { steps: PatchSteps { steps, given }, done }))
+    let proposal = Proposal { summary, diff, paths, bytes, notes, ..Proposal::default() };
+    let work = Work { files, actions: actions.clone(), steps: PatchSteps { steps, given }, done, review };
+    Ok(CallDraft::changes(actions, proposal, work))
 }
 
-/// Diff of one file in the form shown to the user.
+/// Diff of one file in the form shown to the user, and its hunks.
 struct ShownChange {
     diff: FileDiff,
     added: usize,
     removed: usize,
+    cuts: Vec<HunkLines>,
 }
 
-/// Returns the diff between the content on disk and the content to be written, regardless of the lines of the patch
-/// file.
-fn describe_change(file: &PlannedFile<'_>, content: &[u8], settings: &ToolSettings) -> ShownChange {
+/// Returns the diff between the content on disk and the content to be written, regardless of the lines of the patch file.
+fn describe_change(file: &PlannedFile, settings: &ToolSettings) -> ShownChange {
     let name = display_path_one_line(&file.target.real, settings);
-    let (base, result) = (&file.part.entry.base, &file.part.entry.result);
+    let (base, result) = (&file.entry.base, &file.entry.result);
     let head = FileDiff::with_title(&name, &name);
     let head = match (base, result) {
         (None, Some(result)) => head.created(&result.mode),
@@ -185,13 +229,21 @@ fn describe_change(file: &PlannedFile<'_>, content: &[u8], settings: &ToolSettin
         (Some(base), Some(result)) if base.mode != result.mode => head.with_modes(&base.mode, &result.mode),
         _ => head,
     };
-    let Some((old, new)) = prepare_content(file.current.bytes(), settings).zip(prepare_content(content, settings)) else {
-        return ShownChange { diff: head.binary(&name), added: 0, removed: 0 };
+    let sides = prepare_content(bytes(&file.current), settings).zip(prepare_content(&file.content, settings));
+    let Some((old, new)) = sides else {
+        return ShownChange { diff: head.binary(&name), added: 0, removed: 0, cuts: Vec::new() };
     };
-    let LineDiff { hunks, added, removed, .. } = compare(&old, &new);
+    let LineDiff { hunks, added, removed, cuts } = compare(&old, &new);
     let side = |is_there: bool, letter: char| if is_there { format!("{letter}/{name}") } else { "/dev/null".to_owned() };
     let diff = head.with_hunks(&side(base.is_some(), 'a'), &side(result.is_some(), 'b'), hunks);
-    ShownChange { diff, added, removed }
+    ShownChange { diff, added, removed, cuts }
+}
+
+/// Returns the reason for approval of a call that applies a patch after review; `None` for all other calls.
+pub(in crate::tools) fn review_reason(payload: &Payload) -> Option<String> {
+    let work = payload.downcast_ref::<Work>()?;
+    let is_required = work.review.as_ref().is_some_and(|review| review.is_required);
+    is_required.then(|| "you choose which changes are applied".to_owned())
 }
 
 impl AnyTool for ApplyPatchFile {
@@ -221,7 +273,8 @@ impl AnyTool for ApplyPatchFile {
 
     fn actions(&self, _: &str, arguments: Map<String, Value>, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let parts = self.parts(arguments)?;
-        parts.into_iter().map(|part| target(part, paths).map(|target| action(part, target))).collect()
+        let planned = |part: FilePart<'_>| target(part, paths).map(|target| action(part.entry.result.is_some(), target));
+        parts.into_iter().map(planned).collect()
     }
 
     fn draft(&self, _: &str, arguments: Map<String, Value>, settings: &ToolSettings) -> Result<CallDraft<Payload>, ToolError> {
@@ -232,12 +285,28 @@ impl AnyTool for ApplyPatchFile {
         payload.downcast_ref::<Work>().map(|work| work.steps.planned_changes()).unwrap_or_default()
     }
 
+    fn amendable(&self, payload: &Payload, settings: &ToolSettings) -> (Amendable, Vec<String>) {
+        payload.downcast_ref::<Work>().map(|work| work.amendable(settings)).unwrap_or_default()
+    }
+
+    fn amend(
+        &self,
+        payload: Payload,
+        amendment: &Amendment,
+        settings: &ToolSettings,
+    ) -> Result<(CallDraft<Payload>, String), ToolError> {
+        let Ok(work) = payload.downcast::<Work>() else { return Err(amendment_error()) };
+        let (draft, told) = work.amend(amendment, settings)?;
+        Ok((draft.map(|work| Box::new(work) as Payload), told))
+    }
+
     fn run(&self, payload: Payload, settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         let Ok(work) = payload.downcast::<Work>() else {
             let error = ToolError::new(ErrorCode::ToolExecutionFailed, "the plan belongs to another router; plan the call again");
             return futures_util::future::ready(Err(error.into())).boxed();
         };
         blocking(move || {
+            work.record_results()?;
             work.steps.commit(&settings)?;
             Ok(work.done)
         })

@@ -4,6 +4,7 @@ pub(in crate::tools) mod amendment;
 pub(in crate::tools) mod append_file;
 pub(in crate::tools) mod apply_patch;
 pub(in crate::tools) mod apply_patch_file;
+mod apply_patch_file_choice;
 pub(in crate::tools) mod copy;
 pub(in crate::tools) mod create_directory;
 pub(in crate::tools) mod delete;

@@ -264,6 +264,9 @@ impl Hunks {
         if let Some(why) = &self.offers[self.at].fixed {
             return Err(format!("this hunk cannot be edited here: {why}"));
         }
+        if self.effects.is_none() && self.offers[self.at].file.is_none() {
+            return Err("this hunk cannot be edited: the file is deleted as a whole, or left as it is".to_owned());
+        }
         let text = match &self.choices[self.at] {
             HunkChoice::Edited { text } => text.clone(),
             HunkChoice::Taken | HunkChoice::Left => self.proposed_text(),

@@ -50,18 +50,21 @@ fn show(model: &mut UiModel, view: AgentsView) {
 /// Applies an event of an agent.
 pub(crate) fn apply(model: &mut UiModel, event: AgentEvent) {
     match event {
-        AgentEvent::Started { agent_session_id, agent, title, prompt, max_steps, .. } => model.agents.add(AgentEntry {
-            id: agent_session_id,
-            agent,
-            title,
-            prompt,
-            max_steps,
-            state: None,
-            calls: 0,
-            summaries: Vec::new(),
-            tokens: 0,
-            cost_usd: None,
-        }),
+        AgentEvent::Started { agent_session_id, agent, title, prompt, max_steps, parent_session_id, .. } => {
+            model.agents.add(AgentEntry {
+                id: agent_session_id,
+                parent: parent_session_id,
+                agent,
+                title,
+                prompt,
+                max_steps,
+                state: None,
+                calls: 0,
+                summaries: Vec::new(),
+                tokens: 0,
+                cost_usd: None,
+            })
+        }
         AgentEvent::Called { agent_session_id, calls, summary } => model.agents.note_call(&agent_session_id, calls, summary),
         AgentEvent::Ended { agent_session_id, state, tokens, cost_usd, .. } => {
             model.agents.end(&agent_session_id, state, tokens, cost_usd);

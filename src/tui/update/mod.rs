@@ -175,7 +175,7 @@ pub(crate) fn update(model: &mut UiModel, msg: Msg, now: u64) -> Vec<UiEffect> {
         }
         Msg::Done(words) => copy_export::report_done(model, &words, now),
         Msg::NoStart => effects.push(UiEffect::Exit(ExitReason::Closed)),
-        Msg::SessionGone => on_session_gone(model, now),
+        Msg::SessionGone => on_session_gone(model, now, &mut effects),
     }
     let orphaned = model.dialogs.flush_guard(now);
     if !orphaned.is_empty() {
@@ -209,7 +209,10 @@ fn on_event(model: &mut UiModel, event: Event, now: u64, effects: &mut Vec<UiEff
     worktree::request_update(model, effects);
 }
 
-fn on_session_gone(model: &mut UiModel, now: u64) {
+fn on_session_gone(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
+    if model.options.closes_with_session {
+        return effects.push(UiEffect::Exit(ExitReason::Quit));
+    }
     model.screen.dirty = true;
     let hint = model.keymap.translate_keys(Focus::Composer, "press ctrl+d to quit").into_owned();
     let problem = Problem::new("the session has ended; the conversation is saved").hint(hint);

@@ -72,7 +72,12 @@ impl OverlayDir {
     }
 
     /// Opens the view of a dead process; `None` if its owner is alive.
+    ///
+    /// # Errors
+    /// Returns an error if the path is not a private directory of this user: another user may have written its records, which
+    /// name the files that are read.
     pub(crate) fn open_abandoned(path: &Path) -> io::Result<Option<Self>> {
+        overlay::check_private(path)?;
         if path.extension().is_some_and(|end| end == GONE) {
             overlay::discard(path)?;
             return Ok(None);
@@ -87,6 +92,13 @@ impl OverlayDir {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns whether the directories of a layer are in this directory. A record that names another place is not followed.
+    pub(crate) fn contains(&self, layer: &LayeredDirectory) -> bool {
+        let is_within =
+            |path: &Path| path.parent() == Some(&*self.path) && path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+        is_within(&layer.upper) && is_within(&layer.work)
     }
 
     /// Creates layers over directories, with the same attributes. A missing directory gets no layer.
@@ -141,7 +153,7 @@ impl OverlayDir {
 
     /// Returns the session of an undecided layer, and when its run ended. Works for layers in use, too.
     pub(crate) fn undecided_session(path: &Path) -> Option<(SessionId, SystemTime)> {
-        if path.extension().is_some() || !is_undecided(path) {
+        if path.extension().is_some() || overlay::check_private(path).is_err() || !is_undecided(path) {
             return None;
         }
         let call: Call = read(path, CALL)?;

@@ -183,6 +183,11 @@ impl PreviewedCommand {
         !self.changes.iter().all(Changes::is_empty)
     }
 
+    /// Returns whether a path is in a directory whose changes are build output.
+    pub(in crate::tools) fn is_build_output(&self, path: &Path) -> bool {
+        self.build.iter().any(|directory| path.starts_with(directory))
+    }
+
     /// Reads the changes in the layer as they are now. Performs blocking I/O.
     ///
     /// # Errors

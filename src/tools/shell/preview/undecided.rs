@@ -52,6 +52,9 @@ pub(in crate::tools) fn reopen(
     if !ended.layers.iter().all(|layer| settings.command.sandbox.roots.contains(&layer.directory)) {
         return Err(other("the command ran in different directories than this session uses now"));
     }
+    if !ended.layers.iter().all(|layer| view.contains(layer)) {
+        return Err(other("the record of the run names files outside its layer"));
+    }
     let found: io::Result<Vec<_>> = ended.layers.iter().map(|layered| overlay::changes(layered, ended.began)).collect();
     let mut changes = found.map_err(|error| other(&format!("the changes cannot be read: {error}")))?;
     if ended.is_settled {

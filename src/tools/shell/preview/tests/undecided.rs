@@ -133,3 +133,50 @@ fn an_undecided_layer_is_kept_for_its_session_and_removed_with_the_session() {
     router.outcome_persisted(Some(&call("RunCommand", json!({})).tool_call_id));
     assert_eq!(left(&bench), 0);
 }
+
+/// Returns the only layer of a bench.
+fn layer_of(bench: &Bench) -> PathBuf {
+    fs::read_dir(previews(&bench.root.join("base"))).unwrap().next().unwrap().unwrap().path()
+}
+
+#[test]
+fn a_record_that_names_files_outside_its_layer_is_not_followed() {
+    let Some((bench, _, digest)) = undecided() else { return };
+    let layer = layer_of(&bench);
+    let secret = bench.root.join("secret");
+    fs::create_dir(&secret).unwrap();
+    fs::write(secret.join("key.txt"), "of another user\n").unwrap();
+    let record = fs::read_to_string(layer.join("ended.json")).unwrap();
+    let upper = layer.join("upper-0").to_string_lossy().into_owned();
+    assert!(record.contains(&upper), "{record}");
+    fs::write(layer.join("ended.json"), record.replace(&upper, &secret.to_string_lossy())).unwrap();
+    let error = reopened(&bench, &bench.router(), &digest).unwrap_err();
+    assert!(error.message.contains("names files outside its layer"), "{error}");
+    assert_eq!((left(&bench), fs::read_to_string(secret.join("key.txt")).unwrap().as_str()), (0, "of another user\n"));
+}
+
+#[test]
+fn a_layer_that_is_not_a_private_directory_of_this_user_is_not_opened() {
+    let aside = |bench: &Bench| bench.root.join("aside");
+    let chown = |path: &Path| std::os::unix::fs::chown(path, Some(65_534), None);
+    type Meddle<'a> = &'a dyn Fn(&Bench, &Path) -> bool;
+    let cases: [(&str, Meddle<'_>); 3] = [
+        ("others can read it", &|_, layer| fs::set_permissions(layer, fs::Permissions::from_mode(0o755)).is_ok()),
+        ("it is a symlink", &|bench, layer| {
+            fs::rename(layer, aside(bench)).is_ok() && std::os::unix::fs::symlink(aside(bench), layer).is_ok()
+        }),
+        // Only root can give a directory to another user.
+        ("it belongs to another user", &|_, layer| chown(layer).is_ok()),
+    ];
+    for (name, meddle) in cases {
+        let Some((bench, _, digest)) = undecided() else { return };
+        if !meddle(&bench, &layer_of(&bench)) {
+            continue;
+        }
+        assert!(undecided_use(&[bench.root.join("base")]).is_empty(), "{name}");
+        let before = tree(&bench.settings.workspace);
+        assert!(reopened(&bench, &bench.router(), &digest).is_err(), "{name}");
+        // It is left to its owner.
+        assert_eq!((tree(&bench.settings.workspace), left(&bench)), (before, 1), "{name}");
+    }
+}

@@ -1,0 +1,188 @@
+//! Agents that start agents: limited levels, permissions that only shrink, one list of approvals, and the tree after a crash.
+
+use crate::agents::{start, starts, title};
+use crate::support::{Answer, Project, Request, Rpc, Server, wait_until};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
+                    [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = false\n\
+                    [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
+
+/// Returns the file of an agent with these tools; all tools without a list.
+fn agent(name: &str, tools: &str) -> String {
+    let tools = if tools.is_empty() { String::new() } else { format!("tools: {tools}\n") };
+    format!("---\nname: {name}\ndescription: Works on a part.\n{tools}---\nWork.\n")
+}
+
+fn project(server: &Server, depth: u32) -> Project {
+    let project = Project::with(server).policy(OPEN).config(&format!("[agents]\ndepth = {depth}\n"));
+    ["ping", "pong"]
+        .into_iter()
+        .fold(project, |project, name| project.file(&format!(".claude/agents/{name}.md"), &agent(name, "")))
+}
+
+/// Returns the request of the agent with this title, or of the session, that came last.
+fn last_of(server: &Server, of: Option<&str>) -> Option<Request> {
+    server.requests().into_iter().rfind(|request| title(request).as_deref() == of)
+}
+
+fn results(server: &Server, of: Option<&str>) -> Vec<String> {
+    let last = last_of(server, of);
+    last.map(|request| request.tool_results().into_iter().map(|(_, text)| text).collect()).unwrap_or_default()
+}
+
+/// Model in which each agent starts another one, in turn `ping` and `pong`, without end.
+fn endless(request: &Request) -> Answer {
+    let level: usize = title(request).map_or(0, |title| title.rsplit(' ').next().unwrap().parse().unwrap());
+    if !request.tool_results().is_empty() {
+        return Answer::text(if level == 0 { "All done." } else { "Result." });
+    }
+    let name = if level % 2 == 0 { "ping" } else { "pong" };
+    starts(&[start(&format!("c{level}"), name, &format!("level {}", level + 1))])
+}
+
+#[test]
+fn agents_that_start_each_other_end_at_the_last_level() {
+    for depth in [1, 2, 3] {
+        let server = Server::with_responder(endless);
+        let project = project(&server, depth);
+        let told = project.aye(&["exec", "--trust", "--json", "go"]).exits(0);
+        let events = told.events();
+        let started: Vec<&Value> = events.all("agent").into_iter().filter(|event| event["change"] == "started").collect();
+        assert_eq!(started.len(), depth as usize, "{}", told.stdout);
+        assert!(started[0]["parentSessionId"].is_null());
+        for pair in started.windows(2) {
+            assert_eq!(pair[1]["parentSessionId"], pair[0]["agentSessionId"], "{}", told.stdout);
+        }
+        let names = |of: &str| last_of(&server, Some(of)).unwrap().body["tools"].to_string();
+        for level in 1..=depth {
+            let offers = names(&format!("level {level}")).contains("\"name\":\"Agent\"");
+            assert_eq!(offers, level < depth, "depth {depth}, level {level}");
+        }
+        assert_eq!(results(&server, None), ["Result."]);
+        let refused = results(&server, Some(&format!("level {depth}")));
+        assert!(refused.len() == 1 && !refused[0].contains("Result."), "{refused:?}");
+        let archived = project.aye(&["sessions", "list", "--archived", "--json"]).exits(0).json();
+        assert_eq!(archived.as_array().unwrap().len(), depth as usize);
+        // Deleting the session deletes the whole tree.
+        let id = project.aye(&["sessions", "list", "--json"]).exits(0).json()[0]["sessionId"].as_str().unwrap().to_owned();
+        project.aye(&["sessions", "delete", &id]).exits(0);
+        let archived = project.aye(&["sessions", "list", "--archived", "--json"]).exits(0).json();
+        assert_eq!(archived, json!([]));
+    }
+    let server = Server::new([]);
+    let project = project(&server, 1);
+    project.aye(&["--set", "agents.depth=4", "exec", "go"]).exits(2).says(&["agents.depth"]);
+}
+
+#[test]
+fn an_agent_below_an_agent_has_at_most_the_permissions_of_both() {
+    let tries = || {
+        Answer::call("w1", "WriteFile", json!({"path": "new.txt", "content": "x"}))
+            .and_call("w2", "RunCommand", json!({"command": "touch new.txt"}))
+            .and_call("w3", "EditFile", json!({"path": "one.txt", "old_text": "1", "new_text": "2"}))
+    };
+    for (name, tools) in
+        [("reader", "Read, Task"), ("logger", "Read, Bash(git log:*), Task"), ("planner", "Read, Write(doc/**), Task")]
+    {
+        let server = Server::with_responder(move |request| match (title(request).as_deref(), request.tool_results().len()) {
+            (None, 0) => starts(&[start("c1", name, "outer")]),
+            (Some("outer"), 0) => starts(&[start("c2", "ping", "inner")]),
+            (Some("inner"), 0) => tries(),
+            (Some(title), _) => Answer::text(&format!("Result of {title}.")),
+            (None, _) => Answer::text("All done."),
+        });
+        let project = project(&server, 2).file("one.txt", "1\n");
+        let project = project.file(&format!(".claude/agents/{name}.md"), &agent(name, tools));
+        project.aye(&["exec", "--trust", "go"]);
+        let refused = results(&server, Some("inner"));
+        assert_eq!(refused.len(), 3, "{name}: the inner agent made its calls: {refused:?}");
+        assert!(!project.exists("new.txt") && project.read("one.txt") == "1\n", "{name}: {refused:?}");
+    }
+}
+
+#[test]
+fn budgets_and_steps_of_an_agent_below_an_agent_are_shares_of_its_share() {
+    let server = Server::with_responder(endless);
+    let project = project(&server, 2).config("[agents]\ndepth = 2\nbudget_percent = 50\nmax_steps = 9\n");
+    let told = project.aye(&["exec", "--trust", "--json", "--max-steps", "4", "go"]).exits(0);
+    let requested = told.events();
+    let summary = requested.all("tool_requested")[0]["summary"].as_str().unwrap().to_owned();
+    assert!(summary.contains("at most 9 steps and 50 % of each budget"), "{summary}");
+    let spent = requested.all("agent").into_iter().filter(|event| event["change"] == "spent").count();
+    // Two requests of each agent count toward the session.
+    assert_eq!(spent, 4, "{}", told.stdout);
+}
+
+#[test]
+fn a_client_approves_and_stops_agents_on_every_level() {
+    let server = Server::with_responder(|request| match (title(request).as_deref(), request.tool_results().len()) {
+        (None, 0) => starts(&[start("c1", "ping", "outer")]),
+        (Some("outer"), 0) => starts(&[start("c2", "pong", "inner")]),
+        (Some("inner"), 0) => Answer::call("w1", "WriteFile", json!({"path": "first.txt", "content": "new\n"})),
+        (Some("inner"), 1) => Answer::call("w2", "WriteFile", json!({"path": "second.txt", "content": "new\n"})),
+        (Some(title), _) => Answer::text(&format!("Result of {title}.")),
+        (None, _) => Answer::text("All done."),
+    });
+    let asking = OPEN.replace("requires_approval = false", "requires_approval = true");
+    let project = project(&server, 2).policy(&asking);
+    let mut client = Rpc::start(&project, &["--trust"]);
+    client.create(&project);
+    client.call("StartTask", json!({"prompt": "go"}));
+    let approval = client.event("approval_requested");
+    assert_eq!(approval["agent"]["name"], "pong", "{approval}");
+    client.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"}));
+    let approval = client.event("approval_requested");
+    assert_eq!(project.read("first.txt"), "new\n");
+    // Stopping an agent stops the agent that it started, and withdraws its approval.
+    let archived = project.aye(&["sessions", "list", "--archived", "--json"]).exits(0).json();
+    let inner = &approval["agent"]["agentSessionId"];
+    let sessions = archived.as_array().unwrap();
+    let outer = sessions.iter().find(|session| session["sessionId"] != *inner).unwrap()["sessionId"].clone();
+    assert_eq!(client.call("StopAgent", json!({"agentSessionId": outer}))["status"], "stopping");
+    assert_eq!(client.event("task_completed")["text"], "All done.");
+    let state = client.call("GetSessionState", json!({}));
+    assert_eq!(state["pendingApprovals"], json!([]), "{state}");
+    assert!(!project.exists("second.txt"));
+    assert_eq!(client.fails("StopAgent", json!({"agentSessionId": inner})), -32602, "it has ended too");
+}
+
+#[test]
+fn a_kill_at_any_request_resumes_the_tree_of_agents() {
+    const ALL: usize = 7;
+    for kill_at in 1..=ALL {
+        let count = Arc::new(AtomicUsize::new(0));
+        let gate = Arc::new(AtomicUsize::new(0));
+        let (seen, open) = (Arc::clone(&count), Arc::clone(&gate));
+        let server = Server::with_responder(move |request| {
+            let number = seen.fetch_add(1, Ordering::SeqCst) + 1;
+            if number >= kill_at && open.load(Ordering::SeqCst) == 0 {
+                // The kill must follow this line directly.
+                wait_until(Duration::from_secs(60), || open.load(Ordering::SeqCst) > 0);
+            }
+            match (title(request).as_deref(), request.tool_results().len()) {
+                (None, 0) => starts(&[start("c1", "ping", "outer")]),
+                (Some("outer"), 0) => starts(&[start("c2", "pong", "inner")]),
+                (Some("inner"), 0) => Answer::call("a1", "AppendFile", json!({"path": "lines.txt", "content": "once\n"})),
+                (Some("outer"), 1) => Answer::call("a2", "AppendFile", json!({"path": "lines.txt", "content": "last\n"})),
+                (Some(title), _) => Answer::text(&format!("Result of {title}.")),
+                (None, _) => Answer::text("All done."),
+            }
+        });
+        let project = project(&server, 2).file("lines.txt", "");
+        let running = project.start(&["exec", "--trust", "go"]);
+        assert!(wait_until(Duration::from_secs(60), || count.load(Ordering::SeqCst) >= kill_at), "request {kill_at} never came");
+        running.kill();
+        gate.store(1, Ordering::SeqCst);
+        let told = project.aye(&["exec", "--trust", "-c"]).exits(0);
+        assert!(told.stdout.contains("All done."), "kill at {kill_at}: {} {}", told.stdout, told.stderr);
+        assert_eq!(project.read("lines.txt"), "once\nlast\n", "kill at {kill_at}");
+        assert_eq!(results(&server, None), ["Result of outer."], "kill at {kill_at}");
+        assert_eq!(results(&server, Some("outer"))[0], "Result of inner.", "kill at {kill_at}");
+        let archived = project.aye(&["sessions", "list", "--archived", "--json"]).exits(0).json();
+        assert_eq!(archived.as_array().unwrap().len(), 2, "kill at {kill_at}: each call has one session");
+    }
+}
