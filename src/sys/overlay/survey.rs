@@ -6,6 +6,7 @@ use super::content;
 use super::node::{Node, NodeKind, Time};
 use super::{Change, Changes, LayeredDirectory, MAX_ENTRIES, RefusalReason, RefusedChange, VisitedDirectory, renames, xattr};
 use crate::sys::file::tree::names;
+use crate::sys::parallel::{self, CHUNK_ITEMS};
 use crate::sys::path::{open_below, open_directory};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -133,12 +134,9 @@ impl Walk {
             },
         };
         let here = names(&upper)?;
-        for name in &here {
-            let before = match &lower {
-                Some(lower) => Node::at(lower, name)?,
-                None => None,
-            };
-            self.entry((&upper, lower.as_ref()), name, path.join(name), before, below)?;
+        for (name, state) in here.iter().zip(entry_states(&here, &upper, lower.as_ref())) {
+            let EntryState { before, stat } = state?;
+            self.entry((&upper, lower.as_ref()), name, path.join(name), (before, stat), below)?;
         }
         if below == Below::Hidden {
             self.record_hidden(path, &here.into_iter().collect())?;
@@ -162,10 +160,9 @@ impl Walk {
         (upper, lower): (&OwnedFd, Option<&OwnedFd>),
         name: &OsStr,
         path: PathBuf,
-        before: Option<Node>,
+        (before, stat): (Option<Node>, FileStat),
         below: Below,
     ) -> io::Result<()> {
-        let stat = fstatat(upper, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
         if is_whiteout(&stat) {
             return before.map_or(Ok(()), |before| self.record_deletion(path, before));
         }
@@ -287,6 +284,27 @@ impl Walk {
     fn unkept(&mut self, path: PathBuf, why: RefusalReason) {
         self.changes.unkept.push(RefusedChange { path, why });
     }
+}
+
+/// State of one entry before and after the command.
+struct EntryState {
+    before: Option<Node>,
+    /// Entry of the upper directory.
+    stat: FileStat,
+}
+
+/// Reads the states of these entries of a directory, in their order.
+fn entry_states<'a>(
+    names: &'a [OsString],
+    upper: &'a OwnedFd,
+    lower: Option<&'a OwnedFd>,
+) -> impl Iterator<Item = nix::Result<EntryState>> {
+    let state = |name: &OsString| -> nix::Result<EntryState> {
+        let before = lower.map_or(Ok(None), |lower| Node::at(lower, name))?;
+        Ok(EntryState { before, stat: fstatat(upper, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)? })
+    };
+    let chunks = parallel::map(names.chunks(CHUNK_ITEMS), |names| names.iter().map(state).collect::<Vec<_>>());
+    chunks.into_iter().flatten()
 }
 
 /// Gives a moved file the attributes of its old path.
