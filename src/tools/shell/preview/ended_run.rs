@@ -10,6 +10,7 @@ use crate::tools::call_result::CallResult;
 use crate::tools::output::uris;
 use crate::tools::settings::ToolSettings;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// End of a run, without its changes.
@@ -44,12 +45,12 @@ pub(super) struct RunEffects {
 /// A run before approval, stored in its layer until its effects are decided.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct EndedRun {
+pub(super) struct EndedRun<'a> {
     pub end: RunEnd,
     /// Redacted result for the model.
     pub result: ToolResult,
-    /// Effects in the form shown to the user.
-    pub effects: Effects,
+    /// Effects in the form shown to the user. There may be many, so they are not copied to be stored.
+    pub effects: Cow<'a, Effects>,
     pub layers: Vec<LayeredDirectory>,
     pub began: Time,
     /// Time at which the run ended; `None` in layers of earlier versions.

@@ -9,7 +9,7 @@ use crate::tools::blocking::run_in_background;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, BufWriter};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -215,8 +215,10 @@ impl OverlayDir {
 
     fn write<T: Serialize>(&self, name: &str, value: &T, sync: bool) -> io::Result<()> {
         let (new, path) = (self.path.join(format!("{name}.new")), self.path.join(name));
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(&serde_json::to_vec(value)?)?;
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        let mut buffered = BufWriter::new(file);
+        serde_json::to_writer(&mut buffered, value)?;
+        let file = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
         if sync {
             file.sync_all()?;
         }

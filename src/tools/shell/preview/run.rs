@@ -21,6 +21,7 @@ use crate::tools::shell::command_run::{
 };
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::sandbox_denials::CreatedPaths;
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -155,7 +156,7 @@ impl PreviewedCommand {
         let ended = EndedRun {
             end: self.run_end.clone(),
             result: self.result.clone(),
-            effects: effects.clone(),
+            effects: Cow::Borrowed(effects),
             layers: self.layers.clone(),
             began: self.began,
             ended_at: Some(self.ended_at),
