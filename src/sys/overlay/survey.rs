@@ -135,8 +135,7 @@ impl Walk {
         };
         let here = names(&upper)?;
         for (name, state) in here.iter().zip(entry_states(&here, &upper, lower.as_ref())) {
-            let EntryState { before, stat } = state?;
-            self.entry((&upper, lower.as_ref()), name, path.join(name), (before, stat), below)?;
+            self.entry((&upper, lower.as_ref()), name, path.join(name), state?, below)?;
         }
         if below == Below::Hidden {
             self.record_hidden(path, &here.into_iter().collect())?;
@@ -160,13 +159,12 @@ impl Walk {
         (upper, lower): (&OwnedFd, Option<&OwnedFd>),
         name: &OsStr,
         path: PathBuf,
-        (before, stat): (Option<Node>, FileStat),
+        EntryState { before, after }: EntryState,
         below: Below,
     ) -> io::Result<()> {
-        if is_whiteout(&stat) {
+        let Some(mut after) = after else {
             return before.map_or(Ok(()), |before| self.record_deletion(path, before));
-        }
-        let mut after = Node::from_stat(&stat);
+        };
         match after.kind {
             NodeKind::Special => self.unkept(path, RefusalReason::Special),
             NodeKind::Directory => {
@@ -240,10 +238,9 @@ impl Walk {
 
     fn list_below(&mut self, path: &Path, found: &mut Vec<(PathBuf, Node)>) -> io::Result<()> {
         let Some(directory) = self.open_lower(path)? else { return Ok(()) };
-        for name in names(&directory)? {
-            if let Some(node) = Node::at(&directory, &name)? {
-                found.push((path.join(name), node));
-            }
+        let here = names(&directory)?;
+        for (name, node) in here.iter().zip(for_each_name(&here, |name| Node::at(&directory, name))) {
+            found.extend(node?.map(|node| (path.join(name), node)));
         }
         Ok(())
     }
@@ -289,22 +286,26 @@ impl Walk {
 /// State of one entry before and after the command.
 struct EntryState {
     before: Option<Node>,
-    /// Entry of the upper directory.
-    stat: FileStat,
+    /// State in the upper directory; `None` if the entry was deleted.
+    after: Option<Node>,
 }
 
 /// Reads the states of these entries of a directory, in their order.
-fn entry_states<'a>(
-    names: &'a [OsString],
-    upper: &'a OwnedFd,
-    lower: Option<&'a OwnedFd>,
-) -> impl Iterator<Item = nix::Result<EntryState>> {
-    let state = |name: &OsString| -> nix::Result<EntryState> {
+fn entry_states(names: &[OsString], upper: &OwnedFd, lower: Option<&OwnedFd>) -> impl Iterator<Item = nix::Result<EntryState>> {
+    for_each_name(names, move |name| {
         let before = lower.map_or(Ok(None), |lower| Node::at(lower, name))?;
-        Ok(EntryState { before, stat: fstatat(upper, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)? })
-    };
-    let chunks = parallel::map(names.chunks(CHUNK_ITEMS), |names| names.iter().map(state).collect::<Vec<_>>());
-    chunks.into_iter().flatten()
+        let stat = fstatat(upper, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+        Ok(EntryState { before, after: (!is_whiteout(&stat)).then(|| Node::from_stat(&stat)) })
+    })
+}
+
+/// Reads the state of each entry of a directory. Many entries are read on several threads.
+fn for_each_name<T: Send>(
+    names: &[OsString],
+    read: impl Fn(&OsStr) -> nix::Result<T> + Sync,
+) -> impl Iterator<Item = nix::Result<T>> {
+    let read_all = |names: &[OsString]| names.iter().map(|name| read(name)).collect::<Vec<_>>();
+    parallel::map(names.chunks(CHUNK_ITEMS), read_all).into_iter().flatten()
 }
 
 /// Gives a moved file the attributes of its old path.
