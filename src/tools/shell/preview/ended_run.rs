@@ -3,8 +3,9 @@
 use super::direct_output::DirectlyWritten;
 use super::effects::{ListedEffect, ShownEffects, collect_effects};
 use super::layer_end::{build_note, digest};
+use super::written_bytes::written_bytes;
 use crate::ports::LayerEnd;
-use crate::protocol::{CallId, CountedEffects, EffectPart, Effects, Proposal, SandboxAccess, ToolResult};
+use crate::protocol::{CallId, CountedEffects, EffectPart, Effects, Proposal, SandboxAccess, ToolResult, size};
 use crate::sys::overlay::{Changes, LayeredDirectory, Time};
 use crate::tools::call_result::CallResult;
 use crate::tools::output::uris;
@@ -12,6 +13,9 @@ use crate::tools::settings::ToolSettings;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::PathBuf;
+
+/// Size in bytes above which a copy to another file system is announced.
+const ANNOUNCED_COPY_BYTES: u64 = 256 << 20;
 
 /// End of a run, without its changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -83,13 +87,20 @@ impl RunEnd {
         let (build, mut counted): (Vec<PathBuf>, Vec<CountedEffects>) = build.into_iter().unzip();
         counted.extend(direct.counted);
         refused.extend(direct.refused);
-        let notes = counted.iter().map(build_note).chain(notes).chain(seen).collect();
+        let notes = counted.iter().map(build_note).chain(notes).chain(seen).chain(copy_note(changes)).collect();
         let effects = Effects { ended, output, files, groups, more_files, counted, refused, denied, ..Effects::default() };
         let digest = digest(changes, &effects);
         let end = settings.command.sandbox.layered.then(|| LayerEnd { stopped, digest: digest.clone(), ..rest.finish() });
         let proposal = Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() };
         RunEffects { effects: Effects { digest, ..effects }, proposal, parts, listed, build, end }
     }
+}
+
+/// Returns a note about a large copy, which can take long; `None` if the changes can be moved to their paths.
+fn copy_note(changes: &[Changes]) -> Option<String> {
+    let copied = changes.iter().filter(|changes| !changes.is_empty() && changes.must_be_copied());
+    let bytes: u64 = copied.flat_map(Changes::entries).map(written_bytes).sum();
+    (bytes > ANNOUNCED_COPY_BYTES).then(|| format!("applying the changes copies {} to another file system", size(bytes)))
 }
 
 /// Returns the result of a run for the model.
