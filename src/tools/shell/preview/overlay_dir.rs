@@ -2,6 +2,7 @@
 
 use super::direct_output::DirectOutput;
 use crate::protocol::{CallId, SessionId};
+use crate::sys::allocator::release_free_memory;
 use crate::sys::overlay;
 use crate::sys::overlay::LayeredDirectory;
 use crate::tools::background::Commands;
@@ -50,6 +51,8 @@ pub(super) struct OverlayDir {
     /// Commands of the session. If they have ended with the session, the directory is kept too.
     session: Option<Commands>,
     direct: Option<DirectOutput>,
+    /// Whether many changes are in memory until this value is dropped.
+    is_large: bool,
 }
 
 /// Returns the directory that contains all previews.
@@ -65,7 +68,7 @@ impl OverlayDir {
         private().create(&path)?;
         let held = open_lock(&path)?;
         held.lock()?;
-        let view = Self { path, held, stays: false, session: None, direct: None };
+        let view = Self { path, held, stays: false, session: None, direct: None, is_large: false };
         // Not durable: after a power failure, the command is gone too.
         view.write(CALL, call, false)?;
         Ok(view)
@@ -79,7 +82,10 @@ impl OverlayDir {
         }
         let held = open_lock(path)?;
         match held.try_lock() {
-            Ok(()) => Ok(Some(Self { path: path.to_owned(), held, stays: true, session: None, direct: read(path, DIRECT) })),
+            Ok(()) => {
+                let (path, direct) = (path.to_owned(), read(path, DIRECT));
+                Ok(Some(Self { path, held, stays: true, session: None, direct, is_large: false }))
+            }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -152,6 +158,11 @@ impl OverlayDir {
     /// Keeps the directory after the session, if these commands end with it before the effects are decided.
     pub(crate) fn outlives(&mut self, session: Commands) {
         self.session = Some(session);
+    }
+
+    /// Returns freed memory to the system once the directory is removed, because there are many changes.
+    pub(crate) fn release_memory_on_drop(&mut self) {
+        self.is_large = true;
     }
 
     /// Stores which build directories the command will write directly.
@@ -256,10 +267,14 @@ impl Drop for OverlayDir {
         if fs::rename(&path, &gone).is_ok() {
             path = gone;
         }
+        let is_large = self.is_large;
         // This can take long.
         run_in_background(move || {
             if let Err(error) = overlay::discard(&path) {
                 tracing::warn!(%error, path = %path.display(), "cannot remove a preview");
+            }
+            if is_large {
+                release_free_memory();
             }
         });
     }

@@ -39,6 +39,9 @@ const LIMITS: &[(&[&str], &str)] = &[
     (&["stale file handle", "estale"], "another program changed a file while the preview ran; run it again"),
 ];
 
+/// Number of changes above which their memory is returned to the system after the decision.
+const MANY_CHANGES: usize = 10_000;
+
 /// Command that ran in its view, until its effects are applied or discarded.
 pub(in crate::tools) struct PreviewedCommand {
     pub(super) view: OverlayDir,
@@ -89,7 +92,7 @@ pub(in crate::tools) async fn run(
     let (making, opens) = (Arc::clone(&settings), work.opens.clone());
     let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
     let prepared = off_thread(move || PreparedPreview::new(&call, opens, &making)).await??;
-    let PreparedPreview { view, confinement, layers, began, opened, outside } = prepared;
+    let PreparedPreview { mut view, confinement, layers, began, opened, outside } = prepared;
     let mut spec = spec(&work, Some(confinement.clone()), &apart, &settings);
     if settings.command.sandbox.layered {
         set_unattended(&mut spec.environment);
@@ -121,6 +124,9 @@ pub(in crate::tools) async fn run(
         let output = with_words(output, notes, Vec::new());
         let result = hide_in_result(&settings.redactor, to_tool_result(output, id, &name));
         let unlisted = effects.unlisted_reason();
+        if changes.iter().map(|changes| changes.entries().len()).sum::<usize>() > MANY_CHANGES {
+            view.release_memory_on_drop();
+        }
         let mut kept = PreviewedCommand {
             view,
             changes,
