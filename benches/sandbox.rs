@@ -1,5 +1,5 @@
 //! Cost of sandboxing a command and of previewing its effects: a plain spawn, one under aye's helper, one in each kind of
-//! sandbox, ten changes in a large workspace.
+//! sandbox, ten changes in a large workspace, very many changes.
 //!
 //! `cargo bench --profile dist --bench sandbox` prints one row per figure: the median, the 95th percentile, and the limit.
 
@@ -42,6 +42,7 @@ fn main() {
     println!("{:<52} {:>10} {:>10} {:>10}", "figure", "median", "95 of 100", "limit");
     bench.spawns();
     bench.large_workspace();
+    bench.many_changes();
     bench.flood();
 }
 
@@ -89,9 +90,9 @@ impl Bench {
             }
         }
         let real = times(FEWER_RUNS, || self.run(&large, CHANGES, Some(confinement(&self.base, &large, View::Real))));
-        let shown = times(FEWER_RUNS, || drop(self.previewed(&large)));
+        let shown = times(FEWER_RUNS, || drop(self.previewed(&large, CHANGES, 10)));
         let kept = times(FEWER_RUNS, || {
-            let (view, changes) = self.previewed(&large);
+            let (view, changes) = self.previewed(&large, CHANGES, 10);
             assert!(sys::overlay::commit(&view, &[changes]).unwrap().is_whole());
             sys::overlay::discard(&view).unwrap();
         });
@@ -101,7 +102,44 @@ impl Bench {
         over("the same previewed and applied, over that", &kept, &real, 50);
     }
 
-    fn previewed(&self, workspace: &Path) -> (PathBuf, sys::overlay::Changes) {
+    /// Measures reading and applying many changes. Each command prepares a layer, whose duration is not measured.
+    fn many_changes(&self) {
+        let many = self.directory("many");
+        let files = |directories: usize| {
+            format!("for d in $(seq {directories}); do mkdir -p $d; (cd $d; seq 1000 | split -l 1 -a 3 - f); done")
+        };
+        self.run(&many, &files(100), Some(confinement(&self.base, &many, View::Real)));
+        let lists = [
+            ("created", format!("mkdir new; cd new; {}", files(100)), 100_101),
+            ("changed", format!("rm */*; {}", files(100).replace("seq 1000", "seq 1001 2000")), 100_000),
+            ("deleted", "rm -r *".to_owned(), 100_100),
+            ("moved", "mkdir new; mv [0-9]* new".to_owned(), 200_201),
+        ];
+        for (kind, line, count) in lists {
+            let layer = self.view_of(&many, &line);
+            let read = times(3, || assert_eq!(sys::overlay::changes(&layer.0, layer.1).unwrap().entries().len(), count));
+            row(&format!("changes of 100,000 {kind} files read"), &read, Some(1_000));
+        }
+        fs::remove_dir_all(&many).unwrap();
+        for (directories, limit) in [(1, 300), (30, 5_000)] {
+            let (view, changes) = self.previewed(&self.directory("many"), &files(directories), directories * 1_001);
+            let kept = times(1, || assert!(sys::overlay::commit(&view, std::slice::from_ref(&changes)).unwrap().is_whole()));
+            row(&format!("{directories},000 created files applied"), &kept, Some(limit));
+            let removed = times(1, || sys::overlay::discard(&view).unwrap());
+            row("their layer removed", &removed, None);
+            fs::remove_dir_all(&many).unwrap();
+        }
+    }
+
+    fn previewed(&self, workspace: &Path, line: &str, count: usize) -> (PathBuf, sys::overlay::Changes) {
+        let (layer, began) = self.view_of(workspace, line);
+        let changes = sys::overlay::changes(&layer, began).unwrap();
+        assert_eq!(changes.entries().len(), count);
+        (self.base.join("view"), changes)
+    }
+
+    /// Runs a line in a new layer.
+    fn view_of(&self, workspace: &Path, line: &str) -> (LayeredDirectory, sys::overlay::Time) {
         let view = self.directory("view");
         sys::overlay::discard(&view).unwrap();
         self.directory("view");
@@ -111,10 +149,8 @@ impl Bench {
             upper: self.directory("view/upper"),
             work: self.directory("view/work"),
         };
-        self.run(workspace, CHANGES, Some(confinement(&self.base, workspace, View::CopyOnWrite(vec![layer.clone()]))));
-        let changes = sys::overlay::changes(&layer, began).unwrap();
-        assert_eq!(changes.entries().len(), 10);
-        (view, changes)
+        self.run(workspace, line, Some(confinement(&self.base, workspace, View::CopyOnWrite(vec![layer.clone()]))));
+        (layer, began)
     }
 
     fn flood(&self) {

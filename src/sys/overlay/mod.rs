@@ -34,6 +34,7 @@ pub(crate) use survey::{changes, mark, marked};
 pub(crate) use times::{changed_after, set_current_times, touch_replaced};
 pub(crate) use xattr::remove_access_lists;
 
+use crate::sys::path::open_directory;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -164,6 +165,12 @@ impl Changes {
     /// Returns the time when the view was created, by the clock of file times.
     pub(crate) fn start_time(&self) -> Time {
         self.began
+    }
+
+    /// Returns whether a commit must copy the new content, because the layer is on another file system.
+    pub(crate) fn must_be_copied(&self) -> bool {
+        let opened = (open_directory(&self.layered.upper), open_directory(&self.layered.directory));
+        matches!(opened, (Ok(upper), Ok(directory)) if !staging::is_same_mount(&upper, &directory))
     }
 
     /// Returns whether the replaced entries were unchanged while the command ran.

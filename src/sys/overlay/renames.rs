@@ -1,10 +1,11 @@
 //! Rename detection: finds new files that are old files under another name.
 
 use super::compare::same_bytes;
-use super::{Change, Changes, Node, NodeKind};
+use super::{Change, Changes, Node, NodeKind, Time};
 use crate::sys::path::{open_below, pass_below};
 use nix::fcntl::{OFlag, readlinkat};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,52 +16,92 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// Maximum number of deleted files with which a new file is compared.
 const MAX_TRIES: usize = 8;
 
-/// Marks a new file that has the content of a deleted one as moved. Of several candidates, one with the same name is
-/// preferred.
+/// Marks a new file that has the content of a deleted one as moved. Of several candidates, one with the same time and name
+/// is preferred.
 pub(super) fn find(changes: &mut Changes, upper: &OwnedFd, lower: &OwnedFd) -> io::Result<()> {
-    let mut deleted: HashMap<(NodeKind, u64), Vec<usize>> = HashMap::new();
-    for (index, change) in changes.entries.iter().enumerate() {
-        if let (Some(before), None) = (change.before, change.after)
+    let entries = &changes.entries;
+    let mut deleted: HashMap<(NodeKind, u64), Candidates<'_>> = HashMap::new();
+    for (index, change) in entries.iter().enumerate() {
+        if let (Some(before), None, Some(name)) = (change.before, change.after, change.path.file_name())
             && is_moved_kind(before.kind, before.bytes)
         {
-            deleted.entry((before.kind, before.bytes)).or_default().push(index);
+            deleted.entry((before.kind, before.bytes)).or_default().insert(before.modified, name, index);
         }
     }
     if deleted.is_empty() {
         return Ok(());
     }
     let mut bytes_left = MAX_BYTES;
-    for index in 0..changes.entries.len() {
-        let change = &changes.entries[index];
-        let (None, Some(after), None) = (change.before, change.after, &change.link_of) else { continue };
+    let mut moves = Vec::new();
+    for (index, change) in entries.iter().enumerate() {
+        let (None, Some(after), None, Some(name)) = (change.before, change.after, &change.link_of, change.path.file_name())
+        else {
+            continue;
+        };
         if !is_moved_kind(after.kind, after.bytes) {
             continue;
         }
         let Some(candidates) = deleted.get_mut(&(after.kind, after.bytes)) else { continue };
-        let name = change.path.file_name();
-        let rank = |candidate: &usize| {
-            let old = &changes.entries[*candidate];
-            (old.before.map(|node| node.modified) != Some(after.modified), old.path.file_name() != name)
-        };
-        candidates.sort_by_key(rank);
-        let mut found = None;
-        for (at, candidate) in candidates.iter().take(MAX_TRIES).enumerate() {
-            if after.bytes > bytes_left {
+        for candidate in candidates.best(after.modified, name) {
+            let old = &entries[candidate];
+            let same = match (change.written, old.content) {
+                (Some(new), Some(old)) => new == old,
+                _ if after.bytes > bytes_left => break,
+                _ => {
+                    bytes_left -= after.bytes;
+                    is_same(after, (upper, &change.path), (lower, &old.path))?
+                }
+            };
+            if let (true, Some(before), Some(name)) = (same, old.before, old.path.file_name()) {
+                candidates.remove(before.modified, name, candidate);
+                moves.push((index, candidate));
                 break;
             }
-            bytes_left -= after.bytes;
-            let old = &changes.entries[*candidate];
-            if is_same(after, (upper, &change.path), (lower, &old.path))? {
-                found = Some(at);
-                break;
-            }
-        }
-        if let Some(at) = found {
-            let from = changes.entries[candidates.remove(at)].path.clone();
-            changes.entries[index].moved_from = Some(from);
         }
     }
+    for (index, from) in moves {
+        changes.entries[index].moved_from = Some(changes.entries[from].path.clone());
+    }
     Ok(())
+}
+
+/// Indexes of deleted entries of the same kind and size. Looking one up takes about the same time among many.
+#[derive(Default)]
+struct Candidates<'a> {
+    by_time: BTreeSet<(Time, &'a OsStr, usize)>,
+    by_name: BTreeSet<(&'a OsStr, usize)>,
+}
+
+impl<'a> Candidates<'a> {
+    fn insert(&mut self, modified: Time, name: &'a OsStr, index: usize) {
+        self.by_time.insert((modified, name, index));
+        self.by_name.insert((name, index));
+    }
+
+    fn remove(&mut self, modified: Time, name: &'a OsStr, index: usize) {
+        self.by_time.remove(&(modified, name, index));
+        self.by_name.remove(&(name, index));
+    }
+
+    /// Returns the entries to compare with: first those with the same time and name, then those with the same time, then
+    /// those with the same name, then others.
+    fn best(&self, modified: Time, name: &'a OsStr) -> Vec<usize> {
+        let both = self.by_time.range((modified, name, 0)..=(modified, name, usize::MAX));
+        let time = self.by_time.range((modified, OsStr::new(""), 0)..).take_while(|(time, ..)| *time == modified);
+        let named = self.by_name.range((name, 0)..=(name, usize::MAX)).map(|(_, index)| *index);
+        let index = |(_, _, index): &(Time, &OsStr, usize)| *index;
+        let ranked = both.chain(time).map(index).chain(named).chain(self.by_time.iter().map(index));
+        let mut best = Vec::with_capacity(MAX_TRIES);
+        for index in ranked {
+            if best.len() == MAX_TRIES {
+                break;
+            }
+            if !best.contains(&index) {
+                best.push(index);
+            }
+        }
+        best
+    }
 }
 
 /// Returns whether a file can be recognized as moved. Empty files cannot, because they are all equal.

@@ -6,6 +6,7 @@ use super::content;
 use super::node::{Node, NodeKind, Time};
 use super::{Change, Changes, LayeredDirectory, MAX_ENTRIES, RefusalReason, RefusedChange, VisitedDirectory, renames, xattr};
 use crate::sys::file::tree::names;
+use crate::sys::parallel::{self, CHUNK_ITEMS};
 use crate::sys::path::{open_below, open_directory};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -133,12 +134,8 @@ impl Walk {
             },
         };
         let here = names(&upper)?;
-        for name in &here {
-            let before = match &lower {
-                Some(lower) => Node::at(lower, name)?,
-                None => None,
-            };
-            self.entry((&upper, lower.as_ref()), name, path.join(name), before, below)?;
+        for (name, state) in here.iter().zip(entry_states(&here, &upper, lower.as_ref())) {
+            self.entry((&upper, lower.as_ref()), name, path.join(name), state?, below)?;
         }
         if below == Below::Hidden {
             self.record_hidden(path, &here.into_iter().collect())?;
@@ -162,14 +159,12 @@ impl Walk {
         (upper, lower): (&OwnedFd, Option<&OwnedFd>),
         name: &OsStr,
         path: PathBuf,
-        before: Option<Node>,
+        EntryState { before, after }: EntryState,
         below: Below,
     ) -> io::Result<()> {
-        let stat = fstatat(upper, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
-        if is_whiteout(&stat) {
+        let Some(mut after) = after else {
             return before.map_or(Ok(()), |before| self.record_deletion(path, before));
-        }
-        let mut after = Node::from_stat(&stat);
+        };
         match after.kind {
             NodeKind::Special => self.unkept(path, RefusalReason::Special),
             NodeKind::Directory => {
@@ -243,10 +238,9 @@ impl Walk {
 
     fn list_below(&mut self, path: &Path, found: &mut Vec<(PathBuf, Node)>) -> io::Result<()> {
         let Some(directory) = self.open_lower(path)? else { return Ok(()) };
-        for name in names(&directory)? {
-            if let Some(node) = Node::at(&directory, &name)? {
-                found.push((path.join(name), node));
-            }
+        let here = names(&directory)?;
+        for (name, node) in here.iter().zip(for_each_name(&here, |name| Node::at(&directory, name))) {
+            found.extend(node?.map(|node| (path.join(name), node)));
         }
         Ok(())
     }
@@ -287,6 +281,31 @@ impl Walk {
     fn unkept(&mut self, path: PathBuf, why: RefusalReason) {
         self.changes.unkept.push(RefusedChange { path, why });
     }
+}
+
+/// State of one entry before and after the command.
+struct EntryState {
+    before: Option<Node>,
+    /// State in the upper directory; `None` if the entry was deleted.
+    after: Option<Node>,
+}
+
+/// Reads the states of these entries of a directory, in their order.
+fn entry_states(names: &[OsString], upper: &OwnedFd, lower: Option<&OwnedFd>) -> impl Iterator<Item = nix::Result<EntryState>> {
+    for_each_name(names, move |name| {
+        let before = lower.map_or(Ok(None), |lower| Node::at(lower, name))?;
+        let stat = fstatat(upper, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+        Ok(EntryState { before, after: (!is_whiteout(&stat)).then(|| Node::from_stat(&stat)) })
+    })
+}
+
+/// Reads the state of each entry of a directory. Many entries are read on several threads.
+fn for_each_name<T: Send>(
+    names: &[OsString],
+    read: impl Fn(&OsStr) -> nix::Result<T> + Sync,
+) -> impl Iterator<Item = nix::Result<T>> {
+    let read_all = |names: &[OsString]| names.iter().map(|name| read(name)).collect::<Vec<_>>();
+    parallel::map(names.chunks(CHUNK_ITEMS), read_all).into_iter().flatten()
 }
 
 /// Gives a moved file the attributes of its old path.

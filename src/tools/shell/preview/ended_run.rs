@@ -3,14 +3,19 @@
 use super::direct_output::DirectlyWritten;
 use super::effects::{ListedEffect, ShownEffects, collect_effects};
 use super::layer_end::{build_note, digest};
+use super::written_bytes::written_bytes;
 use crate::ports::LayerEnd;
-use crate::protocol::{CallId, CountedEffects, EffectPart, Effects, Proposal, SandboxAccess, ToolResult};
+use crate::protocol::{CallId, CountedEffects, EffectPart, Effects, Proposal, SandboxAccess, ToolResult, size};
 use crate::sys::overlay::{Changes, LayeredDirectory, Time};
 use crate::tools::call_result::CallResult;
 use crate::tools::output::uris;
 use crate::tools::settings::ToolSettings;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::PathBuf;
+
+/// Size in bytes above which a copy to another file system is announced.
+const ANNOUNCED_COPY_BYTES: u64 = 256 << 20;
 
 /// End of a run, without its changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -44,12 +49,12 @@ pub(super) struct RunEffects {
 /// A run before approval, stored in its layer until its effects are decided.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct EndedRun {
+pub(super) struct EndedRun<'a> {
     pub end: RunEnd,
     /// Redacted result for the model.
     pub result: ToolResult,
-    /// Effects in the form shown to the user.
-    pub effects: Effects,
+    /// Effects in the form shown to the user. There may be many, so they are not copied to be stored.
+    pub effects: Cow<'a, Effects>,
     pub layers: Vec<LayeredDirectory>,
     pub began: Time,
     /// Time at which the run ended; `None` in layers of earlier versions.
@@ -82,13 +87,20 @@ impl RunEnd {
         let (build, mut counted): (Vec<PathBuf>, Vec<CountedEffects>) = build.into_iter().unzip();
         counted.extend(direct.counted);
         refused.extend(direct.refused);
-        let notes = counted.iter().map(build_note).chain(notes).chain(seen).collect();
+        let notes = counted.iter().map(build_note).chain(notes).chain(seen).chain(copy_note(changes)).collect();
         let effects = Effects { ended, output, files, groups, more_files, counted, refused, denied, ..Effects::default() };
         let digest = digest(changes, &effects);
         let end = settings.command.sandbox.layered.then(|| LayerEnd { stopped, digest: digest.clone(), ..rest.finish() });
         let proposal = Proposal { diff, paths, bytes, notes, runs_code, ..Proposal::default() };
         RunEffects { effects: Effects { digest, ..effects }, proposal, parts, listed, build, end }
     }
+}
+
+/// Returns a note about a large copy, which can take long; `None` if the changes can be moved to their paths.
+fn copy_note(changes: &[Changes]) -> Option<String> {
+    let copied = changes.iter().filter(|changes| !changes.is_empty() && changes.must_be_copied());
+    let bytes: u64 = copied.flat_map(Changes::entries).map(written_bytes).sum();
+    (bytes > ANNOUNCED_COPY_BYTES).then(|| format!("applying the changes copies {} to another file system", size(bytes)))
 }
 
 /// Returns the result of a run for the model.

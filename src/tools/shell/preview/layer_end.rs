@@ -5,7 +5,7 @@ use super::written_bytes::written_bytes;
 use crate::policy::CodeReader;
 use crate::ports::LayerEnd;
 use crate::protocol::{Action, CountedEffects, Effects, Place, RunsWhen, SandboxAccess, Target, format_count, size};
-use crate::sys::overlay::{Change, Changes, NodeKind};
+use crate::sys::overlay::{Change, Changes, Node, NodeKind};
 use crate::sys::process::{End, FinishedRun, signal_name};
 use crate::sys::sandbox::Confinement;
 use crate::tools::ignored::IgnoreRules;
@@ -165,29 +165,57 @@ fn is_escaping_link(change: &Change, changes: &Changes, settings: &ToolSettings)
 pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
     let mut hash = Sha256::new();
     hash.update(format!("{}\0{}\0", effects.ended, effects.output));
+    // One buffer for all changes, because there may be many.
+    let mut record = Vec::new();
     for changes in changes {
         hash.update(changes.directory().as_os_str().as_encoded_bytes());
         hash.update(b"\0");
         for change in changes.entries() {
-            hash.update(change.path.as_os_str().as_encoded_bytes());
-            hash.update(format!("\0{}\0{:?}\0{}\0", state_before(change), change.after, change.moved_from.is_some()));
-            if let Some(written) = change.written {
-                hash.update(written.as_bytes());
-            }
+            record.clear();
+            record.extend_from_slice(change.path.as_os_str().as_encoded_bytes());
+            record.extend([0, u8::from(change.moved_from.is_some())]);
+            add_state_before(&mut record, change);
+            add_optional(&mut record, change.after.as_ref(), add_node);
+            add_optional(&mut record, change.written.as_ref(), |record, written| record.extend_from_slice(written.as_bytes()));
+            hash.update(&record);
         }
     }
     crate::text::hex(&hash.finalize())
 }
 
-/// Describes the entry that a change replaces. Recorded content is used instead of times, so that a touched file counts
-/// as unchanged.
-fn state_before(change: &Change) -> String {
-    let Some(node) = change.before else { return "nothing".to_owned() };
-    let (kind, mode, owner, group) = (node.kind, node.mode, node.owner, node.group);
-    match change.content {
-        Some(content) => format!("{kind:?} {mode:o} {owner}:{group} {}", crate::text::hex(content.as_bytes())),
-        // The entries of a directory are changes too.
-        None if kind == NodeKind::Directory => format!("{kind:?} {mode:o} {owner}:{group}"),
-        None => format!("{node:?}"),
+/// Adds the entry that a change replaces. Recorded content is used instead of times, so that a touched file counts as
+/// unchanged.
+fn add_state_before(record: &mut Vec<u8>, change: &Change) {
+    add_optional(record, change.before.as_ref(), add_identity);
+    add_optional(record, change.content.as_ref(), |record, content| record.extend_from_slice(content.as_bytes()));
+    // The entries of a directory are changes too.
+    let times = change.before.filter(|node| change.content.is_none() && node.kind != NodeKind::Directory);
+    add_optional(record, times.as_ref(), add_node);
+}
+
+/// Adds a value, or the fact that there is none.
+fn add_optional<T>(record: &mut Vec<u8>, value: Option<&T>, add: impl FnOnce(&mut Vec<u8>, &T)) {
+    record.push(u8::from(value.is_some()));
+    if let Some(value) = value {
+        add(record, value);
     }
+}
+
+/// Adds kind, mode and owners.
+fn add_identity(record: &mut Vec<u8>, node: &Node) {
+    record.push(match node.kind {
+        NodeKind::File => b'f',
+        NodeKind::Directory => b'd',
+        NodeKind::Link => b'l',
+        NodeKind::Special => b's',
+    });
+    record.extend([node.mode, node.owner, node.group].into_iter().flat_map(u32::to_le_bytes));
+}
+
+/// Adds the whole state.
+fn add_node(record: &mut Vec<u8>, node: &Node) {
+    add_identity(record, node);
+    record.extend([node.inode, node.bytes, node.links].into_iter().flat_map(u64::to_le_bytes));
+    let times = [node.modified.0, node.modified.1, node.changed.0, node.changed.1];
+    record.extend(times.into_iter().flat_map(i64::to_le_bytes));
 }

@@ -2,6 +2,7 @@
 
 use super::direct_output::DirectOutput;
 use crate::protocol::{CallId, SessionId};
+use crate::sys::allocator::release_free_memory;
 use crate::sys::overlay;
 use crate::sys::overlay::LayeredDirectory;
 use crate::tools::background::Commands;
@@ -9,7 +10,7 @@ use crate::tools::blocking::run_in_background;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, BufWriter};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -50,6 +51,8 @@ pub(super) struct OverlayDir {
     /// Commands of the session. If they ended together with the session, the directory is also kept.
     session: Option<Commands>,
     direct: Option<DirectOutput>,
+    /// Whether many changes are in memory until this value is dropped.
+    is_large: bool,
 }
 
 /// Returns the directory that contains all previews.
@@ -65,7 +68,7 @@ impl OverlayDir {
         private().create(&path)?;
         let held = open_lock(&path)?;
         held.lock()?;
-        let view = Self { path, held, stays: false, session: None, direct: None };
+        let view = Self { path, held, stays: false, session: None, direct: None, is_large: false };
         // Not durable: after a power failure, the command is gone too.
         view.write(CALL, call, false)?;
         Ok(view)
@@ -84,7 +87,10 @@ impl OverlayDir {
         }
         let held = open_lock(path)?;
         match held.try_lock() {
-            Ok(()) => Ok(Some(Self { path: path.to_owned(), held, stays: true, session: None, direct: read(path, DIRECT) })),
+            Ok(()) => {
+                let (path, direct) = (path.to_owned(), read(path, DIRECT));
+                Ok(Some(Self { path, held, stays: true, session: None, direct, is_large: false }))
+            }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -166,6 +172,11 @@ impl OverlayDir {
         self.session = Some(session);
     }
 
+    /// Returns freed memory to the system once the directory is removed, because there are many changes.
+    pub(crate) fn release_memory_on_drop(&mut self) {
+        self.is_large = true;
+    }
+
     /// Stores which build directories the command will write directly.
     pub(crate) fn keep_direct(&mut self, direct: DirectOutput) -> io::Result<()> {
         self.write(DIRECT, &direct, false)?;
@@ -227,8 +238,10 @@ impl OverlayDir {
 
     fn write<T: Serialize>(&self, name: &str, value: &T, sync: bool) -> io::Result<()> {
         let (new, path) = (self.path.join(format!("{name}.new")), self.path.join(name));
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(&serde_json::to_vec(value)?)?;
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        let mut buffered = BufWriter::new(file);
+        serde_json::to_writer(&mut buffered, value)?;
+        let file = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
         if sync {
             file.sync_all()?;
         }
@@ -266,10 +279,14 @@ impl Drop for OverlayDir {
         if fs::rename(&path, &gone).is_ok() {
             path = gone;
         }
+        let is_large = self.is_large;
         // This can take long.
         run_in_background(move || {
             if let Err(error) = overlay::discard(&path) {
                 tracing::warn!(%error, path = %path.display(), "cannot remove a preview");
+            }
+            if is_large {
+                release_free_memory();
             }
         });
     }

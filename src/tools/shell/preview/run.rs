@@ -21,6 +21,7 @@ use crate::tools::shell::command_run::{
 };
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::sandbox_denials::CreatedPaths;
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +38,9 @@ const LIMITS: &[(&[&str], &str)] = &[
     ),
     (&["stale file handle", "estale"], "another program changed a file while the preview ran; run it again"),
 ];
+
+/// Number of changes above which their memory is returned to the system after the decision.
+const MANY_CHANGES: usize = 10_000;
 
 /// Command that ran in its view, until its effects are applied or discarded.
 pub(in crate::tools) struct PreviewedCommand {
@@ -88,7 +92,7 @@ pub(in crate::tools) async fn run(
     let (making, opens) = (Arc::clone(&settings), work.opens.clone());
     let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
     let prepared = off_thread(move || PreparedPreview::new(&call, opens, &making)).await??;
-    let PreparedPreview { view, confinement, layers, began, opened, outside } = prepared;
+    let PreparedPreview { mut view, confinement, layers, began, opened, outside } = prepared;
     let mut spec = spec(&work, Some(confinement.clone()), &apart, &settings);
     if settings.command.sandbox.layered {
         set_unattended(&mut spec.environment);
@@ -120,6 +124,9 @@ pub(in crate::tools) async fn run(
         let output = with_words(output, notes, Vec::new());
         let result = hide_in_result(&settings.redactor, to_tool_result(output, id, &name));
         let unlisted = effects.unlisted_reason();
+        if changes.iter().map(|changes| changes.entries().len()).sum::<usize>() > MANY_CHANGES {
+            view.release_memory_on_drop();
+        }
         let mut kept = PreviewedCommand {
             view,
             changes,
@@ -155,7 +162,7 @@ impl PreviewedCommand {
         let ended = EndedRun {
             end: self.run_end.clone(),
             result: self.result.clone(),
-            effects: effects.clone(),
+            effects: Cow::Borrowed(effects),
             layers: self.layers.clone(),
             began: self.began,
             ended_at: Some(self.ended_at),

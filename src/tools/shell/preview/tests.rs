@@ -1,4 +1,5 @@
 mod build_output;
+mod large_trees;
 mod selection;
 mod unasked;
 mod undecided;

@@ -48,7 +48,7 @@ pub(in crate::tools) fn reopen(
     let mut view = layer.view;
     view.remove_on_drop();
     let other = |why: &str| ToolError::new(ErrorCode::Conflict, why);
-    let ended: EndedRun = view.ended_run().ok_or_else(|| other("the record of the run cannot be read"))?;
+    let ended: EndedRun<'_> = view.ended_run().ok_or_else(|| other("the record of the run cannot be read"))?;
     if !ended.layers.iter().all(|layer| settings.command.sandbox.roots.contains(&layer.directory)) {
         return Err(other("the command ran in different directories than this session uses now"));
     }
@@ -61,7 +61,7 @@ pub(in crate::tools) fn reopen(
         changes.iter_mut().for_each(Changes::mark_settled);
     }
     let RunEffects { effects, proposal, parts, listed, build, end } = ended.end.clone().effects(&mut changes, settings);
-    if effects.digest != was || effects != ended.effects {
+    if effects.digest != was || effects != *ended.effects {
         return Err(other("the changes, or the files that they replace, have changed since"));
     }
     view.outlives(settings.commands.clone());

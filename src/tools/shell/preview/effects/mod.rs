@@ -21,7 +21,7 @@ use crate::tools::paths::display_path_one_line;
 use crate::tools::settings::ToolSettings;
 use crate::tools::shell::preview::build_output::BuildOutput;
 use diff::EffectsDiff;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -71,13 +71,12 @@ pub(super) struct ListedEffect {
 pub(super) fn collect_effects(changes: &mut [Changes], settings: &ToolSettings) -> ShownEffects {
     let mut shown = ShownEffects::default();
     let mut diff = EffectsDiff::new(settings);
-    let mut found = Vec::new();
+    let mut found = FoundPaths::default();
     for (root, changes) in changes.iter_mut().enumerate() {
         changes.refuse(&refusals(changes, settings));
         shown.refused.extend(describe::list_refused(changes, settings));
-        let first = found.len();
+        found.begin(root);
         collect_changed(changes, settings, &mut shown, &mut found);
-        found[first..].iter_mut().for_each(|one| one.root = root);
     }
     list(found, &mut shown, &mut diff, settings);
     let (files, without) = diff.finish();
@@ -127,17 +126,116 @@ struct ChangedPath<'a> {
     change: &'a Change,
     kind: EffectKind,
     notes: Vec<String>,
-    /// Folder whose entries may be grouped, and whether git ignores it.
-    folder: Option<(PathBuf, bool)>,
+}
+
+/// A new file without notes, which may be listed in a group.
+struct NewFile<'a> {
+    change: &'a Change,
+    /// Index of its folder.
+    folder: u32,
+}
+
+/// A folder whose new files may form a group.
+struct Folder<'a> {
+    /// Index of the root directory among all changes.
+    root: usize,
+    changes: &'a Changes,
+    path: PathBuf,
+    /// Whether git ignores it.
+    ignored: bool,
+    /// Number of its new files.
+    files: usize,
+}
+
+/// All changed paths before they are listed. Most of many changed paths are new files, so these take little memory.
+#[derive(Default)]
+struct FoundPaths<'a> {
+    /// Index of the current root directory among all changes.
+    root: usize,
+    /// Paths that exist or existed, up to the listing limit, and the number of others.
+    changed: Vec<ChangedPath<'a>>,
+    more_changed: u64,
+    /// New paths that are always listed individually.
+    created: Vec<ChangedPath<'a>>,
+    new_files: Vec<NewFile<'a>>,
+    folders: Vec<Folder<'a>>,
+    folder_indexes: HashMap<(usize, PathBuf), u32>,
+    /// Folder and parent of the last new file, and the number of new directories at that time.
+    last: Option<(u32, &'a Path, usize)>,
+    /// Number of created files of all kinds.
+    files_created: usize,
+}
+
+impl<'a> FoundPaths<'a> {
+    /// Begins with the next root directory.
+    fn begin(&mut self, root: usize) {
+        self.root = root;
+        self.last = None;
+    }
+
+    fn add(&mut self, changes: &'a Changes, change: &'a Change, kind: EffectKind, notes: Vec<String>) {
+        self.files_created += usize::from(matches!(kind, EffectKind::Created { .. }));
+        let found = ChangedPath { root: self.root, changes, change, kind, notes };
+        if is_new(&found) {
+            self.created.push(found);
+        } else if self.changed.len() < MAX_FILES {
+            self.changed.push(found);
+        } else {
+            self.more_changed += 1;
+        }
+    }
+
+    /// Adds a new file to its folder. `made`: new directories so far.
+    fn add_new_file(&mut self, changes: &'a Changes, change: &'a Change, made: &[&Path], ignored: &mut IgnoreRules<'_>) {
+        let parent = change.path.parent().unwrap_or(Path::new(""));
+        let folder = match self.last {
+            // All files of one directory are in the same folder.
+            Some((folder, last, count)) if last.as_os_str() == parent.as_os_str() && count == made.len() => folder,
+            _ => self.folder_index(changes, group_folder(change, made, ignored)),
+        };
+        self.last = Some((folder, parent, made.len()));
+        self.files_created += 1;
+        self.folders[folder as usize].files += 1;
+        self.new_files.push(NewFile { change, folder });
+    }
+
+    fn folder_index(&mut self, changes: &'a Changes, (path, ignored): (PathBuf, bool)) -> u32 {
+        let key = (self.root, path);
+        if let Some(known) = self.folder_indexes.get(&key) {
+            self.folders[*known as usize].ignored |= ignored;
+            return *known;
+        }
+        let index = self.folders.len() as u32;
+        self.folders.push(Folder { root: self.root, changes, path: key.1.clone(), ignored, files: 0 });
+        self.folder_indexes.insert(key, index);
+        index
+    }
+
+    /// Returns the folders that are listed as groups, ordered by path, with their files. New files of other folders are
+    /// moved to `created`.
+    fn take_groups(&mut self) -> Vec<(Folder<'a>, Vec<&'a Change>)> {
+        let few = self.files_created <= FEW_CREATED;
+        let is_group = |folder: &Folder<'_>| folder.ignored || !few && folder.files >= SMALLEST_GROUP;
+        let mut groups: Vec<_> = std::mem::take(&mut self.folders).into_iter().map(|folder| (folder, Vec::new())).collect();
+        for NewFile { change, folder } in std::mem::take(&mut self.new_files) {
+            let (folder, files) = &mut groups[folder as usize];
+            if is_group(folder) {
+                files.push(change);
+            } else {
+                let kind = EffectKind::Created { bytes: change.after.map_or(0, |after| after.bytes), binary: false };
+                let (root, changes) = (folder.root, folder.changes);
+                self.created.push(ChangedPath { root, changes, change, kind, notes: Vec::new() });
+            }
+        }
+        groups.retain(|(_, files)| !files.is_empty());
+        groups
+            .sort_by(|(one, _), (other, _)| (one.changes.directory(), &one.path).cmp(&(other.changes.directory(), &other.path)));
+        groups
+    }
 }
 
 /// Collects all changed paths. A removed or moved directory covers the entries below it.
-fn collect_changed<'a>(
-    changes: &'a Changes,
-    settings: &ToolSettings,
-    shown: &mut ShownEffects,
-    found: &mut Vec<ChangedPath<'a>>,
-) {
+fn collect_changed<'a>(changes: &'a Changes, settings: &ToolSettings, shown: &mut ShownEffects, found: &mut FoundPaths<'a>) {
     let mut ignored = IgnoreRules::new(changes.directory(), &*settings.paths.may_read);
     let mut build = settings.command.sandbox.layered.then(|| BuildOutput::new(changes, settings));
     let mut readers = readers(settings);
@@ -191,9 +289,11 @@ fn collect_changed<'a>(
             shown.runs_code.push(code_mark(name(&change.path), reader));
             notes.push(reader.note());
         }
-        let is_plain = matches!(kind, EffectKind::Created { .. }) && change.before.is_none() && notes.is_empty();
-        let folder = is_plain.then(|| group_folder(change, &made, &mut ignored));
-        found.push(ChangedPath { root: 0, changes, change, kind, notes, folder });
+        if matches!(kind, EffectKind::Created { .. }) && change.before.is_none() && notes.is_empty() {
+            found.add_new_file(changes, change, &made, &mut ignored);
+        } else {
+            found.add(changes, change, kind, notes);
+        }
     }
     shown.build.extend(build.into_iter().flat_map(BuildOutput::into_counts));
     shown.paths.sort_unstable();
@@ -207,18 +307,18 @@ fn add_moved<'a>(
     (from, to): (&Path, &Path),
     settings: &ToolSettings,
     shown: &mut ShownEffects,
-    found: &mut Vec<ChangedPath<'a>>,
+    found: &mut FoundPaths<'a>,
 ) {
     let name = |path: &Path| display_path_one_line(&changes.old(path), settings);
     if change.path == *to {
         shown.paths.extend([changes.old(from), changes.old(to)]);
         let kind = EffectKind::Renamed { from: format!("{}/", name(from)), changed: false };
-        found.push(ChangedPath { root: 0, changes, change, kind, notes: Vec::new(), folder: None });
+        found.add(changes, change, kind, Vec::new());
     } else if let Some((reader, from)) = reader.zip(change.moved_from.as_ref()) {
         // Named individually, although the whole directory is removed.
         shown.runs_code.push(code_mark(name(&change.path), reader));
         let kind = EffectKind::Renamed { from: name(from), changed: false };
-        found.push(ChangedPath { root: 0, changes, change, kind, notes: vec![reader.note()], folder: None });
+        found.add(changes, change, kind, vec![reader.note()]);
     }
 }
 
@@ -268,62 +368,50 @@ fn group_folder(change: &Change, made: &[&Path], ignored: &mut IgnoreRules<'_>) 
 
 /// Lists the changes: modified, mode-changed, renamed and deleted paths first, then created ones. Many new files in one
 /// folder form a group.
-fn list(found: Vec<ChangedPath<'_>>, shown: &mut ShownEffects, diff: &mut EffectsDiff<'_>, settings: &ToolSettings) {
-    let name = |found: &ChangedPath<'_>, path: &Path| display_path_one_line(&found.changes.old(path), settings);
-    let few = found.iter().filter(|one| matches!(one.kind, EffectKind::Created { .. })).count() <= FEW_CREATED;
-    let (plain, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.folder.is_some());
-    let (created, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_new);
-    let mut folders: BTreeMap<(PathBuf, PathBuf), Vec<ChangedPath<'_>>> = BTreeMap::new();
-    let mut single = Vec::new();
-    for one in plain {
-        match &one.folder {
-            Some((folder, ignored)) if !few || *ignored => {
-                folders.entry((one.changes.directory().to_owned(), folder.clone())).or_default().push(one);
-            }
-            _ => single.push(one),
-        }
-    }
-    let is_ignored = |files: &[ChangedPath<'_>]| files.iter().any(|one| one.folder.as_ref().is_some_and(|(_, ignored)| *ignored));
-    let is_group = |files: &[ChangedPath<'_>]| files.len() >= SMALLEST_GROUP || is_ignored(files);
-    let (groups, small): (Vec<_>, Vec<_>) = folders.into_iter().partition(|(_, files)| is_group(files));
-    single.extend(small.into_iter().flat_map(|(_, files)| files));
-    single.extend(created);
-    single
+fn list(mut found: FoundPaths<'_>, shown: &mut ShownEffects, diff: &mut EffectsDiff<'_>, settings: &ToolSettings) {
+    let groups = found.take_groups();
+    let FoundPaths { changed, more_changed, mut created, .. } = found;
+    shown.more_files += more_changed;
+    created
         .sort_by(|one, other| (one.changes.directory(), &one.change.path).cmp(&(other.changes.directory(), &other.change.path)));
-    for one in others.into_iter().chain(single) {
+    for one in changed.into_iter().chain(created) {
         if shown.files.len() >= MAX_FILES {
             shown.more_files += 1;
             continue;
         }
-        let (kind, hunks, cuts) = diff.file(one.change, one.changes, one.kind.clone());
-        let slash =
-            if matches!((&kind, one.change.kind()), (EffectKind::Renamed { .. }, Some(NodeKind::Directory))) { "/" } else { "" };
-        let path = format!("{}{slash}", name(&one, &one.change.path));
+        let is_directory = one.change.kind() == Some(NodeKind::Directory);
+        let (kind, hunks, cuts) = diff.file(one.change, one.changes, one.kind);
+        let slash = if matches!(kind, EffectKind::Renamed { .. }) && is_directory { "/" } else { "" };
+        let path = format!("{}{slash}", display_path_one_line(&one.changes.old(&one.change.path), settings));
         shown.parts.extend(parts(&path, hunks, &cuts));
         shown.listed.push(ListedEffect { name: path.clone(), root: one.root, paths: vec![one.change.path.clone()], cuts });
         shown.files.push(FileEffect { path, kind, notes: one.notes });
     }
     let mut grouped = 0;
-    for ((_, folder), files) in groups {
+    for (folder, files) in groups {
         let room = MAX_GROUPED - grouped;
         shown.more_files += files.len().saturating_sub(room) as u64;
         grouped += files.len().min(room);
-        let bytes = files.iter().map(|one| written_bytes(one.change)).sum();
-        let ignored = is_ignored(&files);
-        let names = files.iter().take(room).map(|one| {
-            let below = one.change.path.strip_prefix(&folder).unwrap_or(&one.change.path);
-            below.to_string_lossy().replace('\n', "\\n").replace('\r', "\\r")
-        });
-        let names = names.collect();
-        let root = files.first().map_or(0, |one| one.root);
-        let paths = files.iter().take(room).map(|one| one.change.path.clone()).collect();
-        let folder = files.first().map(|one| name(one, &folder)).unwrap_or_default();
-        let folder = if folder.is_empty() { "./".to_owned() } else { format!("{folder}/") };
-        let first = shown.parts.last().map_or(0, |part| part.end);
-        shown.parts.extend(parts(&folder, first..first, &[]));
-        shown.listed.push(ListedEffect { name: folder.clone(), root, paths, cuts: Vec::new() });
-        shown.groups.push(CreatedFiles { folder, files: names, bytes, ignored });
+        list_group(&folder, &files, room, shown, settings);
     }
+}
+
+/// Lists the new files of one folder as a group, at most `room` of them by name.
+fn list_group(folder: &Folder<'_>, files: &[&Change], room: usize, shown: &mut ShownEffects, settings: &ToolSettings) {
+    let bytes = files.iter().map(|change| written_bytes(change)).sum();
+    let listed = &files[..files.len().min(room)];
+    let name = |change: &&Change| {
+        let below = change.path.strip_prefix(&folder.path).unwrap_or(&change.path).to_string_lossy();
+        if below.contains(['\n', '\r']) { below.replace('\n', "\\n").replace('\r', "\\r") } else { below.into_owned() }
+    };
+    let names = listed.iter().map(name).collect();
+    let paths = listed.iter().map(|change| change.path.clone()).collect();
+    let path = display_path_one_line(&folder.changes.old(&folder.path), settings);
+    let path = if path.is_empty() { "./".to_owned() } else { format!("{path}/") };
+    let first = shown.parts.last().map_or(0, |part| part.end);
+    shown.parts.extend(parts(&path, first..first, &[]));
+    shown.listed.push(ListedEffect { name: path.clone(), root: folder.root, paths, cuts: Vec::new() });
+    shown.groups.push(CreatedFiles { folder: path, files: names, bytes, ignored: folder.ignored });
 }
 
 /// Returns the parts of a listed path that can be left out: its hunks if they can be separated, otherwise the whole

@@ -32,17 +32,16 @@ fn repository_changes(changes: &Changes) -> Vec<PathBuf> {
     let mut looked: BTreeMap<PathBuf, Option<PriorState>> = BTreeMap::new();
     let mut refused = Vec::new();
     for change in changes.entries() {
-        let mut directory = PathBuf::new();
-        for name in &change.path {
+        for (depth, name) in change.path.iter().enumerate() {
             let (trusted, mark) = (is_one_of(name, TRUSTED), is_one_of(name, &MARKS));
             if trusted || mark {
-                let was = *looked.entry(directory.clone()).or_insert_with(|| repository(changes, &directory));
+                let directory: PathBuf = change.path.iter().take(depth).collect();
+                let was = *looked.entry(directory).or_insert_with_key(|directory| repository(changes, directory));
                 if was == Some(PriorState::Made) || (trusted && was == Some(PriorState::There)) {
                     refused.push(change.path.clone());
                     break;
                 }
             }
-            directory.push(name);
         }
     }
     refused

@@ -1,3 +1,5 @@
+mod many;
+
 use super::*;
 use crate::sys::overlay;
 use crate::sys::overlay::LayeredDirectory;
