@@ -115,7 +115,8 @@ mod tests {
             let tools = AgentTools::new(&definition);
             let has = |name: &str| tools.given.iter().any(|given| given == name);
             assert!(has("EditFile") && has("RunCommand") && !tools.reads_only);
-            assert!(has(AGENT) && !OF_CONVERSATION.iter().any(|name| has(name)), "{:?}", tools.given);
+            assert!(!OF_CONVERSATION.iter().any(|name| has(name)), "{:?}", tools.given);
+            assert_eq!(has(AGENT), definition.tools.is_none(), "only without a list, or if the list names it");
         }
         assert!(AgentTools::new(&agent(Some(&[]), &[])).given.is_empty());
         let denied = AgentTools::new(&agent(None, &["Bash", "WebFetch", "Write(src/**)"]));
