@@ -214,7 +214,7 @@ fn ctrl_f_toggles_full_screen_for_the_approval() {
     let lines = |screen: &str| screen.lines().filter(|row| row.contains("+line ")).count();
     draw(&mut model, 6000);
     let part = draw(&mut model, 6700);
-    assert!(part.contains("ctrl+f full screen") && part.contains("y  29 more"), "{part}");
+    assert!(part.contains("ctrl+f full screen") && part.contains("y  27 more"), "{part}");
     play(&mut model, 7000, "<ctrl+f>");
     let full = draw(&mut model, 7100);
     assert!(lines(&full) >= 14 && full.contains("ctrl+f smaller"), "{full}");

@@ -67,7 +67,7 @@ fn a_long_prompt_is_folded_and_a_paste_becomes_a_chip() {
     tell(&mut model, started(&mixed), 2600);
     let screen = draw(&mut model, 2700);
     assert!(screen.contains("❯ Why does row 7 fail?") && !screen.contains("row 6."), "your own words come first\n{screen}");
-    assert!(screen.contains("  [pasted 200 lines] · ctrl+o unfold"), "{screen}");
+    assert!(screen.contains("│ [pasted 200 lines] · ctrl+o unfold"), "{screen}");
     let typed = long.replace("row", "line");
     tell(&mut model, started(&typed), 2800);
     let screen = draw(&mut model, 2900);
@@ -118,6 +118,6 @@ fn a_paste_of_ten_thousand_lines_is_one_chip_that_backspace_removes() {
     assert_eq!(model.composer.shown_text(), "Why? [pasted 10,000 lines] End");
     tell(&mut model, started(&whole), 6000);
     let screen = draw(&mut model, 6500);
-    assert!(screen.contains("❯ Why?") && screen.contains("  [pasted 10,000 lines] · ctrl+o unfold"), "{screen}");
+    assert!(screen.contains("❯ Why?") && screen.contains("│ [pasted 10,000 lines] · ctrl+o unfold"), "{screen}");
     assert!(!screen.contains("row "), "{screen}");
 }
