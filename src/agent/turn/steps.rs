@@ -15,13 +15,13 @@ use super::models::ModelInput;
 use super::options::Approver;
 use super::prompts::{PromptInput, PromptOutput};
 use super::response::{
-    Continuation, ResponseStream, continuation, discard_reason, final_failure, retry_event, with_unique_call_ids,
+    Continuation, ResponseStream, StreamInput, continuation, discard_reason, final_failure, retry_event, with_unique_call_ids,
     without_empty_text,
 };
 use super::rewind::RewindInput;
 use super::spending::SpendingInput;
 use super::stop_hooks::{StopHookInput, StopHookOutput};
-use super::tasks::{Phase, Task};
+use super::tasks::{Phase, Task, TaskInput, TaskOutput};
 use super::user_command::UserCommand;
 use crate::agent::thread::is_interruption;
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record, TaskEnd};
@@ -124,7 +124,7 @@ impl TurnMachine {
         self.stop_hooks.handle(StopHookInput::TaskBegun, &mut self.cx);
         let introduction = self.goals.introduction();
         self.report_to_goal(GoalInput::TaskStarted(&task_id));
-        self.tasks.begin(task_id, max_steps, &mut self.cx.out);
+        self.report_task(TaskInput::Begun { id: task_id, max_steps });
         self.cx.record_policy();
         self.cx.record_choices();
         let attached = attached.into_iter().chain(introduction).chain(self.prompts.poll_context());
@@ -136,7 +136,7 @@ impl TurnMachine {
         self.cx.out.event(EventKind::TaskStarted { prompt: text, max_steps });
         self.cx.set_planned_steps(Vec::new());
         self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
-        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
         // The prompt is committed with what follows: a step, a denial or a pause.
         self.next_step(at);
     }
@@ -176,7 +176,7 @@ impl TurnMachine {
 
     /// Starts a step, or ends the task if it must not continue.
     fn next_step(&mut self, at: InputTime) {
-        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
         let Some(task) = self.tasks.current() else { return };
         if task.is_cancelling() {
             self.end_task(TaskEnd::Cancelled);
@@ -204,7 +204,7 @@ impl TurnMachine {
         self.pass_to_window(ContextInput::RequestFitted);
         let step_id = self.cx.numbers.next_step();
         self.report_rewind(RewindInput::StepStarted);
-        self.tasks.set_step(Some(step_id.clone()), &mut self.cx.out);
+        self.report_task(TaskInput::StepStarted(Some(step_id.clone())));
         if let Some(task) = self.tasks.current() {
             let (task_id, step_count) = (task.id().clone(), task.step_count() + 1);
             self.cx.out.record(Record::StepStarted { task_id, step_id, step_count });
@@ -217,7 +217,7 @@ impl TurnMachine {
     /// Plans calls that waited for an earlier one, and closes the step when all calls are done.
     pub(super) fn advance(&mut self, at: InputTime) {
         let results = self.pass_to_calls(CallsInput::Due, at).results;
-        self.tasks.set_status_for_calls(&mut self.cx.out);
+        self.report_task(TaskInput::CallsChanged);
         let Some(results) = results else { return };
         if self.tasks.is_user_command() {
             return self.end_user_command(at);
@@ -235,9 +235,10 @@ impl TurnMachine {
             let (task_id, step_count) = (task.id().clone(), task.step_count() + 1);
             self.cx.out.record(Record::StepCompleted { task_id, step_id, step_count, message: message.clone() });
         }
-        self.tasks.note_outcomes(&message);
+        self.report_task(TaskInput::Results(&message));
         self.pass_to_window(ContextInput::Added(message));
-        let Some((count, limit)) = self.tasks.complete_step() else { return };
+        let output = self.pass_to_tasks(TaskInput::StepCompleted);
+        let Some(TaskOutput::StepCompleted { step_count: count, max_steps: limit }) = output else { return };
         self.cx.out.event(EventKind::StepCompleted { step_count: count });
         if u64::from(count) == u64::from(limit) * STEP_WARNING_PERCENT / 100 && count < limit {
             self.cx.out.event(EventKind::StepLimitApproaching { step_count: count, max_steps: limit });
@@ -258,15 +259,16 @@ impl TurnMachine {
             return;
         }
         let Some(message) = self.message(Role::Tool, results, at) else { return };
-        self.tasks.note_outcomes(&message);
+        self.report_task(TaskInput::Results(&message));
         self.pass_to_window(ContextInput::Added(message.clone()));
-        self.tasks.set_phase(Phase::Paused);
+        self.report_task(TaskInput::Phase(Phase::Paused));
         self.record_completed_step(message);
     }
 
     /// Counts and records a completed step.
     pub(super) fn record_completed_step(&mut self, message: Message) {
-        let Some((step_count, _)) = self.tasks.complete_step() else { return };
+        let output = self.pass_to_tasks(TaskInput::StepCompleted);
+        let Some(TaskOutput::StepCompleted { step_count, .. }) = output else { return };
         if let Some((task_id, Some(step_id))) = self.tasks.message_scope() {
             self.cx.out.record(Record::StepCompleted { task_id, step_id, step_count, message });
             self.cx.out.event(EventKind::StepCompleted { step_count });
@@ -279,7 +281,7 @@ impl TurnMachine {
 
     /// Records the end of the task, then reports it. After a failure, queued messages wait for the user's decision.
     pub(super) fn end_task(&mut self, end: TaskEnd) {
-        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
+        self.report_task(TaskInput::SessionStatus(SessionStatus::Running));
         let Some(task) = self.tasks.current() else { return };
         let (task_id, step_count, totals) = (task.id().clone(), task.step_count(), task.totals());
         self.guardrail.on_task_end(&end);
@@ -298,13 +300,13 @@ impl TurnMachine {
             TaskEnd::Cancelled => (EventKind::TaskCancelled { step_count }, TaskStatus::TaskCancelled),
         };
         self.cx.out.event(event);
-        self.tasks.set_task_status(status, &mut self.cx.out);
+        self.report_task(TaskInput::Status(status));
         if end == TaskEnd::Completed {
             self.report_spending(SpendingInput::TaskEnded);
         }
-        self.tasks.end(&end, &mut self.cx.out);
+        self.report_task(TaskInput::Ended(&end));
         self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
-        self.tasks.set_task_status(TaskStatus::Idle, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::Idle));
         self.poll_goal_report();
     }
 
@@ -316,7 +318,7 @@ impl TurnMachine {
         if is_stopping || self.stop_hooks.handle(StopHookInput::Finished { response }, &mut self.cx).is_none() {
             return self.complete(at);
         }
-        self.tasks.set_phase(Phase::Working(CallBatch::default()));
+        self.report_task(TaskInput::Phase(Phase::Working(CallBatch::default())));
     }
 
     /// Ends a task that the model has finished.
@@ -341,7 +343,7 @@ impl TurnMachine {
 
     /// Ends a task that the model has finished, without starting the next action.
     pub(super) fn end_completed(&mut self) {
-        if let Some((step_count, _)) = self.tasks.complete_step() {
+        if let Some(TaskOutput::StepCompleted { step_count, .. }) = self.pass_to_tasks(TaskInput::StepCompleted) {
             self.cx.out.event(EventKind::StepCompleted { step_count });
         }
         self.end_task(TaskEnd::Completed);
@@ -349,21 +351,21 @@ impl TurnMachine {
 
     /// Pauses the task until the user continues it. All records are committed.
     pub(super) fn pause(&mut self, failure: Failure) {
-        self.tasks.set_phase(Phase::Paused);
+        self.report_task(TaskInput::Phase(Phase::Paused));
         self.leave_response();
         self.report_spending(SpendingInput::Paused(failure.kind == FailureKind::BudgetExceeded));
         self.cx.out.record(Record::Paused { failure: failure.clone() });
         self.report_to_goal(GoalInput::TaskPaused);
         self.cx.out.commit(Durability::Power);
         self.cx.out.event(EventKind::SessionPaused { failure });
-        self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
+        self.report_task(TaskInput::SessionStatus(SessionStatus::Paused));
         self.poll_goal_report();
     }
 
     /// Handles a request with an overlong conversation when no budget is left to shorten it.
     fn leave_response(&mut self) {
         if self.tasks.task_status() == TaskStatus::ProcessingResponse {
-            self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
+            self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
         }
     }
 
@@ -383,7 +385,8 @@ impl TurnMachine {
                 "the task is already running"
             });
         }
-        if !paused && !self.tasks.continue_ended_task(self.cx.options.max_steps, &mut self.cx.out) {
+        let max_steps = self.cx.options.max_steps;
+        if !paused && self.pass_to_tasks(TaskInput::EndedContinued { max_steps }).is_none() {
             if self.prompts.queue().is_empty() {
                 if !self.continue_goal(at) {
                     self.cx.out.notice("nothing to continue");
@@ -394,8 +397,8 @@ impl TurnMachine {
             return self.start_next(at);
         }
         self.pass_to_models(ModelInput::TaskBegun, at);
-        self.tasks.stop_cancelling();
-        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
+        self.report_task(TaskInput::CancelWithdrawn);
+        self.report_task(TaskInput::SessionStatus(SessionStatus::Running));
         self.cx.record_policy();
         self.report_to_goal(GoalInput::Continued);
         self.cx.out.record(Record::Continued);
@@ -483,16 +486,21 @@ impl TurnMachine {
         let (task_id, step_id) = (self.cx.numbers.next_task(), self.cx.numbers.next_step());
         let (line, shared, check) = (command.line().to_owned(), command.is_shared(), command.is_check());
         let call = command.call(self.cx.numbers.tasks());
-        self.tasks.begin_user_command((task_id.clone(), step_id.clone()), call.clone(), command, &mut self.cx.out);
+        self.report_task(TaskInput::UserCommandBegun {
+            id: task_id.clone(),
+            step_id: step_id.clone(),
+            call: call.clone(),
+            command,
+        });
         self.cx.record_policy();
         self.cx.record_choices();
         self.cx.out.record(Record::OwnStarted { task_id, step_id, call: call.clone(), shared, check });
         self.cx.out.commit(Durability::Process);
-        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
+        self.report_task(TaskInput::SessionStatus(SessionStatus::Running));
         let tool_call_id = call.tool_call_id.clone();
         self.cx.out.event(EventKind::OwnCommandStarted { tool_call_id, line, shared, check });
-        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
-        self.tasks.set_status_for_calls(&mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
+        self.report_task(TaskInput::CallsChanged);
         self.cx.out.effect(Effect::Plan(vec![(0, call)]));
     }
 
@@ -506,7 +514,7 @@ impl TurnMachine {
             return self.start_next(at);
         }
         if self.prompts.queue().is_empty() {
-            return self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
+            return self.report_task(TaskInput::SessionStatus(SessionStatus::Paused));
         }
         // A message sent in the meantime ends the paused task, like a prompt.
         self.end_task(TaskEnd::Cancelled);
@@ -519,17 +527,17 @@ impl TurnMachine {
         let Some(task_id) = self.tasks.current().map(|task| task.id().clone()) else { return };
         let first = self.tasks.calls().and_then(|batch| batch.calls().first());
         let tool_call_id = first.map(|call| call.call.tool_call_id.clone());
-        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
         self.cx.out.record(Record::OwnEnded { task_id, said: said.clone(), waits: self.tasks.has_aside() });
         self.cx.out.commit(Durability::Process);
         if let Some(tool_call_id) = tool_call_id {
             self.cx.out.event(EventKind::OwnCommandEnded { tool_call_id, shared: said.is_some() });
         }
-        self.tasks.set_task_status(TaskStatus::TaskCompleted, &mut self.cx.out);
-        self.tasks.drop_current(&mut self.cx.out);
-        self.tasks.set_task_status(TaskStatus::Idle, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::TaskCompleted));
+        self.report_task(TaskInput::Dropped);
+        self.report_task(TaskInput::Status(TaskStatus::Idle));
         self.command_outputs.add(said);
-        self.tasks.end_user_command(&mut self.cx.out);
+        self.report_task(TaskInput::UserCommandEnded);
     }
 
     /// Returns the command and its output for the thread, if the command ran and is shared with the model.
@@ -601,9 +609,9 @@ impl TurnMachine {
             images: None,
             effort: self.cx.options.effort,
         };
-        self.tasks.set_phase(Phase::Requesting(ResponseStream::new(attempt, at.now)));
+        self.report_task(TaskInput::Phase(Phase::Requesting(ResponseStream::new(attempt, at.now))));
         self.pass_to_window(ContextInput::RequestSent);
-        self.tasks.set_task_status(TaskStatus::WaitingForLlm, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::WaitingForLlm));
         let model = self.cx.options.model.clone();
         self.announce_request(model, self.window.next_input_tokens(&self.cx), at);
         self.cx.out.effect(Effect::Request(request));
@@ -619,22 +627,22 @@ impl TurnMachine {
 
     pub(super) fn on_delta(&mut self, delta: Delta, at: InputTime) {
         self.report_spending(SpendingInput::Received(&delta));
-        match (delta, self.tasks.stream_mut()) {
-            (Delta::Text(text), Some((stream, step_id))) => stream.on_text(text, step_id, &mut self.cx.out, at.now),
-            (Delta::Reasoning(text), Some((stream, _))) => stream.on_reasoning(text, &mut self.cx.out),
-            (Delta::ToolCallProgress { tool_name, bytes }, Some(_)) => {
+        match delta {
+            // The response no longer counts.
+            _ if self.tasks.stream().is_none() => {}
+            Delta::Text(text) => self.report_task(TaskInput::Stream(StreamInput::Text { text, now: at.now })),
+            Delta::Reasoning(text) => self.report_task(TaskInput::Stream(StreamInput::Reasoning(text))),
+            Delta::ToolCallProgress { tool_name, bytes } => {
                 self.cx.out.event(EventKind::ToolCallProgress { tool_name, bytes });
             }
-            (Delta::Completed(completion), Some(_)) => self.on_response(completion, at),
-            // The response no longer counts.
-            (_, None) => {}
+            Delta::Completed(completion) => self.on_response(completion, at),
         }
     }
 
     fn on_response(&mut self, completion: Completion, at: InputTime) {
         let Some(stream) = self.tasks.stream() else { return };
         let latency_ms = at.millis_since(stream.requested_at());
-        self.tasks.set_task_status(TaskStatus::ProcessingResponse, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::ProcessingResponse));
         let Completion { content, stop_reason, usage, model } = completion;
         self.pass_to_window(ContextInput::Responded(usage));
         let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
@@ -656,7 +664,7 @@ impl TurnMachine {
         if let Some(message) = self.message(Role::Assistant, content, at) {
             // An empty response is recorded for its cost, but not sent back, because providers refuse it.
             self.cx.out.record(request.record(message.clone()));
-            self.tasks.add_response(&message, stop_reason);
+            self.report_task(TaskInput::Responded { message: &message, stop_reason });
             if !empty {
                 self.pass_to_window(ContextInput::Added(message));
             }
@@ -671,19 +679,12 @@ impl TurnMachine {
 
     /// Discards a response that the provider withdrew. It is not added to the thread, where it would look like the model's own text.
     fn on_rejected_response(&mut self, failure: Failure, request: CompletedRequest, at: InputTime) {
-        self.discard_response(&failure.message);
+        self.report_task(TaskInput::Stream(StreamInput::Discarded(&failure.message)));
         if let Some(message) = self.message(Role::Assistant, Vec::new(), at) {
             self.cx.out.record(request.record(message));
         }
         self.report_spending(SpendingInput::Completed(request));
         self.on_request_failed(failure, at);
-    }
-
-    /// Discards a response that was already partly shown.
-    fn discard_response(&mut self, reason: &str) {
-        if let Some((stream, step_id)) = self.tasks.stream_mut().filter(|(stream, _)| stream.is_shown()) {
-            stream.discard(reason, step_id, &mut self.cx.out);
-        }
     }
 
     fn on_text_response(&mut self, stop_reason: StopReason, empty: bool, at: InputTime) {
@@ -702,11 +703,11 @@ impl TurnMachine {
     }
 
     fn on_call_response(&mut self, calls: Vec<ToolCall>, stop_reason: StopReason, at: InputTime) {
-        self.tasks.set_task_status(TaskStatus::CheckingPolicy, &mut self.cx.out);
-        let rows = self.tasks.guard_mut().map(|guard| guard.count(&calls)).unwrap_or_default();
+        self.report_task(TaskInput::Status(TaskStatus::CheckingPolicy));
+        let rows = self.count_repeats(&calls);
         let batch = CallBatch::from_response(calls, rows, stop_reason == StopReason::MaxTokens);
         let to_plan = batch.to_plan();
-        self.tasks.set_phase(Phase::Working(batch));
+        self.report_task(TaskInput::Phase(Phase::Working(batch)));
         if to_plan.is_empty() {
             self.on_planned(CallsInput::Planned(Vec::new()), at);
         } else if self.cx.options.hooks.contains(HookEvent::PreToolUse) {
@@ -719,7 +720,7 @@ impl TurnMachine {
     pub(super) fn on_model_error(&mut self, error: ModelError, at: InputTime) {
         let Some(stream) = self.tasks.stream() else { return };
         let (attempt, since) = (stream.attempt() + 1, stream.requested_at());
-        self.discard_response(&error.failure.message);
+        self.report_task(TaskInput::Stream(StreamInput::Discarded(&error.failure.message)));
         let (wasted, delay_ms) = self.count_failed_request(&error, attempt, since, at);
         if !error.failure.retryable {
             return self.on_request_failed(error.failure, at);
@@ -728,7 +729,7 @@ impl TurnMachine {
             return self.fall_back_or_pause(final_failure(error, attempt, &self.cx.options.backoff));
         };
         let ticket = self.cx.numbers.next_ticket();
-        self.tasks.set_phase(Phase::Retrying { attempt, ticket });
+        self.report_task(TaskInput::Phase(Phase::Retrying { attempt, ticket }));
         self.report_retry(error, attempt, delay_ms, wasted);
         self.report_spending(SpendingInput::UsageChanged);
         self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
@@ -861,7 +862,7 @@ impl TurnMachine {
             match output {
                 CompactionOutput::Begun => {
                     if self.compactor.precedes_request() {
-                        self.tasks.set_phase(Phase::Compacting);
+                        self.report_task(TaskInput::Phase(Phase::Compacting));
                     }
                     self.allow_summary(at);
                 }
@@ -903,7 +904,7 @@ impl TurnMachine {
     fn send_summary_request(&mut self, call: SummaryCall, at: InputTime) {
         let SummaryCall { request, model, estimated_input_tokens } = call;
         if matches!(self.tasks.phase(), Some(Phase::Compacting)) {
-            self.tasks.set_task_status(TaskStatus::WaitingForLlm, &mut self.cx.out);
+            self.report_task(TaskInput::Status(TaskStatus::WaitingForLlm));
         }
         let is_other = model.is_some();
         self.announce_request(model.unwrap_or_else(|| self.cx.options.model.clone()), estimated_input_tokens, at);
