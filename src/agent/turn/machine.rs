@@ -25,6 +25,7 @@ use super::stop_hooks::{StopHookInput, StopHooks};
 use super::tasks::{Phase, TaskInput, TaskOutput, Tasks};
 use super::turn_context::TurnContext;
 use super::user_command::UserCommandOutputs;
+use super::work_queue::{WorkItem, WorkQueue};
 use crate::agent::thread::INTERRUPTED;
 use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
@@ -55,6 +56,8 @@ pub(crate) struct TurnMachine {
     pub(super) known: RecoveredCalls,
     /// Whether the user ended the session. Running calls finish, and no new work starts.
     pub(super) quitting: bool,
+    /// Work that remains for the current input.
+    pub(super) work: WorkQueue,
 }
 
 /// Inputs.
@@ -76,6 +79,7 @@ impl TurnMachine {
             calls: TurnCalls::default(),
             known: RecoveredCalls::default(),
             quitting: false,
+            work: WorkQueue::default(),
         };
         machine.models.apply(&mut machine.cx);
         machine.pass_to_window(ContextInput::ToolsChanged);
@@ -96,7 +100,7 @@ impl TurnMachine {
             Input::Hooked { ticket, outcome } => self.hooked(ticket, outcome, at),
             Input::Previewed { index, ticket, outcome } => {
                 self.advance_after(CallsInput::Previewed { index, ticket, outcome }, at);
-                self.cx.out.commit(Durability::Process);
+                self.work.add(WorkItem::Commit);
             }
             Input::ToolOutput { index, text } => self.report_calls(CallsInput::Printed { index, text }, at),
             Input::ToolFinished { index, result, latency_ms } => {
@@ -126,7 +130,28 @@ impl TurnMachine {
             Input::FilesRewound { number, outcome } => self.on_files_rewound(number, outcome, at),
             Input::ChangesListed { ticket, changes } => self.on_changes_listed(ticket, changes.as_ref(), at),
         }
+        self.finish_work(at);
         self.cx.out.take()
+    }
+
+    /// Does the work that follows an input, until none remains.
+    pub(super) fn finish_work(&mut self, at: InputTime) {
+        while let Some(item) = self.work.take_next() {
+            match item {
+                WorkItem::Task { text, attached } => self.start(text, attached, at),
+                WorkItem::NextPrompt => self.start_next(at),
+                WorkItem::PromptAfterRewind => self.start_next_after_rewind(at),
+                WorkItem::GoalRound => self.advance_goal(at),
+                WorkItem::Continue => self.continue_on_request(at),
+                WorkItem::Request { attempt } => self.request_if_allowed(attempt, at),
+                WorkItem::SummaryBegun => self.allow_summary(at),
+                WorkItem::SummaryDue => self.request_summary_if_allowed(at),
+                WorkItem::SummaryRequest(call) => self.send_summary_request(*call, at),
+                WorkItem::SummaryFallback(failure) => self.fall_back_for_summary(failure, at),
+                WorkItem::Commit => self.cx.out.commit(Durability::Process),
+                WorkItem::End => self.cx.out.effect(Effect::End),
+            }
+        }
     }
 
     fn command(&mut self, command: Command, at: InputTime) {
@@ -442,14 +467,14 @@ impl TurnMachine {
         self.report_to_goal(GoalInput::CallStarted);
         self.advance_after(CallsInput::Approval(ApprovalInput::Decided { approval_id, decision }), at);
         // A denial is committed like an approval, even while other approvals are open.
-        self.cx.out.commit(Durability::Process);
+        self.work.add(WorkItem::Commit);
     }
 
     /// Denies an approval that has timed out.
     fn time_out(&mut self, ticket: u64, at: InputTime) {
         if self.pass_to_calls(CallsInput::Approval(ApprovalInput::Woken { ticket }), at).is_known {
             self.advance(at);
-            self.cx.out.commit(Durability::Process);
+            self.work.add(WorkItem::Commit);
         }
     }
 }
@@ -484,7 +509,7 @@ impl TurnMachine {
                 if self.compactor.ticket().is_some() {
                     self.compaction(CompactionInput::RetryDue, at);
                 } else if self.is_retrying() {
-                    self.request_if_allowed(0, at);
+                    self.work.add(WorkItem::Request { attempt: 0 });
                 }
             }
             Some(ModelOutput::FallbackReady) => {
@@ -492,12 +517,12 @@ impl TurnMachine {
                 if self.compactor.waits_for_model() {
                     self.compaction(CompactionInput::ModelReplaced, at);
                 } else {
-                    self.request_if_allowed(0, at);
+                    self.work.add(WorkItem::Request { attempt: 0 });
                 }
             }
             // The user may have stopped the task in the meantime.
             Some(ModelOutput::FallbackUnusable(failure)) if self.compactor.waits_for_model() => {
-                self.fall_back_for_summary(failure, at);
+                self.work.add(WorkItem::SummaryFallback(failure));
             }
             Some(ModelOutput::FallbackUnusable(failure)) if self.is_retrying() => self.fall_back_or_pause(failure),
             Some(ModelOutput::Priced) => self.resume_within_budget(at),
@@ -563,7 +588,7 @@ impl TurnMachine {
     fn resume_within_budget(&mut self, at: InputTime) {
         if self.tasks.is_paused() && self.spending.is_paused() {
             match self.budget_failure(at) {
-                None => self.continue_on_request(at),
+                None => self.work.add(WorkItem::Continue),
                 Some(failure) => self.cx.out.notice(format!("the budget is still too low: {}", failure.message)),
             }
         }
@@ -736,7 +761,13 @@ impl TurnMachine {
             None => {}
         }
         // A prompt may have been queued while files were restored.
-        if begins_next && then.is_some() && !self.is_busy() && !self.prompts.queue().is_empty() {
+        if begins_next && then.is_some() {
+            self.work.add(WorkItem::PromptAfterRewind);
+        }
+    }
+
+    fn start_next_after_rewind(&mut self, at: InputTime) {
+        if !self.is_busy() && !self.prompts.queue().is_empty() {
             self.start_next(at);
         }
     }

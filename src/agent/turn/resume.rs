@@ -21,6 +21,7 @@ use super::spending::SpendingInput;
 use super::state::left_behind_failure;
 use super::tasks::{Phase, TaskInput, TaskOutput};
 use super::user_command::UserCommand;
+use super::work_queue::WorkItem;
 use crate::ports::{Durability, EditedCommand, Record, TaskEnd};
 use crate::protocol::{
     CallId, EventKind, Failure, FailureKind, Message, MessageId, Part, Role, SessionStatus, StopReason, TaskId, TaskStatus,
@@ -83,6 +84,7 @@ impl TurnMachine {
         }
         self.report_calls(CallsInput::MandateRestored(std::mem::take(&mut state.mandate)), at);
         self.resume(failure, unfinished, at);
+        self.finish_work(at);
         self.cx.out.take()
     }
 
@@ -412,7 +414,7 @@ impl TurnMachine {
             ResumePolicy::Continue => {
                 self.continue_on_request(at);
                 if nothing {
-                    self.cx.out.effect(Effect::End);
+                    self.work.add(WorkItem::End);
                 }
             }
             ResumePolicy::Pause if !self.tasks.has_ended() && !self.prompts.queue().is_empty() => {

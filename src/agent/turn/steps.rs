@@ -23,6 +23,7 @@ use super::spending::SpendingInput;
 use super::stop_hooks::{StopHookInput, StopHookOutput};
 use super::tasks::{Phase, Task, TaskInput, TaskOutput};
 use super::user_command::UserCommand;
+use super::work_queue::WorkItem;
 use crate::agent::thread::is_interruption;
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record, TaskEnd};
 use crate::protocol::{
@@ -103,9 +104,9 @@ impl TurnMachine {
     /// Passes an input to the prompts, and starts what follows.
     pub(super) fn pass_to_prompts(&mut self, input: PromptInput, at: InputTime) {
         match self.prompts.handle(input, &mut self.cx, at) {
-            Some(PromptOutput::Ready { text, attached }) => self.start(text, attached, at),
-            Some(PromptOutput::Removed) => self.start_next(at),
-            Some(PromptOutput::NoneQueued) => self.advance_goal(at),
+            Some(PromptOutput::Ready { text, attached }) => self.work.add(WorkItem::Task { text, attached }),
+            Some(PromptOutput::Removed) => self.work.add(WorkItem::NextPrompt),
+            Some(PromptOutput::NoneQueued) => self.work.add(WorkItem::GoalRound),
             Some(PromptOutput::Blocked { hook, reason, failure }) => {
                 self.report_to_goal(GoalInput::PromptBlocked);
                 self.cx.out.commit(Durability::Process);
@@ -864,10 +865,10 @@ impl TurnMachine {
                     if self.compactor.precedes_request() {
                         self.report_task(TaskInput::Phase(Phase::Compacting));
                     }
-                    self.allow_summary(at);
+                    self.work.add(WorkItem::SummaryBegun);
                 }
-                CompactionOutput::Ready => self.request_summary_if_allowed(at),
-                CompactionOutput::Send(call) => self.send_summary_request(*call, at),
+                CompactionOutput::Ready => self.work.add(WorkItem::SummaryDue),
+                CompactionOutput::Send(call) => self.work.add(WorkItem::SummaryRequest(call)),
                 CompactionOutput::Summarized { until, verbatim, message } => {
                     self.pass_to_window(ContextInput::Summarized { until: &until, verbatim: &verbatim, message });
                 }
@@ -877,16 +878,16 @@ impl TurnMachine {
                 CompactionOutput::HalfDropped => {
                     self.pass_to_window(ContextInput::HalfDropped);
                 }
-                CompactionOutput::FallbackNeeded(failure) => self.fall_back_for_summary(failure, at),
+                CompactionOutput::FallbackNeeded(failure) => self.work.add(WorkItem::SummaryFallback(failure)),
                 CompactionOutput::TaskPaused(failure) => self.pause(failure),
                 CompactionOutput::TaskForbidden(failure) => self.on_forbidden(failure),
-                CompactionOutput::Ended(then) => self.after_compaction(then, at),
+                CompactionOutput::Ended(then) => self.after_compaction(then),
             }
         }
     }
 
     /// Sends the summary request unless it is forbidden.
-    fn request_summary_if_allowed(&mut self, at: InputTime) {
+    pub(super) fn request_summary_if_allowed(&mut self, at: InputTime) {
         if self.compactor.precedes_request() && self.end_task_at_goal_limit(at) {
             return;
         }
@@ -896,12 +897,12 @@ impl TurnMachine {
         }
     }
 
-    fn allow_summary(&mut self, at: InputTime) {
+    pub(super) fn allow_summary(&mut self, at: InputTime) {
         let obstacle = self.summary_obstacle(at);
         self.compaction(CompactionInput::Allowed { obstacle }, at);
     }
 
-    fn send_summary_request(&mut self, call: SummaryCall, at: InputTime) {
+    pub(super) fn send_summary_request(&mut self, call: SummaryCall, at: InputTime) {
         let SummaryCall { request, model, estimated_input_tokens } = call;
         if matches!(self.tasks.phase(), Some(Phase::Compacting)) {
             self.report_task(TaskInput::Status(TaskStatus::WaitingForLlm));
@@ -956,14 +957,14 @@ impl TurnMachine {
         self.cx.out.effect(Effect::OpenModel { key: None, name });
     }
 
-    fn after_compaction(&mut self, then: AfterSummary, at: InputTime) {
+    fn after_compaction(&mut self, then: AfterSummary) {
         match then {
             AfterSummary::Nothing => self.cx.out.commit(Durability::Process),
-            AfterSummary::Request { attempt } => self.request_if_allowed(attempt, at),
-            AfterSummary::Continue => self.continue_on_request(at),
+            AfterSummary::Request { attempt } => self.work.add(WorkItem::Request { attempt }),
+            AfterSummary::Continue => self.work.add(WorkItem::Continue),
             AfterSummary::NextTask => {
                 self.cx.out.commit(Durability::Process);
-                self.start_next(at);
+                self.work.add(WorkItem::NextPrompt);
             }
         }
     }
